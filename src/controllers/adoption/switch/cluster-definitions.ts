@@ -7,7 +7,7 @@ const PATH = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 /** Items of lists do not tell. */
 const TYPE = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' };
 /** On a CustomResourceDefinition: the versions that were served before Annex served the group. */
-export const SERVED_BEFORE = 'kubeannex.io/served-versions';
+const SERVED_BEFORE = 'kubeannex.io/served-versions';
 const ATTEMPTS = 10;
 
 /** The definitions of a group in the cluster, whose versions are not served while Annex serves them. */

@@ -7,8 +7,8 @@ import type { Revision } from '../../../storage/interfaces.js';
 import type { Clock } from '../../../util/clock.js';
 
 /** Phases in which something moves: whoever leads goes on with it. */
-export const MOVING = ['Preparing', 'Fencing', 'Switching', 'Returning'] as const;
-export type MovingPhase = (typeof MOVING)[number];
+const MOVING = ['Preparing', 'Fencing', 'Switching', 'Returning'] as const;
+type MovingPhase = (typeof MOVING)[number];
 export type SwitchPhase = MovingPhase | 'Served' | 'Failed';
 
 /** What a switch has to know of itself when another replica goes on with it. */
