@@ -83,12 +83,12 @@ async function made(path: string, body: JsonObject): Promise<void> {
 
 /** Many writes at once, and reads meanwhile: all are answered, the writes with a refusal. */
 async function refusesAll(): Promise<void> {
-  let over = false;
+  const over = new AbortController();
   const reading = (async (): Promise<void> => {
-    while (!over) expect((await client.get('/api/v1/namespaces/default')).status).toBe(200);
+    while (!over.signal.aborted) expect((await client.get('/api/v1/namespaces/default')).status).toBe(200);
   })();
   const answers = await Promise.all(Array.from({ length: 10 }, (_, i) => post(CONFIGMAPS, configMap(`at-once-${i}`))));
-  over = true;
+  over.abort();
   await reading;
   for (const answer of answers) {
     // The requests in flight are bounded, too.
