@@ -25,10 +25,7 @@ if [ ! -e "$source/go.mod" ]; then
     "$source/test/integration/apiserver/admissionwebhook/reinvocation_test.go"
 fi
 server=$source/cmd/kube-apiserver/app/testing/testserver.go
-if ! cmp -s "$root/test/conformance/kubernetes/testserver.go.txt" "$server"; then
-  cp "$root/test/conformance/kubernetes/testserver.go.txt" "$server"
-  REBUILD=yes
-fi
+cmp -s "$root/test/conformance/kubernetes/testserver.go.txt" "$server" || cp "$root/test/conformance/kubernetes/testserver.go.txt" "$server"
 (cd "$root" && node hack/build.mjs --if-stale)
 export ANNEX_MAIN=$root/dist/main.js ANNEX_NODE=${NODE:-$(command -v node)} PATH=$tools:$PATH
 status=0
@@ -37,7 +34,7 @@ for package in "${packages[@]}"; do
   program=$work/${package//\//-}.test
   log=$work/${package//\//-}.log
   folder=$source/test/integration/apiserver/$package
-  if [ ! -x "$program" ] || [ -n "${REBUILD:-}" ]; then
+  if [ "$server" -nt "$program" ] || [ -n "${REBUILD:-}" ]; then
     echo "building $package (minutes, once) ..." >&2
     (cd "$source" && GOWORK=off GOFLAGS=-mod=mod go test -c -o "$program" "./test/integration/apiserver/$package")
   fi
