@@ -52,12 +52,13 @@ export function openEncryption({
     observer,
     inUse: config.inUse,
     failed: (provider, error) => {
-      logger.warn('the KMS provider is not well', { provider, error: error.message });
+      logger.warn('KMS provider is unhealthy', { provider, error: error.message });
     },
     reloaded: (error) => {
       config.reloaded(error === undefined ? 'success' : 'failure', clock.now());
-      if (error === undefined) logger.info('another encryption configuration is in force');
-      else logger.error('the encryption configuration cannot be loaded', { error: error.message });
+      if (error === undefined) logger.info('loaded the new encryption configuration');
+      else
+        logger.error('cannot load the new encryption configuration; keeping the current one', { error: error.message });
     },
   });
   const note = (resource: string, key: string): void => void unreadable.set(resource, key);

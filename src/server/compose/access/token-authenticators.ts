@@ -80,7 +80,7 @@ async function webhook(
     clock,
     random: Math.random,
     failed: (text) => {
-      logger.error('the authentication webhook failed', { error: text });
+      logger.error('authentication webhook failed', { error: text });
     },
   });
   return new TokenCache(inner, { successTtl: ttl, failureTtl: ttl, clock });
