@@ -1,7 +1,8 @@
 /**
  * What a commit costs: today's store, transactions by the driver's public API, and one insert into the log with the projection behind it
  * (docs/design/mongodb-log.md). The committer, the follower's work and what is written are the same in all of them.
- *     hack/with-mongod.sh node test/bench/managedfields-run.mjs test/bench/mongodb-log-prototype.ts [seconds] [rounds] [variant]
+ *     hack/with-mongod.sh node test/bench/managedfields-run.mjs test/bench/mongodb-log-prototype.ts [seconds] [rounds] ['create 16 1 by-.*']
+ * The last one says which of `<write> <clients> <replicas> <variant>` are measured.
  */
 import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -12,7 +13,7 @@ import { VARIANTS, openPrototype, type Variant } from './mongodb-log-variants.js
 
 const SECONDS = Number(process.argv[3] ?? 4);
 const ROUNDS = Number(process.argv[4] ?? 1);
-const ONLY = process.argv[5];
+const ONLY = new RegExp(process.argv[5] ?? '');
 const RESOURCE = 'policyreports.wgpolicyk8s.io';
 const uri = process.env['MONGODB_URI'] ?? '';
 const mongod = process.env['MONGOD_PID'];
@@ -98,8 +99,9 @@ async function measure(variant: Variant | 'today', { kind, clients, replicas }: 
       each[replica] = (each[replica] ?? 0) + 1;
     }
   };
-  const run = (millis: number, told: boolean): Promise<void[]> =>
-    Promise.all(Array.from({ length: clients }, (_, i) => client(i, performance.now() + millis, told)));
+  const run = async (millis: number, told: boolean): Promise<void> => {
+    await Promise.all(Array.from({ length: clients }, (_, i) => client(i, performance.now() + millis, told)));
+  };
   await run(500, false);
   await Promise.all(stores.map((store) => store.settled()));
   const begin = performance.now();
@@ -121,7 +123,9 @@ async function measure(variant: Variant | 'today', { kind, clients, replicas }: 
 }
 
 async function main(): Promise<void> {
-  console.log('| write | clients | replicas | variant | writes/s | p50 ms | p99 ms | own CPU ms | mongod | both | load |');
+  console.log(
+    '| write | clients | replicas | variant | writes/s | p50 ms | p99 ms | own CPU ms | mongod | both | load |',
+  );
   console.log('|---|---|---|---|---|---|---|---|---|---|---|');
   const loads: Load[] = [];
   for (const kind of ['create', 'update'] as const) {
@@ -131,7 +135,7 @@ async function main(): Promise<void> {
   for (let round = 0; round < ROUNDS; round++)
     for (const load of loads)
       for (const variant of ['today', ...VARIANTS] as const)
-        if (ONLY === undefined || ONLY === variant) await measure(variant, load);
+        if (ONLY.test(`${load.kind} ${load.clients} ${load.replicas} ${variant}`)) await measure(variant, load);
 }
 
 main().catch((error: unknown) => {

@@ -2,11 +2,13 @@ import { randomUUID } from 'node:crypto';
 import {
   MongoBulkWriteError,
   Timestamp,
+  WriteConcern,
   type AnyBulkWriteOperation,
   type ChangeStream,
   type Collection,
   type Document,
   type MongoClient,
+  type TransactionOptions,
 } from 'mongodb';
 import type { LogEvent, Revision, WriteRequest, WriteResult } from '../../src/storage/interfaces.js';
 import type { Append, Appender, AppendOutcome } from '../../src/storage/mongodb/commit/appender.js';
@@ -34,10 +36,11 @@ import { sleep, systemClock } from '../../src/util/clock.js';
 /**
  * - public: a transaction by the driver's public API.
  * - at-once, by-100ms: one insert; the projection is written at once, or what gathered in 100 ms.
- * - plain: as by-100ms, without the deadline of the projection's writes.
+ * - deadlines: as by-100ms, but what is new is not inserted: it is upserted with the deadline that all other writes have.
+ * - one-mark: as by-100ms, with one document that says up to where all is projected.
  * - bare: one insert, and no projection at all.
  */
-export const VARIANTS = ['public', 'at-once', 'by-100ms', 'plain', 'bare'] as const;
+export const VARIANTS = ['public', 'at-once', 'by-100ms', 'deadlines', 'one-mark', 'bare'] as const;
 export type Variant = (typeof VARIANTS)[number];
 
 export interface PrototypeOptions {
@@ -63,6 +66,10 @@ const HALF_WINDOW_SECONDS = 150;
 const PROJECTION_MILLIS = 100;
 const BATCHES_READ = 50;
 const IMMUTABLE_FIELD = 66;
+const MAJORITY: TransactionOptions = {
+  readConcern: { level: 'snapshot' },
+  writeConcern: new WriteConcern('majority', undefined, true),
+};
 
 export interface Prototype {
   write(request: WriteRequest): Promise<WriteResult>;
@@ -80,7 +87,7 @@ export async function openPrototype({ uri, database, variant, resource }: Protot
   const meta = db.collection<MetaDocument>(META);
   const floor = { $setOnInsert: { revision: FIRST_REVISION } };
   await meta.updateOne({ _id: place.compactedId }, floor, { upsert: true });
-  await log.createIndex({ projected: 1 }, { partialFilterExpression: { projected: false } });
+  await log.createIndex({ projected: 1 }, { partialFilterExpression: { projected: false } }, {});
   const writer = randomUUID();
   const heads = new Heads(HEAD_BYTES);
   const session = new WriterSession({
@@ -149,7 +156,7 @@ class PublicAppender {
     const { db, collection, compactedId } = this.place;
     const session = this.client.startSession();
     try {
-      session.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority', journal: true } });
+      session.startTransaction(MAJORITY);
       const fenced = { _id: compactedId, revision: { $gte: append.first } };
       await db.collection<MetaDocument>(META).updateOne(fenced, { $set: { _id: 'overtaken' } }, { session });
       await db.collection<LogDocument>(collection).insertMany([...append.log], { session });
@@ -221,9 +228,15 @@ class LogAppender {
   }
 }
 
+interface Projected {
+  /** There was no such object before. */
+  readonly isNew: boolean;
+  readonly document: Document;
+}
+
 /** Brings the projection up to what was committed, the newest state of each object. */
 class Projector {
-  private states = new Map<string, Map<string, Document>>();
+  private states = new Map<string, Map<string, Projected>>();
   private firsts: Revision[] = [];
   private running: Promise<void> | undefined;
 
@@ -234,10 +247,11 @@ class Projector {
 
   take({ first, changes }: Append): void {
     this.firsts.push(first);
-    changes.forEach(({ resource, key, state }, i) => {
+    changes.forEach(({ resource, key, expected, state }, i) => {
       let states = this.states.get(resource);
-      if (states === undefined) this.states.set(resource, (states = new Map<string, Document>()));
-      states.set(key, state ?? { deleted: true, _annex: { revision: first + i } });
+      if (states === undefined) this.states.set(resource, (states = new Map<string, Projected>()));
+      const isNew = expected === 0 || states.get(key)?.isNew === true;
+      states.set(key, { isNew, document: state ?? { deleted: true, _annex: { revision: first + i } } });
     });
     this.running ??= this.run().catch(report);
   }
@@ -254,11 +268,20 @@ class Projector {
       this.firsts = [];
       const deadline = await this.deadline();
       for (const [resource, some] of states) await this.project(resource, some, deadline);
-      await this.place.db
-        .collection<BatchDocument>(this.place.collection)
-        .updateMany({ _id: { $in: firsts } }, { $unset: { projected: 1 } });
+      await this.mark(firsts);
     }
     this.running = undefined;
+  }
+
+  private async mark(firsts: readonly Revision[]): Promise<void> {
+    const { db, collection } = this.place;
+    if (this.variant === 'one-mark') {
+      const projected = { $max: { revision: Math.max(...firsts) } };
+      await db.collection<MetaDocument>(META).updateOne({ _id: 'projected' }, projected, { upsert: true });
+      return;
+    }
+    const these = { _id: { $in: [...firsts] } };
+    await db.collection<BatchDocument>(collection).updateMany(these, { $unset: { projected: 1 } });
   }
 
   /** Reads the floor, and until when what was read before may be projected. */
@@ -267,30 +290,39 @@ class Projector {
     const command = { find: META, filter: { _id: compactedId }, limit: 1, singleBatch: true };
     const reply = await db.command({ ...command, readConcern: { level: 'majority' } });
     const at = reply['operationTime'] as Timestamp;
-    return new Timestamp({ t: at.getHighBitsUnsigned() + HALF_WINDOW_SECONDS, i: 0 });
+    return new Timestamp({ t: at.t + HALF_WINDOW_SECONDS, i: 0 });
   }
 
-  private async project(resource: string, states: Map<string, Document>, deadline: Timestamp): Promise<void> {
-    const operations = [...states].map(([key, state]) => this.operation(key, state, deadline));
+  private async project(resource: string, states: Map<string, Projected>, deadline: Timestamp): Promise<void> {
     const collection = this.place.db.collection<StateDocument>(stateCollection(resource));
+    const operations: AnyBulkWriteOperation<StateDocument>[] = [];
+    const taken: AnyBulkWriteOperation<StateDocument>[] = [];
+    const all = [...states].map(([key, { isNew, document }]) => ({
+      _id: key,
+      isNew: isNew && this.variant !== 'deadlines',
+      update: upsert(key, document, deadline),
+      document: { _id: key, ...document } as StateDocument,
+    }));
+    for (const { isNew, document, update } of all) operations.push(isNew ? { insertOne: { document } } : update);
     try {
       await collection.bulkWrite(operations, { ordered: false });
     } catch (error) {
-      // A newer state is there.
       const failed = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
       if (failed.length === 0 || !failed.every(isDuplicate)) throw error;
+      // A newer state is there, or the tombstone of an earlier object.
+      for (const { index } of failed) taken.push(...all.slice(index, index + 1).map(({ update }) => update));
+      await collection.bulkWrite(taken, { ordered: false });
     }
   }
+}
 
-  private operation(key: string, state: Document, deadline: Timestamp): AnyBulkWriteOperation<StateDocument> {
-    const { revision } = state['_annex'] as { readonly revision: Revision };
-    const filter = { _id: key, '_annex.revision': { $lt: revision } };
-    if (this.variant === 'plain')
-      return { replaceOne: { filter, replacement: state as Omit<StateDocument, '_id'>, upsert: true } };
-    const late = { $toInt: { $concat: ['late: ', '$_id'] } };
-    const replacement = { $cond: [{ $lt: ['$$CLUSTER_TIME', deadline] }, { $literal: { _id: key, ...state } }, late] };
-    return { updateOne: { filter, update: [{ $replaceWith: replacement }], upsert: true } };
-  }
+/** Fails after the deadline by MongoDB's clock; before it, changes only what is older. */
+function upsert(_id: string, state: Document, deadline: Timestamp): AnyBulkWriteOperation<StateDocument> {
+  const { revision } = state['_annex'] as { readonly revision: Revision };
+  const late = { $toInt: { $concat: ['late: ', '$_id'] } };
+  const newest = { $cond: [{ $gte: ['$_annex.revision', revision] }, '$$ROOT', { $literal: { _id, ...state } }] };
+  const update = [{ $replaceWith: { $cond: [{ $lt: ['$$CLUSTER_TIME', deadline] }, newest, late] } }];
+  return { updateOne: { filter: { _id }, update, upsert: true } };
 }
 
 const isDuplicate = ({ code }: { readonly code: number }): boolean => code === 11000;
