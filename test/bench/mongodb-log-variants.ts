@@ -35,12 +35,13 @@ import { sleep, systemClock } from '../../src/util/clock.js';
 
 /**
  * - public: a transaction by the driver's public API.
- * - at-once, by-100ms: one insert; the projection is written at once, or what gathered in 100 ms.
- * - deadlines: as by-100ms, but what is new is not inserted: it is upserted with the deadline that all other writes have.
- * - one-mark: as by-100ms, with one document that says up to where all is projected.
+ * - at-once, by-100ms: one insert; the projection is written at once, or what gathered in 100 ms. One document says up to where all
+ *   batches of the replica are projected.
+ * - marks: as by-100ms, with a mark in each document of the log instead.
+ * - deadlines: likewise, and what is new is not inserted: all is upserted, by a pipeline that fails after a deadline.
  * - bare: one insert, and no projection at all.
  */
-export const VARIANTS = ['public', 'at-once', 'by-100ms', 'deadlines', 'one-mark', 'bare'] as const;
+export const VARIANTS = ['public', 'at-once', 'by-100ms', 'marks', 'deadlines', 'bare'] as const;
 export type Variant = (typeof VARIANTS)[number];
 
 export interface PrototypeOptions {
@@ -100,8 +101,9 @@ export async function openPrototype({ uri, database, variant, resource }: Protot
     connect: () => newClient(connection),
   });
   await session.announce();
-  const projector = variant === 'public' || variant === 'bare' ? undefined : new Projector(place, variant);
-  const appender = variant === 'public' ? new PublicAppender(client, place) : new LogAppender(place, projector);
+  const projector = variant === 'public' || variant === 'bare' ? undefined : new Projector(place, variant, writer);
+  const appender =
+    variant === 'public' ? new PublicAppender(client, place) : new LogAppender(place, projector, marksEach(variant));
   const follower =
     variant === 'public'
       ? new LogFollower({
@@ -210,6 +212,7 @@ class LogAppender {
   constructor(
     private readonly place: LogPlace,
     private readonly projector: Projector | undefined,
+    private readonly marked: boolean,
   ) {}
 
   async append(append: Append, mayCommit: () => boolean): Promise<AppendOutcome> {
@@ -217,7 +220,8 @@ class LogAppender {
     if (head === undefined || !mayCommit()) return { outcome: 'withheld' };
     const entries = append.log.map(({ _id, writer: _w, batch: _b, time: _t, ...entry }) => entry);
     const { writer, batch, time } = head;
-    const document: BatchDocument = { _id: append.first, writer, batch, time, entries, projected: false };
+    const pending = this.marked ? { projected: false as const } : {};
+    const document: BatchDocument = { _id: append.first, writer, batch, time, entries, ...pending };
     try {
       await this.place.db.collection<BatchDocument>(this.place.collection).insertOne(document);
     } catch (error) {
@@ -243,6 +247,7 @@ class Projector {
   constructor(
     private readonly place: LogPlace,
     private readonly variant: Variant,
+    private readonly writer: string,
   ) {}
 
   take({ first, changes }: Append): void {
@@ -266,7 +271,7 @@ class Projector {
       const { states, firsts } = this;
       this.states = new Map();
       this.firsts = [];
-      const deadline = await this.deadline();
+      const deadline = this.variant === 'deadlines' ? await this.deadline() : undefined;
       for (const [resource, some] of states) await this.project(resource, some, deadline);
       await this.mark(firsts);
     }
@@ -275,9 +280,11 @@ class Projector {
 
   private async mark(firsts: readonly Revision[]): Promise<void> {
     const { db, collection } = this.place;
-    if (this.variant === 'one-mark') {
+    if (!marksEach(this.variant)) {
       const projected = { $max: { revision: Math.max(...firsts) } };
-      await db.collection<MetaDocument>(META).updateOne({ _id: 'projected' }, projected, { upsert: true });
+      await db
+        .collection<MetaDocument>(META)
+        .updateOne({ _id: `projected.${this.writer}` }, projected, { upsert: true });
       return;
     }
     const these = { _id: { $in: [...firsts] } };
@@ -293,37 +300,55 @@ class Projector {
     return new Timestamp({ t: at.t + HALF_WINDOW_SECONDS, i: 0 });
   }
 
-  private async project(resource: string, states: Map<string, Projected>, deadline: Timestamp): Promise<void> {
+  private async project(resource: string, states: Map<string, Projected>, deadline?: Timestamp): Promise<void> {
     const collection = this.place.db.collection<StateDocument>(stateCollection(resource));
-    const operations: AnyBulkWriteOperation<StateDocument>[] = [];
-    const taken: AnyBulkWriteOperation<StateDocument>[] = [];
-    const all = [...states].map(([key, { isNew, document }]) => ({
-      _id: key,
-      isNew: isNew && this.variant !== 'deadlines',
-      update: upsert(key, document, deadline),
-      document: { _id: key, ...document } as StateDocument,
-    }));
-    for (const { isNew, document, update } of all) operations.push(isNew ? { insertOne: { document } } : update);
-    try {
-      await collection.bulkWrite(operations, { ordered: false });
-    } catch (error) {
-      const failed = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
-      if (failed.length === 0 || !failed.every(isDuplicate)) throw error;
-      // A newer state is there, or the tombstone of an earlier object.
-      for (const { index } of failed) taken.push(...all.slice(index, index + 1).map(({ update }) => update));
-      await collection.bulkWrite(taken, { ordered: false });
-    }
+    const all = [...states].map(([_id, { isNew, document }]) => {
+      const replacement = replacementOf(_id, document, deadline);
+      if (!isNew || deadline !== undefined) return { replacement, first: replacement };
+      return { replacement, first: { insertOne: { document: { _id, ...document } as StateDocument } } };
+    });
+    const there = await failedOf(
+      collection,
+      all.map(({ first }) => first),
+    );
+    if (there.length === 0) return;
+    // A newer state is there, or the tombstone of an earlier object.
+    await failedOf(
+      collection,
+      there.flatMap((i) => all.slice(i, i + 1).map(({ replacement }) => replacement)),
+    );
   }
 }
 
-/** Fails after the deadline by MongoDB's clock; before it, changes only what is older. */
-function upsert(_id: string, state: Document, deadline: Timestamp): AnyBulkWriteOperation<StateDocument> {
+/** Does what it can; tells of which operations a document was in the way. */
+async function failedOf(
+  collection: Collection<StateDocument>,
+  operations: AnyBulkWriteOperation<StateDocument>[],
+): Promise<number[]> {
+  try {
+    await collection.bulkWrite(operations, { ordered: false });
+    return [];
+  } catch (error) {
+    const failed = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
+    if (failed.length === 0 || !failed.every(isDuplicate)) throw error;
+    return failed.map(({ index }) => index);
+  }
+}
+
+/** Changes only what is older; where there is something newer, it fails as a duplicate, or, with a deadline, does nothing. */
+function replacementOf(_id: string, state: Document, deadline?: Timestamp): AnyBulkWriteOperation<StateDocument> {
   const { revision } = state['_annex'] as { readonly revision: Revision };
+  if (deadline === undefined) {
+    const filter = { _id, '_annex.revision': { $lt: revision } };
+    return { replaceOne: { filter, replacement: state, upsert: true } };
+  }
   const late = { $toInt: { $concat: ['late: ', '$_id'] } };
   const newest = { $cond: [{ $gte: ['$_annex.revision', revision] }, '$$ROOT', { $literal: { _id, ...state } }] };
   const update = [{ $replaceWith: { $cond: [{ $lt: ['$$CLUSTER_TIME', deadline] }, newest, late] } }];
   return { updateOne: { filter: { _id }, update, upsert: true } };
 }
+
+const marksEach = (variant: Variant): boolean => variant === 'marks' || variant === 'deadlines';
 
 const isDuplicate = ({ code }: { readonly code: number }): boolean => code === 11000;
 

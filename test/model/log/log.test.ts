@@ -40,7 +40,9 @@ describe('the log as the database, whatever stops wherever', () => {
     'floorAfter',
     'onlyForward',
     'tombstones',
-    'deadline',
+    'holds',
+    'readsAgain',
+    'heldAfter',
   ])('goes wrong without %s', (guard) => {
     expect(failures({ ...ALL, [guard]: false })).not.toEqual([]);
   });
