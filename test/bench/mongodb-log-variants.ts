@@ -66,6 +66,7 @@ const MAX_OBJECT_BYTES = 8 << 20;
 const HALF_WINDOW_SECONDS = 150;
 const PROJECTION_MILLIS = 100;
 const BATCHES_READ = 50;
+const REVISION = { '_annex.revision': 1 };
 const IMMUTABLE_FIELD = 66;
 const MAJORITY: TransactionOptions = {
   readConcern: { level: 'snapshot' },
@@ -138,6 +139,7 @@ export async function openPrototype({ uri, database, variant, resource }: Protot
       await committer.idle();
       committer.stop();
       await projector?.settled();
+      if (projector !== undefined) await projector.verify(resource, writer);
       await follower.stop();
       await session.close();
       await client.close();
@@ -263,6 +265,18 @@ class Projector {
 
   async settled(): Promise<void> {
     while (this.running !== undefined) await this.running;
+  }
+
+  /** Throws where the projection is behind what a writer has committed. */
+  async verify(resource: string, writer: string): Promise<void> {
+    const { db, collection } = this.place;
+    const shown = new Map<string, Revision>();
+    const states = db.collection<StateDocument>(stateCollection(resource)).find({}, { projection: REVISION });
+    for await (const { _id, _annex } of states) shown.set(_id, _annex.revision);
+    const batches = db.collection<BatchDocument>(collection).find({ writer }, { projection: { 'entries.key': 1 } });
+    for await (const { _id: first, entries } of batches)
+      for (const [i, { key }] of entries.entries())
+        if ((shown.get(key) ?? 0) < first + i) throw new Error(`${key} of revision ${first + i} is not projected`);
   }
 
   private async run(): Promise<void> {

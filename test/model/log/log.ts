@@ -22,9 +22,9 @@ export interface Guards {
   readonly tombstones: boolean;
   /** Who projects a batch of somebody else's first keeps the tombstones of its keys from going. */
   readonly holds: boolean;
-  /** Who takes a batch over reads it again once it holds the keys. */
-  readonly readsAgain: boolean;
-  /** Who trims reads which keys are held once a majority has the floor. */
+  /** Who takes a batch over reads the floor once a majority knows that the keys are held. */
+  readonly holdsFirst: boolean;
+  /** Who trims reads which keys are held once a majority has the floor, not when it chooses the mark. */
   readonly heldAfter: boolean;
 }
 
@@ -38,7 +38,7 @@ export const ALL: Guards = {
   onlyForward: true,
   tombstones: true,
   holds: true,
-  readsAgain: true,
+  holdsFirst: true,
   heldAfter: true,
 };
 
@@ -53,10 +53,10 @@ interface Known {
 
 const WINDOW = 40;
 /** The last ones are written seldom, so that some stay deleted for long. */
-const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];
+const KEYS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'];
 const BUSY = 2;
 /** A projector takes over one in so many of the batches that it finds. */
-const PATIENCE = 8;
+const PATIENCE = 3;
 
 export interface Explored {
   readonly violations: readonly string[];
@@ -87,9 +87,9 @@ class Schedule {
     private readonly guards: Guards,
   ) {
     this.random = new Random(seed);
-    this.parties = new Parties(this.random, { once: 25, longOnce: 4, short: 80 });
+    this.parties = new Parties(this.random, { once: 15, longOnce: 4, short: 120 });
     for (let i = 0; i < 3; i++) this.parties.add(this.replica());
-    for (let i = 0; i < 4; i++) this.parties.add(this.projector());
+    for (let i = 0; i < 3; i++) this.parties.add(this.projector());
     for (let i = 0; i < 2; i++) this.parties.add(this.trimmer());
     this.parties.add(this.follower());
     this.parties.add(this.loader());
@@ -300,12 +300,12 @@ class Schedule {
       const waiting = [...database.settled.log.values()].filter(({ projected }) => !projected);
       const batch = waiting[this.random.below(Math.max(waiting.length, 1))];
       if (batch === undefined || !this.random.once(PATIENCE)) continue;
+      yield;
+      const early = database.settled.floor;
       if (guards.holds && !(yield* this.hold(batch))) continue;
       yield;
-      const read = database.settled.log.get(batch.first);
-      if (guards.readsAgain && (read?.id !== batch.id || read.projected)) continue;
-      yield;
-      if (database.settled.floor >= batch.first && guards.projectedFirst) {
+      const floor = guards.holdsFirst ? database.settled.floor : early;
+      if (floor >= batch.first && guards.projectedFirst) {
         database.write(({ log }) => ({ log: changed(log, batch, undefined) }));
         continue;
       }
@@ -347,10 +347,12 @@ class Schedule {
   /** Takes away what was seen, projected, a window ago. */
   private *trimmer(): Party {
     const { database } = this;
+    let early: Version['held'] = new Set();
     for (;;) {
       yield;
       const { mark, floor, time } = database.settled;
       if (mark.revision <= floor) {
+        early = database.settled.held;
         const next = this.trimmable(database.settled);
         yield;
         if (next.revision > floor) database.write((now) => (now.mark.revision < next.revision ? { mark: next } : {}));
@@ -359,9 +361,8 @@ class Schedule {
       if (time < mark.moment + WINDOW) continue;
       yield;
       const ticket = database.write((now) => ({ floor: Math.max(now.floor, mark.revision) }));
-      const before = database.settled.held;
       if (this.guards.floorFirst && !(yield* this.durable(ticket))) continue;
-      const held = this.guards.heldAfter ? database.settled.held : before;
+      const held = this.guards.heldAfter ? database.settled.held : early;
       for (const first of [...database.latest.log.keys()].filter((first) => first <= mark.revision)) {
         yield;
         database.write(({ log }) => ({ log: without(log, first) }));
