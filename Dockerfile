@@ -2,7 +2,7 @@
 FROM node:24-slim AS build
 WORKDIR /annex
 # In case there is no ready-made binary of LMDB for the platform.
-RUN apt-get update && apt-get install -y --no-install-recommends g++ make python3 && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates g++ make python3 && rm -rf /var/lib/apt/lists/*
 COPY package.json package-lock.json ./
 COPY packages/cel/package.json packages/cel/
 COPY packages/http2/package.json packages/http2/
@@ -17,6 +17,8 @@ RUN npm prune --omit=dev --no-save --no-audit --no-fund
 FROM node:24-slim
 ENV NODE_ENV=production
 WORKDIR /annex
+# Whom connections to webhooks and identity providers trust without a CA of their own.
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /annex/node_modules node_modules
 COPY --from=build /annex/dist dist
 COPY package.json ./

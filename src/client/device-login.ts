@@ -1,7 +1,9 @@
-import { Agent, request } from 'node:https';
+import type { Agent } from 'node:http';
+import { request } from 'node:https';
 import { type Clock, sleep } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import { readBounded } from '../util/files/read-bounded.js';
+import { agentFor, hostEgress } from './egress/egress.js';
 
 const MAX_BYTES = 1024 * 1024;
 const TIMEOUT_MILLIS = 30_000;
@@ -46,12 +48,10 @@ const text = (fields: Fields, name: string): string => {
 
 /** Logs a person in at an OpenID provider, without a browser on this machine (RFC 8628). */
 export class DeviceLogin {
-  private readonly agent: Agent;
+  private agent: Agent | undefined;
   private found: Fields | undefined;
 
-  constructor(private readonly options: LoginOptions) {
-    this.agent = new Agent({ ...(options.ca !== undefined && { ca: options.ca }) });
-  }
+  constructor(private readonly options: LoginOptions) {}
 
   /** Waits until the person has agreed, refused, or let the time pass. */
   async login(): Promise<Tokens> {
@@ -89,7 +89,7 @@ export class DeviceLogin {
   }
 
   close(): void {
-    this.agent.destroy();
+    this.agent?.destroy();
   }
 
   private async token(form: Readonly<Record<string, string>>): Promise<Answer> {
@@ -121,6 +121,13 @@ export class DeviceLogin {
     return new LoginError(`${what} failed: ${why}`);
   }
 
+  /** All that the provider names is called by the proxy of what is called first. */
+  private agentFor(url: URL): Agent {
+    const { ca } = this.options;
+    const egress = hostEgress();
+    return (this.agent ??= agentFor(url, { ...(ca !== undefined && { ca }) }, egress.proxyFor(url), egress));
+  }
+
   private send(url: string, form: string | undefined): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const fail = (why: string): void => {
@@ -134,7 +141,7 @@ export class DeviceLogin {
         url,
         {
           method: form === undefined ? 'GET' : 'POST',
-          agent: this.agent,
+          agent: this.agentFor(new URL(url)),
           signal: AbortSignal.timeout(TIMEOUT_MILLIS),
           headers: {
             accept: 'application/json',

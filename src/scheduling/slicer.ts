@@ -1,5 +1,6 @@
 import type { Clock } from '../util/clock.js';
 import { SLICE_MILLIS } from './thresholds.js';
+import { turns } from './turns.js';
 
 type MonotonicClock = Pick<Clock, 'monotonic'>;
 
@@ -10,19 +11,21 @@ export function yieldNow(): Promise<void> {
   });
 }
 
-let exclusive: Promise<void> = Promise.resolve();
+/** Who yields for nobody in particular. */
+const SERVER = '';
 
 /** Yields until a turn of the event loop that nobody else who asks for one of these has. */
-export function yieldForOwnTurn(): Promise<void> {
-  exclusive = exclusive.then(yieldNow);
-  return exclusive;
-}
+export const yieldForOwnTurn = (): Promise<void> => turns.wait(SERVER);
 
 /** Tells long work when to yield. A slice is what it does between two yields. */
 export class Slicer {
   private until: number;
 
-  constructor(private readonly clock: MonotonicClock) {
+  /** `flow`: the user that the work is for. */
+  constructor(
+    private readonly clock: MonotonicClock,
+    private readonly flow = SERVER,
+  ) {
     this.until = clock.monotonic() + SLICE_MILLIS;
   }
 
@@ -31,9 +34,9 @@ export class Slicer {
     return this.clock.monotonic() >= this.until;
   }
 
-  /** Yields, and begins another slice. */
+  /** Yields, and begins another slice in a turn of its own. */
   async yield(): Promise<void> {
-    await yieldNow();
+    await turns.wait(this.flow);
     this.until = this.clock.monotonic() + SLICE_MILLIS;
   }
 }

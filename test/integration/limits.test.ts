@@ -26,18 +26,23 @@ function occupy(token: string): { close: () => void } {
   return { close: () => socket.destroy() };
 }
 
-test('beyond the limit writes get 429, reads and watches go on, and system:masters is never refused', async () => {
+test('beyond the limit writes of a user wait, and get 429 when too many do, reads and watches go on, and system:masters is never refused', async () => {
   const http = new Http1(server.current);
   const send = (method: string, token = NOBODY): Promise<{ status: number; text: string; headers: object }> =>
     http.send({ method, path: BASE, token, ...(method === 'POST' ? { body: '{}' } : {}) });
   const watches = await Promise.all(
     Array.from({ length: 5 }, async () => new WatchReader(await http.open({ path: `${BASE}?watch=1`, token: NOBODY }))),
   );
-  const held = [occupy(NOBODY), occupy(NOBODY)];
-  const refused = await eventually('a write is refused', async () => {
-    const answer = await send('POST');
-    return answer.status === 429 ? answer : undefined;
+  // Two have places, and fifty wait in the queue of their user.
+  const held = Array.from({ length: 52 }, () => occupy(NOBODY));
+  await eventually('the queue is full', async () => {
+    const { text } = await http.send({ path: '/metrics' });
+    const full =
+      /^apiserver_flowcontrol_current_inqueue_requests\{priority_level="mutating",flow_schema="users"\} 50$/m;
+    return full.test(text) ? true : undefined;
   });
+  const refused = await send('POST');
+  expect(refused.status).toBe(429);
   expect(refused.text).toBe('Too many requests, please try again later.\n');
   expect(refused.headers).toMatchObject({ 'retry-after': '1', 'content-type': 'text/plain; charset=utf-8' });
   expect((await send('GET')).status).toBe(200);
@@ -48,6 +53,7 @@ test('beyond the limit writes get 429, reads and watches go on, and system:maste
   });
   expect(metrics).toMatch(/^apiserver_dropped_requests_total\{request_kind="mutating"\} \d+$/m);
   expect(metrics).toMatch(/^apiserver_request_terminations_total\{.*resource="".*code="429"\} \d+$/m);
+  expect(metrics).toMatch(/^apiserver_flowcontrol_rejected_requests_total\{.*reason="queue-full"\} 1$/m);
   for (const one of held) one.close();
   await eventually('places are free again', async () => ((await send('POST')).status === 422 ? true : undefined));
   expect(watches.map(({ ended }) => ended)).toEqual(Array<boolean>(5).fill(false));

@@ -1,8 +1,6 @@
-import type { Agent as HttpAgent } from 'node:http';
-import { Agent, type AgentOptions } from 'node:https';
-import { checkServerIdentity as checkIdentity } from 'node:tls';
-import { HttpsProxyAgent } from 'hpagent';
-import { SocksProxyAgent } from 'socks-proxy-agent';
+import type { Agent as HttpAgent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
+import type { AgentOptions } from 'node:https';
+import { agentFor, type Egress, hostEgress, plainRequest } from '../egress/egress.js';
 import type { ReadFile, RemoteConfig } from './kubeconfig.js';
 
 const MAX_SOCKETS = 128;
@@ -63,6 +61,7 @@ export class Connections {
     private readonly remote: RemoteConfig,
     private readonly readFile: ReadFile,
     private readonly source: CredentialSource | undefined,
+    private readonly egress: Egress = hostEgress(),
   ) {}
 
   async lease(signal: () => AbortSignal): Promise<Lease> {
@@ -78,6 +77,11 @@ export class Connections {
         held = false;
       },
     };
+  }
+
+  /** A call without TLS. */
+  plainRequest(url: URL, options: RequestOptions, answered: (response: IncomingMessage) => void): ClientRequest {
+    return plainRequest(url, options, this.remote.proxy ?? this.egress.proxyFor(url), this.egress, answered);
   }
 
   /** The service did not accept who called. */
@@ -114,7 +118,7 @@ export class Connections {
     const identity = `${certificate ?? ''}\n${key ?? ''}`;
     if (this.pool?.identity === identity) return this.pool;
     this.pool?.retire();
-    const { ca, serverName, skipVerification, proxy } = this.remote;
+    const { url, ca, serverName, skipVerification, proxy = this.egress.proxyFor(url) } = this.remote;
     const options: AgentOptions = {
       keepAlive: true,
       maxSockets: this.remote.maxCalls ?? MAX_SOCKETS,
@@ -124,21 +128,7 @@ export class Connections {
       ...(certificate !== undefined && { cert: certificate }),
       ...(key !== undefined && { key }),
     };
-    this.pool = new Pool(identity, makeAgent(options, proxy, serverName ?? this.remote.url.hostname));
+    this.pool = new Pool(identity, agentFor(url, options, proxy, this.egress));
     return this.pool;
   }
-}
-
-/** By way of a proxy where the kubeconfig names one. */
-function makeAgent(options: AgentOptions, proxy: URL | undefined, host: string): HttpAgent {
-  if (proxy === undefined) return new Agent(options);
-  if (proxy.protocol === 'socks5:') {
-    // The agent forgets addresses that are no names, and would take a certificate for localhost instead.
-    const checkServerIdentity: AgentOptions['checkServerIdentity'] = (_host, certificate) =>
-      checkIdentity(host.replace(/^\[|\]$/g, ''), certificate);
-    return new SocksProxyAgent(proxy, { ...options, checkServerIdentity } as AgentOptions);
-  }
-  const { ca, rejectUnauthorized = true } = options;
-  const proxyRequestOptions = { rejectUnauthorized, ...(typeof ca === 'string' && { ca: [ca] }) };
-  return new HttpsProxyAgent({ ...options, proxy, proxyRequestOptions });
 }

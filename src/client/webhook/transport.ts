@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import { request as plainRequest } from 'node:http';
 import { request } from 'node:https';
 import { isIP } from 'node:net';
 import { pipeline } from 'node:stream';
 import { quote } from '../../apimachinery/meta/meta.js';
 import { currentSpan } from '../../util/tracing.js';
 import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
+import type { Egress } from '../egress/egress.js';
 import { Connections, type CredentialSource } from './connections.js';
 import { CallLimit } from './call-limit.js';
 import { KubeconfigError, type ReadFile, type RemoteConfig } from './kubeconfig.js';
@@ -20,12 +20,13 @@ export class HttpsTransport implements WebhookTransport {
     private readonly remote: RemoteConfig,
     readFile: ReadFile,
     source: CredentialSource | undefined,
+    egress?: Egress,
   ) {
     // Without its plugin the user would silently be nobody.
     if (remote.exec !== undefined && source === undefined) {
       throw new KubeconfigError('invalid configuration: nothing runs the credential plugin of the user');
     }
-    this.connections = new Connections(remote, readFile, source);
+    this.connections = new Connections(remote, readFile, source, egress);
   }
 
   async post(body: string, timeoutMillis: number, signal: AbortSignal): Promise<WebhookResponse> {
@@ -91,7 +92,7 @@ export class HttpsTransport implements WebhookTransport {
       };
       const sent =
         url.protocol === 'http:'
-          ? plainRequest(options, onResponse)
+          ? this.connections.plainRequest(url, options, onResponse)
           : request({ ...options, agent: lease.agent }, onResponse);
       limit.onOver((error) => sent.destroy(error));
       sent.on('error', reject);

@@ -2,6 +2,7 @@ import type { Authorizer, AuthorizerAttributes } from '../../authorization/autho
 import type { RequestAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { RequestInfo } from '../../request/request-info.js';
 import type { RequestTracer } from '../../request/tracer.js';
+import type { Turns } from '../../scheduling/turns.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 import type { Clock } from '../../util/clock.js';
 import type { FeatureGates } from '../../util/feature-gates.js';
@@ -50,6 +51,8 @@ export interface ChainConfig {
   readonly random: () => number;
   /** Value of Strict-Transport-Security; empty: not sent. */
   readonly strictTransportSecurity: string;
+  /** Of the event loop. */
+  readonly turns: Turns;
   readonly audit: AuditHook | undefined;
   /** Absent: nothing is traced. */
   readonly tracer: RequestTracer | undefined;

@@ -65,7 +65,11 @@ describe('the handler chain', () => {
     stage.authorize = () => ({ decision: 'deny', reason: '' });
     const impersonating = await stage.run({ headers: { 'Impersonate-User': 'bob' } });
     expect(impersonating.statusCode).toBe(403);
-    const busy = await stage.run();
+    const waiting = stage.start();
+    expect(waiting.response.writableEnded).toBe(false);
+    stage.clock.advance(15_200);
+    await waiting.running;
+    const busy = waiting.response;
     expect(busy.statusCode).toBe(429);
     expect(busy.body).toBe('Too many requests, please try again later.\n');
     expect(busy.getHeader('retry-after')).toBe('1');
@@ -142,7 +146,10 @@ describe('the handler chain', () => {
       code: 504,
     });
     expect(signal.aborted).toBe(true);
-    expect((await stage.run()).statusCode).toBe(429);
+    const next = stage.start();
+    stage.clock.advance(15_200);
+    await next.running;
+    expect(next.response.statusCode).toBe(429);
     release();
     await running;
   });

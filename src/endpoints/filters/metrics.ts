@@ -11,8 +11,10 @@ import {
   metricsRegistry,
   SeriesLookup,
 } from '../../util/metrics/metrics.js';
+import { turns } from '../../scheduling/turns.js';
 import { bodyBytes } from '../responsewriters/body.js';
 import type { Exchange } from './exchange.js';
+import type { Refusal } from './fair-queue.js';
 
 const COMPONENT = 'apiserver';
 const SERIES = ['verb', 'group', 'version', 'resource', 'subresource', 'scope', 'component'];
@@ -35,6 +37,16 @@ const METHODS = new Set([
   'OPTIONS',
   'HEAD',
 ]);
+/** Of kube-apiserver's waits in queues. */
+const QUEUE_WAITS = [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30];
+/** The only flow schema: each user is a flow. */
+const FLOWS = 'users';
+
+interface QueueState {
+  readonly running: number;
+  readonly queued: number;
+}
+
 /** Series looked up without building label lists; bounded, because keys hold what clients send. */
 const MAX_SERIES = 10_000;
 
@@ -93,10 +105,14 @@ export class ChainMetrics {
   private readonly bodySizes: CellHistogram;
   private readonly handshakes: CellCounter;
   private readonly connections: CellCounter;
+  private readonly rejections: CellCounter;
+  private readonly waits: CellHistogram;
+  private queues: (() => Readonly<Record<'readOnly' | 'mutating', QueueState>>) | undefined;
   private readonly series = new SeriesLookup<Series>(MAX_SERIES);
   private readonly high = { readOnly: 0, mutating: 0 };
   private readonly now = { readOnly: 0, mutating: 0 };
 
+  // eslint-disable-next-line max-lines-per-function -- a table of metrics
   constructor(registry: Registry = metricsRegistry) {
     const counter = (name: string, help: string, labels: string[]): CellCounter =>
       new CellCounter({ name: `apiserver_${name}`, help, labels }, registry);
@@ -171,7 +187,19 @@ export class ChainMetrics {
       },
       registry,
     );
+    this.rejections = counter('flowcontrol_rejected_requests_total', 'Requests rejected by the queues of users.', [
+      'priority_level',
+      'flow_schema',
+      'reason',
+    ]);
+    this.waits = histogram(
+      'flowcontrol_request_wait_duration_seconds',
+      'Time that requests waited in the queues of users.',
+      ['priority_level', 'flow_schema', 'execute'],
+      QUEUE_WAITS,
+    );
     this.registerInFlight(registry);
+    this.registerQueues(registry);
   }
 
   private registerInFlight(registry: Registry): void {
@@ -184,6 +212,39 @@ export class ChainMetrics {
       }
     };
     new CellGauge({ ...gauge, help }, registry, refresh);
+  }
+
+  private registerQueues(registry: Registry): void {
+    const labels = ['priority_level', 'flow_schema'];
+    const gauge = (name: string, help: string, value: (queue: QueueState) => number): void => {
+      new CellGauge({ name: `apiserver_flowcontrol_${name}`, help, labels }, registry, (metric) => {
+        const queues = this.queues?.();
+        if (queues === undefined) return;
+        for (const kind of ['readOnly', 'mutating'] as const) metric.cell(kind, FLOWS).value = value(queues[kind]);
+      });
+    };
+    gauge('current_inqueue_requests', 'Requests in the queues of users.', ({ queued }) => queued);
+    gauge(
+      'current_executing_requests',
+      'Requests under way, without those of system:masters.',
+      ({ running }) => running,
+    );
+    const turn = { name: 'annex_waiting_turns', help: 'Reads of collections that wait for a turn.', labels: [] };
+    new CellGauge(turn, registry, (metric) => (metric.cell().value = turns.waiting));
+  }
+
+  /** Where the gauges find the queues. */
+  showQueues(queues: () => Readonly<Record<'readOnly' | 'mutating', QueueState>>): void {
+    this.queues = queues;
+  }
+
+  /** A request waited in the queue of its user. */
+  queued(kind: 'readOnly' | 'mutating', executed: boolean, millis: number): void {
+    this.waits.cell(kind, FLOWS, String(executed)).observe(millis / 1000);
+  }
+
+  rejected(kind: 'readOnly' | 'mutating', reason: Refusal): void {
+    this.rejections.cell(kind, FLOWS, reason).inc();
   }
 
   handshakeFailed(): void {

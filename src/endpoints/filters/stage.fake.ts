@@ -2,7 +2,8 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { AuthorizationResult, AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { AuthenticationResponse } from '../../authentication/authenticator/interfaces.js';
-import { FakeClock } from '../../util/clock.js';
+import { FakeClock } from '../../util/clock.fake.js';
+import { Turns } from '../../scheduling/turns.js';
 import { FeatureGates } from '../../util/feature-gates.js';
 import { silentLogger } from '../../util/logger.js';
 import { TimerWheel } from '../../util/timer-wheel.js';
@@ -91,6 +92,10 @@ export class Stage {
       goawayChance: 0,
       random: () => 0.5,
       strictTransportSecurity: '',
+      // Whoever wants a turn has it.
+      turns: new Turns((callback) => {
+        callback();
+      }),
       audit: undefined,
       tracer: undefined,
       parseSelectors: undefined,

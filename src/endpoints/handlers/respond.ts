@@ -71,6 +71,7 @@ function sinkOf(
     response,
     audit: context.audit,
     stopwatch: context.stopwatch,
+    flow: context.user.name,
     media,
     conventions,
     clock,

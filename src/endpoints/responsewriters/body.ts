@@ -27,6 +27,8 @@ export interface ByteSink {
   /** The gate APIResponseCompression. */
   readonly compression: boolean;
   readonly audit: AuditRecorder | undefined;
+  /** The user whose request it is. */
+  readonly flow?: string | undefined;
   /** Takes down how long it takes to write. */
   readonly stopwatch?: Stopwatch | undefined;
 }
@@ -141,7 +143,7 @@ export interface Pieces {
  * was handed over or the client is gone.
  */
 export async function sendPieces(sink: ByteSink, status: number, pieces: Pieces): Promise<void> {
-  const { request, response, stopwatch } = sink;
+  const { request, response } = sink;
   const iterator = iterate(pieces.middle);
   const first: Uint8Array[] = [pieces.head];
   let length = pieces.head.length + pieces.tail.length;
@@ -168,12 +170,12 @@ export async function sendPieces(sink: ByteSink, status: number, pieces: Pieces)
   }
   if (!compressed) {
     if (next.done !== true) first.push(next.value);
-    await pump(response, first, iterator, pieces.tail, stopwatch);
+    await pump(response, first, iterator, pieces.tail, sink);
   } else if (pieces.gzipMiddle === undefined) {
     const rest = compress(chain(first, next, iterator));
-    await pump(response, [], rest, gzipMember(pieces.tail), stopwatch);
+    await pump(response, [], rest, gzipMember(pieces.tail), sink);
   } else {
-    await pump(response, [gzipMember(pieces.head)], iterate(pieces.gzipMiddle()), gzipMember(pieces.tail), stopwatch);
+    await pump(response, [gzipMember(pieces.head)], iterate(pieces.gzipMiddle()), gzipMember(pieces.tail), sink);
   }
 }
 
@@ -218,9 +220,9 @@ async function pump(
   taken: readonly Uint8Array[],
   source: ByteIterator,
   tail: Uint8Array,
-  watch: Stopwatch | undefined,
+  { stopwatch, flow }: Pick<ByteSink, 'stopwatch' | 'flow'>,
 ): Promise<void> {
-  const slicer = new Slicer(systemClock);
+  const slicer = new Slicer(systemClock, flow);
   const sent = { bytes: tail.length };
   streamed.set(response, sent);
   let held = [...taken];
@@ -229,7 +231,7 @@ async function pump(
   for (;;) {
     if (length >= smallPiece) {
       sent.bytes += length;
-      const pending = writeTimed(response, held, length, watch);
+      const pending = writeTimed(response, held, length, stopwatch);
       if (pending !== undefined) await pending;
       if (isClosed(response)) return;
       held = [];

@@ -19,8 +19,10 @@ import {
 } from '../../util/metrics/metrics.js';
 import { acceptsOpenMetrics, openMetrics } from '../../util/metrics/open-metrics.js';
 import { compiledInstructions, loadPatterns } from '@annex/cel/re2';
+import { turns } from '../../scheduling/turns.js';
 import { TimerWheel } from '../../util/timer-wheel.js';
-import { type ApiServer, createServer, type TlsMaterial } from '../http/api-server.js';
+import { type ApiServer, createServer } from '../http/api-server.js';
+import type { TlsMaterial } from '../http/tls-material.js';
 import { isAggregated } from '../options/aggregation-options.js';
 import { makeAudit } from './access/audit.js';
 import { selectorsOf } from './access/authorization.js';
@@ -258,6 +260,7 @@ function chainConfig(
     requestTimeout: options.requestTimeout,
     maxRequestsInFlight: options.maxRequestsInflight,
     maxMutatingRequestsInFlight: options.maxMutatingRequestsInflight,
+    turns,
     audit,
     tracer,
     parseSelectors: featureGates.enabled('AuthorizeWithSelectors') ? selectorsOf : undefined,

@@ -1,4 +1,5 @@
 import { messageOf } from '../../util/error-message.js';
+import { watchFile } from '../../util/files/watch-file.js';
 import { join, resolve } from 'node:path';
 import type { RequestAuthenticator, TokenAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { AnonymousConfig } from '../../authentication/oidc/types.js';
@@ -15,7 +16,8 @@ import { type Clock, systemClock } from '../../util/clock.js';
 import { featureGates } from '../../util/feature-gates.js';
 import { createLogger, type Logger } from '../../util/logger.js';
 import { showExpiry } from '../metrics/aggregation-metrics.js';
-import type { ApiServer, TlsMaterial } from '../http/api-server.js';
+import type { ApiServer } from '../http/api-server.js';
+import type { TlsMaterial } from '../http/tls-material.js';
 import { authorizationOptions } from '../options/authorization-options.js';
 import { authoritiesOf } from './controllers.js';
 import { buildControlPlane } from './control-plane.js';
@@ -127,10 +129,10 @@ function watchFiles(
   files: Files,
   context: { clock: Clock; logger: Logger; changed(tls: TlsMaterial): void },
 ): () => void {
-  let stopped = false;
+  const { clock, logger } = context;
+  const stopped = new AbortController();
   let { tls } = files;
   const check = (): void => {
-    if (stopped) return;
     try {
       const changed = [
         files.clientCaFile?.reload() === true,
@@ -141,18 +143,24 @@ function watchFiles(
         tls = reloaded(options, files, tls);
         server.setSecureContext(tls);
         context.changed(tls);
-        context.logger.info('certificates reloaded');
+        logger.info('certificates reloaded');
       }
     } catch (error) {
-      context.logger.error('certificates cannot be reloaded', {
-        error: messageOf(error),
-      });
+      logger.error('certificates cannot be reloaded', { error: messageOf(error) });
     }
-    context.clock.setTimer(RELOAD_MILLIS, check);
   };
-  context.clock.setTimer(RELOAD_MILLIS, check);
+  // Who trusts a CA that was withdrawn until the next round lets its users in.
+  for (const file of [files.clientCaFile, files.proxyCa]) {
+    if (file !== undefined) watchFile(file.path, check, clock, stopped.signal);
+  }
+  const round = (): void => {
+    if (stopped.signal.aborted) return;
+    check();
+    clock.setTimer(RELOAD_MILLIS, round);
+  };
+  clock.setTimer(RELOAD_MILLIS, round);
   return () => {
-    stopped = true;
+    stopped.abort();
   };
 }
 
@@ -185,13 +193,8 @@ export async function startStandalone(
   const ended = new AbortController();
   const oidc = makeOidc(options, { clock, logger, registry: context.registry, signal: ended.signal });
   const tokens = await makeTokenAuthenticator(options, accounts, oidc.tokens, { clock, logger });
-  const authenticator = makeAuthenticator(
-    options,
-    files,
-    tokens,
-    oidc.anonymous ?? anonymousByFlags(options, logger),
-    clock,
-  );
+  const anonymous = oidc.anonymous ?? anonymousByFlags(options, logger);
+  const authenticator = makeAuthenticator(options, files, tokens, anonymous, clock);
   const listener = await listen(context, files.tls);
   const { port, server } = listener;
   const serverAddress = (): string => hostPort(advertised, port);

@@ -41,7 +41,7 @@ export const FLAGS = {
     'cache-budget',
     int(0),
     128 * 1024 * 1024,
-    'Bytes of memory for representations derived from cached objects (joined, compressed, tables).',
+    'Bytes of memory for representations derived from cached objects (joined, compressed, tables). Objects of the embedded store that exceed half of it are kept outside of the heap.',
   ),
   bindAddress: flag(
     SERVING,
@@ -84,14 +84,14 @@ export const FLAGS = {
     'max-requests-inflight',
     int(0),
     400,
-    'Maximum number of concurrent read requests; further ones are rejected with 429. Watches do not count. 0: no limit.',
+    'Maximum number of concurrent read requests, of which one user may have three quarters; further ones wait in the queue of their user, and are rejected with 429 when it is full or after a quarter of --request-timeout. Watches do not count. 0: no limit.',
   ),
   maxMutatingRequestsInflight: flag(
     GENERIC,
     'max-mutating-requests-inflight',
     int(0),
     200,
-    'Maximum number of concurrent write requests; further ones are rejected with 429. 0: no limit.',
+    'The same for write requests. 0: no limit.',
   ),
   maxRequestBodyBytes: flag(
     GENERIC,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { type Answer, dig, Http1, Http2, treeOf } from '../client.js';
 import { type ServingPair, TestCa } from '../openid/certificates.js';
-import { ADMIN, NOBODY, scratchFolder, TestServer } from '../server.js';
+import { ADMIN, eventually, NOBODY, scratchFolder, TestServer } from '../server.js';
 
 const REVIEWS = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 const REVIEW = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
@@ -122,6 +122,14 @@ describe('certificates and proxies', () => {
     });
   });
 
+  test.each(['clients', 'proxies'])('a CA with the name of that of %s and another key is nobody', async (name) => {
+    const pair = new TestCa(name).client('front', []);
+    for (let i = 0; i < 5; i++) {
+      expect(await whoIs(pair, FORGED)).toBe(401);
+      expect(await whoIs(pair, FORGED, NOBODY)).toMatchObject({ username: 'jane', uid: 'jane-uid' });
+    }
+  });
+
   test('headers without a certificate are nothing', async () => {
     expect(await whoIs(undefined, FORGED)).toBe(403);
     expect(await whoIs(undefined, FORGED, NOBODY)).toMatchObject({ username: 'jane', uid: 'jane-uid' });
@@ -207,5 +215,21 @@ describe('certificates and proxies', () => {
     ])('%s', async (_name, tokens, line) => {
       expect(await raw(...tokens)).toBe(line);
     });
+  });
+
+  // The last one: it changes the files.
+  test.each(['clients', 'proxies'])('a CA that %s.pem no longer has is trusted no longer, at once', async (name) => {
+    const [old, next] = [name === 'clients' ? clients : proxies, new TestCa(`new ${name}`)];
+    const headers = { 'x-remote-user': 'front' };
+    const [before, after] = [old.client('front', []), next.client('front', [])];
+    expect(await whoIs(before, headers)).toMatchObject({ username: 'front' });
+    const began = performance.now();
+    writeFileSync(join(folder, `${name}.pem`), next.pem);
+    await eventually('the old CA is not trusted', async () =>
+      (await whoIs(before, headers)) === 401 ? true : undefined,
+    );
+    // Well below the minute after which the files are read in any case.
+    expect(performance.now() - began).toBeLessThan(40_000);
+    expect(await whoIs(after, headers)).toMatchObject({ username: 'front' });
   });
 });

@@ -37,6 +37,7 @@ import {
 } from '../../rest/served.js';
 import { storageVersionHash } from '../../customresource/discovery.js';
 import { decodedOrInternal } from '../admission-versions.js';
+import { inVersion, mergeTypeOf, type StoredForm, storedForm, versionConverter } from './builtin-versions.js';
 import type { ResourceStore } from './resource-store.js';
 
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
@@ -106,26 +107,16 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
   const groupVersion = formatGroupVersion(gvk);
   const schema = requireSchema(gvk.group, gvk.version, gvk.kind);
   const defaults = type.applyDefaults?.bind(type);
-  const manager = (subresource: string, strategy: Strategy): FieldManager =>
-    createFieldManager({
-      kind: gvk,
-      subresource,
-      typeOf: (wanted) => (wanted === groupVersion ? serving.mergeTypes.typeOf(gvk) : undefined),
-      resetFields: strategy.resetFields,
-      emptyObject: emptyObjectOf(gvk),
-      applyDefaults: (object) => {
-        normalizeInPlace(schema, object, defaults);
-      },
-      clock: serving.clock,
-    });
+  const manager = fieldManagers(type, gvk, schema, serving);
   const subresources: Record<string, ServedSubresource> = {};
   for (const [name, strategy] of Object.entries(type.subresources)) {
     subresources[name] = { strategy, fieldManager: manager(name, strategy) };
   }
   const id = `${groupVersion}/${type.resource}`;
+  const form = storedForm(type, version);
   const toObject = (object: CachedObject): KubeObject => {
     const stored = object.decode() as KubeObject;
-    const shown = type.storedAs === undefined ? stored : type.storedAs.fromStorage(stored);
+    const shown = form === undefined ? stored : form.fromStorage(stored);
     defaults?.(shown);
     return shown;
   };
@@ -135,7 +126,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     version,
     groupVersion,
     id,
-    ...representations(id, type, toObject),
+    ...representations(id, type, form, toObject),
     itemTree: (object) => withoutType(toObject(object)),
     toObject,
     gvk,
@@ -143,7 +134,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     decode: decodeObject,
     mostDefaults: () => 0,
     dryRunResult: (object) => object,
-    toStorage: (object) => (type.storedAs === undefined ? object : type.storedAs.toStorage({ ...object })),
+    toStorage: (object) => (form === undefined ? object : form.toStorage({ ...object })),
     strategy: type.strategy,
     fieldManager: manager('', type.strategy),
     subresources,
@@ -158,21 +149,42 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
       return convertNumbers(schema.type, merged) as JsonObject;
     },
     verbs: type.verbs ?? VERBS,
-    discovery: discoveryEntries(type, version),
+    discovery: discoveryEntries(type),
     definition: undefined,
     admission: builtinAdmissionView(type, decodeObject, serving.mergeTypes),
-    fieldNames:
-      version.selectableFields.length === 0
-        ? metadataFieldNames
-        : supportedFieldNames([
-            'metadata.name',
-            ...(type.namespaced ? ['metadata.namespace'] : []),
-            ...version.selectableFields,
-          ]),
+    fieldNames: fieldNames(type, version),
   };
 }
 
-/** Built-in types have one version each; events exist in two groups. */
+/** Makes the field manager of the type itself (subresource '') or of a subresource. */
+function fieldManagers(
+  type: ResourceType,
+  kind: GroupVersionKind,
+  schema: BuiltinSchema,
+  { mergeTypes, clock }: BuiltinServing,
+): (subresource: string, strategy: Strategy) => FieldManager {
+  const defaults = type.applyDefaults?.bind(type);
+  return (subresource, { resetFields }) =>
+    createFieldManager({
+      kind,
+      subresource,
+      typeOf: (wanted) => mergeTypeOf(type, wanted, mergeTypes),
+      resetFields,
+      emptyObject: emptyObjectOf(kind),
+      applyDefaults: (object) => {
+        normalizeInPlace(schema, object, defaults);
+      },
+      clock,
+      ...(type.versions.length > 1 && { converter: versionConverter(type) }),
+    });
+}
+
+function fieldNames({ namespaced }: ResourceType, { selectableFields }: ResourceVersion): ServedVersion['fieldNames'] {
+  if (selectableFields.length === 0) return metadataFieldNames;
+  return supportedFieldNames(['metadata.name', ...(namespaced ? ['metadata.namespace'] : []), ...selectableFields]);
+}
+
+/** The versions of a built-in type have the same members; events exist in two groups. */
 function builtinAdmissionView(
   type: ResourceType,
   decodeObject: ServedVersion['decode'],
@@ -191,7 +203,8 @@ function builtinAdmissionView(
     equivalents: () => versions,
     convert: (object, wanted) => {
       const has = isTwin(parseGroupVersion(object.apiVersion ?? '')?.group ?? type.group);
-      if (twin === undefined || has === isTwin(wanted.group)) return object;
+      if (twin === undefined) return versions.length > 1 ? inVersion(object, formatGroupVersion(wanted)) : object;
+      if (has === isTwin(wanted.group)) return object;
       return has ? twin.fromTwin(object) : twin.toTwin(object);
     },
     complete: (changed, wanted) => {
@@ -252,11 +265,12 @@ function normalizeOrSayWhy(schema: BuiltinSchema, object: KubeObject): KubeObjec
 function representations(
   id: string,
   type: ResourceType,
+  form: StoredForm | undefined,
   toObject: (object: CachedObject) => KubeObject,
 ): { json: Representation; listItem: Representation } {
   const convert = (object: CachedObject): Uint8Array => Buffer.from(stringifyJson(toObject(object)), 'utf8');
   const json: Representation =
-    type.storedAs === undefined
+    form === undefined
       ? { id, identity: true, separator: ',', render: (object) => object.bytes }
       : { id, separator: ',', render: convert };
   const listItem: Representation = {
@@ -285,7 +299,7 @@ function withoutTypeMeta(object: CachedObject): Uint8Array {
   return out;
 }
 
-function discoveryEntries(type: ResourceType, version: ResourceVersion): ApiResourceEntry[] {
+function discoveryEntries(type: ResourceType): ApiResourceEntry[] {
   const entries: ApiResourceEntry[] = [
     {
       name: type.resource,
@@ -295,7 +309,7 @@ function discoveryEntries(type: ResourceType, version: ResourceVersion): ApiReso
       verbs: type.verbs ?? VERBS,
       shortNames: type.shortNames,
       categories: type.categories,
-      storageVersionHash: storageVersionHash(type.group, version.name, type.kind),
+      storageVersionHash: storageVersionHash(type.group, type.storageVersion, type.kind),
     },
   ];
   for (const name of Object.keys(type.subresources)) {

@@ -1,0 +1,93 @@
+import {
+  type Agent as HttpAgent,
+  type ClientRequest,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  request,
+  type RequestOptions,
+} from 'node:http';
+import { Agent, type AgentOptions, request as secureRequest } from 'node:https';
+import { checkServerIdentity as checkIdentity, createSecureContext, type SecureContext } from 'node:tls';
+import { HttpsProxyAgent } from 'hpagent';
+import { SocksProxyAgent } from 'socks-proxy-agent';
+import { readHostRoots } from './host-roots.js';
+import { type ProxyFor, proxyFromEnvironment } from './proxy-environment.js';
+
+/** What the host says of connections to elsewhere. */
+export interface Egress {
+  /** The CAs that it trusts, in PEM. */
+  readonly roots: readonly string[];
+  readonly proxyFor: ProxyFor;
+  /** For connections without a CA and a certificate of their own: reading all CAs takes a while. */
+  readonly context: SecureContext;
+}
+
+/** With an environment: that of a process. */
+export function egressOf(environment: Readonly<Record<string, string | undefined>>): Egress {
+  let roots: readonly string[] | undefined;
+  let context: SecureContext | undefined;
+  const proxyFor = proxyFromEnvironment(environment);
+  return {
+    proxyFor,
+    get roots() {
+      return (roots ??= readHostRoots(environment));
+    },
+    get context() {
+      return (context ??= createSecureContext({ ca: [...this.roots] }));
+    },
+  };
+}
+
+let ofProcess: Egress | undefined;
+/** Read once, as Go's programs do. */
+export const hostEgress = (): Egress => (ofProcess ??= egressOf(process.env));
+
+/** Connections to `url`, by way of a proxy where there is one. Without a CA of its own the agent trusts those of the host. */
+export function agentFor(url: URL, options: AgentOptions, proxy: URL | undefined, egress: Egress): HttpAgent {
+  const trusting = { ...options, ...trustOf(options, egress) };
+  if (proxy === undefined) return new Agent(trusting);
+  if (isSocks(proxy)) {
+    const host = options.servername ?? url.hostname;
+    // The agent forgets addresses that are no names, and would take a certificate for localhost instead.
+    const checkServerIdentity: AgentOptions['checkServerIdentity'] = (_host, certificate) =>
+      checkIdentity(host.replace(/^\[|\]$/g, ''), certificate);
+    return new SocksProxyAgent(resolving(proxy), { ...trusting, checkServerIdentity } as AgentOptions);
+  }
+  const { ca, rejectUnauthorized = true } = options;
+  // The types know only texts, where https takes whatever the agent does.
+  const proxyRequestOptions = { rejectUnauthorized, ca: ca === undefined ? [...egress.roots] : [String(ca)] };
+  return new HttpsProxyAgent({ ...trusting, proxy, proxyRequestOptions });
+}
+
+function trustOf({ ca, cert, key }: AgentOptions, egress: Egress): AgentOptions {
+  if (ca !== undefined) return {};
+  return cert === undefined && key === undefined ? { secureContext: egress.context } : { ca: [...egress.roots] };
+}
+
+const isSocks = ({ protocol }: URL): boolean => protocol === 'socks5:' || protocol === 'socks5h:';
+
+/** SOCKS proxies look names up, as with Go's client. */
+const resolving = ({ href }: URL): string => href.replace(/^socks5:/, 'socks5h:');
+
+/** A request without TLS; a proxy is given the whole URL. */
+export function plainRequest(
+  url: URL,
+  options: RequestOptions,
+  proxy: URL | undefined,
+  egress: Egress,
+  answered: (response: IncomingMessage) => void,
+): ClientRequest {
+  if (proxy === undefined) return request(url, options, answered);
+  if (isSocks(proxy)) return request(url, { ...options, agent: new SocksProxyAgent(resolving(proxy)) }, answered);
+  const { username, password, protocol, hostname, port } = proxy;
+  const credentials = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64');
+  const headers = {
+    ...(options.headers as OutgoingHttpHeaders | undefined),
+    host: url.host,
+    ...((username !== '' || password !== '') && { 'proxy-authorization': `Basic ${credentials}` }),
+  };
+  const whole = { ...options, headers, hostname, port, path: url.href };
+  return protocol === 'https:'
+    ? secureRequest({ ...whole, ca: [...egress.roots] }, answered)
+    : request(whole, answered);
+}

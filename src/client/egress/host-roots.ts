@@ -1,0 +1,46 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pem, pemBlocks } from '../../pki/der.js';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where distributions keep the CAs that a host trusts; the first file that is there counts, and all folders. */
+const FILES = [
+  '/etc/ssl/certs/ca-certificates.crt',
+  '/etc/pki/tls/certs/ca-bundle.crt',
+  '/etc/ssl/ca-bundle.pem',
+  '/etc/pki/tls/cacert.pem',
+  '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem',
+  '/etc/ssl/cert.pem',
+];
+const FOLDERS = ['/etc/ssl/certs', '/etc/pki/tls/certs'];
+
+/**
+ * The CAs that the host trusts, as Go's programs find them: SSL_CERT_FILE and SSL_CERT_DIR (several with colons) take the place of the
+ * usual ones. What cannot be read is not there; without any CA nobody is trusted.
+ */
+export function readHostRoots(environment: Environment): string[] {
+  const { SSL_CERT_FILE: file = '', SSL_CERT_DIR: folders = '' } = environment;
+  const found = new Map<string, string>();
+  const add = (path: string): boolean => {
+    try {
+      for (const raw of pemBlocks(readFileSync(path, 'utf8'), 'CERTIFICATE')) {
+        found.set(raw.toString('base64'), pem('CERTIFICATE', raw));
+      }
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  (file === '' ? FILES : [file]).some(add);
+  for (const folder of folders === '' ? FOLDERS : folders.split(':')) for (const path of filesIn(folder)) add(path);
+  return [...found.values()];
+}
+
+function filesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).map((name) => join(folder, name));
+  } catch {
+    return [];
+  }
+}
