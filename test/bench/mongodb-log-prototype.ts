@@ -9,7 +9,8 @@ import { loadavg } from 'node:os';
 import { encodeObject } from '../../src/storage/encode.js';
 import type { WriteRequest, WriteResult } from '../../src/storage/interfaces.js';
 import { MongoBackend } from '../../src/storage/mongodb/backend.js';
-import { VARIANTS, openPrototype, type Variant } from './mongodb-log-variants.js';
+import { VARIANTS, type Variant } from './mongodb-log-projector.js';
+import { openPrototype } from './mongodb-log-variants.js';
 
 const SECONDS = Number(process.argv[3] ?? 4);
 const ROUNDS = Number(process.argv[4] ?? 1);

@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import {
-  MongoBulkWriteError,
-  Timestamp,
   WriteConcern,
   type AnyBulkWriteOperation,
   type ChangeStream,
   type Collection,
-  type Document,
   type MongoClient,
   type TransactionOptions,
 } from 'mongodb';
@@ -31,18 +28,8 @@ import {
 import { isDuplicateKey } from '../../src/storage/mongodb/failures.js';
 import { LogFollower } from '../../src/storage/mongodb/follower.js';
 import { Heads } from '../../src/storage/mongodb/heads.js';
-import { sleep, systemClock } from '../../src/util/clock.js';
-
-/**
- * - public: a transaction by the driver's public API.
- * - at-once, by-100ms: one insert; the projection is written at once, or what gathered in 100 ms. One document says up to where all
- *   batches of the replica are projected.
- * - marks: as by-100ms, with a mark in each document of the log instead.
- * - deadlines: likewise, and what is new is not inserted: all is upserted, by a pipeline that fails after a deadline.
- * - bare: one insert, and no projection at all.
- */
-export const VARIANTS = ['public', 'at-once', 'by-100ms', 'marks', 'deadlines', 'bare'] as const;
-export type Variant = (typeof VARIANTS)[number];
+import { systemClock } from '../../src/util/clock.js';
+import { marksEach, Projector, report, type BatchDocument, type Variant } from './mongodb-log-projector.js';
 
 export interface PrototypeOptions {
   readonly uri: string;
@@ -51,22 +38,9 @@ export interface PrototypeOptions {
   readonly resource: string;
 }
 
-/** A document of the log: one batch. */
-interface BatchDocument {
-  readonly _id: Revision;
-  readonly writer: string;
-  readonly batch: number;
-  readonly time: Date;
-  readonly entries: readonly Omit<LogDocument, '_id' | 'writer' | 'batch' | 'time'>[];
-  readonly projected?: false;
-}
-
 const HEAD_BYTES = 32 << 20;
 const MAX_OBJECT_BYTES = 8 << 20;
-const HALF_WINDOW_SECONDS = 150;
-const PROJECTION_MILLIS = 100;
 const BATCHES_READ = 50;
-const REVISION = { '_annex.revision': 1 };
 const IMMUTABLE_FIELD = 66;
 const MAJORITY: TransactionOptions = {
   readConcern: { level: 'snapshot' },
@@ -81,15 +55,10 @@ export interface Prototype {
 
 export async function openPrototype({ uri, database, variant, resource }: PrototypeOptions): Promise<Prototype> {
   const connection = { uri, database, selectMillis: 5_000 };
-  const { client, db } = await connect(connection);
-  const place = logPlace(db, MAIN_LOG);
-  const log = db.collection<BatchDocument>(place.collection);
-  for (const name of [place.collection, META, WRITERS, stateCollection(resource)])
-    await db.createCollection(name).catch(() => undefined);
-  const meta = db.collection<MetaDocument>(META);
-  const floor = { $setOnInsert: { revision: FIRST_REVISION } };
-  await meta.updateOne({ _id: place.compactedId }, floor, { upsert: true });
-  await log.createIndex({ projected: 1 }, { partialFilterExpression: { projected: false } }, {});
+  const connected = await connect(connection);
+  const { client } = connected;
+  const place = logPlace(connected, MAIN_LOG);
+  await prepare(place, resource, variant);
   const writer = randomUUID();
   const heads = new Heads(HEAD_BYTES);
   const session = new WriterSession({
@@ -147,7 +116,14 @@ export async function openPrototype({ uri, database, variant, resource }: Protot
   };
 }
 
-const report = (error: unknown): void => console.error(error);
+async function prepare({ db, collection, compactedId }: LogPlace, resource: string, variant: Variant): Promise<void> {
+  for (const name of [collection, META, WRITERS, stateCollection(resource)])
+    await db.createCollection(name).catch(() => undefined);
+  const floor = { $setOnInsert: { revision: FIRST_REVISION } };
+  await db.collection<MetaDocument>(META).updateOne({ _id: compactedId }, floor, { upsert: true });
+  const pending = { partialFilterExpression: { projected: false } };
+  if (marksEach(variant)) await db.collection<BatchDocument>(collection).createIndex({ projected: 1 }, pending, {});
+}
 
 /** Today's transaction, by what the driver offers to everybody. */
 class PublicAppender {
@@ -233,138 +209,6 @@ class LogAppender {
     return { outcome: 'committed' };
   }
 }
-
-interface Projected {
-  /** There was no such object before. */
-  readonly isNew: boolean;
-  readonly document: Document;
-}
-
-/** Brings the projection up to what was committed, the newest state of each object. */
-class Projector {
-  private states = new Map<string, Map<string, Projected>>();
-  private firsts: Revision[] = [];
-  private running: Promise<void> | undefined;
-
-  constructor(
-    private readonly place: LogPlace,
-    private readonly variant: Variant,
-    private readonly writer: string,
-  ) {}
-
-  take({ first, changes }: Append): void {
-    this.firsts.push(first);
-    changes.forEach(({ resource, key, expected, state }, i) => {
-      let states = this.states.get(resource);
-      if (states === undefined) this.states.set(resource, (states = new Map<string, Projected>()));
-      const isNew = expected === 0 || states.get(key)?.isNew === true;
-      states.set(key, { isNew, document: state ?? { deleted: true, _annex: { revision: first + i } } });
-    });
-    this.running ??= this.run().catch(report);
-  }
-
-  async settled(): Promise<void> {
-    while (this.running !== undefined) await this.running;
-  }
-
-  /** Throws where the projection is behind what a writer has committed. */
-  async verify(resource: string, writer: string): Promise<void> {
-    const { db, collection } = this.place;
-    const shown = new Map<string, Revision>();
-    const states = db.collection<StateDocument>(stateCollection(resource)).find({}, { projection: REVISION });
-    for await (const { _id, _annex } of states) shown.set(_id, _annex.revision);
-    const batches = db.collection<BatchDocument>(collection).find({ writer }, { projection: { 'entries.key': 1 } });
-    for await (const { _id: first, entries } of batches)
-      for (const [i, { key }] of entries.entries())
-        if ((shown.get(key) ?? 0) < first + i) throw new Error(`${key} of revision ${first + i} is not projected`);
-  }
-
-  private async run(): Promise<void> {
-    while (this.firsts.length > 0) {
-      if (this.variant !== 'at-once') await sleep(systemClock, PROJECTION_MILLIS);
-      const { states, firsts } = this;
-      this.states = new Map();
-      this.firsts = [];
-      const deadline = this.variant === 'deadlines' ? await this.deadline() : undefined;
-      for (const [resource, some] of states) await this.project(resource, some, deadline);
-      await this.mark(firsts);
-    }
-    this.running = undefined;
-  }
-
-  private async mark(firsts: readonly Revision[]): Promise<void> {
-    const { db, collection } = this.place;
-    if (!marksEach(this.variant)) {
-      const projected = { $max: { revision: Math.max(...firsts) } };
-      await db
-        .collection<MetaDocument>(META)
-        .updateOne({ _id: `projected.${this.writer}` }, projected, { upsert: true });
-      return;
-    }
-    const these = { _id: { $in: [...firsts] } };
-    await db.collection<BatchDocument>(collection).updateMany(these, { $unset: { projected: 1 } });
-  }
-
-  /** Reads the floor, and until when what was read before may be projected. */
-  private async deadline(): Promise<Timestamp> {
-    const { db, compactedId } = this.place;
-    const command = { find: META, filter: { _id: compactedId }, limit: 1, singleBatch: true };
-    const reply = await db.command({ ...command, readConcern: { level: 'majority' } });
-    const at = reply['operationTime'] as Timestamp;
-    return new Timestamp({ t: at.t + HALF_WINDOW_SECONDS, i: 0 });
-  }
-
-  private async project(resource: string, states: Map<string, Projected>, deadline?: Timestamp): Promise<void> {
-    const collection = this.place.db.collection<StateDocument>(stateCollection(resource));
-    const all = [...states].map(([_id, { isNew, document }]) => {
-      const replacement = replacementOf(_id, document, deadline);
-      if (!isNew || deadline !== undefined) return { replacement, first: replacement };
-      return { replacement, first: { insertOne: { document: { _id, ...document } as StateDocument } } };
-    });
-    const there = await failedOf(
-      collection,
-      all.map(({ first }) => first),
-    );
-    if (there.length === 0) return;
-    // A newer state is there, or the tombstone of an earlier object.
-    await failedOf(
-      collection,
-      there.flatMap((i) => all.slice(i, i + 1).map(({ replacement }) => replacement)),
-    );
-  }
-}
-
-/** Does what it can; tells of which operations a document was in the way. */
-async function failedOf(
-  collection: Collection<StateDocument>,
-  operations: AnyBulkWriteOperation<StateDocument>[],
-): Promise<number[]> {
-  try {
-    await collection.bulkWrite(operations, { ordered: false });
-    return [];
-  } catch (error) {
-    const failed = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
-    if (failed.length === 0 || !failed.every(isDuplicate)) throw error;
-    return failed.map(({ index }) => index);
-  }
-}
-
-/** Changes only what is older; where there is something newer, it fails as a duplicate, or, with a deadline, does nothing. */
-function replacementOf(_id: string, state: Document, deadline?: Timestamp): AnyBulkWriteOperation<StateDocument> {
-  const { revision } = state['_annex'] as { readonly revision: Revision };
-  if (deadline === undefined) {
-    const filter = { _id, '_annex.revision': { $lt: revision } };
-    return { replaceOne: { filter, replacement: state, upsert: true } };
-  }
-  const late = { $toInt: { $concat: ['late: ', '$_id'] } };
-  const newest = { $cond: [{ $gte: ['$_annex.revision', revision] }, '$$ROOT', { $literal: { _id, ...state } }] };
-  const update = [{ $replaceWith: { $cond: [{ $lt: ['$$CLUSTER_TIME', deadline] }, newest, late] } }];
-  return { updateOne: { filter: { _id }, update, upsert: true } };
-}
-
-const marksEach = (variant: Variant): boolean => variant === 'marks' || variant === 'deadlines';
-
-const isDuplicate = ({ code }: { readonly code: number }): boolean => code === 11000;
 
 /** Follows a log of batches; what the committer asks of a follower, and no more. */
 class BatchFollower {
