@@ -2,7 +2,7 @@ import { StorageCacher } from '../../src/storage/cacher/cacher.js';
 import type { CachedList, ReadAt, ResourceCache } from '../../src/storage/cacher/interfaces.js';
 import { compacted, StorageError, tooLarge } from '../../src/storage/errors.js';
 import type { Backend } from '../../src/storage/interfaces.js';
-import { FakeClock } from '../../src/util/clock.js';
+import { FakeClock } from '../../src/util/clock.fake.js';
 import { FaultProxy } from '../faults/proxy.js';
 import { Warmth } from '../../src/storage/cacher/tree/warmth.js';
 import { attributes, colored, keysOf, page, until, watch, widgets } from './cacher-fixtures.js';

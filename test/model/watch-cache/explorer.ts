@@ -3,7 +3,7 @@ import type { CachedType, ReadAt, ResourceCache } from '../../../src/storage/cac
 import { StorageError } from '../../../src/storage/errors.js';
 import type { Backend, Revision } from '../../../src/storage/interfaces.js';
 import { EVERYTHING } from '../../../src/storage/selection-predicate.js';
-import { FakeClock } from '../../../src/util/clock.js';
+import { FakeClock } from '../../../src/util/clock.fake.js';
 import { attributes, colored, page } from '../../storage/cacher-fixtures.js';
 import type { Random } from '../random.js';
 import { checkList, contentOf, same, Violation, WatchAccount } from './account.js';
