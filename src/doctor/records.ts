@@ -6,7 +6,7 @@ import { EmbeddedBackend } from '../storage/embedded/backend.js';
 import type { DamagedRecord, Verification } from '../storage/embedded/verify.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
-import { type Finding, ok, skipped, warning, wrong } from './finding.js';
+import { failed, type Finding, ok, skipped, warning } from './finding.js';
 
 const CHECK = 'records';
 /** Objects that a finding names. */
@@ -26,7 +26,7 @@ export async function checkRecords(options: StorageOptions, clock: Clock): Promi
   } catch (error) {
     if (messageOf(error).includes('in use by another process'))
       return skipped(CHECK, `${directory} is in use by a running server: stop it, or name a copy in --data-dir`);
-    return wrong(CHECK, error, 'restoring the directory from a backup, or choosing another one');
+    return failed(CHECK, error, 'restore the directory from a backup, or choose another one');
   } finally {
     await backend.close();
   }
@@ -37,10 +37,10 @@ function findingOf({ objects, records, bytes, damaged, examples, damagedHistory 
   if (damaged > 0) {
     const named = examples.slice(0, NAMED).map(nameOf).join('; ');
     const rest = damaged > NAMED ? `; and ${damaged - NAMED} more` : '';
-    return wrong(
+    return failed(
       CHECK,
       `${damaged} of ${objects} objects cannot be read: ${named}${rest}`,
-      'deleting them and making them anew, or restoring the directory from a backup',
+      'delete and recreate them, or restore the directory from a backup',
     );
   }
   if (damagedHistory > 0)

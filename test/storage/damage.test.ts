@@ -93,8 +93,8 @@ describe('annex doctor --verify-store', () => {
     damage('the text of two', join(store(), 'data.mdb'));
     damage('the text of three', join(store(), 'data.mdb'));
     expect(await check()).toBe(
-      'records: wrong: 2 of 3 objects cannot be read: gadgets.example.com b/three (revision 5: damaged); ' +
-        'widgets.example.com a/two (revision 4: damaged) / mend it by: deleting them and making them anew, or restoring the directory from a backup',
+      'records: failed: 2 of 3 objects cannot be read: gadgets.example.com b/three (revision 5: damaged); ' +
+        'widgets.example.com a/two (revision 4: damaged); fix: delete and recreate them, or restore the directory from a backup',
     );
   });
 
