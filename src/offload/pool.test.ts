@@ -258,6 +258,28 @@ test('nothing waits for a second worker while the first one works', async () => 
   await Promise.all(pending);
 });
 
+test('a write that the store keeps waiting does not keep others from working', async () => {
+  const world = setup();
+  let answers: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => (answers = resolve));
+  let asked: () => void = () => undefined;
+  const isAsked = new Promise<void>((resolve) => (asked = resolve));
+  world.backend.before = (): Promise<void> => {
+    asked();
+    world.backend.before = () => undefined;
+    return held;
+  };
+  const first = create(world, 'a', { text: LONG });
+  await isAsked;
+  const second = create(world, 'b', { text: LONG });
+  expect(world.started).toHaveLength(1);
+  world.clock.advance(250);
+  expect((await second).status).toBe(201);
+  expect(world.started).toHaveLength(2);
+  answers();
+  expect((await first).status).toBe(201);
+});
+
 test('a request that is too much for the memory of a worker is refused, and the next one gets a new worker', async () => {
   const world = setup({ stuck: true });
   const pending = failure(create(world, 'a', { text: LONG }));

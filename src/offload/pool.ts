@@ -64,7 +64,9 @@ const OVERDUE_MILLIS = 10_000;
 const HOLD_OFF_MILLIS = 10_000;
 const ENDED = 'the request could not be processed within the limits of memory and time';
 const TOO_LARGE = 'working on it takes more memory than a request may have';
-/** Workers that are started beside those that wait for webhooks. */
+/** What is asked of this thread takes less, unless the store or a webhook keeps it waiting. */
+const PROMPT_MILLIS = 250;
+/** Workers that are started beside those that wait for somebody else. */
 const MOST_WAITING = 4;
 
 /** Whether the request was too much for a worker. */
@@ -82,7 +84,7 @@ interface Worker {
   readonly link: WorkerLink;
   readonly definitions: KnownDefinitions;
   job: Job | undefined;
-  /** Its request waits for a webhook, so that another worker may work meanwhile. */
+  /** Its request waits for a webhook or the store, so that another worker may work meanwhile. */
   waits: boolean;
   /** It has loaded its program, which takes longer than a request of moderate size. */
   ready: boolean;
@@ -233,7 +235,7 @@ export class OffloadPool implements Offload {
     this.count();
   }
 
-  /** How many workers there may be: those that only wait for a webhook are replaced, up to a bound. */
+  /** How many workers there may be: those that only wait are replaced, up to a bound. */
   private most(): number {
     let waiting = 0;
     for (const { waits } of this.workers) if (waits) waiting++;
@@ -345,16 +347,19 @@ export class OffloadPool implements Offload {
   }
 
   private async answer(worker: Worker, job: Job, call: number, request: Call): Promise<void> {
+    const waits = (): void => {
+      worker.waits = true;
+      this.next();
+    };
+    const timer = this.options.clock.setTimer(PROMPT_MILLIS, waits);
+    if (request.method === 'review') waits();
     try {
-      if (request.method === 'review') {
-        worker.waits = true;
-        this.next();
-      }
       const value = await this.valueOf(job, request);
       worker.link.post({ type: 'answer', call, value }, transferable(value));
     } catch (error) {
       worker.link.post({ type: 'refusal', call, error: sendError(error) }, []);
     } finally {
+      timer.cancel();
       worker.waits = false;
     }
   }

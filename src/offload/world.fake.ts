@@ -71,25 +71,24 @@ const CONVERTED = definitionOf([versionOf('v0', true), versionOf('v1', false)], 
 class MapBackend {
   readonly objects = new Map<string, StoredObject>();
   readonly requests: WriteRequest[] = [];
-  /** Called before each write. */
-  before: () => void = () => undefined;
+  /** Called before each write, which waits for it. */
+  before: () => void | Promise<void> = () => undefined;
   private revision = 0;
 
   get(_resource: string, key: string): Promise<StoredObject | undefined> {
     return Promise.resolve(this.objects.get(key));
   }
 
-  write(request: WriteRequest): Promise<WriteResult> {
-    this.before();
+  async write(request: WriteRequest): Promise<WriteResult> {
+    await this.before();
     this.requests.push(request);
     const { key, expected, value } = request;
     const current = this.objects.get(key);
-    if ((current?.revision ?? 0) !== expected || value === undefined)
-      return Promise.resolve({ outcome: 'conflict', current });
+    if ((current?.revision ?? 0) !== expected || value === undefined) return { outcome: 'conflict', current };
     const revision = ++this.revision;
     const object = { key, revision, ...readRecord(encodeRecord(value, revision)) };
     this.objects.set(key, object);
-    return Promise.resolve({ outcome: 'committed', object });
+    return { outcome: 'committed', object };
   }
 }
 

@@ -97,3 +97,94 @@ test('an unknown group ends the start', async () => {
   expect(ended).toMatchObject({ code: 1 });
   expect(ended.stderr).toContain('unknown api groups nowhere/v1');
 });
+
+describe('versions of admissionregistration.k8s.io that are off by default', () => {
+  const GROUP_PATH = '/apis/admissionregistration.k8s.io';
+  const policies = (version: string): string => `${GROUP_PATH}/${version}/mutatingadmissionpolicies`;
+  const bindings = (version: string): string => `${GROUP_PATH}/${version}/mutatingadmissionpolicybindings`;
+  const ON = '--runtime-config=admissionregistration.k8s.io/v1beta1=true,admissionregistration.k8s.io/v1alpha1=true';
+  const described = (version: string, kind: string, spec: JsonObject): JsonObject => ({
+    apiVersion: `admissionregistration.k8s.io/${version}`,
+    kind,
+    metadata: { name: 'marks' },
+    spec,
+  });
+  const POLICY: JsonObject = {
+    reinvocationPolicy: 'Never',
+    matchConstraints: {
+      resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
+    },
+    mutations: [
+      { patchType: 'ApplyConfiguration', applyConfiguration: { expression: 'Object{data: {"marked": "yes"}}' } },
+    ],
+  };
+
+  test('are not served', async () => {
+    const client = await restart();
+    const { versions } = treeOf(await client.send({ path: GROUP_PATH }));
+    expect(versions).toEqual([{ groupVersion: 'admissionregistration.k8s.io/v1', version: 'v1' }]);
+    expect(await status(client, policies('v1beta1'))).toBe(404);
+  });
+
+  test('show the same objects, which hold', async () => {
+    const client = await restart(ON);
+    const names = dig(treeOf(await client.send({ path: GROUP_PATH })), 'versions') as { version: string }[];
+    expect(names.map(({ version }) => version)).toEqual(['v1', 'v1beta1', 'v1alpha1']);
+    const { resources } = treeOf(await client.send({ path: `${GROUP_PATH}/v1beta1` }));
+    expect((resources as { name: string }[]).map(({ name }) => name)).toEqual([
+      'mutatingadmissionpolicies',
+      'mutatingadmissionpolicybindings',
+    ]);
+    await created(client, policies('v1beta1'), described('v1beta1', 'MutatingAdmissionPolicy', POLICY));
+    const binding = described('v1alpha1', 'MutatingAdmissionPolicyBinding', { policyName: 'marks' });
+    await created(client, bindings('v1alpha1'), binding);
+    for (const version of ['v1', 'v1beta1', 'v1alpha1']) {
+      const answer = await client.send({ path: `${policies(version)}/marks` });
+      const object = treeOf(answer);
+      expect(object['apiVersion']).toBe(`admissionregistration.k8s.io/${version}`);
+      expect(dig(object, 'spec', 'matchConstraints', 'matchPolicy')).toBe('Equivalent');
+      expect(dig(object, 'metadata', 'managedFields', 0, 'apiVersion')).toBe('admissionregistration.k8s.io/v1beta1');
+      const warning =
+        '299 - "admissionregistration.k8s.io/v1alpha1 MutatingAdmissionPolicy is deprecated in v1.35+, unavailable in v1.38+"';
+      expect(answer.headers['warning']).toBe(version === 'v1alpha1' ? warning : undefined);
+    }
+    await eventually('the policy holds', async () => {
+      const body = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'probe' } });
+      const answer = await client.send({
+        method: 'POST',
+        path: '/api/v1/namespaces/default/configmaps?dryRun=All',
+        body,
+      });
+      return dig(treeOf(answer), 'data', 'marked') === 'yes' ? true : undefined;
+    });
+  });
+
+  test('are applied to with managers that know other versions', async () => {
+    const client = await restart(ON);
+    const apply = async (version: string, manager: string, spec: JsonObject): Promise<number> => {
+      const body = JSON.stringify(described(version, 'MutatingAdmissionPolicy', spec));
+      const path = `${policies(version)}/marks?fieldManager=${manager}`;
+      return (
+        await client.send({ method: 'PATCH', path, body, headers: { 'content-type': 'application/apply-patch+yaml' } })
+      ).status;
+    };
+    const conditions = { matchConditions: [{ name: 'all', expression: 'true' }] };
+    expect(await apply('v1alpha1', 'early', conditions)).toBe(200);
+    expect(await apply('v1', 'late', { matchConditions: [{ name: 'all', expression: 'false' }] })).toBe(409);
+    expect(await apply('v1', 'late', conditions)).toBe(200);
+    expect(await apply('v1', 'early', {})).toBe(200);
+    const left = treeOf(await client.send({ path: `${policies('v1beta1')}/marks` }));
+    expect(dig(left, 'spec', 'matchConditions')).toEqual(conditions.matchConditions);
+  });
+
+  test('hold where they are switched off again, and where v1 itself is', async () => {
+    const client = await restart(
+      '--runtime-config=admissionregistration.k8s.io/v1=false,admissionregistration.k8s.io/v1beta1=true',
+    );
+    expect(await status(client, policies('v1'))).toBe(404);
+    expect(await status(client, `${policies('v1beta1')}/marks`)).toBe(200);
+    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'marked' } };
+    const made = await created(client, '/api/v1/namespaces/default/configmaps', body);
+    expect(dig(made, 'data', 'marked')).toBe('yes');
+  });
+});

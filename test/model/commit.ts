@@ -12,9 +12,17 @@ export interface Guards {
   readonly floorFirst: boolean;
   /** Whoever reads entries checks that each follows the one before; without: only the first one. */
   readonly contiguous: boolean;
+  /** What is told to clients as the present is read linearizably; without: by majority. */
+  readonly linearizable: boolean;
 }
 
-export const ALL: Guards = { fence: true, admitsIgnorance: true, floorFirst: true, contiguous: true };
+export const ALL: Guards = {
+  fence: true,
+  admitsIgnorance: true,
+  floorFirst: true,
+  contiguous: true,
+  linearizable: true,
+};
 
 type Outcome = 'committed' | 'stale' | 'overtaken' | 'mismatch' | 'busy' | 'unknown';
 
@@ -38,13 +46,13 @@ export interface Explored {
 }
 
 /** One schedule: what the parties do, in an order that the seed decides. */
-export function explore(seed: number, guards: Guards, steps = 500): Explored {
+export function explore(seed: number, guards: Guards, steps = 600): Explored {
   return new Schedule(seed, guards).run(steps);
 }
 
 class Schedule {
   private readonly random: Random;
-  private readonly database = new Database();
+  private readonly database: Database;
   private readonly parties: Parties;
   private readonly acknowledged = new Map<number, number>();
   private readonly refused = new Set<number>();
@@ -55,16 +63,20 @@ class Schedule {
     private readonly guards: Guards,
   ) {
     this.random = new Random(seed);
+    // In half of the schedules elections show nothing of the past: more room for the other faults.
+    const showsPast = this.random.once(2);
+    this.database = new Database(showsPast);
     this.parties = new Parties(this.random, { once: 12, longOnce: 3, short: 60 });
     for (let i = 0; i < 3; i++) this.parties.add(this.replica());
     for (let i = 0; i < 2; i++) this.parties.add(this.trimmer());
     this.parties.add(this.reader());
+    if (showsPast) this.parties.add(this.lister());
   }
 
   run(steps: number): Explored {
     const { random, database } = this;
     for (let step = 0; step < steps; step++) {
-      if (!random.once(3)) database.replicate();
+      if (random.once(3)) database.replicate();
       if (random.once(30)) database.failOver();
       if (random.once(10)) database.killAll();
       this.parties.advance(step, steps);
@@ -92,6 +104,7 @@ class Schedule {
     for (;;) {
       yield;
       const write: Write = { op: ++this.ops, ...(yield* this.wish()) };
+      const asked = this.database.settledIndex;
       for (let decided = false; !decided;) {
         yield;
         const first = known + 1;
@@ -103,9 +116,9 @@ class Schedule {
           decided = yield* this.decide(write, first);
         } else if (outcome === 'mismatch') {
           // Read anew, for this write.
-          const state = this.database.settled.states.get(write.key) ?? 0;
+          const state = this.present().states.get(write.key) ?? 0;
           if (state !== write.expected) {
-            this.refused.add(write.op);
+            this.refuse(write, asked);
             decided = true;
           }
         }
@@ -117,7 +130,7 @@ class Schedule {
   /** What a client wants, of a state that it saw once. */
   private *wish(): Steps<Omit<Write, 'op'>> {
     const key = KEYS[this.random.below(KEYS.length)] ?? '';
-    const expected = this.database.settled.states.get(key) ?? 0;
+    const expected = this.majorityRead().states.get(key) ?? 0;
     if (this.random.once(2)) yield;
     return { key, expected };
   }
@@ -173,7 +186,7 @@ class Schedule {
   private *decide(write: Write, first: number): Steps<boolean> {
     for (;;) {
       yield;
-      const entry = this.database.settled.log.get(first);
+      const entry = this.majorityRead().log.get(first);
       if (entry !== undefined) {
         if (entry.op !== write.op) return false;
         this.acknowledged.set(write.op, first);
@@ -192,20 +205,48 @@ class Schedule {
 
   /** The newest revision that can be known from the log and the floor. */
   private *readOn(from: number): Steps<number> {
-    const newest = Math.max(from, ...this.database.settled.log.keys());
+    const newest = Math.max(from, ...this.majorityRead().log.keys());
     yield;
-    return Math.max(newest, this.database.settled.floor);
+    return Math.max(newest, this.majorityRead().floor);
+  }
+
+  private majorityRead(): Version {
+    return this.database.majorityRead(this.random);
+  }
+
+  /** What is told as the present. */
+  private present(): Version {
+    return this.guards.linearizable ? this.database.settled : this.majorityRead();
+  }
+
+  private refuse({ op, key, expected }: Write, asked: number): void {
+    const { database } = this;
+    this.refused.add(op);
+    if (database.history(asked).every(({ states }) => (states.get(key) ?? 0) === expected))
+      database.violations.push(`write ${op} was refused, and it fitted all the time`);
+  }
+
+  /** Asks for the newest revision, as a consistent list does. */
+  private *lister(): Party {
+    for (;;) {
+      yield;
+      const atLeast = Math.max(FIRST, ...this.acknowledged.values());
+      if (this.random.once(2)) yield;
+      const { log, floor } = this.present();
+      const newest = Math.max(floor, ...log.keys());
+      if (newest < atLeast) this.database.violations.push(`${newest} was told to be the newest after ${atLeast}`);
+    }
   }
 
   /** Trims at any time: how long the window is does not matter to what is promised. */
   private *trimmer(): Party {
     for (;;) {
       yield;
-      const newest = Math.max(FIRST, ...this.database.settled.log.keys());
+      const newest = Math.max(FIRST, ...this.majorityRead().log.keys());
       yield;
       if (!(yield* this.raise(newest))) continue;
       for (let revision = FIRST; revision < newest; revision++) {
-        if (!this.database.settled.log.has(revision)) continue;
+        if (!this.majorityRead().log.has(revision)) continue;
         yield;
         this.database.update(`log ${revision}`, (version) => ({ ...version, log: without(version.log, revision) }));
       }
@@ -227,11 +268,11 @@ class Schedule {
     let position = FIRST;
     for (;;) {
       yield;
-      const end = Math.max(position, ...database.settled.log.keys());
+      const end = Math.max(position, ...this.majorityRead().log.keys());
       const batch: number[] = [];
       // Batches of one cursor, each with what is there by then.
       for (let at = position; at < end; at = batch.at(-1) ?? end) {
-        const some = following(database.settled, at).slice(0, READ);
+        const some = following(this.majorityRead(), at).slice(0, READ);
         if (some.length === 0) break;
         batch.push(...some);
         yield;

@@ -1,3 +1,5 @@
+import type { Random } from './random.js';
+
 /** A log entry of the model. */
 export interface Entry {
   /** Of the attempt to write, unique over all replicas. */
@@ -22,11 +24,18 @@ export interface Transaction {
 
 export type Violation = string;
 
+/** So many versions back may a majority read lie after a failover, */
+const PAST = 4;
+/** for so long. */
+const UNSETTLED = 5;
+
 const EMPTY: Version = { log: new Map(), floor: 1, states: new Map() };
 
 /**
  * A replica set of the model: a line of versions, of which a majority has those up to `majority`. A failover takes back what
- * a majority does not have. Transactions read one version, and whoever writes a document second meets a write conflict.
+ * a majority does not have, and for a while majority reads may show the past: the new primary does not know yet what a majority has,
+ * or the old one answers, which does not know that it is deposed. Transactions read one version, and whoever writes a document second
+ * meets a write conflict.
  */
 export class Database {
   private versions: Version[] = [EMPTY];
@@ -37,13 +46,33 @@ export class Database {
   private readonly open = new Set<Transaction>();
   private majority = 0;
   private term = 0;
+  /** How many more times the set replicates until no majority read shows the past. */
+  private unsettled = 0;
   /** All entries that a majority ever had, trimmed or not. */
   readonly durable = new Map<number, Entry>();
   readonly violations: Violation[] = [];
 
-  /** What majority reads show. */
+  /** `showsPast`: whether majority reads may show the past after a failover. */
+  constructor(private readonly showsPast: boolean) {}
+
+  /** What a majority has, as linearizable reads show it. */
   get settled(): Version {
     return this.versions[this.majority] ?? EMPTY;
+  }
+
+  /** What a majority read shows. */
+  majorityRead(random: Random): Version {
+    const back = this.unsettled > 0 ? random.below(PAST) : 0;
+    return this.versions[Math.max(this.majority - back, 0)] ?? EMPTY;
+  }
+
+  /** All that a majority has had since a version was the newest one. */
+  history(from: number): readonly Version[] {
+    return this.versions.slice(from, this.majority + 1);
+  }
+
+  get settledIndex(): number {
+    return this.majority;
   }
 
   /** What the primary shows in transactions that begin now. */
@@ -109,6 +138,7 @@ export class Database {
   }
 
   replicate(): void {
+    this.unsettled = Math.max(this.unsettled - 1, 0);
     if (this.majority + 1 >= this.versions.length) return;
     const before = this.settled;
     this.majority++;
@@ -130,6 +160,7 @@ export class Database {
     for (const [document, index] of this.modified)
       if (index > this.majority) this.modified.set(document, this.majority);
     this.term++;
+    if (this.showsPast) this.unsettled = UNSETTLED;
   }
 
   private push(documents: readonly string[], version: Version): { readonly index: number; readonly term: number } {

@@ -2,7 +2,8 @@ import { encodeObject } from '../../src/storage/encode.js';
 import type { MongoOptions } from '../../src/storage/mongodb/backend.js';
 import type { EncodedObject } from '../../src/storage/interfaces.js';
 import type { PendingWrite } from '../../src/storage/mongodb/commit/batch.js';
-import { entriesOf, logPlace, MAIN_LOG } from '../../src/storage/mongodb/documents.js';
+import { logPlace, MAIN_LOG } from '../../src/storage/mongodb/documents.js';
+import { LatestReads } from '../../src/storage/mongodb/latest-reads.js';
 import type { LogFollower } from '../../src/storage/mongodb/follower.js';
 import { headId, Heads } from '../../src/storage/mongodb/heads.js';
 import { statesBefore } from '../../src/storage/mongodb/commit/states-before.js';
@@ -136,7 +137,8 @@ described('what a write starts from', () => {
     }));
     await withClient(options.uri, async (client) => {
       const heads = new Heads(1);
-      const place = logPlace(client.db(options.database, { promoteBuffers: true }), MAIN_LOG);
+      const db = client.db(options.database, { promoteBuffers: true });
+      const place = logPlace({ db, latest: new LatestReads(client) }, MAIN_LOG);
       const follower: Pick<LogFollower, 'revision'> = { revision: Infinity };
       const states = await statesBefore(pending, { heads, place, follower: follower as LogFollower });
       expect([...states.values()].map((state) => state?.revision)).toEqual(written.map(({ revision }) => revision));
@@ -160,7 +162,7 @@ described('what a write starts from', () => {
     );
     expect((await other.list(RESOURCE, everything)).items).toEqual([]);
     await withClient(options.uri, async (client) => {
-      const log = entriesOf(logPlace(client.db(options.database), MAIN_LOG));
+      const log = client.db(options.database).collection('log');
       const commits = await log.distinct('batch', { type: 'DELETED' });
       expect(commits.length).toBeGreaterThanOrEqual(30 / 5);
     });

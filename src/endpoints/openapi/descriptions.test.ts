@@ -7,6 +7,8 @@ const components = publishedComponents();
 /** Group versions whose kinds Annex acts on, as a whole; of the core group only quotas. */
 const WHOLE = [
   'apis/admissionregistration.k8s.io/v1',
+  'apis/admissionregistration.k8s.io/v1alpha1',
+  'apis/admissionregistration.k8s.io/v1beta1',
   'apis/apiextensions.k8s.io/v1',
   'apis/authentication.k8s.io/v1',
   'apis/authorization.k8s.io/v1',

@@ -33,9 +33,12 @@ export function describeSchemas(schemas: Record<string, JsonObject>): void {
 
 let known: JsonObject | undefined;
 
+/** Versions that are not stable mean what the stable one means. */
+const UNSTABLE = /\.v\d+(?:alpha|beta)\d+\.(?=\w+$)/;
+
 /** What holds for CustomResourceDefinitions holds for ResourceDefinitions. */
 function textsOf(texts: JsonObject, name: string): JsonObject | undefined {
-  const own = texts[name];
+  const own = texts[name.replace(UNSTABLE, '.v1.')];
   if (isObject(own)) return own;
   if (!name.startsWith(OURS)) return undefined;
   const rest = name.slice(OURS.length);

@@ -25,6 +25,7 @@ import {
   stateCollection,
   statesOf,
   WRITERS,
+  type Database,
   type LogPlace,
   type MetaDocument,
 } from './documents.js';
@@ -119,10 +120,10 @@ export class MongoBackend implements Backend {
 
   async open(): Promise<void> {
     const { uri, database } = this.options;
-    const { client, db } = await connect(this.connection());
+    const { client, db, latest } = await connect(this.connection());
     try {
-      await this.prepare(db);
-      this.opened = await this.assemble(client, db);
+      await this.prepare({ db, latest });
+      this.opened = await this.assemble(client, { db, latest });
       this.closing = false;
     } catch (error) {
       await client.close();
@@ -270,10 +271,11 @@ export class MongoBackend implements Backend {
   }
 
   /** Collections, indexes and the format of the database. */
-  private async prepare(db: Db): Promise<void> {
+  private async prepare(store: Database): Promise<void> {
+    const { db } = store;
     this.collections.clear();
     for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray()) this.collections.add(name);
-    const { collection } = logPlace(db, this.options.log ?? MAIN_LOG);
+    const { collection } = logPlace(store, this.options.log ?? MAIN_LOG);
     for (const name of [collection, META, WRITERS]) await this.ensureCollection(db, name);
     await db.collection(WRITERS).createIndex({ seen: 1 }, { expireAfterSeconds: WRITER_SECONDS }, {});
     const meta = db.collection<MetaDocument>(META);
@@ -300,12 +302,13 @@ export class MongoBackend implements Backend {
     this.collections.add(name);
   }
 
-  private async assemble(client: MongoClient, db: Db): Promise<Opened> {
+  private async assemble(client: MongoClient, store: Database): Promise<Opened> {
     const { clock } = this;
+    const { db } = store;
     const name = this.options.log ?? MAIN_LOG;
-    const place = logPlace(db, name);
+    const place = logPlace(store, name);
     const writer = randomUUID();
-    const session = await this.join(client, db, writer);
+    const session = await this.join(client, store, writer);
     const heads = new Heads(HEAD_BYTES);
     const revision = await newestRevision(place);
     const history: History = new History({
@@ -341,12 +344,12 @@ export class MongoBackend implements Backend {
     const indexer = this.indexer(db);
     await history.start();
     follower.start();
-    const reader = new Reader(db);
+    const reader = new Reader(store);
     return { client, db, place, reader, heads, follower, committer, history, session, indexer };
   }
 
   /** Makes itself known to the other replicas, and agrees with them on the logs. */
-  private async join(client: MongoClient, db: Db, writer: string): Promise<WriterSession> {
+  private async join(client: MongoClient, store: Database, writer: string): Promise<WriterSession> {
     const { database, log = MAIN_LOG, overrides = NO_OVERRIDES } = this.options;
     const session = new WriterSession({
       client,
@@ -359,7 +362,7 @@ export class MongoBackend implements Backend {
     });
     await session.announce();
     try {
-      if (log === MAIN_LOG) await new LogLayout({ db, database, overrides }).settle();
+      if (log === MAIN_LOG) await new LogLayout({ ...store, database, overrides }).settle();
     } catch (error) {
       await session.close().catch(() => undefined);
       throw error;

@@ -5,13 +5,14 @@ import {
   MongoNetworkError,
   MongoServerError,
   MongoServerSelectionError,
-  type Db,
   type Document,
   type MongoClientOptions,
 } from 'mongodb';
 import { errorCode, StorageError } from '../errors.js';
 import { traceCommands } from './commands.js';
 import { CommandFailed } from './failures.js';
+import type { Database } from './documents.js';
+import { LatestReads } from './latest-reads.js';
 import { redact } from './redact.js';
 import { messageOf } from '../../util/error-message.js';
 
@@ -78,7 +79,7 @@ export function newClient({ uri, selectMillis, traced = false }: ConnectionOptio
 }
 
 /** Connects and makes sure that the deployment is one that can be used. Fails with one line that says what to do. */
-export async function connect(options: ConnectionOptions): Promise<{ readonly client: MongoClient; readonly db: Db }> {
+export async function connect(options: ConnectionOptions): Promise<Database & { readonly client: MongoClient }> {
   const { uri } = options;
   let client: MongoClient;
   try {
@@ -88,11 +89,12 @@ export async function connect(options: ConnectionOptions): Promise<{ readonly cl
   }
   try {
     const db = client.db(options.database);
+    const latest = new LatestReads(client);
     await client.connect();
     checkDeployment(await db.command({ hello: 1 }), addressOf(client));
     // Also where authentication is required and the URI names nobody.
     await db.command({ listCollections: 1, nameOnly: true, authorizedCollections: true });
-    return { client, db };
+    return { client, db, latest };
   } catch (error) {
     await client.close().catch(() => undefined);
     if (error instanceof StorageError) throw error;

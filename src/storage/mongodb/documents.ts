@@ -4,6 +4,7 @@ import { StorageError } from '../errors.js';
 import type { LogEvent, Revision, StoredObject } from '../interfaces.js';
 import { copyOf, withRevision } from '../object-bytes.js';
 import { readRecord } from '../record.js';
+import type { LatestReads } from './latest-reads.js';
 
 /** An entry of the log. It tells the whole event by itself, so that nothing else must be kept to read it. */
 export interface LogDocument {
@@ -60,9 +61,14 @@ export const WRITERS = 'writers';
 /** The log that orders all types that have none of their own. */
 export const MAIN_LOG = '';
 
-/** Where a log is kept. */
-export interface LogPlace {
+/** A database, and how to read it where nothing that was acknowledged may be missing. */
+export interface Database {
   readonly db: Db;
+  readonly latest: LatestReads;
+}
+
+/** Where a log is kept. */
+export interface LogPlace extends Database {
   readonly name: string;
   /** The collection of its entries. A name without a dot, so that no type's collection is named alike. */
   readonly collection: string;
@@ -72,9 +78,9 @@ export interface LogPlace {
   readonly markId: string;
 }
 
-export function logPlace(db: Db, name: string): LogPlace {
-  if (name === MAIN_LOG) return { db, name, collection: 'log', compactedId: 'compacted', markId: 'mark' };
-  return { db, name, collection: `log.${name}`, compactedId: `compacted.${name}`, markId: `mark.${name}` };
+export function logPlace({ db, latest }: Database, name: string): LogPlace {
+  if (name === MAIN_LOG) return { db, latest, name, collection: 'log', compactedId: 'compacted', markId: 'mark' };
+  return { db, latest, name, collection: `log.${name}`, compactedId: `compacted.${name}`, markId: `mark.${name}` };
 }
 
 export function entriesOf(place: LogPlace): Collection<LogDocument> {
@@ -116,12 +122,12 @@ export function storedOf(document: Pick<StateDocument, '_id' | '_annex'>): Store
 
 /** The current states of some objects of a type. */
 export async function readStates(
-  db: Db,
+  { db, latest }: Database,
   resource: string,
   keys: readonly string[],
 ): Promise<Map<string, StoredObject>> {
   const documents = await statesOf(db, resource)
-    .find({ _id: { $in: [...keys] } })
+    .find({ _id: { $in: [...keys] } }, latest.options)
     .project<Pick<StateDocument, '_id' | '_annex'>>({ _annex: 1 })
     .toArray();
   return new Map(documents.map((document) => [document._id, storedOf(document)]));

@@ -1,4 +1,4 @@
-import type { Collection, Db } from 'mongodb';
+import type { Collection } from 'mongodb';
 import { StorageError } from '../errors.js';
 import type { Revision } from '../interfaces.js';
 import {
@@ -8,6 +8,7 @@ import {
   MAIN_LOG,
   META,
   WRITERS,
+  type Database,
   type LogOverride,
   type LogPlace,
   type MetaDocument,
@@ -22,8 +23,7 @@ export const LAYOUT_FORMAT = 4;
 const GONE_MILLIS = 150_000;
 const ATTEMPTS = 5;
 
-export interface LayoutOptions {
-  readonly db: Db;
+export interface LayoutOptions extends Database {
   readonly database: string;
   /** The types with logs of their own, as the flags have them. */
   readonly overrides: ReadonlyMap<string, string>;
@@ -140,11 +140,13 @@ export class LogLayout {
   private async raise(pending: readonly string[]): Promise<void> {
     const { db } = this.options;
     const names = await db.listCollections({ name: /^log\.[^.]+$/ }, { nameOnly: true }).toArray();
-    const places = [MAIN_LOG, ...names.map(({ name }) => name.slice('log.'.length))].map((name) => logPlace(db, name));
+    const places = [MAIN_LOG, ...names.map(({ name }) => name.slice('log.'.length))].map((name) =>
+      logPlace(this.options, name),
+    );
     const newest = await Promise.all(places.map((place) => newestRevision(place)));
     const base = Math.max(...newest);
     for (const name of pending) {
-      const place = logPlace(db, name);
+      const place = logPlace(this.options, name);
       await this.meta.updateOne({ _id: place.compactedId }, { $max: { revision: base } }, { upsert: true });
       await entriesOf(place).deleteMany({ _id: { $lte: base } });
     }
@@ -156,15 +158,20 @@ export class LogLayout {
   }
 }
 
-/** Of a log. Read from a majority: it covers every write that was acknowledged by any replica before. */
+/** Of a log. It covers every write that was acknowledged by any replica before. */
 export async function newestRevision(place: LogPlace): Promise<Revision> {
-  const entry = await entriesOf(place).findOne({}, { sort: { _id: -1 }, projection: { _id: 1 } });
+  const entry = await entriesOf(place).findOne(
+    {},
+    { sort: { _id: -1 }, projection: { _id: 1 }, ...place.latest.options },
+  );
   // A log without entries begins where it is compacted.
   return entry?._id ?? (await compactedRevision(place));
 }
 
 /** What lies before is no longer kept, as the replicas agreed. */
 export async function compactedRevision(place: LogPlace): Promise<Revision> {
-  const document = await place.db.collection<MetaDocument>(META).findOne({ _id: place.compactedId });
+  const document = await place.db
+    .collection<MetaDocument>(META)
+    .findOne({ _id: place.compactedId }, place.latest.options);
   return document?.revision ?? FIRST_REVISION;
 }

@@ -1,7 +1,6 @@
-import type { Db } from 'mongodb';
 import type { StoredObject } from '../interfaces.js';
 import { yieldNow } from '../../scheduling/slicer.js';
-import { readStates } from './documents.js';
+import { readStates, type Database } from './documents.js';
 
 /** Questions to MongoDB about one type that are under way at once. Whoever comes later is asked for with the next one, */
 const QUESTIONS = 2;
@@ -26,7 +25,7 @@ interface Waiting {
 export class Reader {
   private readonly types = new Map<string, Waiting>();
 
-  constructor(private readonly db: Db) {}
+  constructor(private readonly database: Database) {}
 
   get(resource: string, key: string): Promise<StoredObject | undefined> {
     return new Promise((resolve, reject) => {
@@ -48,7 +47,7 @@ export class Reader {
     while (waiting.keys.size > 0) {
       const taken = takeSome(waiting.keys);
       try {
-        const found = await readStates(this.db, resource, [...taken.keys()]);
+        const found = await readStates(this.database, resource, [...taken.keys()]);
         for (const [key, askers] of taken) for (const { resolve } of askers) resolve(found.get(key));
       } catch (error) {
         for (const askers of taken.values()) for (const { reject } of askers) reject(error);

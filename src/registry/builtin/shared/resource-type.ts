@@ -37,6 +37,8 @@ export interface BuiltinDefinition {
   readonly verbs?: readonly string[];
   /** Where releases that can be emulated differ. */
   readonly lifecycle?: ApiLifecycle;
+  /** Versions beside v1 whose objects differ from its own in nothing but apiVersion, newest first. */
+  readonly otherVersions?: Readonly<Record<string, ApiLifecycle>>;
 }
 
 const NO_LABELS = undefined;
@@ -46,9 +48,10 @@ function labelsOf(metadata: JsonObject | undefined): Readonly<Record<string, str
   return isObject(labels) ? (labels as Record<string, string>) : NO_LABELS;
 }
 
-/** A built-in type in version v1, which is also the stored one. */
+/** A built-in type in version v1, which is also the stored one, and perhaps in others. */
 export function builtinType(definition: BuiltinDefinition): ResourceType {
-  const { namespaced, fields, selectableFields = [] } = definition;
+  const { namespaced, fields, table, selectableFields = [], otherVersions = {} } = definition;
+  const versions = [['v1', definition.lifecycle] as const, ...Object.entries(otherVersions)];
   return {
     group: definition.group,
     resource: definition.resource,
@@ -58,16 +61,14 @@ export function builtinType(definition: BuiltinDefinition): ResourceType {
     shortNames: definition.shortNames ?? [],
     categories: definition.categories ?? [],
     namespaced,
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        deprecated: false,
-        lifecycle: definition.lifecycle,
-        table: definition.table,
-        selectableFields,
-      },
-    ],
+    versions: versions.map(([name, lifecycle]) => ({
+      name,
+      served: true,
+      deprecated: false,
+      lifecycle,
+      table,
+      selectableFields,
+    })),
     storageVersion: 'v1',
     custom: false,
     attributes: (object): Attributes => {

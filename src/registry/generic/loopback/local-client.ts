@@ -81,14 +81,15 @@ export class LocalClients implements LoopbackClients {
 
 /** The version in which the loops see a type: the storage version, or the first served one. */
 function findApi(registry: ApiRegistry, type: GroupResource): StoredApi {
-  let found: StoredApi | undefined;
+  let first: StoredApi | undefined;
   for (const api of registry.all()) {
     if (api.kind !== 'stored') continue;
     const { groupResource, version, type: described } = api.served;
     if (groupResource.group !== type.group || groupResource.resource !== type.resource) continue;
-    if (found === undefined || version.name === described.storageVersion) found = api;
+    if (version.name === described.storageVersion) return api;
+    first ??= api;
   }
-  found ??= registry.hidden(type);
+  const found = registry.hidden(type) ?? first;
   if (found === undefined)
     throw new ApiError(404, 'NotFound', `no type ${type.resource} in group "${type.group}" is served`);
   return found;

@@ -28,7 +28,7 @@ export type InstalledApi = StoredApi | CreateOnlyApi;
 export interface ApiBundle {
   readonly groupResource: GroupResource;
   readonly apis: readonly InstalledApi[];
-  /** Where no version is served: the one by which the server's own loops know the objects, to delete them. */
+  /** Where no version is served, or a built-in type's stored one is not: the one by which the server's own loops know the objects. */
   readonly hidden?: StoredApi | undefined;
   /** Lower comes first among groups; ties go by name. */
   readonly groupPriority: number;
@@ -170,7 +170,8 @@ export class ApiRegistry {
     if (apis.length === bundle.apis.length) return bundle;
     const stored = bundle.apis.filter((api) => api.kind === 'stored');
     const storage = stored.find(({ served }) => served.version.name === served.type.storageVersion) ?? stored[0];
-    return { ...bundle, apis, hidden: bundle.hidden ?? (apis.length === 0 ? storage : undefined) };
+    const isHidden = apis.length === 0 || (storage !== undefined && isBuiltIn(storage) && !apis.includes(storage));
+    return { ...bundle, apis, hidden: bundle.hidden ?? (isHidden ? storage : undefined) };
   }
 
   private changed(): void {

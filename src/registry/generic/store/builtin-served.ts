@@ -37,6 +37,7 @@ import {
 } from '../../rest/served.js';
 import { storageVersionHash } from '../../customresource/discovery.js';
 import { decodedOrInternal } from '../admission-versions.js';
+import { inVersion, mergeTypeOf, type StoredForm, storedForm, versionConverter } from './builtin-versions.js';
 import type { ResourceStore } from './resource-store.js';
 
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
@@ -110,22 +111,24 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     createFieldManager({
       kind: gvk,
       subresource,
-      typeOf: (wanted) => (wanted === groupVersion ? serving.mergeTypes.typeOf(gvk) : undefined),
+      typeOf: (wanted) => mergeTypeOf(type, wanted, serving.mergeTypes),
       resetFields: strategy.resetFields,
       emptyObject: emptyObjectOf(gvk),
       applyDefaults: (object) => {
         normalizeInPlace(schema, object, defaults);
       },
       clock: serving.clock,
+      ...(type.versions.length > 1 && { converter: versionConverter(type) }),
     });
   const subresources: Record<string, ServedSubresource> = {};
   for (const [name, strategy] of Object.entries(type.subresources)) {
     subresources[name] = { strategy, fieldManager: manager(name, strategy) };
   }
   const id = `${groupVersion}/${type.resource}`;
+  const form = storedForm(type, version);
   const toObject = (object: CachedObject): KubeObject => {
     const stored = object.decode() as KubeObject;
-    const shown = type.storedAs === undefined ? stored : type.storedAs.fromStorage(stored);
+    const shown = form === undefined ? stored : form.fromStorage(stored);
     defaults?.(shown);
     return shown;
   };
@@ -135,7 +138,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     version,
     groupVersion,
     id,
-    ...representations(id, type, toObject),
+    ...representations(id, type, form, toObject),
     itemTree: (object) => withoutType(toObject(object)),
     toObject,
     gvk,
@@ -143,7 +146,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     decode: decodeObject,
     mostDefaults: () => 0,
     dryRunResult: (object) => object,
-    toStorage: (object) => (type.storedAs === undefined ? object : type.storedAs.toStorage({ ...object })),
+    toStorage: (object) => (form === undefined ? object : form.toStorage({ ...object })),
     strategy: type.strategy,
     fieldManager: manager('', type.strategy),
     subresources,
@@ -158,7 +161,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
       return convertNumbers(schema.type, merged) as JsonObject;
     },
     verbs: type.verbs ?? VERBS,
-    discovery: discoveryEntries(type, version),
+    discovery: discoveryEntries(type),
     definition: undefined,
     admission: builtinAdmissionView(type, decodeObject, serving.mergeTypes),
     fieldNames:
@@ -172,7 +175,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
   };
 }
 
-/** Built-in types have one version each; events exist in two groups. */
+/** The versions of a built-in type have the same members; events exist in two groups. */
 function builtinAdmissionView(
   type: ResourceType,
   decodeObject: ServedVersion['decode'],
@@ -191,7 +194,8 @@ function builtinAdmissionView(
     equivalents: () => versions,
     convert: (object, wanted) => {
       const has = isTwin(parseGroupVersion(object.apiVersion ?? '')?.group ?? type.group);
-      if (twin === undefined || has === isTwin(wanted.group)) return object;
+      if (twin === undefined) return versions.length > 1 ? inVersion(object, formatGroupVersion(wanted)) : object;
+      if (has === isTwin(wanted.group)) return object;
       return has ? twin.fromTwin(object) : twin.toTwin(object);
     },
     complete: (changed, wanted) => {
@@ -252,11 +256,12 @@ function normalizeOrSayWhy(schema: BuiltinSchema, object: KubeObject): KubeObjec
 function representations(
   id: string,
   type: ResourceType,
+  form: StoredForm | undefined,
   toObject: (object: CachedObject) => KubeObject,
 ): { json: Representation; listItem: Representation } {
   const convert = (object: CachedObject): Uint8Array => Buffer.from(stringifyJson(toObject(object)), 'utf8');
   const json: Representation =
-    type.storedAs === undefined
+    form === undefined
       ? { id, identity: true, separator: ',', render: (object) => object.bytes }
       : { id, separator: ',', render: convert };
   const listItem: Representation = {
@@ -285,7 +290,7 @@ function withoutTypeMeta(object: CachedObject): Uint8Array {
   return out;
 }
 
-function discoveryEntries(type: ResourceType, version: ResourceVersion): ApiResourceEntry[] {
+function discoveryEntries(type: ResourceType): ApiResourceEntry[] {
   const entries: ApiResourceEntry[] = [
     {
       name: type.resource,
@@ -295,7 +300,7 @@ function discoveryEntries(type: ResourceType, version: ResourceVersion): ApiReso
       verbs: type.verbs ?? VERBS,
       shortNames: type.shortNames,
       categories: type.categories,
-      storageVersionHash: storageVersionHash(type.group, version.name, type.kind),
+      storageVersionHash: storageVersionHash(type.group, type.storageVersion, type.kind),
     },
   ];
   for (const name of Object.keys(type.subresources)) {

@@ -1,3 +1,4 @@
+import type { LatestReads } from '../latest-reads.js';
 import type { Db } from 'mongodb';
 import { Appender, type Append, type StateChange } from './appender.js';
 import { logPlace, MAIN_LOG } from '../documents.js';
@@ -35,7 +36,10 @@ class Session {
       },
     };
     const session = { current: () => Promise.resolve(transactions), abandon: () => this.note('abandon') };
-    return new Appender(logPlace(undefined as unknown as Db, MAIN_LOG), session as unknown as WriterSession);
+    return new Appender(
+      logPlace({ db: undefined as unknown as Db, latest: undefined as unknown as LatestReads }, MAIN_LOG),
+      session as unknown as WriterSession,
+    );
   }
 
   taken(): string[] {

@@ -34,7 +34,7 @@ export async function statesBefore(
   }
   let newest = 0;
   for (const [resource, keys] of wanted) {
-    const found = await readStates(place.db, resource, [...keys]);
+    const found = await readStates(place, resource, [...keys]);
     for (const key of keys) {
       const object = found.get(key);
       const id = headId(resource, key);

@@ -16,6 +16,15 @@ export const mutatingAdmissionPolicies = (access: ParamAccess): ResourceType =>
     categories: ['api-extensions'],
     namespaced: false,
     lifecycle: { introduced: 36 },
+    otherVersions: {
+      v1beta1: {
+        introduced: 34,
+        deprecated: 37,
+        removed: 40,
+        replacement: 'admissionregistration.k8s.io/v1 MutatingAdmissionPolicy',
+      },
+      v1alpha1: { introduced: 32, deprecated: 35, removed: 38 },
+    },
     validateName: nameIsDnsSubdomain,
     strategy: policyStrategy({ validate: validatePolicy }, access),
     table: policyTable('mutatingadmissionpolicies', 'mutations'),

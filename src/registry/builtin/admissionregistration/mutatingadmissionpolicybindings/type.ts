@@ -27,6 +27,15 @@ export const mutatingAdmissionPolicyBindings = (access: ParamAccess): ResourceTy
     categories: ['api-extensions'],
     namespaced: false,
     lifecycle: { introduced: 36 },
+    otherVersions: {
+      v1beta1: {
+        introduced: 34,
+        deprecated: 37,
+        removed: 40,
+        replacement: 'admissionregistration.k8s.io/v1 MutatingAdmissionPolicyBinding',
+      },
+      v1alpha1: { introduced: 32, deprecated: 35, removed: 38 },
+    },
     validateName: nameIsDnsSubdomain,
     strategy: bindingStrategy({ validate }, 'MutatingAdmissionPolicy', access),
     table: bindingTable('mutatingadmissionpolicybindings'),

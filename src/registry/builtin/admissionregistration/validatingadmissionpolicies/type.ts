@@ -40,6 +40,7 @@ export const validatingAdmissionPolicies = (access: ParamAccess): ResourceType =
     kind: 'ValidatingAdmissionPolicy',
     categories: ['api-extensions'],
     namespaced: false,
+    otherVersions: { v1beta1: { introduced: 28, deprecated: 31, removed: 34 } },
     validateName: nameIsDnsSubdomain,
     strategy: policyStrategy(
       {

@@ -52,6 +52,7 @@ export const validatingAdmissionPolicyBindings = (access: ParamAccess): Resource
     kind: 'ValidatingAdmissionPolicyBinding',
     categories: ['api-extensions'],
     namespaced: false,
+    otherVersions: { v1beta1: { introduced: 28, deprecated: 31, removed: 34 } },
     validateName: nameIsDnsSubdomain,
     strategy: bindingStrategy({ validate }, 'ValidatingAdmissionPolicy', access),
     table: bindingTable('validatingadmissionpolicybindings'),

@@ -1,0 +1,33 @@
+import { formatGroupVersion, type KubeObject } from '../../../apimachinery/meta/meta.js';
+import { MissingVersionError, type VersionConverter } from '../../../managedfields/interfaces.js';
+import type { BuiltinTypes } from '../../../structured-merge-diff/schema/builtin-types.js';
+import type { Type } from '../../../structured-merge-diff/schema/schema.js';
+import type { ResourceType, ResourceVersion, StoredAs } from '../../rest/interfaces.js';
+
+export type StoredForm = Pick<StoredAs, 'toStorage' | 'fromStorage'>;
+
+/** How the objects of a version are kept; undefined: as they are. */
+export function storedForm(type: ResourceType, version: ResourceVersion): StoredForm | undefined {
+  if (type.storedAs !== undefined || version.name === type.storageVersion) return type.storedAs;
+  const { group } = type;
+  const as = (name: string) => (object: KubeObject) => inVersion(object, formatGroupVersion({ group, version: name }));
+  return { toStorage: as(type.storageVersion), fromStorage: as(version.name) };
+}
+
+/** The object in another version of its type: nothing else differs. */
+export const inVersion = (object: KubeObject, apiVersion: string): KubeObject =>
+  object.apiVersion === apiVersion ? object : { ...object, apiVersion };
+
+export function mergeTypeOf(type: ResourceType, wanted: string, mergeTypes: BuiltinTypes): Type | undefined {
+  const { group, kind } = type;
+  const version = type.versions.find(({ name }) => formatGroupVersion({ group, version: name }) === wanted);
+  return version && mergeTypes.typeOf({ group, version: version.name, kind });
+}
+
+export const versionConverter = (type: ResourceType): VersionConverter => ({
+  convert: (object, apiVersion) => {
+    const known = type.versions.some(({ name }) => formatGroupVersion({ ...type, version: name }) === apiVersion);
+    if (!known) throw new MissingVersionError(apiVersion);
+    return inVersion(object, apiVersion);
+  },
+});

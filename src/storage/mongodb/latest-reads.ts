@@ -1,0 +1,28 @@
+import type { MongoClient, ReadConcernLike, ServerDescription } from 'mongodb';
+
+/** No answer is waited for longer: without a majority a linearizable read has none. */
+const READ_MILLIS = 10_000;
+
+/**
+ * How to read what shows everything that any replica of Annex acknowledged before. A majority read does not after an election: the
+ * new primary may not know yet what a majority has, and the old one may not know that it is deposed. A linearizable read asks the other
+ * members, at the cost of a no-op in the oplog. A set of one member needs neither.
+ */
+export class LatestReads {
+  private alone = false;
+
+  constructor(client: MongoClient) {
+    client.on('topologyDescriptionChanged', ({ newDescription }) => {
+      this.alone = [...newDescription.servers.values()].some(isAlone);
+    });
+  }
+
+  /** For a read from the primary. */
+  get options(): { readonly readConcern: ReadConcernLike; readonly maxTimeMS: number } {
+    return { readConcern: { level: this.alone ? 'majority' : 'linearizable' }, maxTimeMS: READ_MILLIS };
+  }
+}
+
+function isAlone({ type, hosts, passives, arbiters }: ServerDescription): boolean {
+  return type === 'RSPrimary' && hosts.length + passives.length + arbiters.length === 1;
+}
