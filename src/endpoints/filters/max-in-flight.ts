@@ -10,6 +10,17 @@ const WAIT_PART = 4;
 /** Verbs that read whole collections: each may use up a slice of time at once. */
 const WIDE: ReadonlySet<string> = new Set(['list', 'watch', 'deletecollection']);
 
+type Kind = 'readOnly' | 'mutating';
+
+function refuse(exchange: Exchange, kind: Kind, refusal: Refusal, metrics: ChainConfig['metrics']): void {
+  metrics.rejected(kind, refusal);
+  if (refusal === 'cancelled' || exchange.timedOut) return;
+  metrics.dropped(kind);
+  metrics.terminated(exchange, 429);
+  exchange.response.setHeader('Retry-After', '1');
+  writeText(exchange.response, 429, 'Too many requests, please try again later.');
+}
+
 /**
  * Bounds the requests under way, those that change something and the others each by themselves; watches do not count. Beyond the limit
  * requests wait in fair queues, one for each user, and get 429 where a queue is full or the wait too long. Requests that read whole
@@ -34,18 +45,10 @@ export function withMaxInFlight(next: Step, config: ChainConfig): Step {
       return exchange.timedOut ? undefined : next(exchange);
     });
   };
-  const refused = (exchange: Exchange, kind: 'readOnly' | 'mutating', refusal: Refusal): void => {
-    metrics.rejected(kind, refusal);
-    if (refusal === 'cancelled' || exchange.timedOut) return;
-    metrics.dropped(kind);
-    metrics.terminated(exchange, 429);
-    exchange.response.setHeader('Retry-After', '1');
-    writeText(exchange.response, 429, 'Too many requests, please try again later.');
-  };
   return (exchange) => {
     if (exchange.longRunning) return inTurn(exchange);
     const { verb } = exchange.info;
-    const kind = verb === 'get' || verb === 'list' ? 'readOnly' : 'mutating';
+    const kind: Kind = verb === 'get' || verb === 'list' ? 'readOnly' : 'mutating';
     const level = levels[kind];
     const { queue } = level;
     const { name, groups } = exchange.user;
@@ -80,7 +83,7 @@ export function withMaxInFlight(next: Step, config: ChainConfig): Step {
       exchange.stopwatch?.spent('apf-queue-wait', waited);
       metrics.queued(kind, refusal === undefined, waited);
       if (refusal === undefined) return run();
-      refused(exchange, kind, refusal);
+      refuse(exchange, kind, refusal, metrics);
       return undefined;
     });
   };
