@@ -36,6 +36,12 @@ module.exports = {
       to: { path: '^src/storage/(embedded|mongodb|cacher)/', pathNot: '^src/storage/$1/' },
     },
     {
+      name: 'fakes-are-for-tests',
+      severity: 'error',
+      from: { path: '^(src|packages)/', pathNot: '\\.(test|fake)\\.ts$' },
+      to: { path: '\\.fake\\.ts$' },
+    },
+    {
       name: 'packages-stand-alone',
       comment: 'a package imports nothing of Annex and nothing of another package',
       severity: 'error',

@@ -12,7 +12,7 @@ PYTHON := .cache/python/bin/python
 # Of the running server: for make demo.
 KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go alerts pictures faults soak e2e e2e-oldest oracle bench bench-node bench-mongodb bench-replicas lint typecheck format docs tools clean
+.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go alerts pictures faults soak e2e e2e-oldest oracle bench bench-node bench-scale bench-mongodb bench-replicas lint typecheck format docs tools clean
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -113,6 +113,9 @@ bench: dist/.sources ## Load, side by side with kube-apiserver where it is built
 
 bench-node: dist/.sources ## Versions of Node side by side, or (VARIANTS=flags) the V8 flags that the server sets. Needs Go and a quiet machine.
 	hack/bench-node.sh
+
+bench-scale: dist/.sources ## A large collection: memory, reads, writes and a restart (OBJECTS=1000000). Takes minutes.
+	node test/bench/scale.mjs --objects $(or $(OBJECTS),1000000)
 
 bench-mongodb: dist/.sources ## The same on MongoDB, after the store by itself: one and two replicas, events between them.
 	hack/with-mongod.sh node test/bench/managedfields-run.mjs test/bench/mongodb.bench.ts $(SECONDS_EACH)

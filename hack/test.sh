@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All checks and tests, each though one before it failed. The checks of the sources run beside jest, which leaves a core free; where the
-# tools are still to be built, they run beside that, and jest waits for the tools, which its tests skip without.
+# All checks and tests, each though one before it failed, in two lanes: jest, whose suites mostly wait, and beside it all the rest. Where
+# the tools are still to be built, the checks of the sources run beside that, and the lanes wait for the tools, which tests skip without.
 # The last line is plain: `N passed, N failed`, the sum over the checks, the jest tests and the steps of the oracle. Fails unless nothing failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -61,10 +61,19 @@ run_unit_on() {
   "$node" node_modules/.bin/jest src packages 2> "$results/unit-$1.log" || { tail -60 "$results/unit-$1.log"; return 1; }
 }
 
+# Runs jest with the results under a name.
 run_jest() {
-  node_modules/.bin/jest --reporters=./hack/jest-progress.mjs --reporters=summary --json --outputFile="$results/jest.json" "$@"
-  local status=$?
-  node hack/jest-counts.mjs "$results/jest.json" $status > "$results/jest.counts"
+  local name=$1 status=0
+  shift
+  node_modules/.bin/jest --reporters=./hack/jest-progress.mjs --reporters=summary --json --outputFile="$results/$name.json" "$@" || status=$?
+  node hack/jest-counts.mjs "$results/$name.json" $status > "$results/$name.counts"
+}
+
+# The campaign against two servers waits most of its minutes: in the second lane.
+CAMPAIGN=test/faults/faults.test.ts
+
+run_suites() {
+  run_jest jest --testPathIgnorePatterns /node_modules/ --testPathIgnorePatterns test/e2e/ --testPathIgnorePatterns "$CAMPAIGN"
 }
 
 run_oracle() {
@@ -94,6 +103,24 @@ run_e2e() {
   node hack/jest-counts.mjs "$results/e2e.json" $status > "$results/e2e.counts"
 }
 
+# Runs a part that counts for itself, and says how long it took.
+lap() {
+  local name=$1 start=$SECONDS
+  shift
+  echo "== $name"
+  "$@"
+  echo "== $name: $((SECONDS - start)) s"
+}
+
+# The second lane. Its headings are shown at once, the rest of its output when the first lane has ended.
+run_rest() {
+  [ ${#missing[@]} -gt 0 ] || check_sources
+  lap oracle run_oracle
+  lap 'the clients of Go' run_go
+  lap 'the campaign of faults' run_jest faults "$CAMPAIGN"
+  lap 'end to end' run_e2e
+}
+
 check build make --no-print-directory build
 mapfile -t missing < <(missing_tools)
 if [ ${#missing[@]} -gt 0 ]; then
@@ -102,30 +129,17 @@ if [ ${#missing[@]} -gt 0 ]; then
   tools=$!
   check_sources
   wait "$tools" || tail -5 "$results/tools.txt"
-  echo '== jest'
-  run_jest
-else
-  check_sources > "$results/sources.txt" 2>&1 &
-  sources=$!
-  echo '== jest, and the checks of the sources beside it'
-  run_jest
-  wait "$sources"
-  cat "$results/sources.txt"
 fi
+{ run_rest 2>&1 | tee "$results/rest.txt" | grep --line-buffered '^== '; } &
+rest=$!
+lap jest run_suites
+wait "$rest"
+cat "$results/rest.txt"
 passed=$((passed + $(grep -c '^passed$' "$results/checks")))
 # Each of the four has a verdict, or it counts as failed.
 failed=$((failed + 4 - $(grep -c '^passed$' "$results/checks")))
-count "$results/jest.counts"
-echo '== oracle'
-run_oracle
-count "$results/oracle.counts"
-echo '== the clients of Go'
-run_go
-count "$results/go.counts"
-echo '== end to end'
-run_e2e
-count "$results/e2e.counts"
+for part in jest oracle go faults e2e; do count "$results/$part.counts"; done
 summed=yes
-node hack/skipped.mjs "$results/jest.json" "$results/e2e.json"
+node hack/skipped.mjs "$results/jest.json" "$results/faults.json" "$results/e2e.json"
 grep -h '^skipped: ' "$results"/*.log 2> /dev/null
 [ $failed -eq 0 ]

@@ -1,4 +1,4 @@
-import { FakeClock } from '../util/clock.js';
+import { FakeClock } from '../util/clock.fake.js';
 import type { AuthorizerAttributes } from './authorizer/interfaces.js';
 import { DelegatedAuthorizer } from './delegated.js';
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../apimachinery/json/json.js';
 import { createCertificate, generateKey } from '../pki/certificates.js';
 import { FakeTypeClients } from '../registry/rest/loopback-client.fake.js';
-import { FakeClock } from '../util/clock.js';
+import { FakeClock } from '../util/clock.fake.js';
 import { type AuthenticationInfo, AuthenticationInfoPublisher, published } from './cluster-authentication-info.js';
 
 const NOW = Date.UTC(2026, 0, 2);

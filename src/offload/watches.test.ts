@@ -29,7 +29,10 @@ function event(name: string, revision: number, length: number): CachedEvent {
   return new CachedEvent(
     'ADDED',
     revision,
-    cachedItem({ key: `ns/${name}`, revision, bytes, flags: 0 }, type, new Budget(1 << 20)),
+    cachedItem(
+      { key: `ns/${name}`, revision, bytes, flags: 0 },
+      { type: () => type, budget: new Budget(1 << 20), atHand: undefined },
+    ),
   );
 }
 

@@ -18,7 +18,7 @@ import { ResourceStore } from '../registry/generic/store/resource-store.js';
 import type { StoredApi } from '../registry/generic/store/api-registry.js';
 import { encodeRecord, readRecord } from '../storage/record.js';
 import type { StoredObject, WriteRequest, WriteResult } from '../storage/interfaces.js';
-import { FakeClock } from '../util/clock.js';
+import { FakeClock } from '../util/clock.fake.js';
 import { FeatureGates } from '../util/feature-gates.js';
 import { silentLogger } from '../util/logger.js';
 import type { FromWorker, ToWorker } from './messages.js';

@@ -110,6 +110,20 @@ export interface EventStream {
   batches: AsyncIterable<readonly LogEvent[]>;
 }
 
+/**
+ * States that can be read without waiting, because they lie in a file on this machine: whoever holds an object in memory may let go of
+ * its bytes. What is read was checked against a checksum; a state that is damaged has no bytes, and says so in `unreadable`.
+ */
+export interface AtHand {
+  /** The state that a write at a revision gave an object; undefined where it is no longer kept. Its bytes are valid until the next call. */
+  read(key: string, revision: Revision): StoredObject | undefined;
+  /**
+   * Hands out all objects of the type as they are at one revision, in the order of their keys, and resolves with that revision; with
+   * undefined where they cannot be read this way. The bytes are valid during the call of `visit` alone.
+   */
+  walk(visit: (object: StoredObject) => void): Promise<Revision | undefined>;
+}
+
 /** A state that comes from another store, with its revision there. */
 export interface StagedObject {
   readonly key: string;
@@ -158,6 +172,8 @@ export interface Backend {
   trimmedAt?(): number | undefined;
   /** Resolves when the store answers; for readyz. */
   ping(): Promise<void>;
+  /** What can be read without waiting; undefined for a type, or absent, where nothing can. */
+  atHand?(resource: string): AtHand | undefined;
   /** The log that orders a type's writes, '' the main one; absent where one log orders all types. */
   logOf?(resource: string): string;
   /**

@@ -9,6 +9,7 @@ const NAMES: Readonly<Record<keyof OptionalMembers, true>> = {
   staging: true,
   trimmedAt: true,
   logOf: true,
+  atHand: true,
   index: true,
   following: true,
   writing: true,

@@ -19,6 +19,9 @@ export const INCOMPLETE = 1;
 /** An apply left members that nobody sees, such as an empty list in metadata: kube-apiserver counts their loss as a change. */
 export const UNSEEN_MEMBERS = 2;
 
+/** The text was not made by Annex' encoder: nothing is known of it before it was decoded. */
+export const UNCHECKED = 0x80;
+
 /** The record of an encoded object at a revision, after `reserve` bytes that are left for the caller to fill. */
 export function encodeRecord(encoded: EncodedObject, revision: Revision, reserve = 0): Buffer {
   const record = encodedBytes(encoded, revision, reserve + HEADER_BYTES);

@@ -1,4 +1,4 @@
-import { FakeClock } from './clock.js';
+import { FakeClock } from './clock.fake.js';
 import { metricsRegistry } from './metrics/metrics.js';
 import { WorkQueue } from './work-queue.js';
 

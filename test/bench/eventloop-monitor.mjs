@@ -20,8 +20,9 @@ setInterval(() => {
 }, EVERY).unref();
 
 process.on('message', () => {
-  const rss = process.memoryUsage.rss() / (1 << 20);
-  process.send({ ...worst, rss });
+  const { rss, heapUsed, external } = process.memoryUsage();
+  const mb = (bytes) => Math.round(bytes / (1 << 20));
+  process.send({ ...worst, rss: rss / (1 << 20), heap: mb(heapUsed), external: mb(external) });
   worst = { gap: 0, cpu: 0 };
 });
 process.channel.unref();

@@ -2,8 +2,9 @@ import { StorageCacher } from '../../src/storage/cacher/cacher.js';
 import type { CachedList, ReadAt, ResourceCache } from '../../src/storage/cacher/interfaces.js';
 import { compacted, StorageError, tooLarge } from '../../src/storage/errors.js';
 import type { Backend } from '../../src/storage/interfaces.js';
-import { FakeClock } from '../../src/util/clock.js';
+import { FakeClock } from '../../src/util/clock.fake.js';
 import { FaultProxy } from '../faults/proxy.js';
+import { Warmth } from '../../src/storage/cacher/tree/warmth.js';
 import { attributes, colored, keysOf, page, until, watch, widgets } from './cacher-fixtures.js';
 import { commit, embedded, put, RESOURCE, type PreparedStore, type StoreFixture } from './fixtures.js';
 import { Interposed } from './interposed.js';
@@ -42,7 +43,13 @@ describe.each(fixtures)('a cacher that reloads, over $name', (fixture) => {
     backend = store.backend();
     await backend.open();
     interposed = new Interposed(backend);
-    cacher = new StorageCacher({ backend: interposed.backend, waitMillis: 200_000, maxPending: 5 });
+    cacher = new StorageCacher({
+      backend: interposed.backend,
+      waitMillis: 200_000,
+      maxPending: 5,
+      // Where there is a file, nothing else holds the objects' bytes.
+      warmth: new Warmth(0),
+    });
     await cacher.start();
     cache = cacher.add(widgets);
     for (const name of ['a', 'b', 'c']) await commit(backend, put(`x/${name}`, 0));

@@ -1,5 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { StorageCacher, type CacherOptions } from '../../src/storage/cacher/cacher.js';
+import { Warmth } from '../../src/storage/cacher/tree/warmth.js';
 import type {
   CachedList,
   CacheListOptions,
@@ -10,7 +11,7 @@ import type {
 import { addFacts } from '../../src/apimachinery/json/json.js';
 import { encodeObject } from '../../src/storage/encode.js';
 import type { Backend } from '../../src/storage/interfaces.js';
-import { FakeClock } from '../../src/util/clock.js';
+import { FakeClock } from '../../src/util/clock.fake.js';
 import {
   attributes,
   brief,
@@ -37,7 +38,13 @@ import {
 } from './fixtures.js';
 import { mongodbFixtures } from './mongodb-fixtures.js';
 
-const fixtures: StoreFixture[] = [embedded, ...mongodbFixtures()];
+/** With a bound, what exceeds it is packed: its bytes lie in the store's file alone. */
+const fixtures: (StoreFixture & { readonly warmBytes?: number })[] = [
+  embedded,
+  { ...embedded, name: 'embedded, all packed', warmBytes: 0 },
+  { ...embedded, name: 'embedded, partly packed', warmBytes: 40_000 },
+  ...mongodbFixtures(),
+];
 
 describe.each(fixtures)('cacher over $name', (fixture) => {
   let store: PreparedStore;
@@ -46,7 +53,9 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
   let cache: ResourceCache;
 
   const start = async (options: Partial<CacherOptions> = {}): Promise<void> => {
-    cacher = new StorageCacher({ backend, ...options });
+    const { warmBytes } = fixture;
+    const warmth = warmBytes === undefined ? {} : { warmth: new Warmth(warmBytes) };
+    cacher = new StorageCacher({ backend, ...warmth, ...options });
     await cacher.start();
     cache = cacher.add(widgets);
   };

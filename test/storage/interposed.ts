@@ -1,10 +1,12 @@
 import type {
+  AtHand,
   Backend,
   EventStream,
   ListOptions,
   LogEvent,
   Revision,
   StoredList,
+  StoredObject,
 } from '../../src/storage/interfaces.js';
 
 /** A real backend for a cacher, with a hand on what it tells. */
@@ -26,6 +28,7 @@ export class Interposed {
   constructor(real: Backend) {
     this.backend = Object.assign(Object.create(real) as Backend, {
       list: (resource: string, options: ListOptions) => this.list(real, resource, options),
+      ...(real.atHand === undefined ? {} : { atHand: (resource: string) => this.atHand(real, resource) }),
       currentRevision: () => this.currentRevision(real),
       // It may lag behind the store here, so nothing is known without asking.
       revisionNow: undefined,
@@ -60,6 +63,18 @@ export class Interposed {
     if (this.holdsPages || (options.limit === 0 && options.revision === 0)) await this.held;
     const list = await real.list(resource, options);
     return this.lists.shift()?.(list) ?? list;
+  }
+
+  /** Walks count as lists, and are held and changed like them. */
+  private atHand(real: Backend, resource: string): AtHand | undefined {
+    const inner = real.atHand?.(resource);
+    if (inner === undefined) return undefined;
+    const walk = async (visit: (object: StoredObject) => void): Promise<Revision> => {
+      const list = await this.list(real, resource, { prefix: '', from: '', limit: 0, revision: 0 });
+      for (const object of list.items) visit(object);
+      return list.revision;
+    };
+    return { read: (key, revision) => inner.read(key, revision), walk };
   }
 
   private async currentRevision(real: Backend): Promise<Revision> {

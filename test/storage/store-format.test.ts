@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { EmbeddedBackend } from '../../src/storage/embedded/backend.js';
 import { encodeRecord, INCOMPLETE, UNSEEN_MEMBERS } from '../../src/storage/record.js';
-import { FakeClock } from '../../src/util/clock.js';
+import { FakeClock } from '../../src/util/clock.fake.js';
 import { collect, commit, decode, describeEvent, everything, put, remove, RESOURCE } from './fixtures.js';
 
-const FIXTURE = join(import.meta.dirname, '../fixtures/store/embedded-2');
+const FIXTURE = join(import.meta.dirname, '../fixtures/store/embedded-3');
 
 let directory: string;
 beforeEach(() => {
@@ -70,7 +70,7 @@ test('a store of the present format reads as it was written, and goes on', async
   await backend.close();
 });
 
-test.each(['annex embedded store 1', 'annex embedded store 3', 'something else'])(
+test.each(['annex embedded store 2', 'annex embedded store 4', 'something else'])(
   'a store of the format %j is refused in one line and left as it is',
   async (format) => {
     unpack();
@@ -78,7 +78,7 @@ test.each(['annex embedded store 1', 'annex embedded store 3', 'something else']
     const before = readFileSync(join(directory, 'data.mdb'));
     await expect(new EmbeddedBackend({ directory }).open()).rejects.toMatchObject({
       code: 'unusable',
-      message: `the data directory ${directory} has the format "${format}", which this version of Annex cannot read (it reads "annex embedded store 2")`,
+      message: `the data directory ${directory} has the format "${format}", which this version of Annex cannot read (it reads "annex embedded store 3")`,
     });
     expect(readdirSync(directory).sort()).toEqual(['FORMAT', 'data.mdb']);
     expect(readFileSync(join(directory, 'data.mdb')).equals(before)).toBe(true);
@@ -91,9 +91,9 @@ test('a server whose store is replaced by one of another format writes nothing m
   await backend.open();
   await commit(backend, put('a/b', 0));
   expect(backend.writing()).toEqual({ ok: true, reason: '' });
-  writeFileSync(join(directory, 'FORMAT'), 'annex embedded store 3\n');
+  writeFileSync(join(directory, 'FORMAT'), 'annex embedded store 4\n');
   clock.advance(10_000);
-  const why = expect.stringContaining('has the format "annex embedded store 3"') as string;
+  const why = expect.stringContaining('has the format "annex embedded store 4"') as string;
   expect(backend.writing()).toEqual({ ok: false, reason: why });
   await expect(backend.write(put('a/c', 0))).rejects.toMatchObject({ code: 'unusable', message: why });
   expect((await backend.get(RESOURCE, 'a/b'))?.revision).toBe(2);

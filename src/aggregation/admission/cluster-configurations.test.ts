@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { ClusterError } from '../../client/cluster-client.js';
-import { FakeClock } from '../../util/clock.js';
+import { FakeClock } from '../../util/clock.fake.js';
 import { ClusterConfigurations } from './cluster-configurations.js';
 import { FakeCluster, settle } from './cluster.fake.js';
 

@@ -2,7 +2,7 @@ import type { ParamStore } from '../../admission/sources.js';
 import { labelSelectorFromObject } from '../../apimachinery/selectors/label-selector-object.js';
 import { formatGroupVersionKind, type GroupVersionKind, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { ClusterError } from '../../client/cluster-client.js';
-import { FakeClock } from '../../util/clock.js';
+import { FakeClock } from '../../util/clock.fake.js';
 import { ClusterParams } from './cluster-params.js';
 import { FakeCluster, settle } from './cluster.fake.js';
 

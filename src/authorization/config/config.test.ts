@@ -4,7 +4,7 @@ import type { AuthorizationResult, AuthorizerAttributes } from '../authorizer/in
 import { buildAuthorizer, type AuthorizationDependencies } from '../build-authorizer.js';
 import { NodeGraph } from '../node/node-graph.js';
 import { RbacIndex } from '../rbac/rbac-index.js';
-import { FakeClock } from '../../util/clock.js';
+import { FakeClock } from '../../util/clock.fake.js';
 import { loadAuthorizationConfiguration } from './load.js';
 import { validateOptions, type AuthorizationOptions } from './options.js';
 import { validateAuthorizationConfiguration, type ConfigValidation } from './validate.js';

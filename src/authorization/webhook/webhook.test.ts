@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
-import { FakeClock } from '../../util/clock.js';
+import { FakeClock } from '../../util/clock.fake.js';
 import { noMetrics } from '../authorizer/instrumentation.fake.js';
 import type { AuthorizationMetrics } from '../authorizer/instrumentation.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../authorizer/interfaces.js';

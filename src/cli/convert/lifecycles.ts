@@ -1,3 +1,4 @@
+/* eslint-disable max-lines -- a table */
 /** When a version of a built-in type became deprecated and went, and what takes its place. */
 export interface Lifecycle {
   readonly apiVersion: string;

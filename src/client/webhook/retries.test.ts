@@ -1,4 +1,4 @@
-import { FakeClock } from '../../util/clock.js';
+import { FakeClock } from '../../util/clock.fake.js';
 import type { WebhookResponse } from './connection.js';
 import { postRetrying } from './retries.js';
 

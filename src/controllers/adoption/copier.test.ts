@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { FakeClock } from '../../util/clock.js';
+import { FakeClock } from '../../util/clock.fake.js';
 import { FakeCollection, FakeStaging } from './cluster.fake.js';
 import { compareSides } from './comparison.js';
 import { Copier } from './copier.js';

@@ -5,7 +5,7 @@ import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
 import { FakeTypeClients } from '../../registry/rest/loopback-client.fake.js';
 import { type FakeRequest, makeCertificateRequest } from '../../pki/certificate-request.fake.js';
 import { createCertificate, generateKey } from '../../pki/certificates.js';
-import { FakeClock } from '../../util/clock.js';
+import { FakeClock } from '../../util/clock.fake.js';
 import { approveRequest, isStale, signApproved } from './certificates.js';
 
 const clock = new FakeClock();

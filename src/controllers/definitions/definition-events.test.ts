@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { ResourceEventHandler } from '../../registry/rest/loopback-client.js';
-import { FakeClock } from '../../util/clock.js';
+import { FakeClock } from '../../util/clock.fake.js';
 import { DefinitionEvents } from './definition-events.js';
 
 const TAKEN = {

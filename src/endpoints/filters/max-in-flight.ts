@@ -12,22 +12,13 @@ const WIDE: ReadonlySet<string> = new Set(['list', 'watch', 'deletecollection'])
 
 type Kind = 'readOnly' | 'mutating';
 
-function refuse(exchange: Exchange, kind: Kind, refusal: Refusal, metrics: ChainConfig['metrics']): void {
-  metrics.rejected(kind, refusal);
-  if (refusal === 'cancelled' || exchange.timedOut) return;
-  metrics.dropped(kind);
-  metrics.terminated(exchange, 429);
-  exchange.response.setHeader('Retry-After', '1');
-  writeText(exchange.response, 429, 'Too many requests, please try again later.');
-}
-
 /**
  * Bounds the requests under way, those that change something and the others each by themselves; watches do not count. Beyond the limit
  * requests wait in fair queues, one for each user, and get 429 where a queue is full or the wait too long. Requests that read whole
  * collections begin one in each turn of the event loop, users in turn.
  */
 export function withMaxInFlight(next: Step, config: ChainConfig): Step {
-  const { clock, wheel, metrics, turns } = config;
+  const { clock, wheel, metrics } = config;
   const waitMillis = config.requestTimeout / WAIT_PART;
   const queueOf = (seats: number): FairQueue => new FairQueue({ seats, waitMillis, wheel, clock });
   const levels = {
@@ -35,7 +26,47 @@ export function withMaxInFlight(next: Step, config: ChainConfig): Step {
     mutating: { queue: queueOf(config.maxMutatingRequestsInFlight), exempt: 0 },
   };
   metrics.showQueues(() => ({ readOnly: levels.readOnly.queue, mutating: levels.mutating.queue }));
-  const inTurn = (exchange: Exchange): MaybePromise<void> => {
+  const takeTurn = inTurn(next, config);
+  return (exchange) => {
+    if (exchange.longRunning) return takeTurn(exchange);
+    const { verb } = exchange.info;
+    const kind = verb === 'get' || verb === 'list' ? 'readOnly' : 'mutating';
+    const level = levels[kind];
+    const { queue } = level;
+    const { name, groups } = exchange.user;
+    const run = (leave: () => void): MaybePromise<void> => {
+      metrics.inFlight(kind, queue.running + level.exempt);
+      return whenOver(
+        () => takeTurn(exchange),
+        () => {
+          leave();
+          metrics.inFlight(kind, queue.running + level.exempt);
+        },
+      );
+    };
+    if (groups.includes(SYSTEM_PRIVILEGED_GROUP)) {
+      level.exempt++;
+      return run(() => level.exempt--);
+    }
+    const leave = (): void => {
+      queue.leave(name);
+    };
+    if (queue.tryEnter(name)) return run(leave);
+    const began = clock.monotonic();
+    return then(queue.wait(name, exchange.signal), (refusal) => {
+      const waited = clock.monotonic() - began;
+      exchange.stopwatch?.spent('apf-queue-wait', waited);
+      metrics.queued(kind, refusal === undefined, waited);
+      if (refusal === undefined) return run(leave);
+      refuse(exchange, kind, refusal, metrics);
+      return undefined;
+    });
+  };
+}
+
+/** Starts requests that read whole collections one in each turn of the event loop. */
+function inTurn(next: Step, { clock, turns }: ChainConfig): Step {
+  return (exchange) => {
     if (!WIDE.has(exchange.info.verb)) return next(exchange);
     const turn = turns.take(exchange.user.name);
     if (turn === undefined) return next(exchange);
@@ -45,46 +76,13 @@ export function withMaxInFlight(next: Step, config: ChainConfig): Step {
       return exchange.timedOut ? undefined : next(exchange);
     });
   };
-  return (exchange) => {
-    if (exchange.longRunning) return inTurn(exchange);
-    const { verb } = exchange.info;
-    const kind: Kind = verb === 'get' || verb === 'list' ? 'readOnly' : 'mutating';
-    const level = levels[kind];
-    const { queue } = level;
-    const { name, groups } = exchange.user;
-    const observe = (): void => {
-      metrics.inFlight(kind, queue.running + level.exempt);
-    };
-    if (groups.includes(SYSTEM_PRIVILEGED_GROUP)) {
-      level.exempt++;
-      observe();
-      return whenOver(
-        () => inTurn(exchange),
-        () => {
-          level.exempt--;
-          observe();
-        },
-      );
-    }
-    const run = (): MaybePromise<void> => {
-      observe();
-      return whenOver(
-        () => inTurn(exchange),
-        () => {
-          queue.leave(name);
-          observe();
-        },
-      );
-    };
-    if (queue.tryEnter(name)) return run();
-    const began = clock.monotonic();
-    return then(queue.wait(name, exchange.signal), (refusal) => {
-      const waited = clock.monotonic() - began;
-      exchange.stopwatch?.spent('apf-queue-wait', waited);
-      metrics.queued(kind, refusal === undefined, waited);
-      if (refusal === undefined) return run();
-      refuse(exchange, kind, refusal, metrics);
-      return undefined;
-    });
-  };
+}
+
+function refuse(exchange: Exchange, kind: Kind, refusal: Refusal, metrics: ChainConfig['metrics']): void {
+  metrics.rejected(kind, refusal);
+  if (refusal === 'cancelled' || exchange.timedOut) return;
+  metrics.dropped(kind);
+  metrics.terminated(exchange, 429);
+  exchange.response.setHeader('Retry-After', '1');
+  writeText(exchange.response, 429, 'Too many requests, please try again later.');
 }

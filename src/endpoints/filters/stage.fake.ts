@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { AuthorizationResult, AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { AuthenticationResponse } from '../../authentication/authenticator/interfaces.js';
-import { FakeClock } from '../../util/clock.js';
+import { FakeClock } from '../../util/clock.fake.js';
 import { Turns } from '../../scheduling/turns.js';
 import { FeatureGates } from '../../util/feature-gates.js';
 import { silentLogger } from '../../util/logger.js';

@@ -1,4 +1,4 @@
-import { FakeClock } from '../../util/clock.js';
+import { FakeClock } from '../../util/clock.fake.js';
 import { createCertificate, generateKey } from '../../pki/certificates.js';
 import { keepFresh } from './fresh-certificates.js';
 import type { ServingPair } from './serving-certificates.js';

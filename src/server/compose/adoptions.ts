@@ -4,6 +4,7 @@ import type { ClusterClient } from '../../client/cluster-client.js';
 import { AdoptionController } from '../../controllers/adoption/adoption-controller.js';
 import { ClusterLease } from '../../controllers/adoption/lease.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
+import { failureLog } from './controllers.js';
 import type { Foundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
 
@@ -12,16 +13,17 @@ const LEASE = 'annex-adoptions';
 export interface AdoptionDependencies {
   readonly client: ClusterClient;
   readonly adoptions: LoopbackClient;
-  readonly failed: (what: string, error: unknown) => void;
+  readonly signal: AbortSignal;
 }
 
-/** Carries out Adoptions on the replica that holds the Lease. */
-export function adoptionController(
-  { clock, options }: ServerContext,
+/** Carries out Adoptions while this replica holds the Lease. */
+export function startAdoptions(
+  { clock, options, logger }: ServerContext,
   { backend }: Pick<Foundation, 'backend'>,
-  { adoptions, client, failed }: AdoptionDependencies,
-): AdoptionController {
+  { adoptions, client, signal }: AdoptionDependencies,
+): Promise<void> {
   const identity = `${hostname()}_${randomUUID().slice(0, 8)}`;
+  const failed = failureLog({ logger }, 'adoption');
   const lease = new ClusterLease({
     client,
     clock,
@@ -32,5 +34,6 @@ export function adoptionController(
       failed('lease', error);
     },
   });
-  return new AdoptionController({ adoptions, client, backend, clock, lease, identity, failed });
+  void new AdoptionController({ adoptions, client, backend, clock, lease, identity, failed }).run(signal);
+  return Promise.resolve();
 }

@@ -30,8 +30,9 @@ import type { DelegationMetrics } from '../metrics/delegation-metrics.js';
 import { groupVersions } from '../http/documents/group-versions.js';
 import { advertisedAddress, hostPort } from '../http/host-address.js';
 import { reviewTtl } from '../options/aggregation-options.js';
-import { adoptionController } from './adoptions.js';
-import { assemblePlane, type ControlPlane, openFoundation } from './plane.js';
+import { startAdoptions } from './adoptions.js';
+import { failureLog } from './controllers.js';
+import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
 import type { ServingCertificates } from '../certificates/serving-certificates.js';
 import { whenStoreAnswers } from './startup.js';
@@ -64,9 +65,8 @@ export async function buildAggregatedPlane(
   setMaxListeners(0, signal);
   const authorizer = new UnionAuthorizer([new PrivilegedGroupAuthorizer(), delegatedAuthorizer(context, dependencies)]);
   const foundation = await openFoundation(context, undefined);
-  const { registry } = foundation;
   const certificates = await whenStoreAnswers(() => dependencies.openCertificates(foundation.backend), context);
-  foundation.install([resourceDefinitionType((type) => registry.storeOf(type)?.cache.size())]);
+  foundation.install([resourceDefinitionType((type) => foundation.registry.storeOf(type)?.cache.size())]);
   const namespaces = new ClusterNamespaces(clients.main);
   const quotas = new ClusterQuotas(clients.main);
   const webhooks = await admissionWebhookClients({ options, clock, logger, resolve: resolveByDns });
@@ -75,59 +75,17 @@ export async function buildAggregatedPlane(
     authorizer,
     namespaces,
     quotas,
-    ownParams: new LocalParams(registry),
+    ownParams: new LocalParams(foundation.registry),
   });
-  const local = new LocalClients({ registry, admission, clock, fieldManager: 'annex' });
-  const warn = (what: string) => (name: string, error: unknown) => {
-    logger.warn(`${what}: ${name}`, { error: messageOf(error) });
-  };
-  const registration = new DefinitionRegistration(local.for(RESOURCE_DEFINITIONS), clock, warn('registration'));
-  const owner = new Owner(options.ownerClusterRole);
-  const served = (): ServedGroupVersion[] => groupVersions(registry);
-  const services = new ApiServices({
-    client: clients.main,
-    clock,
-    service: { namespace: options.serviceNamespace, name: options.serviceName, port: options.servicePort },
-    caBundle: () => certificates.caBundle,
-    owner,
-    served,
-    ...registrationEvents(dependencies, registration, served),
-  });
-  const definitions = (): Promise<void> => {
-    registration.start(signal);
-    return startDefinitions({
-      ...foundation,
-      clock,
-      type: RESOURCE_DEFINITIONS,
-      clients: local,
-      conversionOf: conversions(resolveByDns),
-      recordEvent: (event) => recordInCluster(clients.main, event),
-      onError: warn('definition'),
-      own: [adoptionDefinition()],
-      signal,
-    });
-  };
-  const adoptions = (): Promise<void> => {
-    void adoptionController(context, foundation, {
-      client: clients.main,
-      adoptions: local.for(ADOPTIONS),
-      failed: warn('adoption'),
-    }).run(signal);
-    return Promise.resolve();
-  };
-  // Before anything is registered: whoever is sent requests has seen by what to admit them.
+  const local = new LocalClients({ registry: foundation.registry, admission, clock, fieldManager: 'annex' });
+  const adoptions = local.for(ADOPTIONS);
+  const registration = registrationOf(context, dependencies, { foundation, certificates, local });
+  // Before anything is registered: a replica that is sent requests knows the configuration that admits them.
   followed?.start(signal);
   const register = (): Promise<void> => {
     void namespaces.follow(signal, toldTo(links, 'namespaces'));
     void quotas.follow(signal, toldTo(links, 'quotas'));
-    const changed = (): void => {
-      services.changed();
-    };
-    owner.follow(clients.main, signal, { changed, ...toldTo(links, 'owner') });
-    registry.onChange(() => {
-      services.servedChanged();
-    });
-    return services.start(signal);
+    return registration.register();
   };
   const advertised = advertisedAddress(options, logger);
   const plane = assemblePlane(context, foundation, {
@@ -136,9 +94,12 @@ export async function buildAggregatedPlane(
     serverAddress: () => hostPort(advertised, options.securePort),
     loading: [],
     hooks: [
-      { name: 'start-definitions', run: definitions },
+      { name: 'start-definitions', run: () => registration.installDefinitions() },
       { name: 'start-registration', run: register },
-      { name: 'start-adoptions', run: adoptions },
+      {
+        name: 'start-adoptions',
+        run: () => startAdoptions(context, foundation, { client: clients.main, adoptions, signal }),
+      },
     ],
     ...(followed !== undefined && { checks: [followed.check] }),
     // The signal has ended the loops.
@@ -150,10 +111,70 @@ export async function buildAggregatedPlane(
     ...plane,
     certificates,
     registerAnew: () => {
-      services.changed();
+      registration.services.changed();
     },
-    carried: (authority) => services.carry(authority),
+    carried: (authority) => registration.services.carry(authority),
   };
+}
+
+interface Registration {
+  readonly services: ApiServices;
+  /** Installs the types that the ResourceDefinitions define. */
+  installDefinitions(): Promise<void>;
+  /** Keeps an APIService for each group version. */
+  register(): Promise<void>;
+}
+
+/** Registers the group versions that Annex serves with the cluster, and reports in the definitions whether the cluster has taken them. */
+function registrationOf(
+  { options, clock, logger }: ServerContext,
+  dependencies: AggregatedPlaneDependencies,
+  parts: { readonly foundation: Foundation; readonly certificates: ServingCertificates; readonly local: LocalClients },
+): Registration {
+  const { foundation, certificates, local } = parts;
+  const { clients, links, signal } = dependencies;
+  const { registry } = foundation;
+  const registration = new DefinitionRegistration(
+    local.for(RESOURCE_DEFINITIONS),
+    clock,
+    failureLog({ logger }, 'registration'),
+  );
+  const owner = new Owner(options.ownerClusterRole);
+  const served = (): ServedGroupVersion[] => groupVersions(registry);
+  const services = new ApiServices({
+    client: clients.main,
+    clock,
+    service: { namespace: options.serviceNamespace, name: options.serviceName, port: options.servicePort },
+    caBundle: () => certificates.caBundle,
+    owner,
+    served,
+    ...registrationEvents(dependencies, registration, served),
+  });
+  const installDefinitions = (): Promise<void> => {
+    registration.start(signal);
+    return startDefinitions({
+      ...foundation,
+      clock,
+      type: RESOURCE_DEFINITIONS,
+      clients: local,
+      conversionOf: conversions(resolveByDns),
+      recordEvent: (event) => recordInCluster(clients.main, event),
+      onError: failureLog({ logger }, 'definition'),
+      own: [adoptionDefinition()],
+      signal,
+    });
+  };
+  const register = (): Promise<void> => {
+    const changed = (): void => {
+      services.changed();
+    };
+    owner.follow(clients.main, signal, { changed, ...toldTo(links, 'owner') });
+    registry.onChange(() => {
+      services.servedChanged();
+    });
+    return services.start(signal);
+  };
+  return { services, installDefinitions, register };
 }
 
 interface ClusterAdmissionParts {

@@ -132,6 +132,18 @@ function openCertificates(options: Options, backend: Backend, clock: Clock): Pro
   return SharedAuthority.open(backend, clock, names);
 }
 
+async function loadTrust(client: ClusterClient): Promise<FrontProxyTrust> {
+  const trust = new FrontProxyTrust();
+  try {
+    await trust.load(client);
+    return trust;
+  } catch (error) {
+    throw new StartError(
+      `the cluster's front-proxy configuration cannot be read: ${messageOf(error)}; the identity in use needs the Role extension-apiserver-authentication-reader in kube-system`,
+    );
+  }
+}
+
 /** Starts `annex serve` as an extension of a cluster; resolves when it listens and its start-up work is done. */
 export async function startAggregated(
   options: Options,
@@ -142,14 +154,7 @@ export async function startAggregated(
   const clients = clusterClients(options, clock);
   const stop = new AbortController();
   if (options.storageBackend === 'embedded') makeDataDirectory(resolve(options.dataDir));
-  const trust = new FrontProxyTrust();
-  try {
-    await trust.load(clients.authn);
-  } catch (error) {
-    throw new StartError(
-      `the cluster's front-proxy configuration cannot be read: ${messageOf(error)}; the identity in use needs the Role extension-apiserver-authentication-reader in kube-system`,
-    );
-  }
+  const trust = await loadTrust(clients.authn);
   const context = serverContext(options, root, clock, logger);
   const metrics = new AggregationMetrics(context);
   const { delegation, links } = metrics;

@@ -13,7 +13,7 @@ import { LocalClients } from '../../registry/generic/loopback/local-client.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import { rbacTypes } from '../../registry/builtin/rbac/types.js';
 import { standalonePlugins } from './admission/admission-plugins.js';
-import { makeAuthorization } from './access/authorization.js';
+import { type Authorization, makeAuthorization } from './access/authorization.js';
 import { installVirtual } from '../../registry/builtin/install.js';
 import type { Authorities } from './hook-context.js';
 import { resolveByServices } from './access/conversion-webhooks.js';
@@ -21,7 +21,7 @@ import { admissionWebhookClients } from './admission/webhook-clients.js';
 import { localSources } from './admission/local-sources.js';
 import { Loops } from './post-start-hooks.js';
 import { paramAccess } from './admission/param-access.js';
-import { assemblePlane, type ControlPlane, openFoundation } from './plane.js';
+import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
 import { labelUsedSecrets, type ServiceAccountTokens, withTokenRequests } from './access/service-account-tokens.js';
 
@@ -35,49 +35,27 @@ export interface ControlPlaneDependencies {
 }
 
 /**
- * Store, cacher, registry, handlers and controllers of standalone mode. THE PLACE where they are put together: everything below the
- * chain is constructed here and nowhere else.
+ * Store, cacher, registry, handlers and controllers of standalone mode: everything below the chain is constructed here and nowhere
+ * else.
  */
 export async function buildControlPlane(
   context: ServerContext,
   dependencies: ControlPlaneDependencies,
 ): Promise<ControlPlane> {
   const { options, clock, logger } = context;
-  const { accounts, authorities, serverAddress, tokens } = dependencies;
+  const { accounts, authorities, serverAddress } = dependencies;
   const stop = new AbortController();
+  const { signal } = stop;
   // Every loop listens for the end.
-  setMaxListeners(0, stop.signal);
-  const authorization = await makeAuthorization(options, {
-    clock,
-    logger,
-    registry: context.registry,
-    signal: stop.signal,
-  });
-  const { authorizer, rbac, ruleResolver } = authorization;
-  const foundation = await openFoundation(context, rbac);
-  const { registry, mergeTypes } = foundation;
-  const stores: ReadonlyMap<string, ResourceStore> = foundation.install([
-    ...withTokenRequests(builtinResourceTypes(), options, accounts, clock),
-    ...rbacTypes({ authorizer, rules: rbac }),
-    certificateSigningRequests,
-    ...webhookConfigurationTypes,
-    ...admissionPolicyTypes(paramAccess(authorizer, registry)),
-    customResourceDefinitionType({}),
-  ]);
-  installVirtual(
-    [
-      ...authorizationReviews({ authorizer, ruleResolver }),
-      ...authenticationReviews({ tokens, apiAudiences: accounts.apiAudiences, clock }),
-    ],
-    registry,
-    mergeTypes,
-    clock,
-  );
+  setMaxListeners(0, signal);
+  const authorization = await makeAuthorization(options, { clock, logger, registry: context.registry, signal });
+  const { authorizer } = authorization;
+  const foundation = await openFoundation(context, authorization.rbac);
+  const { registry } = foundation;
+  const stores = installTypes(context, dependencies, foundation, authorization);
   const clients = (fieldManager: string, user?: UserInfo): LocalClients =>
     new LocalClients({ registry, admission, clock, fieldManager, ...(user !== undefined && { user, authorizer }) });
-  const sources = localSources(registry);
   const own = (): LocalClients => clients('kube-apiserver');
-  const metrics = new AdmissionMetrics(context.registry, () => clock.monotonic());
   const webhooks = await admissionWebhookClients({
     options,
     clock,
@@ -89,13 +67,13 @@ export async function buildControlPlane(
     clock,
     logger,
     authorizer,
-    sources,
+    sources: localSources(registry),
     stores,
     clients: own,
     metrics: context.registry,
     webhooks,
   });
-  const admission = admissionChain(plugins, metrics);
+  const admission = admissionChain(plugins, new AdmissionMetrics(context.registry, () => clock.monotonic()));
   labelUsedSecrets(accounts.uses, own().for({ group: '', resource: 'secrets' }), logger);
   const loops = new Loops({
     ...foundation,
@@ -106,7 +84,7 @@ export async function buildControlPlane(
     authorities,
     clients,
     admission,
-    signal: stop.signal,
+    signal,
   });
   return assemblePlane(context, foundation, {
     admission,
@@ -119,4 +97,28 @@ export async function buildControlPlane(
       webhooks.close();
     },
   });
+}
+
+/** The built-in types, the stored ones and the reviews. */
+function installTypes(
+  { options, clock }: ServerContext,
+  { accounts, tokens }: ControlPlaneDependencies,
+  foundation: Foundation,
+  { authorizer, rbac, ruleResolver }: Authorization,
+): ReadonlyMap<string, ResourceStore> {
+  const { registry, mergeTypes } = foundation;
+  const stores = foundation.install([
+    ...withTokenRequests(builtinResourceTypes(), options, accounts, clock),
+    ...rbacTypes({ authorizer, rules: rbac }),
+    certificateSigningRequests,
+    ...webhookConfigurationTypes,
+    ...admissionPolicyTypes(paramAccess(authorizer, registry)),
+    customResourceDefinitionType({}),
+  ]);
+  const reviews = [
+    ...authorizationReviews({ authorizer, ruleResolver }),
+    ...authenticationReviews({ tokens, apiAudiences: accounts.apiAudiences, clock }),
+  ];
+  installVirtual(reviews, registry, mergeTypes, clock);
+  return stores;
 }

@@ -59,15 +59,9 @@ export function openEncryption({
       else logger.error('the encryption configuration cannot be loaded', { error: error.message });
     },
   });
+  const note = (resource: string, key: string): void => void unreadable.set(resource, key);
   const wrapped = (backend: Backend): Backend =>
-    new EncryptedBackend({
-      backend,
-      transformers: encryption,
-      clock,
-      unreadable: (resource, key) => {
-        unreadable.set(resource, key);
-      },
-    });
+    new EncryptedBackend({ backend, transformers: encryption, clock, unreadable: note });
   let timer: Timer | undefined;
   const check = { name: 'kms-providers', check: () => encryption.check(), endpoints: ['healthz', 'readyz'] as const };
   return {
@@ -79,29 +73,32 @@ export function openEncryption({
     }),
     start: () => encryption.start(),
     follow: (cacher, backend) => {
-      const look = async (): Promise<void> => {
-        for (const [resource, key] of unreadable) {
-          const found = await backend.get(resource, key).catch(() => undefined);
-          if (found?.unreadable !== undefined) continue;
-          unreadable.delete(resource);
-          cacher.reload(resource);
-        }
-      };
+      const look = (): Promise<void> => reloadReadable(unreadable, cacher, backend);
       const again = (): void => {
-        timer = clock.setTimer(RETRY_MILLIS, () => {
-          void look().finally(again);
-        });
+        timer = clock.setTimer(RETRY_MILLIS, () => void look().finally(again));
       };
       again();
-      encryption.onChange(() => {
-        void look();
-      });
+      encryption.onChange(() => void look());
     },
     close: () => {
       timer?.cancel();
       encryption.close();
     },
   };
+}
+
+/** Reloads the types whose objects can be decrypted again; `unreadable` has one key of each type that has some. */
+async function reloadReadable(
+  unreadable: Map<string, string>,
+  cacher: Pick<Cacher, 'reload'>,
+  backend: Pick<Backend, 'get'>,
+): Promise<void> {
+  for (const [resource, key] of unreadable) {
+    const found = await backend.get(resource, key).catch(() => undefined);
+    if (found?.unreadable !== undefined) continue;
+    unreadable.delete(resource);
+    cacher.reload(resource);
+  }
 }
 
 function newEncryption(options: ConstructorParameters<typeof Encryption>[0]): Encryption {

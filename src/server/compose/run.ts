@@ -21,7 +21,8 @@ import { acceptsOpenMetrics, openMetrics } from '../../util/metrics/open-metrics
 import { compiledInstructions, loadPatterns } from '@annex/cel/re2';
 import { turns } from '../../scheduling/turns.js';
 import { TimerWheel } from '../../util/timer-wheel.js';
-import { type ApiServer, createServer, type TlsMaterial } from '../http/api-server.js';
+import { type ApiServer, createServer } from '../http/api-server.js';
+import type { TlsMaterial } from '../http/tls-material.js';
 import { isAggregated } from '../options/aggregation-options.js';
 import { makeAudit } from './access/audit.js';
 import { selectorsOf } from './access/authorization.js';

@@ -16,7 +16,8 @@ import { type Clock, systemClock } from '../../util/clock.js';
 import { featureGates } from '../../util/feature-gates.js';
 import { createLogger, type Logger } from '../../util/logger.js';
 import { showExpiry } from '../metrics/aggregation-metrics.js';
-import type { ApiServer, TlsMaterial } from '../http/api-server.js';
+import type { ApiServer } from '../http/api-server.js';
+import type { TlsMaterial } from '../http/tls-material.js';
 import { authorizationOptions } from '../options/authorization-options.js';
 import { authoritiesOf } from './controllers.js';
 import { buildControlPlane } from './control-plane.js';
@@ -192,13 +193,8 @@ export async function startStandalone(
   const ended = new AbortController();
   const oidc = makeOidc(options, { clock, logger, registry: context.registry, signal: ended.signal });
   const tokens = await makeTokenAuthenticator(options, accounts, oidc.tokens, { clock, logger });
-  const authenticator = makeAuthenticator(
-    options,
-    files,
-    tokens,
-    oidc.anonymous ?? anonymousByFlags(options, logger),
-    clock,
-  );
+  const anonymous = oidc.anonymous ?? anonymousByFlags(options, logger);
+  const authenticator = makeAuthenticator(options, files, tokens, anonymous, clock);
   const listener = await listen(context, files.tls);
   const { port, server } = listener;
   const serverAddress = (): string => hostPort(advertised, port);

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { FakeClock } from '../../util/clock.js';
+import { FakeClock } from '../../util/clock.fake.js';
 import type { Logger } from '../../util/logger.js';
 import { ClusterLinks, toldTo } from './cluster-links.js';
 

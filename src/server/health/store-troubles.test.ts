@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { compacted, StorageError } from '../../storage/errors.js';
 import { redact } from '../../storage/mongodb/redact.js';
-import { FakeClock } from '../../util/clock.js';
+import { FakeClock } from '../../util/clock.fake.js';
 import { silentLogger, type Logger } from '../../util/logger.js';
 import { StoreTroubles } from './store-troubles.js';
 

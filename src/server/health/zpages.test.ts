@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { Registry } from 'prom-client';
 import { Exchange } from '../../endpoints/filters/exchange.js';
 import type { Handler } from '../../endpoints/http.js';
-import { FakeClock } from '../../util/clock.js';
+import { FakeClock } from '../../util/clock.fake.js';
 import { FeatureGates } from '../../util/feature-gates.js';
 import { CellCounter, CellGauge, resetCounts } from '../../util/metrics/metrics.js';
 import { defaultOptions } from '../options/options.js';

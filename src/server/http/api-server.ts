@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { createServer as createHttpsServer, type Server, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type SecureContextOptions, TLSSocket } from 'node:tls';
+import { TLSSocket } from 'node:tls';
 import { buildHandlerChain } from '../../endpoints/filters/chain.js';
 import type { ChainConfig, Step } from '../../endpoints/filters/chain-config.js';
 import { type Connection, Exchange } from '../../endpoints/filters/exchange.js';
@@ -19,22 +19,10 @@ import { isPlainRequest, refuse, refuseUnreadable, urlOf } from './plain-request
 import { RequestLog } from './request-log.js';
 import { keepFirstHeaders } from './repeated-headers.js';
 import { packetOf, rereadRequest, type RereadRequest, withoutUpgrade } from './reread.js';
+import { secureContext, type TlsMaterial } from './tls-material.js';
 import { UpgradeResponse } from './websocket.js';
 import { isWebSocketRequest } from '../../authentication/request/websocket-protocol.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
-
-/** AES-128-GCM first: fast everywhere, and what the benchmarks of peers use. */
-const CIPHERS = [
-  'TLS_AES_128_GCM_SHA256',
-  'TLS_AES_256_GCM_SHA384',
-  'TLS_CHACHA20_POLY1305_SHA256',
-  'ECDHE-ECDSA-AES128-GCM-SHA256',
-  'ECDHE-RSA-AES128-GCM-SHA256',
-  'ECDHE-ECDSA-AES256-GCM-SHA384',
-  'ECDHE-RSA-AES256-GCM-SHA384',
-  'ECDHE-ECDSA-CHACHA20-POLY1305',
-  'ECDHE-RSA-CHACHA20-POLY1305',
-].join(':');
 
 const MIB = 1024 * 1024;
 /** As kube-apiserver: what Go's server takes, with the 4 KiB that it adds. */
@@ -50,13 +38,6 @@ const FLUSH_MILLIS = 2000;
 const STREAM_WINDOW = 256 * 1024;
 /** The least that RFC 9113 allows; larger frames gain nothing. */
 const FRAME_BYTES = 16 * 1024;
-
-export interface TlsMaterial {
-  readonly key: string | Buffer;
-  readonly cert: string | Buffer;
-  /** CAs whose names are offered to clients that have certificates. */
-  readonly clientCAs: readonly (string | Buffer)[];
-}
 
 export interface ApiServerConfig {
   readonly clock: Clock;
@@ -208,6 +189,16 @@ export class ApiServer {
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       void this.acceptUpgrade(request, socket, head);
     });
+    this.handleUnreadable(server);
+    server.on('tlsClientError', (error: Error) => {
+      this.config.metrics.handshakeFailed();
+      this.config.logger.v(3, 'TLS handshake failed', { error: error.message });
+    });
+    return server;
+  }
+
+  /** Requests that Node's parser rejects: those that Go's parser accepts are read again, the others get 400. */
+  private handleUnreadable(server: Server): void {
     const refused = new WeakSet<Duplex>();
     const reread = new WeakMap<Duplex, RereadRequest>();
     server.on('clientError', (error: Error, socket: Duplex) => {
@@ -222,7 +213,7 @@ export class ApiServer {
         this.readAgain(again, socket);
         return;
       }
-      // The rest of what cannot be read fails again; it is thrown away until the client has seen the answer.
+      // The rest of the request fails to parse again; it is discarded until the client has seen the response.
       if (refused.has(socket)) return;
       refused.add(socket);
       refuseUnreadable(error, socket);
@@ -230,11 +221,6 @@ export class ApiServer {
         socket.destroy();
       });
     });
-    server.on('tlsClientError', (error: Error) => {
-      this.config.metrics.handshakeFailed();
-      this.config.logger.v(3, 'TLS handshake failed', { error: error.message });
-    });
-    return server;
   }
 
   private sessionConfig(): SessionConfig {
@@ -271,7 +257,6 @@ export class ApiServer {
     });
   }
 
-  /** The connection stays what it is to all that looks at it. */
   private readAgain(again: RereadRequest, socket: Duplex): void {
     this.connections.set(again, this.connectionAt(socket));
     this.http1(again);
@@ -393,15 +378,6 @@ export class ApiServer {
     this.config.logger.warn('an audit annotation keeps its first value', { auditId, key, value, known });
   };
 }
-
-const secureContext = (tls: TlsMaterial): SecureContextOptions => ({
-  key: tls.key,
-  cert: tls.cert,
-  ca: [...tls.clientCAs],
-  ciphers: CIPHERS,
-  honorCipherOrder: true,
-  minVersion: 'TLSv1.2',
-});
 
 export function createServer(config: ApiServerConfig): ApiServer {
   return new ApiServer(config);

@@ -4,6 +4,7 @@ import { CellCounter, CellGauge } from '../../util/metrics/metrics.js';
 import { splitResource } from './measured-backend.js';
 
 /** What the cacher holds; read when somebody asks. */
+// eslint-disable-next-line max-lines-per-function -- a table of metrics
 export function registerCacherMetrics(stats: () => CacherStats, registry: Registry): void {
   perType('apiserver_resource_objects', 'Objects by type.', (type) => type.objects);
   perType('annex_watch_cache_watchers', 'Watches served from the cache, by type.', (type) => type.watchers);
@@ -11,6 +12,14 @@ export function registerCacherMetrics(stats: () => CacherStats, registry: Regist
   byResource('apiserver_storage_objects', 'Objects by type; apiserver_resource_objects has the group apart.');
   single('annex_cache_derived_bytes', 'Bytes of cached derived representations.', (s) => s.budget.bytes);
   single('annex_cache_derived_limit_bytes', 'Limit of annex_cache_derived_bytes.', (s) => s.budget.limit);
+  single(
+    'annex_cache_resident_bytes',
+    'Memory that objects take which the store keeps in a local file, too; beyond the limit they are packed.',
+    (s) => s.warmth.bytes,
+  );
+  single('annex_cache_resident_limit_bytes', 'Limit of annex_cache_resident_bytes.', (s) => s.warmth.limit);
+  total('annex_cache_packed_total', 'Groups of neighbouring objects that were packed.', (s) => s.warmth.packed);
+  total('annex_cache_unpacked_total', 'Groups of packed objects that were wanted again.', (s) => s.warmth.unpacked);
   single('annex_cache_history_events', 'Recent events kept for watches.', (s) => s.history.events);
   single('annex_cache_history_bytes', 'Bytes of the recent events kept for watches.', (s) => s.history.bytes);
   single('annex_cache_load_waits', 'Lists and watches that wait for a type to load.', (s) => s.loads.waiting);

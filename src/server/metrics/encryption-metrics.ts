@@ -50,6 +50,7 @@ function transformations(registry: Registry): Pick<EncryptionObserver, 'transfor
   };
 }
 
+// eslint-disable-next-line max-lines-per-function -- a table of metrics
 function providers(
   registry: Registry,
 ): Pick<EncryptionObserver, 'called' | 'cacheMissed' | 'cacheSize' | 'keyGenerated' | 'invalidKeyId'> {

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { StorageError } from '../../storage/errors.js';
 import type { Backend } from '../../storage/interfaces.js';
-import { FakeClock } from '../../util/clock.js';
+import { FakeClock } from '../../util/clock.fake.js';
 import { MeasuredBackend, StoreMetrics } from './measured-backend.js';
 
 function measured(backend: Partial<Backend>) {

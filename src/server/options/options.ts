@@ -41,7 +41,7 @@ export const FLAGS = {
     'cache-budget',
     int(0),
     128 * 1024 * 1024,
-    'Bytes of memory for representations derived from cached objects (joined, compressed, tables).',
+    'Bytes of memory for representations derived from cached objects (joined, compressed, tables). Objects of the embedded store that exceed half of it are kept outside of the heap.',
   ),
   bindAddress: flag(
     SERVING,

@@ -139,6 +139,11 @@ export class DerivedSet implements BudgetOwner {
     for (const [id, entry] of this.entries) if (entry.durability === 'dropped') this.drop(id);
   }
 
+  /** Drops what is accounted for elsewhere. */
+  dropFree(): void {
+    for (const [id, { cost }] of this.entries) if (cost === OVERHEAD) this.drop(id);
+  }
+
   clear(): void {
     for (const entry of this.entries.values()) this.budget.remove(entry);
     this.entries.clear();

@@ -1,11 +1,13 @@
 import { sleep, systemClock, type Clock, type Timer } from '../../util/clock.js';
 import { StorageError } from '../errors.js';
 import type { Backend, LogEvent, Revision } from '../interfaces.js';
+import { Warmth, type WarmthStats } from './tree/warmth.js';
 import { Budget, type BudgetStats } from './budget.js';
 import { History } from './history.js';
 import { LoadWaits } from './load-waits.js';
 import type { CachedType, Cacher, ResourceCache } from './interfaces.js';
-import { WatchCache, type Shared } from './watch-cache.js';
+import type { Shared } from './shared.js';
+import { WatchCache } from './watch-cache.js';
 import { NewestRevision, RevisionWaits } from './waits.js';
 
 export interface CacherOptions {
@@ -15,6 +17,8 @@ export interface CacherOptions {
   readonly budgetBytes?: number;
   /** The bound itself, where several cachers share it. */
   readonly budget?: Budget;
+  /** The bound of what is in memory though it lies in a file, too; that of all derived bytes where absent. */
+  readonly warmth?: Warmth;
   /** Whether lists of an exact revision are answered from past states kept in memory (ListFromCacheSnapshot); true where absent. */
   readonly snapshots?: boolean;
   /** How long past states can be listed from memory. */
@@ -40,6 +44,7 @@ export interface CacherOptions {
 /** What the cacher holds, for metrics. */
 export interface CacherStats {
   readonly budget: BudgetStats;
+  readonly warmth: WarmthStats;
   readonly history: { readonly events: number; readonly bytes: number };
   /** Reads that wait for types to load, and how many have been refused. */
   readonly loads: { readonly waiting: number; readonly refused: number };
@@ -68,6 +73,7 @@ export class StorageCacher implements Cacher {
   private readonly types = new Map<string, WatchCache>();
   private readonly clock: Clock;
   private readonly budget: Budget;
+  private readonly warmth: Warmth;
   private readonly history: History;
   private readonly newest: NewestRevision;
   private readonly loadWaits: LoadWaits;
@@ -81,6 +87,7 @@ export class StorageCacher implements Cacher {
   constructor(private readonly options: CacherOptions) {
     this.clock = options.clock ?? systemClock;
     this.budget = options.budget ?? new Budget(options.budgetBytes ?? DEFAULT_BUDGET_BYTES);
+    this.warmth = options.warmth ?? new Warmth((options.budgetBytes ?? DEFAULT_BUDGET_BYTES) / 2);
     this.history = new History(
       {
         maxEvents: options.historyEvents ?? 20_000,
@@ -106,6 +113,7 @@ export class StorageCacher implements Cacher {
       backend,
       clock: this.clock,
       budget: this.budget,
+      warmth: this.warmth,
       history: this.history,
       waits: this.waits,
       newest: this.newest,
@@ -166,7 +174,13 @@ export class StorageCacher implements Cacher {
       objects: cache.size(),
       watchers: cache.watcherCount(),
     }));
-    return { budget: this.budget.stats(), history: this.history.size(), loads: this.loadWaits.stats(), types };
+    return {
+      budget: this.budget.stats(),
+      warmth: this.warmth.stats(),
+      history: this.history.size(),
+      loads: this.loadWaits.stats(),
+      types,
+    };
   }
 
   /** Follows the log; where the stream is lost it goes on from where it was, or reads everything again. */

@@ -1,16 +1,14 @@
 import type { LogEvent } from '../interfaces.js';
-import type { ItemLeaf } from './tree/blocks.js';
-import type { Budget } from './budget.js';
-import { cachedItem, type CachedItem, type Home } from './tree/cached-item.js';
+import type { ItemLeaf } from './tree/leaf-data.js';
+import { cachedItem, type CachedItem, type Home, type ItemSource } from './tree/cached-item.js';
 import { Change } from './events.js';
 import type { TypeHistory } from './history.js';
-import type { CachedType } from './interfaces.js';
 import type { ItemTree } from './tree/page.js';
 
 /** What an event of the backend's log changes. */
-export function loggedChange(event: LogEvent, type: CachedType, budget: Budget): Change {
-  const current = event.type === 'DELETED' ? undefined : cachedItem(event.object, type, budget);
-  const previous = event.previous === undefined ? undefined : cachedItem(event.previous, type, budget);
+export function loggedChange(event: LogEvent, source: ItemSource): Change {
+  const current = event.type === 'DELETED' ? undefined : cachedItem(event.object, source);
+  const previous = event.previous === undefined ? undefined : cachedItem(event.previous, source);
   return new Change(event.key, event.revision, current, previous);
 }
 
@@ -28,9 +26,9 @@ function vacate(home: Home, leaves: readonly ItemLeaf[]): void {
   }
 }
 
-/** All items of a state and of the changes that led to it. */
+/** All items of a state and of the changes that led to it, without those of packed leaves, which do not outlive a change of the type. */
 export function* itemsOf(tree: ItemTree, history: TypeHistory): Generator<CachedItem, void, undefined> {
-  yield* tree;
+  for (const { leaf } of tree.segments(0, tree.size)) if (leaf.packed === undefined) yield* leaf.items;
   for (let at = history.start; at < history.end; at++) {
     const change = history.changeAt(at);
     if (change?.current !== undefined) yield change.current;

@@ -2,9 +2,13 @@ import type { Clock } from '../../util/clock.js';
 import { StorageError } from '../errors.js';
 import type { Backend, LogEvent, Revision, StoredObject } from '../interfaces.js';
 import { Slicer } from '../../scheduling/slicer.js';
-import type { Budget } from './budget.js';
-import { cachedItem, type CachedItem } from './tree/cached-item.js';
-import type { CachedType } from './interfaces.js';
+import type { LeafData, ItemLeaf } from './tree/leaf-data.js';
+import { Leaf, LEAF_BULK, Tree } from './tree/btree.js';
+import { cachedItem, CachedItem, type ItemSource } from './tree/cached-item.js';
+import { PackedItems, type PackingSource } from './tree/packed-items.js';
+import { copyOf } from '../object-bytes.js';
+import { UNCHECKED } from '../record.js';
+import type { ItemTree } from './tree/page.js';
 
 const MAX_PENDING_BYTES = 64 << 20;
 const LOAD_ATTEMPTS = 5;
@@ -17,18 +21,25 @@ export interface LoadOptions {
   readonly resource: string;
   readonly backend: Pick<Backend, 'list'>;
   readonly clock: Clock;
-  readonly budget: Budget;
+  readonly source: PackingSource;
+  /** Bytes of objects that may be held in memory at the end, where they lie in a file at hand, too. */
+  readonly warmBytes: number;
   /** Events that may gather; beyond that the load begins anew. */
   readonly maxPending: number;
-  /** The type as it is described now. */
-  type(): CachedType;
   /** Everything up to here has been given to the caches of all types. */
   followed(): Revision;
   /**
    * Called once, in the step in which the load was found to be complete: the objects at a revision, and all events of the
    * type that came since the load began, of which those up to the revision are in the objects already.
    */
-  install(items: readonly CachedItem[], revision: Revision, events: readonly LogEvent[]): void;
+  install(loaded: Loaded, events: readonly LogEvent[]): void;
+}
+
+export interface Loaded {
+  readonly tree: ItemTree;
+  readonly revision: Revision;
+  /** Items in the tree whose bytes cannot be decoded. */
+  readonly undecodable: number;
 }
 
 /** Events of the type after a revision. */
@@ -96,41 +107,95 @@ export class TypeLoad {
     return this.cancelled;
   }
 
-  /** False where more events came than could be kept. */
+  /** False where more events came than could be kept, or the type was described anew. */
   private async attempt(): Promise<boolean> {
-    const { resource, backend, clock, budget } = this.options;
     const { pending } = this;
-    const list = await backend.list(resource, { prefix: '', from: '', limit: 0, revision: 0 });
+    const type = this.options.source.type();
+    const loaded = (await this.walk()) ?? (await this.list());
     if (this.isCancelled()) return true;
-    if (list.revision < pending.after) {
-      const message = `the store listed ${resource} at revision ${list.revision}, but ${pending.after} was seen before`;
+    if (loaded.revision < pending.after) {
+      const message = `the store listed ${this.options.resource} at revision ${loaded.revision}, but ${pending.after} was seen before`;
       throw new StorageError('unavailable', message);
     }
-    let type: CachedType;
-    let items: readonly CachedItem[];
-    do {
-      type = this.options.type();
-      items = await cachedItems(list.items, type, budget, clock);
-      if (this.isCancelled()) return true;
-      // Looked at in the step in which they are installed: the type may have been described anew until then.
-    } while (type !== this.options.type());
-    if (pending.overflowed) return false;
-    this.options.install(items, list.revision, pending.events);
+    // Looked at in the step in which the objects are installed: the type may have been described anew until then.
+    if (pending.overflowed || type !== this.options.source.type()) return false;
+    this.options.install(loaded, pending.events);
     return true;
+  }
+
+  private async list(): Promise<Loaded> {
+    const { resource, backend, clock, source } = this.options;
+    const list = await backend.list(resource, { prefix: '', from: '', limit: 0, revision: 0 });
+    const items = this.isCancelled() ? [] : await cachedItems(list.items, source, clock);
+    const undecodable = items.filter((item) => item.undecodable).length;
+    return { tree: Tree.from<CachedItem, LeafData>(items), revision: list.revision, undecodable };
+  }
+
+  /** From a file at hand: nothing is decoded, and what memory has no room for is not held. */
+  private async walk(): Promise<Loaded | undefined> {
+    const { source, warmBytes } = this.options;
+    const leaves = new LeavesOfWalk(source, warmBytes);
+    const revision = await source.atHand?.walk((object) => leaves.add(object));
+    return revision === undefined ? undefined : { ...leaves.done(), revision };
+  }
+}
+
+/** What the text of every object begins with that is not encrypted. */
+const BRACE = 0x7b;
+
+/** Puts objects that come in the order of their keys into leaves. */
+class LeavesOfWalk {
+  private readonly leaves: ItemLeaf[] = [];
+  private items: CachedItem[] = [];
+  private held = 0;
+  private undecodable = 0;
+
+  constructor(
+    private readonly source: PackingSource,
+    private readonly warmBytes: number,
+  ) {}
+
+  add(object: StoredObject): void {
+    this.items.push(this.item(object));
+    if (this.items.length === LEAF_BULK) this.endLeaf();
+  }
+
+  done(): Omit<Loaded, 'revision'> {
+    if (this.items.length > 0) this.endLeaf();
+    return { tree: Tree.ofLeaves(this.leaves), undecodable: this.undecodable };
+  }
+
+  private item(object: StoredObject): CachedItem {
+    const { key, revision, flags, bytes } = object;
+    if (object.unreadable !== undefined || (flags & UNCHECKED) !== 0 || bytes[0] !== BRACE) {
+      const item = cachedItem({ ...object, bytes: copyOf(bytes) }, this.source);
+      if (item.undecodable) this.undecodable++;
+      return item;
+    }
+    if (this.held > this.warmBytes)
+      return CachedItem.withoutBytes({ key, revision, flags, length: bytes.length }, this.source, false);
+    this.held += bytes.length;
+    return CachedItem.of({ key, revision, flags, bytes: copyOf(bytes) }, undefined, this.source);
+  }
+
+  private endLeaf(): void {
+    const { items, source } = this;
+    const isCold = items.every((item) => item.heldBytes === 0 && !item.undecodable);
+    this.leaves.push(new Leaf<CachedItem, LeafData>(isCold ? PackedItems.of(items, source) : items));
+    this.items = [];
   }
 }
 
 /** Makes items, in slices. */
 export async function cachedItems(
   stored: readonly StoredObject[],
-  type: CachedType,
-  budget: Budget,
+  source: ItemSource,
   clock: Clock,
 ): Promise<CachedItem[]> {
   const items: CachedItem[] = [];
   const slicer = new Slicer(clock);
   for (const each of stored) {
-    items.push(cachedItem(each, type, budget));
+    items.push(cachedItem(each, source));
     if (slicer.isOver) await slicer.yield();
   }
   return items;

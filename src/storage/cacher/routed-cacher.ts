@@ -2,6 +2,7 @@ import { backendOf, type LogSet } from '../routed-backend.js';
 import type { Backend } from '../interfaces.js';
 import type { LogIdentities } from '../log-identity.js';
 import { Budget } from './budget.js';
+import { Warmth } from './tree/warmth.js';
 import { DEFAULT_BUDGET_BYTES, StorageCacher, type CacherOptions, type CacherStats } from './cacher.js';
 import type { CachedType, Cacher, ResourceCache } from './interfaces.js';
 
@@ -12,12 +13,13 @@ export class RoutedCacher implements Cacher {
 
   constructor(
     private readonly logs: LogSet,
-    options: Omit<CacherOptions, 'backend' | 'budget' | 'logId'> & { readonly identities?: LogIdentities },
+    options: Omit<CacherOptions, 'backend' | 'budget' | 'warmth' | 'logId'> & { readonly identities?: LogIdentities },
   ) {
     const budget = new Budget(options.budgetBytes ?? DEFAULT_BUDGET_BYTES);
+    const warmth = new Warmth((options.budgetBytes ?? DEFAULT_BUDGET_BYTES) / 2);
     const make = (backend: Backend): StorageCacher => {
       const logId = (): string | undefined => options.identities?.of(backend);
-      const cacher = new StorageCacher({ ...options, backend, budget, logId });
+      const cacher = new StorageCacher({ ...options, backend, budget, warmth, logId });
       this.cachers.set(backend, cacher);
       return cacher;
     };
@@ -57,6 +59,7 @@ export class RoutedCacher implements Cacher {
     const each = [...this.cachers.values()].map((cacher) => cacher.stats());
     return {
       budget: this.main.stats().budget,
+      warmth: this.main.stats().warmth,
       history: {
         events: each.reduce((sum, { history }) => sum + history.events, 0),
         bytes: each.reduce((sum, { history }) => sum + history.bytes, 0),

@@ -1,5 +1,5 @@
 import type { SelectionPredicate } from '../selection-predicate.js';
-import { type ItemLeaf, leafData } from './tree/blocks.js';
+import { type ItemLeaf, leafData } from './tree/leaf-data.js';
 import type { Budget } from './budget.js';
 import type { CachedItem } from './tree/cached-item.js';
 import { hashOf, labelHashes } from './tree/label-hashes.js';

@@ -1,15 +1,11 @@
-import type { Clock } from '../../util/clock.js';
 import { StorageError, tooLarge } from '../errors.js';
-import type { Backend, ListOptions, LogEvent, Revision, StoredList } from '../interfaces.js';
+import type { LogEvent, Revision } from '../interfaces.js';
 import { EVERYTHING } from '../selection-predicate.js';
-import { Slicer } from '../../scheduling/slicer.js';
-import { dropLeaf, replaceLeaves, type LeafData } from './tree/blocks.js';
-import { Tree } from './tree/btree.js';
-import type { Budget } from './budget.js';
-import { cachedItem, type CachedItem } from './tree/cached-item.js';
-import { itemsOf, loggedChange, supersede } from './changes.js';
+import { BackendReads } from './backend-reads.js';
+import { cachedItem } from './tree/cached-item.js';
+import { itemsOf, loggedChange } from './changes.js';
 import { CachedEvent, Change } from './events.js';
-import { TypeHistory, type History } from './history.js';
+import { TypeHistory } from './history.js';
 import type {
   CachedList,
   CachedObject,
@@ -21,31 +17,13 @@ import type {
   Watcher,
   WatchReceiver,
 } from './interfaces.js';
-import { cachedItems, TypeLoad } from './load.js';
-import type { LoadWaits } from './load-waits.js';
+import { TypeLoad, type Loaded } from './load.js';
+import { Objects, reattribute } from './objects.js';
 import { deferred, LIVE, UNLOADED, type Phase } from './phase.js';
-import { historicPage, makePage, rangeOf, tooOld, type ItemTree, type State } from './tree/page.js';
-import type { NewestRevision, RevisionWaits } from './waits.js';
+import type { Shared } from './shared.js';
+import { makePage, rangeOf, tooOld, type State } from './tree/page.js';
 import { WatchGroups } from './watch-groups.js';
 import { CacheWatcher, type WatchSource } from './watcher.js';
-
-/** What the caches of all types share. */
-export interface Shared {
-  readonly backend: Backend;
-  readonly clock: Clock;
-  readonly budget: Budget;
-  readonly history: History;
-  readonly waits: RevisionWaits;
-  readonly newest: NewestRevision;
-  readonly loadWaits: LoadWaits;
-  readonly maxBacklog: number;
-  readonly maxWatchers: number;
-  readonly maxPending: number;
-  /** Whether exact lists may be answered from memory. */
-  readonly snapshots: boolean;
-  /** Identity of the log; undefined where nothing tells logs apart. */
-  readonly logId: string | undefined;
-}
 
 /** After so long the version that lists show moves up, well within the history that watches may begin in. */
 const SHOWN_MILLIS = 60_000;
@@ -54,10 +32,8 @@ const SHOWN_MILLIS = 60_000;
 export class WatchCache implements ResourceCache {
   readonly resource: string;
   private type: CachedType;
-  private tree: ItemTree = Tree.empty<CachedItem, LeafData>();
-  /** The same objects by key: a look-up costs the same however many there are. */
-  private index = new Map<string, CachedItem>();
-  private undecodable = 0;
+  private readonly objects: Objects;
+  private readonly stored: BackendReads;
   private history: TypeHistory;
   private groups = new WatchGroups();
   private readonly watchers = new Set<CacheWatcher>();
@@ -82,6 +58,15 @@ export class WatchCache implements ResourceCache {
     this.type = type;
     this.resource = type.resource;
     this.history = new TypeHistory(0);
+    this.objects = new Objects(
+      shared,
+      () => this.type,
+      () => this.phase.name === 'live',
+    );
+    this.stored = new BackendReads(shared, this.objects.source, () => {
+      if (this.phase.name === 'closed') throw this.phase.error;
+      if (this.phase.name === 'unloaded') this.load();
+    });
     this.load();
   }
 
@@ -95,7 +80,7 @@ export class WatchCache implements ResourceCache {
   }
 
   size(): number {
-    return this.tree.size;
+    return this.objects.size;
   }
 
   watcherCount(): number {
@@ -103,7 +88,7 @@ export class WatchCache implements ResourceCache {
   }
 
   peek(key: string): CachedObject | undefined {
-    return this.index.get(key);
+    return this.objects.get(key);
   }
 
   async ready(): Promise<void> {
@@ -111,11 +96,11 @@ export class WatchCache implements ResourceCache {
   }
 
   *peekAll(prefix: string): Generator<CachedObject, void, undefined> {
-    const { tree } = this;
+    const { tree } = this.state();
     const { from, to } = rangeOf(tree, prefix);
     for (const { leaf, start, end } of tree.segments(from, to)) {
       for (let i = start; i < end; i++) {
-        const item = leaf.items[i];
+        const item = leaf.at(i);
         if (item !== undefined) yield item;
       }
     }
@@ -124,22 +109,31 @@ export class WatchCache implements ResourceCache {
   get(key: string, at: ReadAt): Promise<CachedObject | undefined> {
     if (at.mode === 'exact')
       return this.list(at, { prefix: key, from: key, limit: 1, predicate: EVERYTHING }).then((list) => only(list, key));
-    if (this.isFresh(at)) return Promise.resolve(this.index.get(key));
+    if (this.isFresh(at)) return Promise.resolve(this.objects.get(key));
     return this.whenFresh(
       at,
-      () => this.index.get(key),
-      () => this.getFromBackend(key, at),
+      () => this.objects.get(key),
+      () => this.stored.get(key, at),
     );
   }
 
   getNow(key: string, at: ReadAt): CachedObject | undefined {
-    return at.mode !== 'exact' && this.isFresh(at) ? this.index.get(key) : undefined;
+    return at.mode !== 'exact' && this.isFresh(at) ? this.objects.get(key) : undefined;
   }
 
-  async list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
-    const fromBackend = isForBackend(at, options)
-      ? (): Promise<CachedList> => this.listFromBackend(at, options)
-      : undefined;
+  list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
+    if (isForBackend(at, options)) return this.listLoaded(at, options, () => this.stored.list(at, options));
+    const isShort = options.prefix !== '' && this.objects.source.atHand !== undefined;
+    const fromFile = async (): Promise<CachedList> =>
+      (await this.stored.shortList(at, options)) ?? this.listLoaded(at, options);
+    return this.listLoaded(at, options, isShort ? fromFile : undefined);
+  }
+
+  private async listLoaded(
+    at: ReadAt,
+    options: CacheListOptions,
+    fromBackend?: () => Promise<CachedList>,
+  ): Promise<CachedList> {
     for (;;) {
       const taken = await this.whenFresh<Taken | CachedList>(at, () => this.takeStates(at), fromBackend);
       if (!('retyped' in taken)) return taken;
@@ -170,6 +164,7 @@ export class WatchCache implements ResourceCache {
     if (this.holdsState()) for (const listener of this.listeners) listener();
     this.groups.flush();
     for (const watcher of this.watchers) watcher.checkBacklog();
+    this.shared.warmth.cool();
   }
 
   sendBookmarks(now: number): void {
@@ -199,17 +194,17 @@ export class WatchCache implements ResourceCache {
   load(): void {
     if (this.phase.name === 'closed') return;
     const { resource, shared } = this;
-    const { backend, clock, budget, waits, maxPending } = shared;
+    const { backend, clock, warmth, waits, maxPending } = shared;
     const load = new TypeLoad({
       resource,
       backend,
       clock,
-      budget,
+      source: this.objects.source,
+      warmBytes: warmth.stats().limit / 2,
       maxPending,
-      type: () => this.type,
       followed: () => waits.revision,
-      install: (items, revision, events) => {
-        this.install(items, revision, events);
+      install: (loaded, events) => {
+        this.install(loaded, events);
       },
     });
     const { left, leave } = deferred();
@@ -230,7 +225,7 @@ export class WatchCache implements ResourceCache {
     this.enter({ name: 'closed', error });
     this.shared.history.forget(this.history);
     this.endWatchers();
-    this.setTree(Tree.empty<CachedItem, LeafData>(), 0);
+    this.objects.clear();
   }
 
   /** Whoever waits for the phase to end looks again; with an error, which is theirs. */
@@ -247,7 +242,7 @@ export class WatchCache implements ResourceCache {
   }
 
   private state(revision = this.revision()): State {
-    return { tree: this.tree, revision, undecodable: this.undecodable };
+    return this.objects.state(revision);
   }
 
   private setShown(revision: Revision): void {
@@ -315,7 +310,7 @@ export class WatchCache implements ResourceCache {
 
   private async pageOf({ at, state, shown, retyped }: Taken, options: CacheListOptions): Promise<CachedList> {
     const { budget, clock } = this.shared;
-    if (at.mode === 'exact' && state === undefined) return this.listFromBackend(at, options);
+    if (at.mode === 'exact' && state === undefined) return this.stored.list(at, options);
     const make = (of: State): Promise<CachedList> => makePage(of, options, budget, clock, retyped);
     if (state === undefined || (shown !== undefined && options.limit === 0)) return make(shown ?? this.state());
     const page = await make(state);
@@ -345,54 +340,17 @@ export class WatchCache implements ResourceCache {
     return watcher;
   }
 
-  private async listFromBackend(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
-    const { predicate, prefix, from } = options;
-    const limit = predicate.everything ? options.limit : 0;
-    const list = await this.askBackend(at, { prefix, from, limit });
-    const items = await cachedItems(list.items, this.type, this.shared.budget, this.shared.clock);
-    return historicPage(list.revision, items, options, list.more, list.remaining);
-  }
-
-  private async getFromBackend(key: string, at: ReadAt): Promise<CachedItem | undefined> {
-    const { items } = await this.askBackend(at, { prefix: key, from: key, limit: 1 });
-    const [first] = items;
-    return first?.key === key ? cachedItem(first, this.type, this.shared.budget) : undefined;
-  }
-
-  /** A list of a state as new as asked for, and not older than what was seen: a primary just elected may list the past. */
-  private async askBackend(at: ReadAt, options: Omit<ListOptions, 'revision'>): Promise<StoredList> {
-    const { backend, newest, waits } = this.shared;
-    if (this.phase.name === 'closed') throw this.phase.error;
-    if (this.phase.name === 'unloaded') this.load();
-    if (at.mode === 'exact') return backend.list(this.resource, { ...options, revision: at.revision });
-    const seen = at.mode === 'most-recent' ? await newest.ask() : waits.revision;
-    const list = await backend.list(this.resource, { ...options, revision: 0 });
-    if (list.revision < seen) {
-      throw new StorageError('unavailable', `the store listed revision ${list.revision}, but ${seen} is there`);
-    }
-    if (at.mode === 'not-older-than' && at.revision > list.revision)
-      throw tooLarge(at.revision, list.revision, at.atOnce === true);
-    return list;
-  }
-
-  private install(items: readonly CachedItem[], revision: Revision, events: readonly LogEvent[]): void {
+  private install(loaded: Loaded, events: readonly LogEvent[]): void {
+    const { revision } = loaded;
     this.shared.history.forget(this.history);
     this.history = new TypeHistory(revision);
     this.groups = new WatchGroups();
-    this.setTree(Tree.from<CachedItem, LeafData>(items), items.filter((item) => item.undecodable).length);
+    this.objects.install(loaded);
     this.loadedAt = revision;
     this.setShown(revision);
     for (const event of events) this.apply(event);
     this.enter(LIVE);
     for (const listener of this.listeners) listener();
-  }
-
-  private setTree(tree: ItemTree, undecodable: number): void {
-    for (const { leaf } of this.tree.segments(0, this.tree.size)) dropLeaf(leaf);
-    this.tree = tree;
-    this.index = new Map<string, CachedItem>();
-    for (const item of tree) this.index.set(item.key, item);
-    this.undecodable = undecodable;
   }
 
   private remake(type: CachedType): void {
@@ -405,41 +363,25 @@ export class WatchCache implements ResourceCache {
       this.enter(error === undefined ? LIVE : UNLOADED, error);
       if (error !== undefined) this.endWatchers();
     };
-    this.reattribute(type, phase).then(() => done(), done);
-  }
-
-  /** Also of past states: what they hold beside the present ones was superseded by a change in the history. */
-  private async reattribute(type: CachedType, phase: Phase): Promise<void> {
-    const slicer = new Slicer(this.shared.clock);
-    for (const item of itemsOf(this.tree, this.history)) {
-      item.reattribute(type);
-      if (!slicer.isOver) continue;
-      await slicer.yield();
-      if (this.phase !== phase) return;
-    }
+    // Also of past states: what they hold beside the present ones was superseded by a change in the history.
+    const items = itemsOf(this.state().tree, this.history);
+    reattribute(items, type, this.shared, () => this.phase === phase).then(() => done(), done);
   }
 
   private apply(event: LogEvent): void {
     if (event.revision <= this.loadedAt) return;
     const before = this.state();
-    const current = event.type === 'DELETED' ? undefined : cachedItem(event.object, this.type, this.shared.budget);
-    const edit = current === undefined ? this.tree.delete(event.key) : this.tree.set(current);
-    const previous = edit.previous;
-    if (current === undefined && previous === undefined) return;
-    this.tree = edit.tree;
+    const current = event.type === 'DELETED' ? undefined : cachedItem(event.object, this.objects.source);
+    const change = this.objects.change(event.key, current);
+    if (change === undefined) return;
     this.setShown(event.revision);
-    this.undecodable += (current?.undecodable === true ? 1 : 0) - (previous?.undecodable === true ? 1 : 0);
-    replaceLeaves(edit.removed, edit.added, this.shared.budget);
-    if (current === undefined) this.index.delete(event.key);
-    else this.index.set(event.key, current);
-    if (previous !== undefined) supersede(previous, edit.added);
-    const change = new Change(event.key, event.revision, current, previous);
-    this.shared.history.add(this.history, change, before);
-    this.groups.collect(change);
+    const logged = new Change(event.key, event.revision, current, change.previous);
+    this.shared.history.add(this.history, logged, before);
+    this.groups.collect(logged);
   }
 
   private source(): WatchSource {
-    const { clock, maxBacklog, backend, budget, waits } = this.shared;
+    const { clock, maxBacklog, backend, waits } = this.shared;
     const { history, groups } = this;
     return {
       clock,
@@ -449,7 +391,7 @@ export class WatchCache implements ResourceCache {
       revision: () => this.revision(),
       reach: (revision, signal) => waits.reach(revision, signal),
       log: (after, signal) => backend.events(after, signal).batches,
-      change: (event) => (event.resource === this.resource ? loggedChange(event, this.type, budget) : undefined),
+      change: (event) => (event.resource === this.resource ? loggedChange(event, this.objects.source) : undefined),
       left: (watcher) => this.watchers.delete(watcher),
     };
   }

@@ -172,7 +172,8 @@ export class CacheWatcher implements Watcher, Member {
     const slicer = new Slicer(this.source.clock);
     for (const { leaf, start, end } of tree.segments(from, to)) {
       for (let i = start; i < end; i++) {
-        const item = leaf.items[i];
+        // What a selector looks at is made once for all watchers.
+        const item = predicate.everything ? leaf.at(i) : leaf.items[i];
         if (item === undefined || (key !== undefined && item.key !== key)) continue;
         if (!predicate.everything && !predicate.matches(item.attributes.labels, item.attributes.fields)) continue;
         events.push(new CachedEvent('ADDED', item.revision, item, false, undefined, true));

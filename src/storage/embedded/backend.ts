@@ -2,6 +2,7 @@ import { systemClock, type Clock, type Timer } from '../../util/clock.js';
 import { compacted, StorageError, tooLarge } from '../errors.js';
 import { EventFeed } from '../event-feed.js';
 import type {
+  AtHand,
   Backend,
   EventStream,
   ListOptions,
@@ -17,9 +18,9 @@ import { readRecord } from '../record.js';
 import { Committer } from './committer.js';
 import { beginFormat, checkDirectory, finishFormat, prepareDirectory, unknownFormat } from './directory.js';
 import { lockDirectory, type DirectoryLock } from './directory-lock.js';
-import { damaged, readHeader } from './entry.js';
+import { damaged, isIntact, readHeader } from './entry.js';
 import { Environment, objectKey, type Operation } from './environment.js';
-import { HistoricList } from './history.js';
+import { HistoricList, type ListRequest } from './history.js';
 
 export interface EmbeddedOptions {
   /** A directory of the store's own. */
@@ -39,6 +40,7 @@ interface Opened {
   readonly lock: DirectoryLock;
 }
 
+const NOTHING = new Uint8Array();
 const COMPACTED = 'compacted';
 /** The revision of an empty store. 0 has a meaning of its own in requests, so it is never a state. */
 const FIRST_REVISION = 1;
@@ -163,7 +165,26 @@ export class EmbeddedBackend implements Backend {
     });
   }
 
-  async list(resource: string, options: ListOptions): Promise<StoredList> {
+  list(resource: string, options: ListOptions): Promise<StoredList> {
+    return this.listWith(resource, options, { read: (key, at) => this.read(key, at) });
+  }
+
+  atHand(resource: string): AtHand {
+    return {
+      read: (key, revision) => this.view(key, revision),
+      walk: async (visit) => {
+        const all = { prefix: '', from: '', limit: 0, revision: 0 };
+        const read = (key: string, at: Revision): StoredObject => this.view(key, at) ?? damagedObject(key, at);
+        return (await this.listWith(resource, all, { read, visit })).revision;
+      },
+    };
+  }
+
+  private async listWith(
+    resource: string,
+    options: ListOptions,
+    how: Pick<ListRequest, 'read' | 'visit'>,
+  ): Promise<StoredList> {
     const { environment, committer } = this.store();
     const revision = options.revision === 0 ? committer.revision : options.revision;
     if (revision > committer.revision) throw tooLarge(revision, committer.revision);
@@ -177,7 +198,7 @@ export class EmbeddedBackend implements Backend {
         resource,
         options,
         revision,
-        read: (key, at) => this.read(key, at),
+        ...how,
       });
       return await list.run();
     } finally {
@@ -240,6 +261,19 @@ export class EmbeddedBackend implements Backend {
   private read(key: string, revision: Revision): StoredObject {
     const entry = this.environment().entry(revision);
     if (entry === undefined) throw damaged(revision);
+    return { key, revision, ...readRecord(entry, readHeader(entry, revision).offset) };
+  }
+
+  /** The state without a copy: its bytes are valid until the next read. */
+  private view(key: string, revision: Revision): StoredObject | undefined {
+    const environment = this.environment();
+    let entry = environment.viewOfEntry(revision);
+    if (entry === undefined) {
+      environment.refresh();
+      entry = environment.viewOfEntry(revision);
+    }
+    if (entry === undefined) return undefined;
+    if (!isIntact(entry)) return damagedObject(key, revision);
     return { key, revision, ...readRecord(entry, readHeader(entry, revision).offset) };
   }
 
@@ -317,6 +351,11 @@ export class EmbeddedBackend implements Backend {
     this.removed = last;
     return more;
   }
+}
+
+/** An object whose record is not as it was written. */
+function damagedObject(key: string, revision: Revision): StoredObject {
+  return { key, revision, bytes: NOTHING, flags: 0, unreadable: `the record of revision ${revision} is damaged` };
 }
 
 function closed(): StorageError {

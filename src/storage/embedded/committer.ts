@@ -3,7 +3,7 @@ import { decodedForm } from '../encode.js';
 import { StorageError } from '../errors.js';
 import type { LogEvent, Revision, StoredObject, WriteRequest, WriteResult } from '../interfaces.js';
 import { withRevision } from '../object-bytes.js';
-import { encodeRecord, readRecord, recordOf } from '../record.js';
+import { encodeRecord, readRecord, recordOf, UNCHECKED } from '../record.js';
 import { yieldNow } from '../../scheduling/slicer.js';
 import { headerLength, writeHeader } from './entry.js';
 import { numberValue, objectKey, type Environment, type Operation } from './environment.js';
@@ -192,7 +192,7 @@ export class Committer {
     const { resource, key, value } = write.request;
     const reserve = headerLength(resource, key);
     let entry: Buffer;
-    if (raw !== undefined) entry = recordOf({ bytes: raw, flags: 0 }, reserve);
+    if (raw !== undefined) entry = recordOf({ bytes: raw, flags: UNCHECKED }, reserve);
     else entry = value === undefined ? Buffer.allocUnsafeSlow(reserve) : encodeRecord(value, revision, reserve);
     this.time = Math.max(this.time, this.options.clock.now());
     writeHeader(entry, { type, resource, key, previous, time: this.time });

@@ -16,7 +16,7 @@ import { LOCK_FILE, LOCK_SOCKET } from './directory-lock.js';
 import { messageOf } from '../../util/error-message.js';
 
 const FORMAT_FILE = 'FORMAT';
-const FORMAT = 'annex embedded store 2\n';
+const FORMAT = 'annex embedded store 3\n';
 const DATA_FILE = 'data.mdb';
 
 /** Stands in place of FORMAT_FILE until the store is made. */

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { StorageError } from '../errors.js';
 import type { LogEvent, Revision } from '../interfaces.js';
 
@@ -10,7 +11,8 @@ import type { LogEvent, Revision } from '../interfaces.js';
  *     2  length of the key (16 bits)
  *     4  previous revision, 0 for none (64-bit float)
  *    12  commit time in milliseconds since the epoch (64-bit float)
- *    20  resource, key, record
+ *    20  CRC-32 of all the rest
+ *    24  resource, key, record
  */
 export interface EntryHeader {
   readonly type: LogEvent['type'];
@@ -22,14 +24,15 @@ export interface EntryHeader {
   readonly offset: number;
 }
 
-const FIXED = 20;
+const CHECKSUM = 20;
+const FIXED = 24;
 const TYPES = ['ADDED', 'MODIFIED', 'DELETED'] as const;
 
 export function headerLength(resource: string, key: string): number {
   return FIXED + Buffer.byteLength(resource) + Buffer.byteLength(key);
 }
 
-/** Fills the header at the front of an entry that was made with room for it. */
+/** Fills the header at the front of an entry that was made with room for it, and has its record already. */
 export function writeHeader(entry: Buffer, header: Omit<EntryHeader, 'offset'>): void {
   const resourceLength = Buffer.byteLength(header.resource);
   entry[0] = TYPES.indexOf(header.type) + 1;
@@ -39,6 +42,16 @@ export function writeHeader(entry: Buffer, header: Omit<EntryHeader, 'offset'>):
   entry.writeDoubleLE(header.time, 12);
   entry.write(header.resource, FIXED);
   entry.write(header.key, FIXED + resourceLength);
+  entry.writeUInt32LE(checksum(entry), CHECKSUM);
+}
+
+function checksum(entry: Buffer): number {
+  return crc32(entry.subarray(FIXED), crc32(entry.subarray(0, CHECKSUM)));
+}
+
+/** Whether an entry is as it was written. */
+export function isIntact(entry: Buffer): boolean {
+  return entry.length >= FIXED && entry.readUInt32LE(CHECKSUM) === checksum(entry);
 }
 
 export function readHeader(entry: Buffer, revision: Revision): EntryHeader {

@@ -68,6 +68,11 @@ export class Environment {
     return this.log.getBinary(revisionKey(revision));
   }
 
+  /** The same without a copy: valid until the next read of an entry. */
+  viewOfEntry(revision: Revision): Buffer | undefined {
+    return this.log.getBinaryFast(revisionKey(revision));
+  }
+
   metaNumber(key: string): number | undefined {
     const value = this.meta.getBinary(Buffer.from(key));
     return value?.readDoubleBE(0);

@@ -12,6 +12,8 @@ export interface ListRequest {
   /** The revision to list at; the log after it is there and stays until the list is done. */
   readonly revision: Revision;
   read(key: string, revision: Revision): StoredObject;
+  /** Takes the items one by one, instead of the list. */
+  visit?(item: StoredObject): void;
 }
 
 /** Keys looked at between two looks at the clock. */
@@ -115,7 +117,12 @@ export class HistoricList {
   private take(key: string, revision: Revision): void {
     const { limit } = this.request.options;
     if (limit > 0 && this.items.length >= limit) this.remaining++;
-    else this.items.push(this.request.read(key, revision));
+    else this.takeItem(this.request.read(key, revision));
+  }
+
+  private takeItem(item: StoredObject): void {
+    if (this.request.visit === undefined) this.items.push(item);
+    else this.request.visit(item);
   }
 
   private name(id: Buffer): string {

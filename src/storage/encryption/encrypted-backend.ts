@@ -4,6 +4,7 @@ import { Slicer } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
 import type { StorageError } from '../errors.js';
 import type {
+  AtHand,
   Backend,
   EncodedObject,
   EventStream,
@@ -41,11 +42,14 @@ export class EncryptedBackend implements Backend {
   constructor(private readonly options: EncryptedBackendOptions) {
     const { backend, transformers } = options;
     // Copies of another store would be in clear.
-    const { staging: _, index, ...members } = optionalMembers(backend);
+    const { staging: _, index, atHand, ...members } = optionalMembers(backend);
     // There are no fields to find an encrypted object by.
     const indexClear: Backend['index'] = (resource, fields) =>
       index?.(resource, transformers.of(resource) === undefined ? fields : []);
-    Object.assign(this, members, index && { index: indexClear });
+    // What is encrypted has to be waited for.
+    const atHandClear: Backend['atHand'] = (resource) =>
+      transformers.of(resource) === undefined ? inClear(atHand?.(resource)) : undefined;
+    Object.assign(this, members, index && { index: indexClear }, atHand && { atHand: atHandClear });
   }
 
   async write(request: WriteRequest): Promise<WriteResult> {
@@ -175,6 +179,25 @@ export class EncryptedBackend implements Backend {
   corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void> {
     return this.options.backend.corrupt(resource, key, bytes);
   }
+}
+
+/** States at hand of a type that nothing encrypts; some may have been encrypted before. */
+function inClear(atHand: AtHand | undefined): AtHand | undefined {
+  if (atHand === undefined) return undefined;
+  return {
+    read: (key, revision) => {
+      const stored = atHand.read(key, revision);
+      return stored !== undefined && isEncrypted(stored.bytes) ? undefined : stored;
+    },
+    walk: async (visit) => {
+      let encrypted = 0;
+      const revision = await atHand.walk((object) => {
+        if (isEncrypted(object.bytes)) encrypted++;
+        else if (encrypted === 0) visit(object);
+      });
+      return encrypted === 0 ? revision : undefined;
+    },
+  };
 }
 
 /** What is authenticated with an object's bytes: where they are stored. */

@@ -1,4 +1,4 @@
-import { FakeClock } from '../../util/clock.js';
+import { FakeClock } from '../../util/clock.fake.js';
 import { Turns } from './turns.js';
 
 /** A replica whose newest revision is 7, and what it waited for and asked for. */

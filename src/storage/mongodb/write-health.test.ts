@@ -1,4 +1,4 @@
-import { FakeClock } from '../../util/clock.js';
+import { FakeClock } from '../../util/clock.fake.js';
 import { WriteHealth } from './write-health.js';
 
 const WELL = { ok: true, reason: '' };

@@ -1,4 +1,4 @@
-import { FakeClock } from '../clock.js';
+import { FakeClock } from '../clock.fake.js';
 import { reloadOnChange } from './file-reload.js';
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -1,4 +1,4 @@
-import { FakeClock } from '../clock.js';
+import { FakeClock } from '../clock.fake.js';
 import { type Layer, timed } from './stopwatch.js';
 
 describe('timed', () => {

@@ -3,10 +3,11 @@ import type { CachedType, ReadAt, ResourceCache } from '../../../src/storage/cac
 import { StorageError } from '../../../src/storage/errors.js';
 import type { Backend, Revision } from '../../../src/storage/interfaces.js';
 import { EVERYTHING } from '../../../src/storage/selection-predicate.js';
-import { FakeClock } from '../../../src/util/clock.js';
+import { FakeClock } from '../../../src/util/clock.fake.js';
 import { attributes, colored, page } from '../../storage/cacher-fixtures.js';
 import type { Random } from '../random.js';
 import { checkList, contentOf, same, Violation, WatchAccount } from './account.js';
+import { Warmth } from '../../../src/storage/cacher/tree/warmth.js';
 import { FakeBackend } from './fake-backend.js';
 
 const RESOURCES = ['widgets.example.com', 'gadgets.example.com'];
@@ -62,6 +63,8 @@ export class Explorer {
     this.cacher = new StorageCacher({
       backend: this.backend as unknown as Backend,
       clock: this.clock,
+      // What has room in memory changes what lies in a file alone.
+      warmth: new Warmth(random.pick([0, 2_000, 1 << 20])),
       historyEvents: 12,
       maxPending: 6,
       maxBacklog: 8,

@@ -1,6 +1,7 @@
 import { encodeObject } from '../../../src/storage/encode.js';
 import { compacted, StorageError, tooLarge } from '../../../src/storage/errors.js';
 import type {
+  AtHand,
   Backend,
   EventStream,
   ListOptions,
@@ -79,7 +80,10 @@ class Stream {
 }
 
 /** A store whose answers come when the explorer says so, and a log of what was really written. */
-export class FakeBackend implements Pick<Backend, 'list' | 'currentRevision' | 'compactedRevision' | 'events'> {
+export class FakeBackend implements Pick<
+  Backend,
+  'list' | 'currentRevision' | 'compactedRevision' | 'events' | 'atHand'
+> {
   readonly log: LogEvent[] = [];
   private readonly states = new Map<string, StoredObject>();
   private questions: Question[] = [];
@@ -87,8 +91,12 @@ export class FakeBackend implements Pick<Backend, 'list' | 'currentRevision' | '
   private floor: Revision = 1;
   /** Lists may be of the past, as from a primary that has just been elected. */
   stale = false;
+  /** Whether objects can be read without waiting, from a file. */
+  private readonly hasFile: boolean;
 
-  constructor(private readonly random: Random) {}
+  constructor(private readonly random: Random) {
+    this.hasFile = random.chance(0.5);
+  }
 
   get newest(): Revision {
     return this.log.length + 1;
@@ -133,6 +141,26 @@ export class FakeBackend implements Pick<Backend, 'list' | 'currentRevision' | '
       const page = options.limit === 0 ? items : items.slice(0, options.limit);
       return { items: page, revision, more: page.length < items.length, remaining: items.length - page.length };
     });
+  }
+
+  atHand(resource: string): AtHand | undefined {
+    if (!this.hasFile) return undefined;
+    return {
+      read: (key, revision) => this.kept(resource, key, revision),
+      walk: async (visit) => {
+        const list = await this.list(resource, { prefix: '', from: '', limit: 0, revision: 0 });
+        for (const object of list.items) visit(object);
+        return list.revision;
+      },
+    };
+  }
+
+  /** States that were superseded at or below the floor are gone. */
+  private kept(resource: string, key: string, revision: Revision): StoredObject | undefined {
+    const ofKey = this.log.filter((event) => event.resource === resource && event.key === key);
+    const at = ofKey.findIndex((event) => event.revision === revision);
+    const next = ofKey[at + 1];
+    return at < 0 || (next !== undefined && next.revision <= this.floor) ? undefined : ofKey[at]?.object;
   }
 
   currentRevision(): Promise<Revision> {

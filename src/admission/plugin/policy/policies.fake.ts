@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { DEDUCED } from '../../../structured-merge-diff/schema/schema.js';
-import { FakeClock } from '../../../util/clock.js';
+import { FakeClock } from '../../../util/clock.fake.js';
 import { fakeAttributes } from '../../attributes.fake.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import type { AdmissionSources, ConfigurationSource, ParamStore } from '../../sources.js';

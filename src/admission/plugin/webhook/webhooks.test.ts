@@ -3,7 +3,7 @@ import { ResponseError, type WebhookResponse } from '../../../client/webhook/con
 import { ApiError } from '../../../apimachinery/meta/errors.js';
 import type { JsonObject } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { FakeClock } from '../../../util/clock.js';
+import { FakeClock } from '../../../util/clock.fake.js';
 import { fakeAttributes } from '../../attributes.fake.js';
 import { matchConditionsMetrics } from '../../cel/metrics.js';
 import { admissionChain } from '../../chain.js';

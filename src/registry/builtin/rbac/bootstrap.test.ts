@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { ApiError, newConflict } from '../../../apimachinery/meta/errors.js';
 import type { JsonValue } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { FakeClock } from '../../../util/clock.js';
+import { FakeClock } from '../../../util/clock.fake.js';
 import { FakeTypeClients, type FakeTypeClient } from '../../rest/loopback-client.fake.js';
 import { ensureRbacDefaults, parseRbacDefaults, type BootstrapDependencies } from './bootstrap.js';
 

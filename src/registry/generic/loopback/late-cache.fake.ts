@@ -4,7 +4,7 @@ import type { CachedObject, ResourceCache } from '../../../storage/cacher/interf
 import { encodeObject } from '../../../storage/encode.js';
 import type { Backend, StoredObject, WriteRequest, WriteResult } from '../../../storage/interfaces.js';
 import { encodeRecord, readRecord } from '../../../storage/record.js';
-import { FakeClock } from '../../../util/clock.js';
+import { FakeClock } from '../../../util/clock.fake.js';
 import type { DeletionStrategy, ResourceType, Strategy } from '../../rest/interfaces.js';
 import type { ServedVersion } from '../../rest/served.js';
 import { DetachedObject } from './detached-object.js';

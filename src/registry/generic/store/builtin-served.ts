@@ -107,19 +107,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
   const groupVersion = formatGroupVersion(gvk);
   const schema = requireSchema(gvk.group, gvk.version, gvk.kind);
   const defaults = type.applyDefaults?.bind(type);
-  const manager = (subresource: string, strategy: Strategy): FieldManager =>
-    createFieldManager({
-      kind: gvk,
-      subresource,
-      typeOf: (wanted) => mergeTypeOf(type, wanted, serving.mergeTypes),
-      resetFields: strategy.resetFields,
-      emptyObject: emptyObjectOf(gvk),
-      applyDefaults: (object) => {
-        normalizeInPlace(schema, object, defaults);
-      },
-      clock: serving.clock,
-      ...(type.versions.length > 1 && { converter: versionConverter(type) }),
-    });
+  const manager = fieldManagers(type, gvk, schema, serving);
   const subresources: Record<string, ServedSubresource> = {};
   for (const [name, strategy] of Object.entries(type.subresources)) {
     subresources[name] = { strategy, fieldManager: manager(name, strategy) };
@@ -164,15 +152,36 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     discovery: discoveryEntries(type),
     definition: undefined,
     admission: builtinAdmissionView(type, decodeObject, serving.mergeTypes),
-    fieldNames:
-      version.selectableFields.length === 0
-        ? metadataFieldNames
-        : supportedFieldNames([
-            'metadata.name',
-            ...(type.namespaced ? ['metadata.namespace'] : []),
-            ...version.selectableFields,
-          ]),
+    fieldNames: fieldNames(type, version),
   };
+}
+
+/** Makes the field manager of the type itself (subresource '') or of a subresource. */
+function fieldManagers(
+  type: ResourceType,
+  kind: GroupVersionKind,
+  schema: BuiltinSchema,
+  { mergeTypes, clock }: BuiltinServing,
+): (subresource: string, strategy: Strategy) => FieldManager {
+  const defaults = type.applyDefaults?.bind(type);
+  return (subresource, { resetFields }) =>
+    createFieldManager({
+      kind,
+      subresource,
+      typeOf: (wanted) => mergeTypeOf(type, wanted, mergeTypes),
+      resetFields,
+      emptyObject: emptyObjectOf(kind),
+      applyDefaults: (object) => {
+        normalizeInPlace(schema, object, defaults);
+      },
+      clock,
+      ...(type.versions.length > 1 && { converter: versionConverter(type) }),
+    });
+}
+
+function fieldNames({ namespaced }: ResourceType, { selectableFields }: ResourceVersion): ServedVersion['fieldNames'] {
+  if (selectableFields.length === 0) return metadataFieldNames;
+  return supportedFieldNames(['metadata.name', ...(namespaced ? ['metadata.namespace'] : []), ...selectableFields]);
 }
 
 /** The versions of a built-in type have the same members; events exist in two groups. */

@@ -1,34 +1,14 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { Leaf } from './btree.js';
-import { DerivedSet, type Budget } from '../budget.js';
+import type { Budget } from '../budget.js';
 import { Home, type CachedItem } from './cached-item.js';
+import { leafData, type ItemLeaf } from './leaf-data.js';
+import { PackedItems } from './packed-items.js';
 import type { Representation } from '../interfaces.js';
-
-export type ItemLeaf = Leaf<CachedItem, LeafData>;
 
 /** kube-apiserver compresses at level 1 too. */
 const GZIP_LEVEL = 1;
 const compress = promisify(gzip);
-
-/** What is derived from a leaf's items: joined and compressed bytes. */
-export class LeafData {
-  readonly bytes: DerivedSet;
-  /** By representation: where in the joined bytes each item begins, its separator included, and the end. */
-  readonly offsets = new Map<string, Uint32Array>();
-  /** Compressions under way, so that no block is compressed twice. */
-  readonly compressing = new Map<string, Promise<Uint8Array>>();
-  /** Leaves that this one replaced, whose joined bytes still hold most of its items. */
-  origins: readonly ItemLeaf[] = [];
-
-  constructor(budget: Budget) {
-    this.bytes = new DerivedSet(budget);
-  }
-}
-
-export function leafData(leaf: ItemLeaf, budget: Budget): LeafData {
-  return (leaf.data ??= new LeafData(budget));
-}
 
 /** Origins that a leaf looks for its items in; more are not worth the search. */
 const MAX_ORIGINS = 4;
@@ -49,9 +29,14 @@ export function replaceLeaves(removed: readonly ItemLeaf[], added: readonly Item
     data.origins = [];
   }
   // Where the last item has gone there is nothing to take over.
-  const kept = added.some(({ items }) => items.length > 0) ? MAX_ORIGINS : 0;
+  const kept = added.some(({ size }) => size > 0) ? MAX_ORIGINS : 0;
   for (const leaf of origins.splice(kept)) leaf.data?.bytes.clear();
   if (origins.length > 0) for (const leaf of added) leafData(leaf, budget).origins = origins;
+}
+
+/** The items of a leaf are about to be packed: blocks in which they live take memory of their own from now on, and go. */
+export function leaveBlocks(leaf: ItemLeaf): void {
+  leaf.data?.bytes.dropFree();
 }
 
 /** Leaves are gone for good. */
@@ -69,10 +54,13 @@ function block(leaf: ItemLeaf, representation: Representation, budget: Budget): 
   const data = leafData(leaf, budget);
   const known = data.bytes.get(representation.id);
   if (known !== undefined) return known;
-  const { items } = leaf;
   const separator = Buffer.from(representation.separator);
-  const offsets = new Uint32Array(items.length + 1);
+  const offsets = new Uint32Array(leaf.size + 1);
   data.offsets.set(representation.id, offsets);
+  const packed = packedIdentity(leaf, representation);
+  if (packed !== undefined)
+    return data.bytes.put(representation.id, packed.join(0, leaf.size, separator, offsets), 'dropped');
+  const { items } = leaf;
   if (!isIdentity(items, representation)) {
     const bytes = joinParts(renderedParts(items, representation, data.origins), separator, offsets);
     return data.bytes.put(representation.id, bytes, 'inherited');
@@ -81,6 +69,12 @@ function block(leaf: ItemLeaf, representation: Representation, budget: Budget): 
   // Where the items' own bytes come to live in the block, it takes no memory beside them.
   if (leaf.current) settleAll(items, new Home(bytes), separator.length, offsets);
   return data.bytes.put(representation.id, bytes, 'dropped', leaf.current);
+}
+
+/** The packed items of a leaf, where their own bytes are what is shown: they need not be unpacked then. */
+function packedIdentity({ packed }: ItemLeaf, representation: Representation): PackedItems | undefined {
+  const fits = representation.identity === true && packed instanceof PackedItems && !packed.incomplete;
+  return fits ? packed : undefined;
 }
 
 /** Whether the items' own bytes are what is shown. */
@@ -130,15 +124,21 @@ export function partOfLeaf(
   representation: Representation,
   budget: Budget,
 ): Uint8Array {
-  const { items } = leaf;
-  if (start === 0 && end === items.length) return block(leaf, representation, budget);
+  if (start === 0 && end === leaf.size) return block(leaf, representation, budget);
   if (leaf.data?.bytes.peek(representation.id) === undefined && end - start < WORTH_A_BLOCK)
-    return joinItems(items, start, end, representation);
+    return joinPart(leaf, start, end, representation);
   const bytes = block(leaf, representation, budget);
   const offsets = leaf.data?.offsets.get(representation.id);
   return offsets === undefined
-    ? joinItems(items, start, end, representation)
+    ? joinPart(leaf, start, end, representation)
     : bytes.subarray(offsets[start], offsets[end]);
+}
+
+function joinPart(leaf: ItemLeaf, start: number, end: number, representation: Representation): Uint8Array {
+  return (
+    packedIdentity(leaf, representation)?.join(start, end, Buffer.from(representation.separator)) ??
+    joinItems(leaf.items, start, end, representation)
+  );
 }
 
 /** Items `start` to before `end`, a separator before each. */
@@ -190,7 +190,7 @@ function joinParts(parts: readonly Uint8Array[], separator: Uint8Array, offsets?
 
 /** Of a leaf's items `start` to before `end`: what a gzip member of them is kept under. */
 function gzipId(leaf: ItemLeaf, start: number, end: number, first: boolean, representation: Representation): string {
-  const whole = start === 0 && end === leaf.items.length;
+  const whole = start === 0 && end === leaf.size;
   return `${representation.id} gzip${whole ? '' : ` ${start}-${end}`}${first ? ' first' : ''}`;
 }
 

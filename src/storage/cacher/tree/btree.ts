@@ -7,25 +7,95 @@ export interface Keyed {
 
 const LEAF_MAX = 128;
 const LEAF_MIN = 32;
-const LEAF_BULK = 96;
+/** Items of a leaf that is made with many others. */
+export const LEAF_BULK = 96;
 const INNER_MAX = 32;
 const INNER_MIN = 8;
 
-/** Some neighbouring items. Never changed; `Data` is for what users of the tree derive from exactly these items. */
+/** The items of a leaf in a form that takes little memory. */
+export interface Packed<T extends Keyed, Data> {
+  readonly size: number;
+  readonly first: string;
+  at(index: number): T | undefined;
+  keyAt(index: number): string;
+  find(key: string): T | undefined;
+  unpack(): readonly T[];
+  /** A leaf keeps what was unpacked. */
+  kept(leaf: Leaf<T, Data>): void;
+}
+
+/**
+ * Some neighbouring items. Never changed, but they may be packed, and come back as items that are equal but not the same; `Data` is for
+ * what users of the tree derive from exactly these items.
+ */
 export class Leaf<T extends Keyed, Data> {
   /** Derived from the items; dropped when the leaf is replaced in the newest tree. */
   data: Data | undefined;
   /** Whether it is part of the newest tree; for the tree's owner to keep. */
   current = true;
-  constructor(readonly items: readonly T[]) {}
+  /** Whether all its items were wanted since whoever packs leaves last looked. */
+  touched = true;
+  readonly size: number;
+  readonly first: string;
+  private unpacked: readonly T[] | undefined;
+  private form: Packed<T, Data> | undefined;
 
-  get size(): number {
-    return this.items.length;
+  constructor(items: readonly T[] | Packed<T, Data>) {
+    if (isItems(items)) {
+      this.unpacked = items;
+      this.size = items.length;
+      this.first = items[0]?.key ?? '';
+    } else {
+      this.form = items;
+      this.size = items.size;
+      this.first = items.first;
+    }
   }
 
-  get first(): string {
-    return this.items[0]?.key ?? '';
+  /** All items, which the leaf keeps until it is packed again. */
+  get items(): readonly T[] {
+    this.touched = true;
+    if (this.unpacked !== undefined) return this.unpacked;
+    const items = this.form?.unpack() ?? [];
+    this.unpacked = items;
+    // Where there is no room it is packed again at once.
+    this.form?.kept(this);
+    return items;
   }
+
+  /** The packed form, while the items are in no other one. */
+  get packed(): Packed<T, Data> | undefined {
+    return this.unpacked === undefined ? this.form : undefined;
+  }
+
+  /** The packed form that the leaf had before its items were wanted. */
+  get packedBefore(): Packed<T, Data> | undefined {
+    return this.form;
+  }
+
+  pack(form: Packed<T, Data>): void {
+    this.form = form;
+    this.unpacked = undefined;
+  }
+
+  /** One item; of a packed leaf one that is made for the caller. */
+  at(index: number): T | undefined {
+    return this.unpacked === undefined ? this.form?.at(index) : this.unpacked[index];
+  }
+
+  keyAt(index: number): string {
+    return (this.unpacked === undefined ? this.form?.keyAt(index) : this.unpacked[index]?.key) ?? '';
+  }
+
+  find(key: string): T | undefined {
+    if (this.unpacked === undefined) return this.form?.find(key);
+    const item = this.unpacked[itemIndex(this.unpacked, key)];
+    return item?.key === key ? item : undefined;
+  }
+}
+
+function isItems<T extends Keyed, Data>(items: readonly T[] | Packed<T, Data>): items is readonly T[] {
+  return Array.isArray(items);
 }
 
 class Inner<T extends Keyed, Data> {
@@ -69,7 +139,12 @@ export class Tree<T extends Keyed, Data> {
 
   /** From items in the order of their keys, without duplicates. */
   static from<T extends Keyed, Data>(items: readonly T[]): Tree<T, Data> {
-    let level: Node<T, Data>[] = split(items, LEAF_BULK).map((part) => new Leaf<T, Data>(part));
+    return Tree.ofLeaves(split(items, LEAF_BULK).map((part) => new Leaf<T, Data>(part)));
+  }
+
+  /** From leaves of a good size (LEAF_BULK), in the order of their keys. */
+  static ofLeaves<T extends Keyed, Data>(leaves: readonly Leaf<T, Data>[]): Tree<T, Data> {
+    let level: readonly Node<T, Data>[] = leaves;
     if (level.length === 0) return Tree.empty<T, Data>();
     while (level.length > 1) level = split(level, INNER_MAX / 2).map((part) => new Inner<T, Data>(part));
     const root = level[0];
@@ -87,10 +162,7 @@ export class Tree<T extends Keyed, Data> {
       if (child === undefined) return undefined;
       node = child;
     }
-    const { items } = node;
-    const index = itemIndex(items, key);
-    const item = items[index];
-    return item?.key === key ? item : undefined;
+    return node.find(key);
   }
 
   /** With the item in place of the one of the same key, or added. */
@@ -133,20 +205,18 @@ export class Tree<T extends Keyed, Data> {
       if (child === undefined) return rank;
       node = child;
     }
-    const { items } = node;
     let low = 0;
-    let high = items.length;
+    let high = node.size;
     while (low < high) {
       const middle = (low + high) >> 1;
-      const item = items[middle];
-      if (item !== undefined && before(item.key)) low = middle + 1;
+      if (before(node.keyAt(middle))) low = middle + 1;
       else high = middle;
     }
     return rank + low;
   }
 
   at(rank: number): T | undefined {
-    for (const { leaf, start } of this.segments(rank, rank + 1)) return leaf.items[start];
+    for (const { leaf, start } of this.segments(rank, rank + 1)) return leaf.at(start);
     return undefined;
   }
 
@@ -156,7 +226,12 @@ export class Tree<T extends Keyed, Data> {
   }
 
   *[Symbol.iterator](): Generator<T, void, undefined> {
-    for (const { leaf } of this.segments(0, this.size)) yield* leaf.items;
+    for (const { leaf } of this.segments(0, this.size)) {
+      for (let i = 0; i < leaf.size; i++) {
+        const item = leaf.at(i);
+        if (item !== undefined) yield item;
+      }
+    }
   }
 }
 

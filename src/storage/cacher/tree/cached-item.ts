@@ -1,6 +1,7 @@
 import { parseJson } from '../../../apimachinery/json/decode.js';
 import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
-import type { Revision, StoredObject } from '../../interfaces.js';
+import { StorageError } from '../../errors.js';
+import type { AtHand, Revision, StoredObject } from '../../interfaces.js';
 import { asBuffer, copyOf, withRevision } from '../../object-bytes.js';
 import { INCOMPLETE } from '../../record.js';
 import { describeUndecodable, undecodable } from '../../undecodable.js';
@@ -13,39 +14,140 @@ export class Home {
   constructor(readonly bytes: Uint8Array) {}
 }
 
-/** An object of the cache. Its bytes are its own, or a part of a block that it shares with its neighbours. */
+/** Where the items of a type have what they do not hold themselves. */
+export interface ItemSource {
+  readonly budget: Budget;
+  /** Undefined where bytes that are let go of cannot be had again without waiting. */
+  readonly atHand: AtHand | undefined;
+  /** The type as it is described now. */
+  type(): CachedType;
+}
+
+/** Where a packed item's attributes stand. */
+export interface PackedAttributes {
+  attributesAt(index: number, key: string): Attributes | undefined;
+  attributesTextAt(index: number): string;
+}
+
+/** What is known of an item without its bytes. */
+export interface ItemFacts {
+  readonly key: string;
+  readonly revision: Revision;
+  readonly length: number;
+  readonly flags: number;
+}
+
+/** An object of the cache. Its bytes are its own, a part of a block that it shares with its neighbours, or lie in the store's file. */
 export class CachedItem implements CachedObject {
   readonly key: string;
   readonly revision: Revision;
   readonly length: number;
   readonly flags: number;
   readonly unreadable: string | undefined;
-  private held: Uint8Array;
   private start = 0;
   private home: Home | undefined;
   private derived: DerivedSet | undefined;
 
-  constructor(
-    stored: StoredObject,
-    private seen: Attributes,
+  private constructor(
+    facts: ItemFacts & { readonly unreadable?: string | undefined },
+    private held: Uint8Array | undefined,
+    private seen: Attributes | undefined,
     /** Its bytes are no JSON object. */
     readonly undecodable: boolean,
-    private readonly budget: Budget,
+    private readonly source: ItemSource,
+    /** Bytes that were read are kept. */
+    private readonly keeps: boolean,
+    private readonly origin: PackedAttributes | undefined,
+    private readonly index: number,
   ) {
-    this.key = stored.key;
-    this.revision = stored.revision;
-    this.flags = stored.flags;
-    this.unreadable = stored.unreadable;
-    this.held = stored.bytes;
-    this.length = stored.bytes.length;
+    this.key = facts.key;
+    this.revision = facts.revision;
+    this.flags = facts.flags;
+    this.unreadable = facts.unreadable;
+    this.length = facts.length;
+  }
+
+  /** Of bytes that it holds. What selectors see is made when it is wanted, where it is not given. */
+  static of(
+    stored: StoredObject,
+    seen: Attributes | undefined,
+    source: ItemSource,
+    undecodable: boolean = false,
+  ): CachedItem {
+    const { key, revision, flags, unreadable, bytes } = stored;
+    return new CachedItem(
+      { key, revision, flags, unreadable, length: bytes.length },
+      bytes,
+      seen,
+      undecodable,
+      source,
+      true,
+      undefined,
+      0,
+    );
+  }
+
+  /** Of a state whose bytes are at hand. `keeps`: it is made for one user, and may hold them once they were read. */
+  static withoutBytes(
+    facts: ItemFacts,
+    source: ItemSource,
+    keeps: boolean,
+    origin?: PackedAttributes,
+    index = 0,
+  ): CachedItem {
+    return new CachedItem(facts, undefined, undefined, false, source, keeps, origin, index);
   }
 
   get attributes(): Attributes {
-    return this.seen;
+    return (this.seen ??=
+      this.origin?.attributesAt(this.index, this.key) ?? this.source.type().attributes(this.decode()));
+  }
+
+  /** Whether what selectors see was made. */
+  get hasAttributes(): boolean {
+    return this.seen !== undefined;
+  }
+
+  /** What selectors see, as text; '' where that was not made yet. */
+  attributesText(): string {
+    return this.seen === undefined
+      ? (this.origin?.attributesTextAt(this.index) ?? '')
+      : attributesText(this.key, this.seen);
   }
 
   get bytes(): Uint8Array {
-    return this.home === undefined ? this.held : this.held.subarray(this.start, this.start + this.length);
+    const { held } = this;
+    if (held !== undefined) return this.home === undefined ? held : held.subarray(this.start, this.start + this.length);
+    const bytes = copyOf(this.readBytes());
+    if (this.keeps) this.held = bytes;
+    return bytes;
+  }
+
+  /** How many bytes it holds in memory. */
+  get heldBytes(): number {
+    return this.held === undefined ? 0 : this.length;
+  }
+
+  /** Valid until the next state is read. */
+  private readBytes(): Uint8Array {
+    const stored = this.source.atHand?.read(this.key, this.revision);
+    if (stored === undefined)
+      throw new StorageError('compacted', `revision ${this.revision} of ${this.key} is no longer kept`, {
+        revision: this.revision,
+      });
+    if (stored.unreadable !== undefined || stored.bytes.length !== this.length)
+      throw undecodable([
+        { key: this.key, revision: this.revision, why: stored.unreadable ?? 'the stored object is another one' },
+      ]);
+    return stored.bytes;
+  }
+
+  /** Whether the store's file has its bytes, so that they need not be held. */
+  isAtHand(): boolean {
+    if (this.undecodable || this.unreadable !== undefined) return false;
+    if (this.held === undefined) return true;
+    const stored = this.source.atHand?.read(this.key, this.revision);
+    return stored !== undefined && stored.unreadable === undefined && stored.bytes.length === this.length;
   }
 
   get incomplete(): boolean {
@@ -62,7 +164,7 @@ export class CachedItem implements CachedObject {
     if (representation.identity === true && !this.incomplete) return this.bytes;
     const known = this.derived?.get(representation.id);
     if (known !== undefined) return known;
-    this.derived ??= new DerivedSet(this.budget);
+    this.derived ??= new DerivedSet(this.source.budget);
     return this.derived.put(representation.id, representation.render(this));
   }
 
@@ -73,28 +175,19 @@ export class CachedItem implements CachedObject {
 
   /** The last state, as the deletion at a revision shows it. */
   deletedAt(revision: Revision): CachedItem {
-    return new CachedItem(
-      {
-        key: this.key,
-        revision,
-        bytes: withRevision(this.bytes, revision),
-        flags: this.flags,
-        unreadable: this.unreadable,
-      },
-      this.seen,
-      this.undecodable,
-      this.budget,
-    );
+    const { key, flags, unreadable } = this;
+    const bytes = withRevision(this.bytes, revision);
+    return CachedItem.of({ key, revision, bytes, flags, unreadable }, this.attributes, this.source, this.undecodable);
   }
 
   /** Makes anew what selectors see. */
   reattribute(type: CachedType): void {
-    if (!this.undecodable) this.seen = type.attributes(this.decode());
+    if (!this.undecodable && this.seen !== undefined) this.seen = type.attributes(this.decode());
   }
 
   /** Copies the bytes into a block. */
   copyTo(target: Uint8Array, at: number): void {
-    target.set(this.home === undefined ? this.held : this.held.subarray(this.start, this.start + this.length), at);
+    target.set(this.held === undefined ? this.readBytes() : this.bytes, at);
   }
 
   /** From now on its bytes are those in the block. */
@@ -106,9 +199,10 @@ export class CachedItem implements CachedObject {
     home.live += this.length;
   }
 
-  /** Takes a copy of its own, so that the block isn't kept for it. */
+  /** Takes a copy of its own: the block isn't kept for it, and the store may forget it. */
   leave(): Home | undefined {
     const home = this.home;
+    this.held ??= copyOf(this.readBytes());
     if (home === undefined) return undefined;
     this.held = copyOf(this.bytes);
     this.start = 0;
@@ -129,13 +223,13 @@ export class CachedItem implements CachedObject {
 }
 
 /** Makes a cached object; bytes that cannot be decoded give one that says so. */
-export function cachedItem(stored: StoredObject, type: CachedType, budget: Budget): CachedItem {
+export function cachedItem(stored: StoredObject, source: ItemSource): CachedItem {
+  const type = source.type();
   const { attributes } = stored;
-  if (attributes !== undefined && hasFieldsOf(attributes, type))
-    return new CachedItem(stored, attributes, false, budget);
+  if (attributes !== undefined && hasFieldsOf(attributes, type)) return CachedItem.of(stored, attributes, source);
   const object = stored.object ?? parseObject(stored.bytes);
-  if (object === undefined) return new CachedItem(stored, attributesOfKey(stored.key), true, budget);
-  return new CachedItem(stored, type.attributes(object), false, budget);
+  if (object === undefined) return CachedItem.of(stored, attributesOfKey(stored.key), source, true);
+  return CachedItem.of(stored, type.attributes(object), source);
 }
 
 /** Whether the attributes are those of the type as it is now, whose selectable fields may have changed. */
@@ -150,6 +244,28 @@ function attributesOfKey(key: string): Attributes {
   const fields: Record<string, string> = { 'metadata.name': key.slice(slash + 1) };
   if (slash >= 0) fields['metadata.namespace'] = key.slice(0, slash);
   return { labels: undefined, fields };
+}
+
+interface AttributesText {
+  readonly l?: Readonly<Record<string, string>>;
+  readonly f?: Readonly<Record<string, string>>;
+}
+
+/** What selectors see of an object, without what its key tells. */
+function attributesText(key: string, attributes: Attributes): string {
+  const known = attributesOfKey(key).fields;
+  const fields = Object.entries(attributes.fields).filter(([name, value]) => known[name] !== value);
+  const text: AttributesText = {
+    ...(attributes.labels === undefined ? {} : { l: attributes.labels }),
+    ...(fields.length === 0 ? {} : { f: Object.fromEntries(fields) }),
+  };
+  return JSON.stringify(text);
+}
+
+export function attributesOfText(key: string, text: string): Attributes {
+  const { l: labels, f } = JSON.parse(text) as AttributesText;
+  const { fields } = attributesOfKey(key);
+  return { labels, fields: f === undefined ? fields : { ...fields, ...f } };
 }
 
 /** Shorter integers are exact in JavaScript's own parser, which is several times faster. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { Budget } from '../budget.js';
 import { Tree } from './btree.js';
-import type { LeafData } from './blocks.js';
+import type { LeafData } from './leaf-data.js';
 import { cachedItem, type CachedItem } from './cached-item.js';
 import { hashOf, labelHashes } from './label-hashes.js';
 import { makePage } from './page.js';
@@ -26,7 +26,7 @@ const items = Array.from({ length: 1000 }, (_, i) => {
   const key = `ns/${String(i).padStart(5, '0')}`;
   const labels = labelsOf(i);
   const bytes = Buffer.from(JSON.stringify({ metadata: labels === undefined ? {} : { labels } }));
-  return cachedItem({ key, revision: i + 1, bytes, flags: 0 }, type, budget);
+  return cachedItem({ key, revision: i + 1, bytes, flags: 0 }, { type: () => type, budget, atHand: undefined });
 });
 const tree = Tree.from<CachedItem, LeafData>(items);
 

@@ -1,5 +1,5 @@
 import type { Budget } from '../budget.js';
-import { type ItemLeaf, leafData } from './blocks.js';
+import { type ItemLeaf, leafData } from './leaf-data.js';
 import type { CachedItem } from './cached-item.js';
 
 /** Of an item that does not have the label. */
@@ -20,8 +20,8 @@ export function labelHashes(leaf: ItemLeaf, key: string, budget: Budget): Uint32
   const { bytes } = leafData(leaf, budget);
   const id = `label ${key}`;
   const known = bytes.get(id);
-  if (known !== undefined) return new Uint32Array(known.buffer, known.byteOffset, leaf.items.length);
-  const hashes = new Uint32Array(leaf.items.length);
+  if (known !== undefined) return new Uint32Array(known.buffer, known.byteOffset, leaf.size);
+  const hashes = new Uint32Array(leaf.size);
   leaf.items.forEach((item, i) => {
     hashes[i] = hashOfLabel(item, key);
   });

@@ -4,8 +4,9 @@ import { StorageError, type Undecodable } from '../../errors.js';
 import type { Revision } from '../../interfaces.js';
 import { Slicer } from '../../../scheduling/slicer.js';
 import { describeUndecodable, undecodable } from '../../undecodable.js';
-import { compressNow, joinItems, knownGzip, makeGzip, partOfLeaf, type LeafData } from './blocks.js';
+import { compressNow, joinItems, knownGzip, makeGzip, partOfLeaf } from './blocks.js';
 import type { Segment, Tree } from './btree.js';
+import type { ItemLeaf, LeafData } from './leaf-data.js';
 import type { Budget } from '../budget.js';
 import type { CachedItem } from './cached-item.js';
 import type { CachedList, CacheListOptions, Representation } from '../interfaces.js';
@@ -152,6 +153,7 @@ function singleKey({ prefix, predicate, clusterScoped, from }: CacheListOptions)
 
 /** A page without a selector: a range of ranks, served by whole leaves wherever they lie inside. */
 class RangePage implements CachedList {
+  private readonly unpacked = new Map<ItemLeaf, readonly CachedItem[]>();
   readonly revision: Revision;
   readonly length: number;
   readonly remaining: number;
@@ -170,14 +172,26 @@ class RangePage implements CachedList {
     this.lastKey = this.remaining > 0 ? state.tree.at(end - 1)?.key : undefined;
   }
 
-  items(): Iterable<CachedItem> {
-    return itemsBetween(this.state.tree, this.start, this.end);
+  /** What is made of them is kept with them: packed items stay the same ones for the page. */
+  *items(): Generator<CachedItem, void, undefined> {
+    for (const { leaf, start, end } of this.segments()) {
+      const items = this.unpacked.get(leaf) ?? leaf.items;
+      if (leaf.packedBefore !== undefined) this.unpacked.set(leaf, items);
+      for (let i = start; i < end; i++) {
+        const item = items[i];
+        if (item !== undefined) yield item;
+      }
+    }
   }
 
   *chunks(representation: Representation): Generator<Uint8Array, void, undefined> {
     let skip = Buffer.byteLength(representation.separator);
-    for (const segment of this.segments()) {
-      const bytes = partOfLeaf(segment.leaf, segment.start, segment.end, representation, this.budget);
+    for (const { leaf, start, end } of this.segments()) {
+      const items = this.unpackedItems(leaf);
+      const bytes =
+        items === undefined
+          ? partOfLeaf(leaf, start, end, representation, this.budget)
+          : joinItems(items, start, end, representation);
       yield skip === 0 ? bytes : bytes.subarray(skip);
       skip = 0;
     }
@@ -200,9 +214,7 @@ class RangePage implements CachedList {
     let ahead: Promise<Uint8Array> | undefined;
     let first = true;
     for (const { leaf, start, end } of this.segments()) {
-      const known = knownGzip(leaf, start, end, first, representation);
-      const member =
-        known === undefined ? makeGzip(leaf, start, end, first, representation, this.budget) : Promise.resolve(known);
+      const member = this.gzipMember(leaf, start, end, first, representation);
       // Failure is reported when its turn comes.
       member.catch(() => undefined);
       first = false;
@@ -210,6 +222,26 @@ class RangePage implements CachedList {
       ahead = member;
     }
     if (ahead !== undefined) yield await ahead;
+  }
+
+  private gzipMember(
+    leaf: ItemLeaf,
+    start: number,
+    end: number,
+    first: boolean,
+    representation: Representation,
+  ): Promise<Uint8Array> {
+    const known = knownGzip(leaf, start, end, first, representation);
+    if (known !== undefined) return Promise.resolve(known);
+    const items = this.unpackedItems(leaf);
+    if (items === undefined) return makeGzip(leaf, start, end, first, representation, this.budget);
+    const bytes = joinItems(items, start, end, representation);
+    return compressNow(first ? bytes.subarray(Buffer.byteLength(representation.separator)) : bytes);
+  }
+
+  /** The items that were looked at, where the leaf has packed them again. */
+  private unpackedItems(leaf: ItemLeaf): readonly CachedItem[] | undefined {
+    return leaf.packed === undefined ? undefined : this.unpacked.get(leaf);
   }
 
   private segments(): Generator<Segment<CachedItem, LeafData>, void, undefined> {

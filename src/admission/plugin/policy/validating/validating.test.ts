@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import type { ApiError } from '../../../../apimachinery/meta/errors.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../../interfaces.js';
 import { validatingPolicyMetrics } from '../metrics.js';
-import { FakeClock } from '../../../../util/clock.js';
+import { FakeClock } from '../../../../util/clock.fake.js';
 import { binding, clock, createOf, FakeSource, FakeSources, policy } from '../policies.fake.js';
 import { validatingAdmissionPolicy } from './validating.js';
 

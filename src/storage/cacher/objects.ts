@@ -1,0 +1,114 @@
+import type { Revision } from '../interfaces.js';
+import { Slicer } from '../../scheduling/slicer.js';
+import { supersede } from './changes.js';
+import type { CachedType } from './interfaces.js';
+import type { Loaded } from './load.js';
+import type { Shared } from './shared.js';
+import { dropLeaf, replaceLeaves } from './tree/blocks.js';
+import { Tree } from './tree/btree.js';
+import type { CachedItem } from './tree/cached-item.js';
+import type { LeafData } from './tree/leaf-data.js';
+import type { PackingSource } from './tree/packed-items.js';
+import type { ItemTree, State } from './tree/page.js';
+
+/** The newest state of a type's objects: the tree, and what belongs to it. */
+export class Objects {
+  readonly source: PackingSource;
+  private tree: ItemTree = Tree.empty<CachedItem, LeafData>();
+  /** The same objects by key, while all of them are in memory: a look-up costs the same however many there are. */
+  private index: Map<string, CachedItem> | undefined = new Map<string, CachedItem>();
+  private undecodable = 0;
+
+  constructor(
+    private readonly shared: Shared,
+    /** As it is described now. */
+    type: () => CachedType,
+    /** Whether nobody makes anew what selectors see. */
+    mayPack: () => boolean,
+  ) {
+    const { backend, budget, warmth } = shared;
+    const { resource } = type();
+    const source: PackingSource = {
+      budget,
+      get atHand() {
+        return backend.atHand?.(resource);
+      },
+      type,
+      mayPack,
+      packed: () => (this.index = undefined),
+      unpacked: (leaf) => {
+        warmth.add(leaf, source);
+      },
+    };
+    this.source = source;
+  }
+
+  get size(): number {
+    return this.tree.size;
+  }
+
+  get(key: string): CachedItem | undefined {
+    return this.index === undefined ? this.tree.get(key) : this.index.get(key);
+  }
+
+  state(revision: Revision): State {
+    return { tree: this.tree, revision, undecodable: this.undecodable };
+  }
+
+  /** Puts others in the place of all that there are. */
+  install({ tree, undecodable }: Omit<Loaded, 'revision'>): void {
+    const { warmth } = this.shared;
+    for (const { leaf } of this.tree.segments(0, this.tree.size)) {
+      warmth.remove(leaf);
+      dropLeaf(leaf);
+    }
+    this.tree = tree;
+    this.undecodable = undecodable;
+    this.index = undefined;
+    let isPacked = false;
+    for (const { leaf } of tree.segments(0, tree.size)) {
+      if (leaf.packed === undefined) warmth.add(leaf, this.source);
+      else isPacked = true;
+    }
+    if (isPacked) return;
+    this.index = new Map<string, CachedItem>();
+    for (const item of tree) this.index.set(item.key, item);
+  }
+
+  clear(): void {
+    this.install({ tree: Tree.empty<CachedItem, LeafData>(), undecodable: 0 });
+  }
+
+  /** Puts an object in the place of the one of its key, or removes that; undefined where there is nothing to do. */
+  change(key: string, current: CachedItem | undefined): { readonly previous: CachedItem | undefined } | undefined {
+    const edit = current === undefined ? this.tree.delete(key) : this.tree.set(current);
+    const { previous, removed, added } = edit;
+    if (current === undefined && previous === undefined) return undefined;
+    this.tree = edit.tree;
+    this.undecodable += (current?.undecodable === true ? 1 : 0) - (previous?.undecodable === true ? 1 : 0);
+    const { budget, warmth } = this.shared;
+    replaceLeaves(removed, added, budget);
+    for (const leaf of removed) warmth.remove(leaf);
+    for (const leaf of added) warmth.add(leaf, this.source);
+    if (current === undefined) this.index?.delete(key);
+    else this.index?.set(key, current);
+    if (previous !== undefined) supersede(previous, added);
+    return { previous };
+  }
+}
+
+/** Makes anew what selectors see of items, in slices, as long as that is wanted. */
+export async function reattribute(
+  items: Iterable<CachedItem>,
+  type: CachedType,
+  { clock }: Shared,
+  isWanted: () => boolean,
+): Promise<void> {
+  const slicer = new Slicer(clock);
+  for (const item of items) {
+    item.reattribute(type);
+    if (!slicer.isOver) continue;
+    await slicer.yield();
+    if (!isWanted()) return;
+  }
+}

@@ -1,0 +1,115 @@
+import type { JsonObject } from '../../../apimachinery/json/json.js';
+import { objectAt } from '../../../apimachinery/json/json.js';
+import type { StoredObject } from '../../interfaces.js';
+import { Budget } from '../budget.js';
+import type { CachedType } from '../interfaces.js';
+import { Leaf } from './btree.js';
+import { cachedItem, type CachedItem } from './cached-item.js';
+import type { LeafData } from './leaf-data.js';
+import { PackedItems, type PackingSource } from './packed-items.js';
+import { Warmth } from './warmth.js';
+
+const labelsOf = (object: JsonObject): Record<string, string> | undefined =>
+  objectAt(objectAt(object, 'metadata'), 'labels') as Record<string, string> | undefined;
+
+/** Items `a/k0` to `a/k<n - 1>` whose bytes are in a file. */
+function setup(count: number) {
+  const file = new Map<number, StoredObject>();
+  let reads = 0;
+  const unpacked: object[] = [];
+  let type: CachedType = {
+    resource: 'things',
+    attributes: (object: JsonObject) => ({ labels: labelsOf(object), fields: { 'metadata.name': '', color: 'red' } }),
+  };
+  const source: PackingSource = {
+    budget: new Budget(1 << 20),
+    atHand: {
+      read: (_key, revision) => {
+        reads++;
+        return file.get(revision);
+      },
+      walk: () => Promise.resolve(undefined),
+    },
+    type: () => type,
+    mayPack: () => true,
+    packed: () => undefined,
+    unpacked: (leaf) => unpacked.push(leaf),
+  };
+  const items = Array.from({ length: count }, (_, i) => {
+    const bytes = Buffer.from(JSON.stringify({ metadata: { name: `k${i}`, labels: { part: `${i % 3}` } } }));
+    const stored = { key: `a/k${i}`, revision: i + 1, bytes, flags: i % 2 };
+    file.set(i + 1, stored);
+    return cachedItem(stored, source);
+  });
+  return {
+    source,
+    items,
+    file,
+    unpacked,
+    reads: () => reads,
+    describeAnew: () => {
+      type = { resource: 'things', attributes: () => ({ labels: { anew: 'yes' }, fields: {} }) };
+    },
+  };
+}
+
+test('items come back from a packed leaf as they were', () => {
+  const { source, items, unpacked, reads } = setup(9);
+  const leaf = new Leaf<CachedItem, LeafData>(items);
+  leaf.pack(PackedItems.of(items, source));
+  expect([leaf.size, leaf.first, leaf.keyAt(8), leaf.keyAt(9)]).toEqual([9, 'a/k0', 'a/k8', '']);
+  expect(leaf.find('a/k4')).toMatchObject({ key: 'a/k4', revision: 5, flags: 0 });
+  expect(leaf.find('a/k')).toBeUndefined();
+  expect(leaf.find('b')).toBeUndefined();
+  expect(leaf.at(9)).toBeUndefined();
+  // What selectors see needs no bytes.
+  expect(leaf.at(5)?.attributes).toEqual({
+    labels: { part: '2' },
+    fields: { 'metadata.name': '', color: 'red', 'metadata.namespace': 'a' },
+  });
+  expect(reads()).toBe(0);
+  expect(Buffer.from(leaf.at(5)?.bytes ?? []).toString()).toBe('{"metadata":{"name":"k5","labels":{"part":"2"}}}');
+  expect(unpacked).toEqual([]);
+  expect(leaf.items.map(({ key, revision, flags, bytes }) => [key, revision, flags, bytes.length])).toEqual(
+    items.map(({ key, revision, flags, bytes }) => [key, revision, flags, bytes.length]),
+  );
+  expect(unpacked).toEqual([leaf]);
+  expect(leaf.packed).toBeUndefined();
+});
+
+test('what selectors see is made anew where the type was described anew since', () => {
+  const { source, items, describeAnew } = setup(3);
+  const packed = PackedItems.of(items, source);
+  describeAnew();
+  expect(packed.at(1)?.attributes.labels).toEqual({ anew: 'yes' });
+  expect(packed.saysAllOf(packed.unpack())).toBe(false);
+});
+
+test('bytes that are gone, or are another object, are told, not shown', () => {
+  const { source, items, file } = setup(3);
+  const packed = PackedItems.of(items, source);
+  file.delete(1);
+  file.set(2, { key: 'a/k1', revision: 2, bytes: new Uint8Array(3), flags: 0 });
+  file.set(3, { key: 'a/k2', revision: 3, bytes: new Uint8Array(), flags: 0, unreadable: 'it is damaged' });
+  expect(() => packed.at(0)?.bytes).toThrow('revision 1 of a/k0 is no longer kept');
+  expect(() => packed.at(1)?.bytes).toThrow('the stored object is another one');
+  expect(() => packed.at(2)?.bytes).toThrow('it is damaged');
+});
+
+test('beyond the bound those leaves are packed that were not used for longest, if their bytes are in the file', () => {
+  const { source, items, file } = setup(8);
+  const warmth = new Warmth(3_000);
+  const leaves = [0, 2, 4, 6].map((at) => new Leaf<CachedItem, LeafData>(items.slice(at, at + 2)));
+  file.delete(1);
+  for (const leaf of leaves.slice(0, 3)) warmth.add(leaf, source);
+  // The first was the oldest, but cannot be packed.
+  expect(leaves.map((leaf) => leaf.packed !== undefined)).toEqual([false, false, false, false]);
+  expect(leaves[1]?.items).toHaveLength(2);
+  const last = leaves.at(-1);
+  if (last !== undefined) warmth.add(last, source);
+  expect(leaves.map((leaf) => leaf.packed !== undefined)).toEqual([false, false, true, false]);
+  expect(warmth.stats()).toMatchObject({ limit: 3_000, packed: 1, unpacked: 0 });
+  expect(warmth.stats().bytes).toBeLessThanOrEqual(3_000);
+  expect(leaves[2]?.at(0)?.key).toBe('a/k4');
+  expect(leaves[2]?.packed).toBeDefined();
+});
