@@ -26,9 +26,9 @@ function judge(status: JsonObject | undefined): string {
   ] as const) {
     const { program, failure } = environment.compile(source ?? '');
     if (program === undefined) throw new Error(failure.text);
-    const { value } = program.evaluate(status === undefined ? {} : { status: fromJson(status) });
-    if (value === true) return verdict;
-    if (value !== false) return 'InProgress';
+    const outcome = program.evaluate(status === undefined ? {} : { status: fromJson(status) });
+    if (outcome.kind !== 'value') return 'InProgress';
+    if (outcome.value === true) return verdict;
   }
   return 'InProgress';
 }
