@@ -78,7 +78,7 @@ const OPERATIONS = {
     [
       'MongoDB change streams and indexes',
       'ops',
-      'Change streams that broke off, and indexes that could not be brought up to date.',
+      'Change streams that failed, and indexes that could not be updated.',
       [
         [sum('instance', rate('annex_store_change_stream_errors_total')), '{{instance}} change streams'],
         [sum('instance', rate('annex_store_index_errors_total')), '{{instance}} indexes'],

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds commands of the reference control plane (Go 1.26) into a cache folder, once.
-#   hack/tools/build.sh kube-apiserver etcd kubectl kube-controller-manager helm h2spec
+#   hack/tools/build.sh kube-apiserver etcd kubectl kube-controller-manager helm h2spec kms-plugin
 # Prints the folder. ANNEX_TOOLS_DIR names another folder than .cache/tools.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,7 +13,7 @@ for name in "$@"; do
   [ -x "$out/$name" ] && continue
   cd "$here"
   case $name in
-    etcd) package=./etcd ;;
+    etcd | kms-plugin) package=./$name ;;
     helm) cd helm && package=helm.sh/helm/v3/cmd/helm ;;
     h2spec) cd h2spec && package=github.com/summerwind/h2spec/cmd/h2spec ;;
     kube-apiserver | kube-controller-manager | kubectl) package=k8s.io/kubernetes/cmd/$name ;;

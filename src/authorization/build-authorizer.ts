@@ -48,7 +48,7 @@ export interface AuthorizationDependencies {
   /** Calls back when the file may have changed; ends with the signal. */
   watchFile(path: string, changed: () => void, signal: AbortSignal): void;
   /** Reads the connection's settings; throws where they cannot be used. */
-  connect(target: WebhookTarget): Promise<WebhookConnection>;
+  connect(target: WebhookTarget, timeoutMillis: number): Promise<WebhookConnection>;
   /** Whether the server itself serves SubjectAccessReviews. */
   readonly hostsReviews: boolean;
   /** Told of configuration files that were not taken at a reload. */
@@ -181,7 +181,7 @@ class ChainBuilder {
     const { type, kubeConfigFile } = webhook.connectionInfo;
     const target: WebhookTarget =
       type === 'InClusterConfig' ? { inCluster: true } : { kubeConfigFile: kubeConfigFile ?? '' };
-    const transport = await this.dependencies.connect(target);
+    const transport = await this.dependencies.connect(target, webhook.timeout);
     connections.push(transport);
     return new WebhookAuthorizer(
       {

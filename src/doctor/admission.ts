@@ -3,7 +3,7 @@ import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.j
 import { objectsOf } from '../apimachinery/json/values.js';
 import { formatGroupVersionKind, type GroupVersionKind, parseGroupVersion } from '../apimachinery/meta/meta.js';
 import { checkRights, type Cluster, type Right, type ServiceOptions } from './cluster.js';
-import { type Finding, ok, warning, wrong } from './finding.js';
+import { type Finding, ok, warning, failed } from './finding.js';
 
 const GROUP = 'admissionregistration.k8s.io';
 const VERSIONS = ['v1', 'v1beta1', 'v1alpha1'];
@@ -25,18 +25,18 @@ export async function checkAdmission(cluster: Cluster, options: ServiceOptions):
     return [
       warning(
         'admission',
-        '--admission-from-cluster=false: no webhook and no policy of the cluster sees what is written to the types that Annex serves',
+        "--admission-from-cluster=false: the cluster's webhooks and policies do not apply to the types that Annex serves",
       ),
     ];
   }
   const rights = FOLLOWED.map((resource): Right => ({ verbs: ['list', 'watch'], group: GROUP, resource }));
   const followed = await checkRights(CHECK, cluster, rights);
-  return followed.verdict === 'wrong' ? [followed] : [followed, await checkParams(cluster)];
+  return followed.verdict === 'failed' ? [followed] : [followed, await checkParams(cluster)];
 }
 
 async function checkParams(cluster: Cluster): Promise<Finding> {
-  const mend =
-    "giving the right to list and watch them to the identity in use: the chart's value admission.paramRules does so";
+  const hint =
+    "allow the identity in use to list and watch them, for example with the chart's value admission.paramRules";
   try {
     const kinds = await paramKinds(cluster);
     const rights: Right[] = [];
@@ -47,11 +47,11 @@ async function checkParams(cluster: Cluster): Promise<Finding> {
       else rights.push({ verbs: ['list', 'watch'], group: kind.group, resource: type.resource });
     }
     const found = await checkRights(PARAMS, cluster, rights);
-    if (found.verdict === 'wrong') return { ...found, mend };
+    if (found.verdict === 'failed') return { ...found, hint };
     if (unknown.length > 0) return warning(PARAMS, `the cluster does not serve ${unknown.join('; ')}`);
     return ok(PARAMS, kinds.length === 0 ? 'no policy refers to any' : kinds.map(formatGroupVersionKind).join('; '));
   } catch (error) {
-    return wrong(PARAMS, error, mend);
+    return failed(PARAMS, error, hint);
   }
 }
 

@@ -2,7 +2,7 @@ import { conditionsOf } from '../apimachinery/meta/conditions.js';
 import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../apimachinery/json/values.js';
 import type { Cluster } from './cluster.js';
-import { type Finding, ok, skipped, warning, wrong } from './finding.js';
+import { type Finding, ok, skipped, warning, failed } from './finding.js';
 
 const CHECK = 'adoptions';
 
@@ -16,10 +16,10 @@ export async function checkAdoptions(cluster: Cluster): Promise<Finding> {
     const all = objectsOf(body['items']);
     const failing = all.map(complaint).find((text) => text !== '');
     if (failing !== undefined)
-      return wrong(CHECK, new Error(failing), 'reading the conditions with kubectl describe adoption');
+      return failed(CHECK, new Error(failing), 'read the conditions with kubectl describe adoption');
     return ok(CHECK, all.map(summary).join('; '));
   } catch (error) {
-    return wrong(CHECK, error, 'letting the cluster reach Annex: see the checks of the APIServices');
+    return failed(CHECK, error, 'let the cluster reach Annex: see the checks of the APIServices');
   }
 }
 
@@ -30,7 +30,7 @@ function summary(adoption: JsonObject): string {
   return `${nameOf(adoption)} ${textOf(status?.['phase'])} ${textOf(status?.['copied'])}`;
 }
 
-/** What is wrong with it; '' where nothing is. */
+/** The first failed condition as text; '' if there is none. */
 function complaint(adoption: JsonObject): string {
   const bad = conditionsOf(adoption).find(
     ({ type, status, reason }) =>

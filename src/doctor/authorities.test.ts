@@ -56,5 +56,5 @@ describe('servedAuthorities', () => {
 });
 
 test('without APIServices there is no caBundle to look at', () => {
-  expect(lineOf(checkCaBundles([], [], 0))).toBe('caBundle: skipped (there is no APIService that has one)');
+  expect(lineOf(checkCaBundles([], [], 0))).toBe('caBundle: skipped (no APIService has one)');
 });

@@ -8,7 +8,7 @@ import { mongodbUri, type StorageOptions } from '../server/options/storage-optio
 import { EmbeddedBackend } from '../storage/embedded/backend.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
-import { type Finding, ok, skipped, wrong } from './finding.js';
+import { type Finding, ok, skipped, failed } from './finding.js';
 
 const SELECT_MILLIS = 5_000;
 
@@ -67,7 +67,7 @@ export function checkCaBundles(
   now: number,
 ): Finding {
   const check = 'caBundle';
-  if (services.length === 0) return skipped(check, 'there is no APIService that has one');
+  if (services.length === 0) return skipped(check, 'no APIService has one');
   let until = Infinity;
   for (const service of services) {
     const name = stringAt(objectAt(service, 'metadata'), 'name') ?? '';
@@ -80,10 +80,10 @@ export function checkCaBundles(
       const has = bundle.map((certificate) => certificate.fingerprint256);
       if (authorities?.some((one) => !has.includes(one)) === true) throw new Error('it lacks a CA of the server');
     } catch (error) {
-      return wrong(
+      return failed(
         check,
-        `that of the APIService ${name}: ${messageOf(error)}`,
-        'looking at the log of annex serve, which keeps it current, once a minute, where it has the right to update apiservices',
+        `APIService ${name}: ${messageOf(error)}`,
+        'read the log of annex serve, which updates it every minute where it may update apiservices',
       );
     }
   }

@@ -75,18 +75,13 @@ describe('checkCertificates', () => {
   test.each<[string, { cert: string; key: string }, string, string]>([
     ['a good one', good, ca.pem, `serving certificate: ok \\(for ${NAME}, until `],
     ['one of several CAs', good, stranger.pem + ca.pem, 'serving certificate: ok'],
-    ['an expired one', expired, ca.pem, 'wrong: .*tls.crt expired on .* / mend it by: renewing it'],
-    ['one of tomorrow', early, ca.pem, 'wrong: .*tls.crt is not valid before '],
-    ['one for somebody else', other, ca.pem, `wrong: .* is not for ${NAME} \\(DNS:other.annex-system.svc\\)`],
-    ['one of another CA', good, stranger.pem, 'wrong: no valid CA of .*ca.crt has issued .*tls.crt / mend'],
-    ['a key of another', { cert: good.cert, key: other.key }, ca.pem, 'wrong: .*tls.key is not the key of .*tls.crt'],
-    ['no certificate', { cert: 'x', key: good.key }, ca.pem, 'wrong: .*tls.crt holds no certificate'],
-    [
-      'no CA',
-      good,
-      'x',
-      'wrong: data does not contain any valid .* / mend it by: giving the PEM certificates of the CA',
-    ],
+    ['an expired one', expired, ca.pem, 'failed: .*tls.crt expired on .*; fix: renew it'],
+    ['one of tomorrow', early, ca.pem, 'failed: .*tls.crt is not valid before '],
+    ['one for somebody else', other, ca.pem, `failed: .* is not for ${NAME} \\(DNS:other.annex-system.svc\\)`],
+    ['one of another CA', good, stranger.pem, 'failed: no valid CA in .*ca.crt issued .*tls.crt; fix:'],
+    ['a key of another', { cert: good.cert, key: other.key }, ca.pem, 'failed: .*tls.key is not the key of .*tls.crt'],
+    ['no certificate', { cert: 'x', key: good.key }, ca.pem, 'failed: .*tls.crt holds no certificate'],
+    ['no CA', good, 'x', 'failed: data does not contain any valid .*; fix: put the PEM certificates of the CA'],
   ])('%s', (_, { cert, key }, bundle, expected) => {
     expect(check(cert, key, bundle)).toMatch(new RegExp(expected));
   });

@@ -3,7 +3,7 @@ import { pemBlocks } from '../pki/der.js';
 import type { Clock } from '../util/clock.js';
 import { parseBundle } from '../authentication/request/client-ca.js';
 import { parsePair, readFile } from '../server/certificates/data-directory.js';
-import { type Finding, ok, skipped, wrong } from './finding.js';
+import { type Finding, ok, skipped, failed } from './finding.js';
 
 const CHECK = 'serving certificate';
 const MAX_DEPTH = 8;
@@ -22,7 +22,7 @@ export function checkCertificates(options: CertificateOptions, clock: Clock): Fi
   if (tlsCertFile === '') {
     return skipped(
       CHECK,
-      'Annex issues it itself, from a CA in the store; the APIServices tell whether it is accepted',
+      'issued by Annex from a CA in the store; see the APIServices for whether the cluster accepts it',
     );
   }
   let chain: X509Certificate[];
@@ -32,12 +32,12 @@ export function checkCertificates(options: CertificateOptions, clock: Clock): Fi
     parsePair(cert, readFile(tlsPrivateKeyFile, '--tls-private-key-file'), tlsCertFile, tlsPrivateKeyFile);
     chain = pemBlocks(cert, 'CERTIFICATE').map((raw) => new X509Certificate(raw));
   } catch (error) {
-    return wrong(CHECK, error, 'giving a PEM certificate and the key that belongs to it');
+    return failed(CHECK, error, 'set --tls-cert-file and --tls-private-key-file to a PEM certificate and its key');
   }
   try {
     roots = parseBundle(readFile(serviceCaFile, '--service-ca-file')).map(({ certificate }) => certificate);
   } catch (error) {
-    return wrong(CHECK, error, 'giving the PEM certificates of the CA in --service-ca-file');
+    return failed(CHECK, error, 'put the PEM certificates of the CA into --service-ca-file');
   }
   return inspect(chain, roots, options, clock.now());
 }
@@ -50,31 +50,32 @@ function inspect(
 ): Finding {
   const [leaf, ...intermediates] = chain;
   const { tlsCertFile, serviceCaFile, serviceName, serviceNamespace } = options;
-  if (leaf === undefined) return wrong(CHECK, `${tlsCertFile} holds no certificate`, 'giving one');
+  if (leaf === undefined)
+    return failed(CHECK, `${tlsCertFile} contains no certificate`, 'put a PEM certificate into it');
   if (Date.parse(leaf.validTo) <= now) {
-    return wrong(
-      CHECK,
-      `${tlsCertFile} expired on ${leaf.validTo}`,
-      'renewing it; a running server takes the new file',
-    );
+    return failed(CHECK, `${tlsCertFile} expired on ${leaf.validTo}`, 'renew it; a running server reloads the file');
   }
   if (Date.parse(leaf.validFrom) > now) {
-    return wrong(
+    return failed(
       CHECK,
       `${tlsCertFile} is not valid before ${leaf.validFrom}`,
-      'setting the clock, or issuing it anew',
+      'correct the clock, or reissue the certificate',
     );
   }
   const name = `${serviceName}.${serviceNamespace}.svc`;
   // The API server looks at alternative names only.
   if (leaf.checkHost(name, { subject: 'never' }) === undefined) {
     const names = leaf.subjectAltName ?? 'no alternative names';
-    return wrong(CHECK, `${tlsCertFile} is not for ${name} (${names})`, `issuing it for the DNS name ${name}`);
+    return failed(CHECK, `${tlsCertFile} is not for ${name} (${names})`, `reissue it for the DNS name ${name}`);
   }
   const trusted = roots.filter((root) => Date.parse(root.validTo) > now);
   if (!leads(leaf, intermediates, trusted, MAX_DEPTH)) {
-    const what = `no valid CA of ${serviceCaFile} has issued ${tlsCertFile}`;
-    return wrong(CHECK, what, 'giving the CA that did, and intermediate certificates behind the certificate');
+    const what = `no valid CA in ${serviceCaFile} issued ${tlsCertFile}`;
+    return failed(
+      CHECK,
+      what,
+      'put the issuing CA into --service-ca-file, and append intermediate certificates to the serving certificate',
+    );
   }
   return ok(CHECK, `for ${name}, until ${leaf.validTo}`);
 }

@@ -6,7 +6,7 @@ import { FrontProxyTrust } from '../aggregation/front-proxy.js';
 import type { ClusterAnswer, ClusterClient } from '../client/cluster-client.js';
 import { messageOf } from '../util/error-message.js';
 import { checkCaBundles } from './authorities.js';
-import { type Finding, ok, wrong } from './finding.js';
+import { type Finding, ok, failed } from './finding.js';
 
 /** What the checks need of a client. */
 export type Cluster = Pick<ClusterClient, 'call' | 'must'>;
@@ -76,22 +76,26 @@ export async function checkReachable(cluster: Cluster, server: string): Promise<
   try {
     const answer = await cluster.call('GET', '/version');
     if (answer.status === 401) {
-      return wrong(check, `${server} does not know the identity in use`, 'renewing the credentials of the kubeconfig');
+      return failed(
+        check,
+        `${server} does not accept the credentials in use`,
+        'renew the credentials in the kubeconfig',
+      );
     }
     if (!succeeded(answer)) throw refusal(answer);
     return ok(check, `${server}, ${stringAt(answer.body, 'gitVersion') ?? 'of unknown version'}`);
   } catch (error) {
-    return wrong(
+    return failed(
       check,
       `${server}: ${messageOf(error)}`,
-      'correcting server and CA of the kubeconfig, or opening the way to it',
+      'correct the server and CA in the kubeconfig, or open the network path to it',
     );
   }
 }
 
 /** What the identity of a client may do, of what Annex does with it. */
 export async function checkRights(check: string, cluster: Cluster, rights: readonly Right[]): Promise<Finding> {
-  const mend = 'binding the roles that the chart does (its templates/rbac.yaml) to the identity in use';
+  const hint = "bind the identity in use to the roles in the chart's templates/rbac.yaml";
   const missing: string[] = [];
   try {
     for (const right of rights) {
@@ -100,9 +104,13 @@ export async function checkRights(check: string, cluster: Cluster, rights: reado
       if (denied.length > 0) missing.push(`${denied.join(', ')} ${told(right)}`);
     }
   } catch (error) {
-    return wrong(check, error, 'letting the identity in use create SelfSubjectAccessReviews (system:basic-user)');
+    return failed(
+      check,
+      error,
+      'bind the identity in use to the ClusterRole system:basic-user, which allows SelfSubjectAccessReviews',
+    );
   }
-  return missing.length === 0 ? ok(check, '') : wrong(check, `it may not ${missing.join('; nor ')}`, mend);
+  return missing.length === 0 ? ok(check, '') : failed(check, `it may not ${missing.join('; nor ')}`, hint);
 }
 
 async function mayDo(cluster: Cluster, right: Right, verb: string): Promise<boolean> {
@@ -138,7 +146,7 @@ export async function checkApiServices(cluster: Cluster, service: ServiceOptions
     const list = await cluster.must('GET', '/apis/apiregistration.k8s.io/v1/apiservices');
     services = objectsOf(list?.['items']);
   } catch (error) {
-    return [wrong(check, error, 'letting the identity in use list apiservices')];
+    return [failed(check, error, 'allow the identity in use to list apiservices')];
   }
   const named = (object: JsonObject): string => stringAt(objectAt(object, 'metadata'), 'name') ?? '';
   const own = services.find((object) => named(object) === 'v1.kubeannex.io');
@@ -146,13 +154,13 @@ export async function checkApiServices(cluster: Cluster, service: ServiceOptions
   const place = `${service.serviceNamespace}/${service.serviceName}`;
   const first =
     own === undefined
-      ? wrong(check, 'there is none', 'starting `annex serve`, which registers it')
+      ? failed(check, 'not found', 'start `annex serve`, which registers it')
       : refersTo(own, service)
         ? available(check, own, service)
-        : wrong(
+        : failed(
             check,
-            `it refers to another Service than ${place}`,
-            'removing the other installation, or correcting --service-name and --service-namespace',
+            `it refers to a Service other than ${place}`,
+            'remove the other installation, or correct --service-name and --service-namespace',
           );
   const ours = services.filter((object) => refersTo(object, service));
   return [
@@ -172,35 +180,35 @@ function refersTo(object: JsonObject, service: ServiceOptions): boolean {
 function available(check: string, object: JsonObject, service: ServiceOptions): Finding {
   const port = objectAt(objectAt(object, 'spec'), 'service')?.['port'] ?? 443;
   if (Number(port) !== service.servicePort) {
-    return wrong(
+    return failed(
       check,
       `it has port ${Number(port)}, not ${service.servicePort}`,
-      'starting `annex serve` with the right --service-port',
+      'restart `annex serve` with the right --service-port',
     );
   }
   const condition = conditionsOf(object).find((one) => stringAt(one, 'type') === 'Available');
   if (stringAt(condition, 'status') === 'True') return ok(check, 'available');
   const reason = stringAt(condition, 'reason') ?? '';
-  const message = stringAt(condition, 'message') ?? 'the cluster has not looked at it yet';
-  return wrong(
+  const message = stringAt(condition, 'message') ?? 'the cluster has not checked it yet';
+  return failed(
     check,
     `it is not available: ${reason === '' ? '' : `${reason}: `}${message}`,
-    mendService(reason, service),
+    serviceHint(reason, service),
   );
 }
 
-function mendService(reason: string, { serviceName, serviceNamespace, servicePort }: ServiceOptions): string {
+function serviceHint(reason: string, { serviceName, serviceNamespace, servicePort }: ServiceOptions): string {
   const service = `the Service ${serviceNamespace}/${serviceName}`;
   switch (reason) {
     case 'ServiceNotFound':
-      return `creating ${service}, or correcting --service-name and --service-namespace`;
+      return `create ${service}, or correct --service-name and --service-namespace`;
     case 'ServicePortError':
-      return `giving ${service} the port ${servicePort}, or correcting --service-port`;
+      return `add port ${servicePort} to ${service}, or correct --service-port`;
     case 'EndpointsNotFound':
     case 'MissingEndpoints':
-      return `making the pods of ${service} ready, and its selector theirs`;
+      return `check that the selector of ${service} matches the pods and that they are ready`;
     default:
-      return `making sure that annex serve is running, and that the cluster's API server reaches ${service} (NetworkPolicy, firewall) and is shown the certificate of the caBundle`;
+      return `check that annex serve is running, that the cluster's API server reaches ${service} (NetworkPolicy, firewall), and that it serves a certificate of the caBundle`;
   }
 }
 
@@ -210,24 +218,24 @@ export async function checkFrontProxy(cluster: Cluster, now: number): Promise<Fi
   try {
     await trust.load(cluster);
   } catch (error) {
-    return wrong(
+    return failed(
       check,
       error,
-      'binding the Role extension-apiserver-authentication-reader in kube-system to the identity in use, or correcting what the ConfigMap has',
+      'bind the identity in use to the Role extension-apiserver-authentication-reader in kube-system, or correct the ConfigMap',
     );
   }
-  const mend =
-    'starting kube-apiserver with --requestheader-client-ca-file, --requestheader-username-headers and --proxy-client-cert-file';
+  const hint =
+    'start kube-apiserver with --requestheader-client-ca-file, --requestheader-username-headers and --proxy-client-cert-file';
   if (trust.proxy === undefined)
-    return wrong(check, 'the cluster has no front proxy: its users would be anonymous', mend);
-  if (trust.config.usernameHeaders.length === 0) return wrong(check, 'no header names the user', mend);
+    return failed(check, 'the cluster has no front proxy: its users are anonymous to Annex', hint);
+  if (trust.config.usernameHeaders.length === 0) return failed(check, 'no header names the user', hint);
   const last = Math.max(...trust.proxy.pems.map((pem) => Date.parse(new X509Certificate(pem).validTo)));
   if (last <= now) {
     const when = new Date(last).toISOString();
-    return wrong(
+    return failed(
       check,
-      `its CA expired on ${when}: users would be anonymous`,
-      'renewing the front-proxy CA of the cluster',
+      `its CA expired on ${when}: the cluster's users are anonymous to Annex`,
+      'renew the front-proxy CA of the cluster',
     );
   }
   const { allowedNames } = trust.config;
@@ -238,7 +246,7 @@ export async function checkFrontProxy(cluster: Cluster, now: number): Promise<Fi
 /** Asks about a token that nobody has. */
 export async function checkTokenReview(cluster: Cluster): Promise<Finding> {
   const check = 'TokenReview';
-  const mend = 'binding the ClusterRole system:auth-delegator to the identity in use';
+  const hint = 'bind the identity in use to the ClusterRole system:auth-delegator';
   try {
     const answer = await cluster.call('POST', '/apis/authentication.k8s.io/v1/tokenreviews', {
       apiVersion: 'authentication.k8s.io/v1',
@@ -247,15 +255,11 @@ export async function checkTokenReview(cluster: Cluster): Promise<Finding> {
     });
     if (!succeeded(answer)) throw refusal(answer);
     if (objectAt(answer.body, 'status')?.['authenticated'] === true) {
-      return wrong(
-        check,
-        'the cluster believes a token that was made up',
-        'correcting the token authentication of the cluster',
-      );
+      return failed(check, 'the cluster accepts a made-up token', 'correct the token authentication of the cluster');
     }
     return ok(check, 'answered');
   } catch (error) {
-    return wrong(check, error, mend);
+    return failed(check, error, hint);
   }
 }
 
@@ -274,6 +278,6 @@ export async function checkAccessReview(cluster: Cluster): Promise<Finding> {
     if (typeof objectAt(answer.body, 'status')?.['allowed'] !== 'boolean') throw new Error('the answer says nothing');
     return ok(check, 'answered');
   } catch (error) {
-    return wrong(check, error, 'binding the ClusterRole system:auth-delegator to the identity in use');
+    return failed(check, error, 'bind the identity in use to the ClusterRole system:auth-delegator');
   }
 }

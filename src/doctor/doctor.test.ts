@@ -122,7 +122,7 @@ describe('examineCluster', () => {
   test('without credentials nothing else is tried', async () => {
     const found = await lines({ version: { status: 401, body: { gitVersion: '' } } });
     expect(found).toHaveLength(2);
-    expect(found[0]).toMatch(/^cluster: wrong: https:\/\/c does not know the identity in use \/ mend it by: /);
+    expect(found[0]).toMatch(/^cluster: failed: https:\/\/c does not accept the credentials in use; fix: /);
     expect(found[1]).toMatch(/^everything else: skipped/);
   });
 
@@ -132,7 +132,7 @@ describe('examineCluster', () => {
     const found: string[] = [];
     const clients = { main: one, authn: one, authz: one, server: 'https://c', close: () => undefined };
     for await (const finding of examineCluster(clients, service, known)) found.push(lineOf(finding));
-    expect(found[0]).toMatch(/^cluster: wrong: https:\/\/c: connect ECONNREFUSED \/ mend it by: /);
+    expect(found[0]).toMatch(/^cluster: failed: https:\/\/c: connect ECONNREFUSED; fix: /);
     expect(found.slice(1)).toEqual([expect.stringMatching(/^everything else: skipped/)]);
   });
 
@@ -150,7 +150,7 @@ describe('examineCluster', () => {
     const off = { ...service, admissionFromCluster: false };
     for await (const finding of examineCluster(clients, off, known)) found.push(lineOf(finding));
     expect(found.filter((line) => !/: ok\b/.test(line))).toEqual([
-      'admission: warning (--admission-from-cluster=false: no webhook and no policy of the cluster sees what is written to the types that Annex serves)',
+      "admission: warning (--admission-from-cluster=false: the cluster's webhooks and policies do not apply to the types that Annex serves)",
     ]);
   });
 
@@ -173,22 +173,22 @@ describe('examineCluster', () => {
         may: (of: JsonObject) =>
           !['create', 'update'].includes(stringAt(of, 'verb') ?? '') || of['group'] !== 'apiregistration.k8s.io',
       },
-      'rights: wrong: it may not create, update apiservices.apiregistration.k8s.io / mend',
+      'rights: failed: it may not create, update apiservices.apiregistration.k8s.io; fix:',
     ],
     [
       'the right to read the configuration',
       { may: (of: JsonObject) => of['resource'] !== 'configmaps' },
-      'rights to authenticate: wrong: it may not get, list, watch configmaps kube-system/extension-apiserver-authentication /',
+      'rights to authenticate: failed: it may not get, list, watch configmaps kube-system/extension-apiserver-authentication; fix: ',
     ],
     [
       'the right to review access',
       { may: (of: JsonObject) => of['resource'] !== 'subjectaccessreviews' },
-      'rights to authorize: wrong: it may not create subjectaccessreviews.authorization.k8s.io /',
+      'rights to authorize: failed: it may not create subjectaccessreviews.authorization.k8s.io; fix: ',
     ],
     [
       'the right to follow admission',
       { may: (of: JsonObject) => of['resource'] !== 'validatingadmissionpolicies' },
-      'rights to follow admission: wrong: it may not list, watch validatingadmissionpolicies.admissionregistration.k8s.io /',
+      'rights to follow admission: failed: it may not list, watch validatingadmissionpolicies.admissionregistration.k8s.io; fix: ',
     ],
     [
       'the right to read params',
@@ -196,18 +196,18 @@ describe('examineCluster', () => {
         may: (of: JsonObject) => of['resource'] !== 'configmaps' || of['namespace'] !== '',
         policies: { 'v1/validatingadmissionpolicies': [withParams('v1', 'ConfigMap')] },
       },
-      "rights to read params: wrong: it may not list, watch configmaps / mend it by: giving the right to list and watch them to the identity in use: the chart's value admission.paramRules",
+      "rights to read params: failed: it may not list, watch configmaps; fix: allow the identity in use to list and watch them, for example with the chart's value admission.paramRules",
     ],
-    ['no APIService', { services: [] }, 'APIService v1.kubeannex.io: wrong: there is none / mend it by: starting'],
+    ['no APIService', { services: [] }, 'APIService v1.kubeannex.io: failed: not found; fix: start'],
     [
       'an APIService of another installation',
       { services: [apiService('v1.kubeannex.io', { status: 'True' }, { name: 'annex2' })] },
-      'APIService v1.kubeannex.io: wrong: it refers to another Service than annex-system/annex /',
+      'APIService v1.kubeannex.io: failed: it refers to a Service other than annex-system/annex; fix: ',
     ],
     [
       'another port',
       { services: [apiService('v1.kubeannex.io', { status: 'True' }, { port: 6443 })] },
-      'APIService v1.kubeannex.io: wrong: it has port 6443, not 443 /',
+      'APIService v1.kubeannex.io: failed: it has port 6443, not 443; fix: ',
     ],
     [
       'an APIService that is not available',
@@ -217,7 +217,7 @@ describe('examineCluster', () => {
           apiService('v1.demo.example.com', { status: 'False', reason: 'MissingEndpoints', message: 'no\n endpoints' }),
         ],
       },
-      'APIService v1.demo.example.com: wrong: it is not available: MissingEndpoints: no endpoints / mend it by: making the pods',
+      'APIService v1.demo.example.com: failed: it is not available: MissingEndpoints: no endpoints; fix: check that the selector',
     ],
     [
       'an adoption that is stuck',
@@ -237,53 +237,53 @@ describe('examineCluster', () => {
           },
         },
       },
-      'adoptions: wrong: b.com: forbidden / mend it by: reading',
+      'adoptions: failed: b.com: forbidden; fix: read',
     ],
     [
       'a configuration that may not be read',
       { config: undefined },
-      'front-proxy trust: wrong: configmaps is forbidden /',
+      'front-proxy trust: failed: configmaps is forbidden; fix: ',
     ],
-    ['no front proxy', { config: {} }, 'front-proxy trust: wrong: the cluster has no front proxy'],
+    ['no front proxy', { config: {} }, 'front-proxy trust: failed: the cluster has no front proxy'],
     [
       'a malformed configuration',
       { config: { ...healthy.config, 'requestheader-username-headers': '{}' } },
-      'front-proxy trust: wrong: the ConfigMap kube-system/extension-apiserver-authentication cannot be used: requestheader-username-headers is no list of strings /',
+      'front-proxy trust: failed: the ConfigMap kube-system/extension-apiserver-authentication cannot be used: requestheader-username-headers is no list of strings; fix: ',
     ],
     [
       'a front proxy whose CA has expired',
       { config: { ...healthy.config, 'requestheader-client-ca-file': EXPIRED } },
-      'front-proxy trust: wrong: its CA expired on 2025-12-31T23:59:59.000Z: users would be anonymous / mend it by: renewing',
+      "front-proxy trust: failed: its CA expired on 2025-12-31T23:59:59.000Z: the cluster's users are anonymous to Annex; fix: renew",
     ],
     [
       'a caBundle without the CA of the server',
       { services: [apiService('v1.kubeannex.io', { status: 'True' }, {}, caPem())] },
-      'caBundle: wrong: that of the APIService v1.kubeannex.io: it lacks a CA of the server / mend',
+      'caBundle: failed: APIService v1.kubeannex.io: it lacks a CA of the server; fix:',
     ],
     [
       'a caBundle that has expired',
       { services: [...healthy.services, apiService('v1.demo.example.com', { status: 'True' }, {}, EXPIRED)] },
-      'caBundle: wrong: that of the APIService v1.demo.example.com: all its CAs have expired, the last on 2025-12-31T23:59:59.000Z /',
+      'caBundle: failed: APIService v1.demo.example.com: all its CAs have expired, the last on 2025-12-31T23:59:59.000Z; fix: ',
     ],
     [
       'a caBundle that is none',
       { services: [apiService('v1.kubeannex.io', { status: 'True' }, {}, 'x')] },
-      'caBundle: wrong: that of the APIService v1.kubeannex.io: data does not contain any valid RSA or ECDSA certificates /',
+      'caBundle: failed: APIService v1.kubeannex.io: data does not contain any valid RSA or ECDSA certificates; fix: ',
     ],
-    ['a refused TokenReview', { tokenReview: refused }, 'TokenReview: wrong: forbidden (status 403) / mend'],
+    ['a refused TokenReview', { tokenReview: refused }, 'TokenReview: failed: forbidden (status 403); fix:'],
     [
       'a cluster that believes everything',
       { tokenReview: { status: 201, body: { status: { authenticated: true } } } },
-      'TokenReview: wrong: the cluster believes a token that was made up /',
+      'TokenReview: failed: the cluster accepts a made-up token; fix: ',
     ],
     [
       'a refused SubjectAccessReview',
       { accessReview: refused },
-      'SubjectAccessReview: wrong: forbidden (status 403) / mend',
+      'SubjectAccessReview: failed: forbidden (status 403); fix:',
     ],
   ])('%s is told, and the rest is looked at', async (_, state, start) => {
     const found = await lines(state);
-    expect(found.filter((line) => line.includes(': wrong: '))).toEqual([expect.stringContaining(start)]);
+    expect(found.filter((line) => line.includes(': failed: '))).toEqual([expect.stringContaining(start)]);
     expect(found.length).toBeGreaterThanOrEqual(9);
     expect(found.at(-1)).toMatch(/^SubjectAccessReview: /);
   });

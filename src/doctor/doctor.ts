@@ -20,7 +20,7 @@ import {
   type ServiceOptions,
 } from './cluster.js';
 import { checkFiles } from './files.js';
-import { type Finding, skipped, wrong } from './finding.js';
+import { type Finding, skipped, failed } from './finding.js';
 import { checkStore } from './store.js';
 
 /** The identities of `annex serve`, which may be one. */
@@ -40,7 +40,7 @@ export async function* examine(options: Options, clock: Clock): AsyncGenerator<F
   const clients = loadClients(options, clock);
   if ('verdict' in clients) {
     yield clients;
-    yield skipped('everything else', 'there is no client for it');
+    yield skipped('everything else', 'no client for it');
     return;
   }
   try {
@@ -60,8 +60,8 @@ export async function* examineCluster(
   const { main, authn, authz, server } = clients;
   const reachable = await checkReachable(main, server);
   yield reachable;
-  if (reachable.verdict === 'wrong') {
-    yield skipped('everything else', 'the cluster has to be reached first');
+  if (reachable.verdict === 'failed') {
+    yield skipped('everything else', 'requires a reachable cluster');
     return;
   }
   yield await checkRights('rights', main, mainRights(service));
@@ -93,10 +93,10 @@ function loadClients(options: Options, clock: Clock): Clients | Finding {
     return { main, authn, authz, server: main.server, close };
   } catch (error) {
     for (const client of loaded) client.close();
-    return wrong(
+    return failed(
       'cluster',
       error,
-      'naming a kubeconfig with an https server in --kubeconfig, or running in a pod with a service account',
+      'set --kubeconfig to a kubeconfig with an https server, or run in a pod with a service account',
     );
   }
 }

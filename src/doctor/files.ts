@@ -3,7 +3,7 @@ import { readFile } from '../server/certificates/data-directory.js';
 import { FLAGS, type Options } from '../server/options/options.js';
 import { loadEncryptionConfiguration } from '../storage/encryption/load.js';
 import { messageOf } from '../util/error-message.js';
-import { type Finding, ok, wrong } from './finding.js';
+import { type Finding, ok, failed } from './finding.js';
 
 const CHECK = 'configuration files';
 /** Flags whose value is the path of one file. */
@@ -27,13 +27,9 @@ export function checkFiles(options: Options): Finding {
     }
   } catch (error) {
     const text = messageOf(error);
-    return wrong(
-      CHECK,
-      text.startsWith(flag) ? text : `${flag}: ${text}`,
-      `correcting the file of ${flag}, or the flag`,
-    );
+    return failed(CHECK, text.startsWith(flag) ? text : `${flag}: ${text}`, `correct the file or the flag ${flag}`);
   }
-  return ok(CHECK, found.length === 0 ? 'no flag names one' : found.join(', '));
+  return ok(CHECK, found.length === 0 ? 'none is set' : found.join(', '));
 }
 
 function check(key: string, path: string, flag: string, options: Options): void {

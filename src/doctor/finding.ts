@@ -1,9 +1,9 @@
 import { messageOf } from '../util/error-message.js';
 
-/** What a check has found. What is wrong comes with what to do about it. */
+/** The result of one check; a failure comes with a hint how to fix it. */
 export type Finding =
   | { readonly check: string; readonly verdict: 'ok' | 'skipped' | 'warning'; readonly detail: string }
-  | { readonly check: string; readonly verdict: 'wrong'; readonly detail: string; readonly mend: string };
+  | { readonly check: string; readonly verdict: 'failed'; readonly detail: string; readonly hint: string };
 
 export const ok = (check: string, detail: string): Finding => ({ check, verdict: 'ok', detail });
 
@@ -12,18 +12,18 @@ export const skipped = (check: string, detail: string): Finding => ({ check, ver
 /** Nothing is broken, but somebody may not expect it. */
 export const warning = (check: string, detail: string): Finding => ({ check, verdict: 'warning', detail });
 
-export const wrong = (check: string, what: unknown, mend: string): Finding => ({
+export const failed = (check: string, what: unknown, hint: string): Finding => ({
   check,
-  verdict: 'wrong',
+  verdict: 'failed',
   detail: messageOf(what),
-  mend,
+  hint,
 });
 
 /** One line for people. */
 export function lineOf(finding: Finding): string {
   const detail = finding.detail.replaceAll(/\s*\n\s*/g, ' ');
   const start = `${finding.check}: ${finding.verdict}`;
-  if (finding.verdict === 'wrong') return `${start}: ${detail} / mend it by: ${finding.mend}`;
+  if (finding.verdict === 'failed') return `${start}: ${detail}; fix: ${finding.hint}`;
   return detail === '' ? start : `${start} (${detail})`;
 }
 
@@ -38,6 +38,6 @@ export interface CheckResult {
 
 export function resultOf(finding: Finding): CheckResult {
   const { check: name, detail: message } = finding;
-  if (finding.verdict === 'wrong') return { name, status: 'failed', message, hint: finding.mend };
+  if (finding.verdict === 'failed') return { name, status: 'failed', message, hint: finding.hint };
   return { name, status: finding.verdict, message };
 }

@@ -20,15 +20,15 @@ describe('checkServer', () => {
       'one that does not know the identity',
       answering(401, {}),
       true,
-      'server: wrong: https://s does not know the identity in use / mend it by: renewing the credentials of the kubeconfig',
+      'server: failed: https://s does not accept the credentials in use; fix: renew the credentials in the kubeconfig',
     ],
     [
       'one that is gone',
       dead,
       true,
-      'server: wrong: https://s: connect ECONNREFUSED / mend it by: starting `annex serve`, or correcting server and CA of the kubeconfig',
+      'server: failed: https://s: connect ECONNREFUSED; fix: start `annex serve`, or correct the server and CA in the kubeconfig',
     ],
-    ['one that nobody started', dead, false, 'server: skipped (it does not run (https://s: connect ECONNREFUSED))'],
+    ['one that nobody started', dead, false, 'server: skipped (not running (https://s: connect ECONNREFUSED))'],
   ])('%s', async (_, client, runs, line) => {
     expect(lineOf(await checkServer(client, 'https://s', runs))).toBe(line);
   });
@@ -39,7 +39,7 @@ test('readiness names the checks that fail', async () => {
   const message =
     '[+]ping ok\n[-]etcd failed: reason withheld\n[-]store-writes failed: reason withheld\nreadyz check failed';
   expect(lineOf(await checkReadiness(answering(500, { message })))).toBe(
-    'readiness: wrong: the checks etcd, store-writes fail / mend it by: reading what the log of annex serve says of them',
+    'readiness: failed: these checks fail: etcd, store-writes; fix: look for these checks in the log of annex serve',
   );
 });
 
@@ -50,10 +50,10 @@ test('definitions whose names are not accepted are told', async () => {
   });
   const list = (...items: JsonObject[]) => ({ must: () => Promise.resolve({ metadata: {}, items } as KubeObject) });
   expect(lineOf(await checkDefinitions(list(named('a', 'True'), named('b', 'True'))))).toBe(
-    'definitions: ok (2 are there)',
+    'definitions: ok (2 served)',
   );
   expect(lineOf(await checkDefinitions(list(named('a', 'True'), named('b', 'False'))))).toBe(
-    'definitions: wrong: b: "b" is in use / mend it by: giving each definition of a group names of its own',
+    'definitions: failed: b: "b" is in use; fix: give each definition of a group its own names',
   );
 });
 
@@ -79,24 +79,24 @@ describe('checkOwnCertificates', () => {
   test('the first that ends counts', () => {
     put('pki/ca.crt', NOW + 400 * DAY);
     put('pki/apiserver.crt', NOW + 40 * DAY);
-    expect(line()).toBe('certificates: ok (the first expires on 2026-02-10T00:00:00.000Z)');
+    expect(line()).toBe('certificates: ok (the earliest expires on 2026-02-10T00:00:00.000Z)');
     put('pki/admin.crt', NOW + DAY);
-    expect(line()).toMatch(/^certificates: warning \(.*admin\.crt expires on 2026-01-02.*starting annex serve anew/);
+    expect(line()).toMatch(/^certificates: warning \(.*admin\.crt expires on 2026-01-02.*restart annex serve/);
     put('pki/admin.crt', NOW - DAY);
-    expect(line()).toMatch(/^certificates: wrong: .*admin\.crt expired on 2025-12-31.* \/ mend it by: starting annex/);
+    expect(line()).toMatch(/^certificates: failed: .*admin\.crt expired on 2025-12-31.*; fix: restart annex/);
   });
 
   test('the file of --tls-cert-file counts instead of the own one', () => {
     put('pki/apiserver.crt', NOW - DAY);
     expect(line(put('tls.crt', NOW + 40 * DAY))).toBe(
-      'certificates: ok (the first expires on 2026-02-10T00:00:00.000Z)',
+      'certificates: ok (the earliest expires on 2026-02-10T00:00:00.000Z)',
     );
-    expect(line(put('tls.crt', NOW - DAY))).toMatch(/wrong: .*tls\.crt expired .* \/ mend it by: renewing it$/);
+    expect(line(put('tls.crt', NOW - DAY))).toMatch(/failed: .*tls\.crt expired .*; fix: renew it$/);
   });
 
   test('none before the first start; garbage is told', () => {
-    expect(line()).toBe('certificates: ok (they will be made at the first start)');
+    expect(line()).toBe('certificates: ok (created at the first start)');
     writeFileSync(join(dataDir, 'pki/ca.crt'), 'x');
-    expect(line()).toMatch(/^certificates: wrong: .*ca\.crt: .* \/ mend it by: giving a PEM certificate/);
+    expect(line()).toMatch(/^certificates: failed: .*ca\.crt: .*; fix: put a PEM certificate/);
   });
 });

@@ -10,7 +10,7 @@ import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import type { Cluster } from './cluster.js';
 import { checkFiles } from './files.js';
-import { type Finding, ok, skipped, warning, wrong } from './finding.js';
+import { type Finding, ok, skipped, warning, failed } from './finding.js';
 import { checkStore } from './store.js';
 
 const DAY = 86_400_000;
@@ -41,7 +41,7 @@ export async function* examineStandalone(
   }
   const path = serverKubeconfig === '' ? join(resolve(options.dataDir), 'admin.kubeconfig') : serverKubeconfig;
   if (serverKubeconfig === '' && !existsSync(path)) {
-    yield skipped(SERVER, `it has not been started yet: there is no ${path}`);
+    yield skipped(SERVER, `not started yet: ${path} does not exist`);
     return;
   }
   yield* examineServer(path, inUse || serverKubeconfig !== '', clock);
@@ -52,7 +52,7 @@ async function* examineServer(path: string, runs: boolean, clock: Clock): AsyncG
   try {
     client = ClusterClient.load(path, clock);
   } catch (error) {
-    yield wrong(SERVER, error, 'naming a kubeconfig with an https server in --server-kubeconfig');
+    yield failed(SERVER, error, 'set --server-kubeconfig to a kubeconfig with an https server');
     return;
   }
   try {
@@ -71,14 +71,18 @@ export async function checkServer(client: Pick<Cluster, 'call'>, server: string,
   try {
     const { status, body } = await client.call('GET', '/version');
     if (status === 401) {
-      return wrong(SERVER, `${server} does not know the identity in use`, 'renewing the credentials of the kubeconfig');
+      return failed(
+        SERVER,
+        `${server} does not accept the credentials in use`,
+        'renew the credentials in the kubeconfig',
+      );
     }
     if (status !== 200) throw new Error(stringAt(body, 'message') ?? `status ${status}`);
     return ok(SERVER, `${server}, ${stringAt(body, 'gitVersion') ?? 'of unknown version'}`);
   } catch (error) {
     const what = `${server}: ${messageOf(error)}`;
-    if (!runs) return skipped(SERVER, `it does not run (${what})`);
-    return wrong(SERVER, what, 'starting `annex serve`, or correcting server and CA of the kubeconfig');
+    if (!runs) return skipped(SERVER, `not running (${what})`);
+    return failed(SERVER, what, 'start `annex serve`, or correct the server and CA in the kubeconfig');
   }
 }
 
@@ -87,11 +91,11 @@ export async function checkReadiness(client: Pick<Cluster, 'call'>): Promise<Fin
     const { status, body } = await client.call('GET', '/readyz');
     const text = stringAt(body, 'message') ?? '';
     if (status === 200) return ok(READINESS, '');
-    const failed = [...text.matchAll(/^\[-\](\S+)/gm)].map(([, name]) => name ?? '');
-    const what = failed.length === 0 ? text : `the checks ${failed.join(', ')} fail`;
-    return wrong(READINESS, what, 'reading what the log of annex serve says of them');
+    const names = [...text.matchAll(/^\[-\](\S+)/gm)].map(([, name]) => name ?? '');
+    const what = names.length === 0 ? text : `these checks fail: ${names.join(', ')}`;
+    return failed(READINESS, what, 'look for these checks in the log of annex serve');
   } catch (error) {
-    return wrong(READINESS, error, 'looking whether annex serve still runs');
+    return failed(READINESS, error, 'check that annex serve is still running');
   }
 }
 
@@ -107,10 +111,10 @@ export async function checkDefinitions(client: Pick<Cluster, 'must'>): Promise<F
       const name = stringAt(objectAt(definition, 'metadata'), 'name') ?? '';
       return condition === undefined ? [] : [`${name}: ${stringAt(condition, 'message') ?? ''}`];
     });
-    if (refused.length === 0) return ok(DEFINITIONS, `${items.length} are there`);
-    return wrong(DEFINITIONS, refused.join('; '), 'giving each definition of a group names of its own');
+    if (refused.length === 0) return ok(DEFINITIONS, `${items.length} served`);
+    return failed(DEFINITIONS, refused.join('; '), 'give each definition of a group its own names');
   } catch (error) {
-    return wrong(DEFINITIONS, error, 'letting the identity in use list customresourcedefinitions');
+    return failed(DEFINITIONS, error, 'allow the identity in use to list customresourcedefinitions');
   }
 }
 
@@ -122,7 +126,7 @@ export function checkOwnCertificates(
   const pki = join(resolve(dataDir), 'pki');
   const own = ['ca.crt', 'client-ca.crt', 'apiserver.crt', 'admin.crt'].map((name) => join(pki, name));
   const paths = tlsCertFile === '' ? own : [tlsCertFile, join(pki, 'client-ca.crt'), join(pki, 'admin.crt')];
-  const mend = tlsCertFile === '' ? 'starting annex serve anew, which renews it' : 'renewing it';
+  const hint = tlsCertFile === '' ? 'restart annex serve, which renews it' : 'renew it';
   let first = { path: '', end: Infinity };
   for (const path of paths) {
     if (!existsSync(path)) continue;
@@ -130,16 +134,16 @@ export function checkOwnCertificates(
       const end = Date.parse(new X509Certificate(readFileSync(path)).validTo);
       if (end < first.end) first = { path, end };
     } catch (error) {
-      return wrong(
+      return failed(
         CERTIFICATES,
         `${path}: ${messageOf(error)}`,
-        'giving a PEM certificate, or restoring it from a backup',
+        'put a PEM certificate there, or restore it from a backup',
       );
     }
   }
-  if (first.path === '') return ok(CERTIFICATES, 'they will be made at the first start');
+  if (first.path === '') return ok(CERTIFICATES, 'created at the first start');
   const until = new Date(first.end).toISOString();
-  if (first.end <= now) return wrong(CERTIFICATES, `${first.path} expired on ${until}`, mend);
-  if (first.end - now < SOON) return warning(CERTIFICATES, `${first.path} expires on ${until}: mend it by ${mend}`);
-  return ok(CERTIFICATES, `the first expires on ${until}`);
+  if (first.end <= now) return failed(CERTIFICATES, `${first.path} expired on ${until}`, hint);
+  if (first.end - now < SOON) return warning(CERTIFICATES, `${first.path} expires on ${until}; fix: ${hint}`);
+  return ok(CERTIFICATES, `the earliest expires on ${until}`);
 }

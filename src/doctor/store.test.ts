@@ -31,7 +31,7 @@ describe('checkStore', () => {
   };
 
   test('a store that does not exist yet is not made', async () => {
-    expect(await check()).toBe(`store: ok (${join(dataDir, 'store')} will be made at the first start)`);
+    expect(await check()).toBe(`store: ok (${join(dataDir, 'store')}, created at the first start)`);
     expect(readdirSync(dataDir)).toEqual([]);
   });
 
@@ -51,7 +51,7 @@ describe('checkStore', () => {
   test('a directory of somebody else', async () => {
     mkdirSync(join(dataDir, 'store'));
     writeFileSync(join(dataDir, 'store', 'thesis.txt'), '');
-    expect(await check()).toMatch(/^store: wrong: .* is not a data directory of Annex .* \/ mend it by: /);
+    expect(await check()).toMatch(/^store: failed: .* is not a data directory of Annex .*; fix: /);
   });
 
   test.each([
@@ -59,7 +59,7 @@ describe('checkStore', () => {
     ['a malformed URI', 'http://127.0.0.1', 'the MongoDB URI is malformed'],
   ])('MongoDB: %s', async (_, mongodbUri, message) => {
     const line = await check({ storageBackend: 'mongodb', mongodbUri });
-    expect(line).toMatch(/^store: wrong: .* \/ mend it by: /);
+    expect(line).toMatch(/^store: failed: .*; fix: /);
     expect(line).toContain(message);
   });
 });

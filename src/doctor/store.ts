@@ -6,7 +6,7 @@ import { EmbeddedBackend } from '../storage/embedded/backend.js';
 import { mongodbUri, type StorageOptions } from '../server/options/storage-options.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
-import { type Finding, ok, skipped, wrong } from './finding.js';
+import { type Finding, ok, skipped, failed } from './finding.js';
 
 const CHECK = 'store';
 const SELECT_MILLIS = 5_000;
@@ -23,14 +23,14 @@ async function checkEmbedded(options: StorageOptions, clock: Clock): Promise<Fin
     checkDirectory(directory);
     if (!existsSync(directory)) {
       accessSync(existing(directory), constants.W_OK);
-      return ok(CHECK, `${directory} will be made at the first start`);
+      return ok(CHECK, `${directory}, created at the first start`);
     }
     accessSync(directory, constants.W_OK);
   } catch (error) {
-    return wrong(
+    return failed(
       CHECK,
       error,
-      'name a directory in --data-dir that is empty or of Annex, and that this user may write',
+      'set --data-dir to an empty directory, or one that Annex made, that this user can write',
     );
   }
   return ping(directory, options, clock);
@@ -44,9 +44,9 @@ async function ping(directory: string, options: StorageOptions, clock: Clock): P
     return ok(CHECK, `${directory}, at revision ${await backend.currentRevision()}`);
   } catch (error) {
     if (messageOf(error).includes('in use by another process')) {
-      return skipped(CHECK, `${directory} is in use by a running server, from which it is not taken`);
+      return skipped(CHECK, `${directory} is in use by a running server`);
     }
-    return wrong(CHECK, error, 'restoring the directory from a backup, or choosing another one');
+    return failed(CHECK, error, 'restore the directory from a backup, or choose another one');
   } finally {
     await backend.close();
   }
@@ -61,7 +61,7 @@ async function checkMongo(options: StorageOptions): Promise<Finding> {
   try {
     uri = mongodbUri(options, process.env);
   } catch (error) {
-    return wrong(CHECK, error, 'giving the URI of MongoDB in --mongodb-uri-file');
+    return failed(CHECK, error, 'put the URI of MongoDB into --mongodb-uri-file');
   }
   try {
     // The driver is loaded only where it is needed.
@@ -73,27 +73,27 @@ async function checkMongo(options: StorageOptions): Promise<Finding> {
       const missing = await missingActions(db, database);
       if (missing.length > 0) {
         const what = `the user of the MongoDB URI may not ${missing.join(', ')} in the database ${database}`;
-        return wrong(CHECK, what, `granting it the role readWrite on ${database}`);
+        return failed(CHECK, what, `grant it the role readWrite on ${database}`);
       }
       return ok(CHECK, `MongoDB, database ${database}, ${nameOf(hello)}`);
     } finally {
       await client.close();
     }
   } catch (error) {
-    return wrong(CHECK, error, mendMongo(messageOf(error)));
+    return failed(CHECK, error, mongoHint(messageOf(error)));
   }
 }
 
 const nameOf = (hello: Document): string =>
   typeof hello['setName'] === 'string' ? `replica set ${hello['setName']}` : 'sharded';
 
-function mendMongo(message: string): string {
-  if (message.includes('malformed')) return 'correcting the MongoDB URI';
-  if (message.includes('credentials')) return 'correcting user, password and authSource in the MongoDB URI';
-  if (message.includes('does not allow')) return 'naming a user in the MongoDB URI that has the role readWrite';
-  if (message.includes('too old')) return 'upgrading MongoDB';
-  if (message.includes('is not a replica set')) return 'starting mongod with --replSet and running rs.initiate() once';
-  return 'starting MongoDB, or correcting host, port and TLS options of its URI';
+function mongoHint(message: string): string {
+  if (message.includes('malformed')) return 'correct the MongoDB URI';
+  if (message.includes('credentials')) return 'correct user, password and authSource in the MongoDB URI';
+  if (message.includes('does not allow')) return 'use a MongoDB URI whose user has the role readWrite';
+  if (message.includes('too old')) return 'upgrade MongoDB';
+  if (message.includes('is not a replica set')) return 'start mongod with --replSet and run rs.initiate() once';
+  return 'start MongoDB, or correct the host, port and TLS options in its URI';
 }
 
 /** Empty also where MongoDB does not ask who somebody is. */

@@ -6,6 +6,7 @@ import type { OpenApiGroupVersion } from '../endpoints/openapi/source.js';
 import type { ItemForm } from '../endpoints/responsewriters/sink.js';
 import { sendWhole } from '../endpoints/responsewriters/body.js';
 import type { Shown } from '../registry/customresource/view.js';
+import type { ServedVersion } from '../registry/rest/served.js';
 import type { OffloadShow } from '../registry/customresource/serve-options.js';
 import type { CachedObject } from '../storage/cacher/interfaces.js';
 import type { StoredObject } from '../storage/interfaces.js';
@@ -23,6 +24,7 @@ import {
 } from './messages.js';
 import type { PoolMetrics } from './pool-metrics.js';
 import type { DeclarativeValidation } from '../registry/builtin/declarative/declared-type.js';
+import { ExpensiveWrites } from '../scheduling/expensive-writes.js';
 import { OFFLOAD_WAIT_BYTES } from '../scheduling/thresholds.js';
 import { answerCall, passOn } from './task-host.js';
 import { buffersOf, transferable } from './transfer.js';
@@ -94,6 +96,7 @@ interface Worker {
 
 /** The main thread's side: hands large writes to workers, and does for them what only this thread can do. */
 export class OffloadPool implements Offload {
+  readonly expensive = new ExpensiveWrites<ServedVersion>();
   private readonly queue: Job[] = [];
   private queuedBytes = 0;
   private readonly workers = new Set<Worker>();
@@ -283,7 +286,7 @@ export class OffloadPool implements Offload {
     worker.timer?.cancel();
     const { job, ready } = worker;
     if (!ready) this.holdOff = this.options.clock.monotonic() + HOLD_OFF_MILLIS;
-    if (error !== undefined) this.options.logger.error('a worker for large writes ended', { error: messageOf(error) });
+    if (error !== undefined) this.options.logger.error('offload worker terminated', { error: messageOf(error) });
     job?.reject(hadTooLittleMemory(error) ? newRequestEntityTooLarge(TOO_LARGE) : newInternalError(ENDED));
     if (!this.closed) this.next();
   }

@@ -32,7 +32,12 @@ export class LogIdentities {
 }
 
 /** Types are kept apart by name, also where several logs share a database. */
-const resourceOf = (log: string): string => `logs.${log === '' ? 'main' : log}.kubeannex.io`;
+const resourceOf = (log: string): string => `${PREFIX}${log === '' ? 'main' : log}${SUFFIX}`;
+const PREFIX = 'logs.';
+const SUFFIX = '.kubeannex.io';
+
+/** What is stored under such a name is no secret, and nobody can write it again when keys change: it is never encrypted. */
+export const isLogIdentity = (resource: string): boolean => resource.startsWith(PREFIX) && resource.endsWith(SUFFIX);
 
 async function identityOf(backend: Backend, log: string): Promise<string> {
   const resource = resourceOf(log);
@@ -49,7 +54,9 @@ async function identityOf(backend: Backend, log: string): Promise<string> {
   throw new StorageError('unavailable', 'the identity of the log is being written by others');
 }
 
-function readIdentity({ bytes }: StoredObject): string {
+function readIdentity({ bytes, unreadable }: StoredObject): string {
+  if (unreadable !== undefined)
+    throw new StorageError('corrupt', `the identity of the log is encrypted: ${unreadable}`);
   const object = parseJson(bytes);
   const metadata = isObject(object) ? object['metadata'] : undefined;
   const uid = isObject(metadata) ? stringAt(metadata, 'uid') : undefined;

@@ -61,6 +61,12 @@ const FEATURES = {
     ],
   },
   DeclarativeValidation: { stage: '', default: true, earlier: [{ until: 35, stage: 'BETA', default: true }] },
+  DeclarativeValidationBeta: {
+    stage: 'BETA',
+    default: true,
+    // Without effect where DeclarativeValidation is off; that one can be switched off alone.
+    earlier: [{ until: 35, stage: 'PRE-ALPHA', default: false }],
+  },
   DeclarativeValidationTakeover: {
     stage: 'DEPRECATED',
     default: false,

@@ -87,7 +87,7 @@ described("MongoDB's disk is full", () => {
           return status === 500 && text.includes('no write has succeeded for') ? true : undefined;
         });
         await until(`${replica.name} begins its commit path anew`, () =>
-          replica.log.includes('the commit path begins anew'),
+          replica.log.includes('restarting the commit path'),
         );
         expect(replica.log).toMatch(/"cause":"[^"]+".*"a request to the store failed"/);
       }

@@ -65,7 +65,7 @@ describe('annex doctor on a server by itself', () => {
     expect(await check()).toMatchObject({
       status: 'failed',
       message: expect.stringMatching(/^--encryption-provider-config: .*at least one resource/) as string,
-      hint: 'correcting the file of --encryption-provider-config, or the flag',
+      hint: 'correct the file or the flag --encryption-provider-config',
     });
     writeFileSync(
       path,

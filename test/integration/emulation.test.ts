@@ -115,7 +115,36 @@ test('a type that came later cannot be switched on', async () => {
   const exit = await run(['serve', '--data-dir', dataDir, '--secure-port', '0', '--emulated-version=1.35', key]);
   expect([exit.code, exit.stderr]).toEqual([
     1,
-    expect.stringContaining('because the emulated version does not have it'),
+    expect.stringContaining(
+      'cannot enable resource admissionregistration.k8s.io/v1, Resource=mutatingadmissionpolicies in runtime-config because it is introduced at 1.36 after the current version 1.35. Consider setting --runtime-config-emulation-forward-compatible=true',
+    ),
+  ]);
+});
+
+test.each([
+  ['--runtime-config-emulation-forward-compatible', '/v1/mutatingadmissionpolicies', 200, 404],
+  ['--emulation-forward-compatible', '/v1beta1', 200, 200],
+  ['--emulation-forward-compatible', '/v1alpha1', 404, 404],
+])('but for %s with --runtime-config=admissionregistration.k8s.io%s', async (flag, key, later, earlier) => {
+  const client = await restart('--emulated-version=1.35', flag, `--runtime-config=admissionregistration.k8s.io${key}`);
+  const status = async (path: string): Promise<number> => (await client.send({ path })).status;
+  expect([await status(POLICIES), await status(POLICIES.replace('v1', 'v1beta1'))]).toEqual([later, earlier]);
+  const listed = treeOf(await client.send({ path: '/apis/admissionregistration.k8s.io/v1' }));
+  const names = (listed['resources'] as JsonObject[]).map(({ name }) => name);
+  expect(names.includes('mutatingadmissionpolicies')).toBe(later === 200);
+});
+
+test('what is emulated is an older version', async () => {
+  const dataDir = join(folder, 'refused');
+  mkdirSync(dataDir, { recursive: true });
+  const flags = ['--emulation-forward-compatible', '--runtime-config-emulation-forward-compatible'];
+  const { code, stderr } = await run(['serve', '--data-dir', dataDir, '--secure-port', '0', ...flags]);
+  const because = 'cannot be set to true if the emulation version is the same as the binary version';
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringContaining(
+      `[ServerRunOptions.EmulationForwardCompatible ${because}, ServerRunOptions.RuntimeConfigEmulationForwardCompatible ${because}]`,
+    ),
   ]);
 });
 

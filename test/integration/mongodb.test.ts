@@ -234,7 +234,7 @@ described('servers that share one MongoDB', () => {
       expect(new Set(told).size).toBe(told.length);
       const { text } = await http.get('/metrics');
       expect(Number(/^annex_store_change_stream_errors_total\{log=""\} (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(0);
-      expect(server.log).toMatch(/"message":"the change stream of MongoDB broke off; it is opened anew"/);
+      expect(server.log).toMatch(/"message":"MongoDB change stream failed; reopening it"/);
       await end(replica, 'SIGTERM');
     },
   );

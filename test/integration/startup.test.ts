@@ -306,7 +306,7 @@ described('MongoDB', () => {
       const command = server.start();
       const http = new Http1(server);
       await eventually('the log tells of the waiting', () =>
-        Promise.resolve(command.stderr.includes('the store does not answer') ? true : undefined),
+        Promise.resolve(command.stderr.includes('the store is unreachable') ? true : undefined),
       );
       const health = async (path: string): Promise<number> => (await http.send({ path, token: '' })).status;
       expect([await health('/livez'), await health('/livez/ping'), await health('/readyz')]).toEqual([200, 200, 500]);
@@ -334,8 +334,8 @@ described('MongoDB', () => {
       await Promise.all(asking);
       await server.ready();
       expect(await health('/readyz')).toBe(200);
-      expect(command.stderr.split('the store does not answer').length - 1).toBe(1);
-      expect(command.stderr.split('the store answers; the server goes on starting').length - 1).toBe(1);
+      expect(command.stderr.split('the store is unreachable').length - 1).toBe(1);
+      expect(command.stderr.split('the store is reachable; startup continues').length - 1).toBe(1);
     },
     TIMEOUT,
   );
@@ -389,7 +389,7 @@ described('MongoDB', () => {
       const waiting = await Restarted.make('waiting', flagsOf(`mongodb://127.0.0.1:${await freePort()}/?replicaSet=r`));
       const command = waiting.start();
       await eventually('the log tells of the waiting', () =>
-        Promise.resolve(command.stderr.includes('the store does not answer') ? true : undefined),
+        Promise.resolve(command.stderr.includes('the store is unreachable') ? true : undefined),
       );
       command.child.kill('SIGTERM');
       expect(await command.exit).toMatchObject({ code: 0, signal: null });

@@ -63,7 +63,7 @@ described('a MongoDB that is told to fail', () => {
     await fail('alwaysOn', { failCommands: ['getMore', 'aggregate'], errorCode: 43 });
     try {
       await until('it is noticed', () => !other.following().ok);
-      expect(other.following()).toEqual({ ok: false, reason: 'the change stream broke off' });
+      expect(other.following()).toEqual({ ok: false, reason: 'the change stream failed' });
       const { revision } = await commit(writer, put('a/b', 0));
       expect(await other.currentRevision()).toBe(revision);
       expect(await other.list(RESOURCE, everything)).toMatchObject({ revision, items: [{ key: 'a/b' }] });

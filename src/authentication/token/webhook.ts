@@ -8,7 +8,7 @@ import {
 import { readTokenReview, tokenReviewBody, type TokenReviewStatus, type TokenReviewVersion } from './token-review.js';
 import { messageOf } from '../../util/error-message.js';
 
-const TIMEOUT_MILLIS = 30_000;
+export const TOKEN_REVIEW_TIMEOUT_MILLIS = 30_000;
 const RETRY = { attempts: 5, firstMillis: 500, factor: 1.5, jitter: 0.2 };
 
 export interface WebhookTokenOptions {
@@ -59,7 +59,7 @@ export class WebhookTokenAuthenticator implements TokenAuthenticator {
     let wait = RETRY.firstMillis;
     for (let attempt = 1; ; attempt++) {
       try {
-        return readTokenReview(await transport.post(body, TIMEOUT_MILLIS, signal), version);
+        return readTokenReview(await transport.post(body, TOKEN_REVIEW_TIMEOUT_MILLIS, signal), version);
       } catch (error) {
         const again = error instanceof ResponseError && error.transient && attempt < RETRY.attempts;
         if (!again || signal.aborted) throw error;

@@ -3,8 +3,9 @@ import type { AuthorizationResult, Decision } from './interfaces.js';
 
 export const NO_OPINION: AuthorizationResult = { decision: 'no-opinion', reason: '' };
 
-export function result(decision: Decision, reason: string, error = ''): AuthorizationResult {
-  return error === '' ? { decision, reason } : { decision, reason, error };
+/** An error without a text is one, too. */
+export function result(decision: Decision, reason: string, error?: string): AuthorizationResult {
+  return error === undefined ? { decision, reason } : { decision, reason, error };
 }
 
 /** Go's aggregate of errors: one plain, several in brackets, texts that repeat once; none gives ''. */

@@ -35,6 +35,7 @@ describe('union', () => {
       [fixed(none('', 'e')), later(none('', 'f')), fixed(none('', 'e'))],
       none('', '[e, f]'),
     ],
+    ['an error without a text is one', [fixed(none('a', ''))], none('a', '')],
     ['a later one allows after a promise', [later(none('a')), alwaysAllow], { decision: 'allow', reason: '' }],
     ['a promise denies', [later({ decision: 'deny', reason: 'z' }), alwaysAllow], { decision: 'deny', reason: 'z' }],
   ];

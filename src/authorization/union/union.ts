@@ -44,8 +44,8 @@ export class UnionAuthorizer implements Authorizer {
 function join(results: readonly AuthorizationResult[]): AuthorizationResult {
   if (results.length === 0) return NO_OPINION;
   const reasons = results.map(({ reason }) => reason).filter((reason) => reason !== '');
-  const errors = results.map(({ error }) => error ?? '').filter((error) => error !== '');
-  return result('no-opinion', reasons.join('\n'), aggregateTexts(errors));
+  const errors = results.flatMap(({ error }) => (error === undefined ? [] : [error]));
+  return result('no-opinion', reasons.join('\n'), errors.length === 0 ? undefined : aggregateTexts(errors));
 }
 
 /** The rules of several resolvers together; incomplete where one of them is. */

@@ -145,6 +145,13 @@ describe('answers', () => {
     ['not acceptable', http(406, ' some text \n', 'text/plain; charset=utf-8'), error('some text')],
     ['unsupported', http(415, ' some text \n', 'text/plain; charset=utf-8'), error('some text')],
     ['a Status', http(404, `{"kind":"Status","apiVersion":"v1",${said}}`, 'application/json'), error('no way')],
+    [
+      'a Status in YAML',
+      http(403, 'kind: Status\napiVersion: v1\nstatus: Failure\nmessage: in YAML\n', 'application/yaml'),
+      error('in YAML'),
+    ],
+    // An error all the same: the client gets a 500 and no 403.
+    ['a Status without a text', http(403, '{"kind":"Status","apiVersion":"v1","status":"Failure"}'), error('')],
     ['not found', http(404), error('the server could not find the requested resource')],
     ['redirect', http(302), error('the server responded with the status code 302 but did not return more information')],
     ['no connection', new ResponseError('Post "https://x": refused', false), error('Post "https://x": refused')],

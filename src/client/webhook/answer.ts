@@ -1,8 +1,9 @@
-import { interpretTypeMeta, parseJson } from '../../apimachinery/json/decode.js';
+import { interpretTypeMeta } from '../../apimachinery/json/decode.js';
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import { kindNotRegistered, parseGroupVersion } from '../../apimachinery/meta/meta.js';
-import { parseYaml } from '../../apimachinery/yaml/yaml.js';
-import { postError, type WebhookResponse } from './connection.js';
+import { ResponseError, type WebhookResponse } from './connection.js';
+import { decodeAnswer, looksLikeJson } from './decode-answer.js';
+import { postError } from './post-error.js';
 import { messageOf } from '../../util/error-message.js';
 
 /** An answer that is not what was asked for. Its text shows nothing of the answer's values. */
@@ -39,17 +40,15 @@ const RELATED: ReadonlySet<string> = new Set([
  */
 export function answeredObject(response: WebhookResponse, asked: AnswerKind): JsonObject {
   const { status, body, contentType } = response;
-  if (status < 200 || status > 206) throw postError(response);
   const fault = contentType === '' ? undefined : mediaTypeFault(contentType);
-  if (fault !== undefined) throw new MalformedAnswer(`Internal error occurred: mime: ${fault}`);
+  // An internal error of the client's, which is worth another attempt as those of services are.
+  if (fault !== undefined) throw new ResponseError(`Internal error occurred: mime: ${fault}`, true);
+  if (status < 200 || status > 206) throw postError(response);
   if (body === '') {
     const type = contentType === '' ? 'application/json' : contentType;
     throw new MalformedAnswer(`0-length response with status code: ${status} and content type: ${type}`);
   }
-  return objectOfKind(
-    told(() => valueOf(body)),
-    asked,
-  );
+  return objectOfKind(valueOf(body), asked);
 }
 
 /** An object that was answered, of the kind asked for; what it does not say of its kind is taken for granted. Throws a MalformedAnswer. */
@@ -92,12 +91,11 @@ function told<T>(read: () => T): T {
   }
 }
 
-/** What does not look like JSON is read as YAML. */
 function valueOf(body: string): JsonValue {
-  if (!/^\s*\{/.test(body)) return parseYaml(body).value;
   try {
-    return parseJson(body);
+    return decodeAnswer(body);
   } catch (error) {
-    throw new MalformedAnswer(`couldn't get version/kind; json parse error: ${messageOf(error)}`);
+    const where = looksLikeJson(body) ? "couldn't get version/kind; json parse error: " : '';
+    throw new MalformedAnswer(`${where}${messageOf(error)}`);
   }
 }

@@ -65,6 +65,10 @@ beforeAll(async () => {
           hanging();
           return;
         }
+        if (request.url === '/gone') {
+          request.socket.destroy();
+          return;
+        }
         if (request.url === '/big') response.end(Buffer.alloc(5 * 1024 * 1024));
         else
           response
@@ -231,6 +235,18 @@ describe('failures', () => {
       { key: other.privateKey },
     );
     expect((await post('/', PATIENCE, { ca: foreign })).message).toMatch(/^Post "https:\/\/127.0.0.1:\d+\/": /);
+  });
+  test('who hangs up on a new connection is not asked again', async () => {
+    const error = await post('/gone', PATIENCE);
+    expect([error.message, error.transient]).toEqual([`Post "${base}/gone": EOF`, false]);
+  });
+  test('a connection that was kept and is gone does not count against the service', async () => {
+    const remote = await load(kubeconfig(`${base}/`));
+    const transport = new HttpsTransport(remote, noFile, undefined);
+    await transport.post('{}', PATIENCE, signal);
+    remote.url.pathname = '/gone';
+    await expect(transport.post('{}', PATIENCE, signal)).rejects.toMatchObject({ transient: true });
+    transport.close();
   });
   test('an endless answer', async () => {
     expect((await post('/big', PATIENCE)).message).toContain('longer than');

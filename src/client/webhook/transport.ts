@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { isIP } from 'node:net';
 import { pipeline } from 'node:stream';
+import { isNativeError } from 'node:util/types';
 import { quote } from '../../apimachinery/meta/meta.js';
 import { currentSpan } from '../../util/tracing.js';
 import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
@@ -31,7 +32,7 @@ export class HttpsTransport implements WebhookTransport {
 
   async post(body: string, timeoutMillis: number, signal: AbortSignal): Promise<WebhookResponse> {
     const limit = new CallLimit(timeoutMillis, signal);
-    const call: Call = { method: 'POST', url: this.remote.url, redirects: 0 };
+    const call: Call = { method: 'POST', url: this.remote.url, redirects: 0, onUsed: false };
     try {
       const response = await this.follow(call, Buffer.from(body), limit);
       if (response.status === 401) this.connections.rejected();
@@ -61,8 +62,9 @@ export class HttpsTransport implements WebhookTransport {
     }
   }
 
-  private async send({ method, url }: Call, body: Buffer, limit: CallLimit): Promise<Answered> {
+  private async send(call: Call, body: Buffer, limit: CallLimit): Promise<Answered> {
     const { maxAnswerBytes = MAX_ANSWER_BYTES } = this.remote;
+    const { method, url } = call;
     const isOwn = url.host === this.remote.url.host && url.protocol === this.remote.url.protocol;
     const address = isOwn ? await this.remote.dial?.() : undefined;
     const span = currentSpan();
@@ -95,7 +97,10 @@ export class HttpsTransport implements WebhookTransport {
           ? this.connections.plainRequest(url, options, onResponse)
           : request({ ...options, agent: lease.agent }, onResponse);
       limit.onOver((error) => sent.destroy(error));
-      sent.on('error', reject);
+      sent.on('error', (error) => {
+        call.onUsed = sent.reusedSocket;
+        reject(error);
+      });
       // What goes wrong on the way is told by the request's own error.
       if (body.length <= PIECE) sent.end(body);
       else pipeline(piecesOf(body), sent, () => undefined);
@@ -105,7 +110,7 @@ export class HttpsTransport implements WebhookTransport {
     });
   }
 
-  private wrap(error: unknown, { method, url }: Call, timedOut: boolean): ResponseError {
+  private wrap(error: unknown, { method, url, onUsed }: Call, timedOut: boolean): ResponseError {
     const { dial, timeout } = this.remote;
     // Kubernetes writes the port of a service also where it is the one of https.
     const shown = dial === undefined ? url.href : `${url.protocol}//${hostAndPort(url)}${url.pathname}${url.search}`;
@@ -115,8 +120,9 @@ export class HttpsTransport implements WebhookTransport {
       return new ResponseError(`${where}: context deadline exceeded${whose}`, false, true);
     }
     const text = networkText(error, url);
-    const reset = error instanceof Error && 'code' in error && error.code === 'ECONNRESET';
-    return new ResponseError(`${where}: ${text}`, reset);
+    // Who hangs up on a new connection means it; one that was kept may have ended by itself just then.
+    const reset = isNativeError(error) && 'code' in error && error.code === 'ECONNRESET';
+    return new ResponseError(`${where}: ${text}`, reset && (text !== HUNG_UP || onUsed));
   }
 }
 
@@ -125,7 +131,11 @@ interface Call {
   method: 'POST' | 'GET';
   url: URL;
   redirects: number;
+  /** Whether it failed on a connection that served others before. */
+  onUsed: boolean;
 }
+
+const HUNG_UP = 'EOF';
 
 /** An answer, with where it points to if it is a redirect. */
 interface Answered {
@@ -163,13 +173,13 @@ interface NetworkError extends NodeJS.ErrnoException {
 
 /** What kept a connection from being made, or an answer from coming, as Kubernetes' client says it. */
 function networkText(error: unknown, url: URL): string {
-  if (!(error instanceof Error)) return String(error);
+  if (!isNativeError(error)) return String(error);
   const { code = '', address, port, hostname, cert } = error as NetworkError;
   if (code === 'ECONNREFUSED' && address !== undefined) {
     return `dial tcp ${address}:${String(port)}: connect: connection refused`;
   }
   if (code === 'ENOTFOUND') return `dial tcp: lookup ${hostname ?? ''}: no such host`;
-  if (code === 'ECONNRESET' && error.message === 'socket hang up') return 'EOF';
+  if (code === 'ECONNRESET' && error.message === 'socket hang up') return HUNG_UP;
   if (code === 'EPROTO' && error.message.includes('wrong version number')) {
     return 'http: server gave HTTP response to HTTPS client';
   }

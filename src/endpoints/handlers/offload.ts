@@ -1,6 +1,6 @@
 import { yieldNow } from '../../scheduling/slicer.js';
 import { OFFLOAD_WRITE_BYTES, RULES_MILLIS, RULES_UNITS, RULES_YIELD_POINTS } from '../../scheduling/thresholds.js';
-import type { RequestScope } from '../router/scope.js';
+import type { Offload, RequestScope } from '../router/scope.js';
 import { weightOf } from './request/weight.js';
 
 /** Offloads a write that weighs too much; undefined: it does not, or it cannot be offloaded. */
@@ -12,21 +12,32 @@ export function offloadLarge(scope: RequestScope, body: Buffer): Promise<void> |
   return offload.run(scope, body);
 }
 
-/** Offloads a write that is large; does it here where it is not. */
+/** Offloads a write that is large, or whose rules are forecast to take long; does others here. */
 export function offloadOrRun(scope: RequestScope, body: Buffer, write: () => Promise<void>): Promise<void> {
-  return offloadLarge(scope, body) ?? runHere(scope, body, write);
+  const { offload } = scope.environment;
+  if (offload === undefined) return write();
+  const weight = weightOf(scope, body, OFFLOAD_WRITE_BYTES);
+  const isLarge = weight >= OFFLOAD_WRITE_BYTES;
+  if (isLarge ? offload.takes(scope, weight) : takesLongRules(scope, offload, weight)) return offload.run(scope, body);
+  return runHere(scope, offload, { body, weight, write });
+}
+
+function takesLongRules(scope: RequestScope, offload: Offload, weight: number): boolean {
+  return offload.expensive.forecast(scope.served, weight) && offload.takes(scope, Infinity);
 }
 
 class RulesTakeLong extends Error {}
 
 /**
- * Does a write here. How long the rules of its type take cannot be told from its size: one whose rules take long is given up
+ * Does a write here. How long the rules of its type take cannot be told from its size alone: a write whose rules take long is given up
  * before it has changed anything, and a worker does it from the start. The only place where a write begins anew for that
- * (docs/design/offload.md says why there has to be one).
+ * (docs/design/offload.md says why there has to be one); later writes of the type that weigh as much go to a worker at once.
  */
-async function runHere(scope: RequestScope, body: Buffer, write: () => Promise<void>): Promise<void> {
-  const { offload } = scope.environment;
-  if (offload === undefined) return write();
+async function runHere(
+  scope: RequestScope,
+  offload: Offload,
+  { body, weight, write }: { readonly body: Buffer; readonly weight: number; readonly write: () => Promise<void> },
+): Promise<void> {
   const { clock } = scope.store;
   scope.context.ruleYieldPoint = () => {
     const since = clock.monotonic();
@@ -45,6 +56,7 @@ async function runHere(scope: RequestScope, body: Buffer, write: () => Promise<v
     await write();
   } catch (error) {
     if (!(error instanceof RulesTakeLong)) throw error;
+    offload.expensive.observe(scope.served, weight);
     await yieldNow();
     await offload.run(scope, body);
   }

@@ -5,6 +5,7 @@ import type { ResourceStore } from '../../registry/generic/store/resource-store.
 import type { ServedSubresource, ServedVersion } from '../../registry/rest/served.js';
 import type { StoredApi } from '../../registry/generic/store/api-registry.js';
 import type { RequestContext } from '../../request/context.js';
+import type { ExpensiveWrites } from '../../scheduling/expensive-writes.js';
 import type { FeatureGates } from '../../util/feature-gates.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import type { Clock } from '../../util/clock.js';
@@ -54,6 +55,8 @@ export interface HandlerMetrics {
 
 /** Has a worker thread do large writes, and what large reads take. */
 export interface Offload {
+  /** Writes whose rules took too long in the main thread. */
+  readonly expensive: ExpensiveWrites<ServedVersion>;
   /** Whether a request for this type that weighs so much (bytes) is to be done there. */
   takes(scope: RequestScope, weight: number): boolean;
   /** Does all that the handler would do, and answers the request. Throws what the handler would throw. */

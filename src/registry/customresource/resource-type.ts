@@ -1,7 +1,7 @@
 import type { GroupVersionKind } from '../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
 import { tableConvertorFor } from '../../schema/columns/table.js';
-import { compareVersions } from '../generic/store/api-registry.js';
+import { compareVersions } from '../../apimachinery/meta/version-order.js';
 import type { ResourceType, ResourceVersion } from '../rest/interfaces.js';
 import { customAttributes } from './attributes.js';
 import type { CompiledVersion } from './compiled.js';

@@ -41,7 +41,7 @@ export async function keepFresh(certificates: ServingCertificates, context: Fres
       exchanged = await certificates.refresh(carried);
       if (!exchanged) continue;
       renewed();
-      logger.info('the serving certificate or its CA has been renewed');
+      logger.info('renewed the serving certificate or its CA');
     } catch (error) {
       trouble = `it cannot be renewed: ${messageOf(error)}`;
     }

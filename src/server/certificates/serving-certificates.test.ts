@@ -57,6 +57,19 @@ describe('the serving CA that replicas share', () => {
     expect(await second.refresh(everywhere)).toBe(false);
   });
 
+  it('is written again where another key encrypts it, and kept where none can read it', async () => {
+    const store = new OneObject();
+    const clock = new FakeClock(Date.UTC(2026, 0, 1));
+    const { caBundle } = await open(store, clock);
+    const stored = store.stored as StoredObject;
+    store.stored = { ...stored, stale: true };
+    expect((await open(store, clock)).caBundle).toBe(caBundle);
+    expect([store.stored.revision, store.stored.stale]).toEqual([stored.revision + 1, undefined]);
+    store.stored = { ...stored, bytes: new Uint8Array(), unreadable: 'no matching key' };
+    await expect(open(store, clock)).rejects.toThrow('cannot be decrypted (no matching key)');
+    expect(store.stored.revision).toBe(stored.revision);
+  });
+
   it('takes the CA of the replica that was faster', async () => {
     const [winner, store] = [new OneObject(), new OneObject()];
     const clock = new FakeClock(Date.UTC(2026, 0, 1));

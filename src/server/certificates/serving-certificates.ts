@@ -84,12 +84,19 @@ export class SharedAuthority implements ServingCertificates {
   private async load(): Promise<readonly Authority[]> {
     for (;;) {
       const stored = await this.backend.get(RESOURCE, KEY);
+      if (stored?.unreadable !== undefined) {
+        throw new StartError(
+          `the CA in the store cannot be decrypted (${stored.unreadable}): --encryption-provider-config must have its key`,
+        );
+      }
       const found = stored === undefined ? [] : authoritiesIn(parseJson(Buffer.from(stored.bytes)));
       const now = this.clock.now();
       const valid = found.filter(({ certificate }) => Date.parse(certificate.validTo) > now);
       const [newest] = valid;
-      if (newest !== undefined && !this.old(newest.certificate)) return valid;
-      const authorities = [this.createAuthority(), ...valid];
+      const lasts = newest !== undefined && !this.old(newest.certificate);
+      if (lasts && stored?.stale !== true) return valid;
+      // No client can write it again when keys change.
+      const authorities = lasts ? valid : [this.createAuthority(), ...valid];
       const value = encodeObject(document(authorities));
       const result = await this.backend.write({ resource: RESOURCE, key: KEY, expected: stored?.revision ?? 0, value });
       // Another replica was faster: its authority counts.

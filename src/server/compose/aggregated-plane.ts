@@ -198,7 +198,7 @@ function clusterAdmission(
     : undefined;
   if (followed === undefined) {
     logger.warn(
-      '--admission-from-cluster=false: no webhook and no policy of the cluster sees what is written to the types that Annex serves',
+      "--admission-from-cluster=false: the cluster's webhooks and policies do not apply to the types that Annex serves",
     );
   }
   const plugins = aggregatedPlugins({

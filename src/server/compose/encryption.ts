@@ -4,6 +4,7 @@ import { EncryptedBackend } from '../../storage/encryption/encrypted-backend.js'
 import { EncryptionConfigError } from '../../storage/encryption/types.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend } from '../../storage/interfaces.js';
+import { isLogIdentity } from '../../storage/log-identity.js';
 import type { LogSet } from '../../storage/routed-backend.js';
 import type { Clock, Timer } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
@@ -51,17 +52,19 @@ export function openEncryption({
     observer,
     inUse: config.inUse,
     failed: (provider, error) => {
-      logger.warn('the KMS provider is not well', { provider, error: error.message });
+      logger.warn('KMS provider is unhealthy', { provider, error: error.message });
     },
     reloaded: (error) => {
       config.reloaded(error === undefined ? 'success' : 'failure', clock.now());
-      if (error === undefined) logger.info('another encryption configuration is in force');
-      else logger.error('the encryption configuration cannot be loaded', { error: error.message });
+      if (error === undefined) logger.info('loaded the new encryption configuration');
+      else
+        logger.error('cannot load the new encryption configuration; keeping the current one', { error: error.message });
     },
   });
   const note = (resource: string, key: string): void => void unreadable.set(resource, key);
+  const transformers = { of: (type: string) => (isLogIdentity(type) ? undefined : encryption.of(type)) };
   const wrapped = (backend: Backend): Backend =>
-    new EncryptedBackend({ backend, transformers: encryption, clock, unreadable: note });
+    new EncryptedBackend({ backend, transformers, clock, unreadable: note });
   let timer: Timer | undefined;
   const check = { name: 'kms-providers', check: () => encryption.check(), endpoints: ['healthz', 'readyz'] as const };
   return {

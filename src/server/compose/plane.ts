@@ -28,7 +28,7 @@ import { openEncryption, type OpenEncryption } from './encryption.js';
 import { installBuiltins, loadMergeTypes } from '../../registry/builtin/install.js';
 import { showTrimming } from '../metrics/history-metrics.js';
 import { forgetGoneTypes } from '../metrics/gone-types.js';
-import { registerCacherMetrics } from '../metrics/cacher-metrics.js';
+import { registerCacherMetrics, undecodableReporter } from '../metrics/cacher-metrics.js';
 import { installDocuments } from '../http/documents/documents.js';
 import { handlerMetrics } from '../metrics/handler-metrics.js';
 import { MeasuredBackend, type MeasuringTools, StoreMetrics } from '../metrics/measured-backend.js';
@@ -104,6 +104,7 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
     snapshots: featureGates.enabled('ListFromCacheSnapshot'),
     // Clients that come back a little late need not list anew: etcd, too, keeps up to twice the time that it promises.
     historyMillis: Math.max(2 * options.historyWindow, LEAST_HISTORY_MILLIS),
+    undecodable: undecodableReporter(metrics, logger),
   });
   await whenStoreAnswers(() => cacher.start(), context);
   encryption?.follow(cacher, backend);

@@ -227,7 +227,7 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
   for (const hook of hooks) await hook.start();
   loadPatterns();
   if (options.verbosity > 0) {
-    for (const metric of metricLifecycles.deprecated()) logger.warn('a metric is deprecated', { metric });
+    for (const metric of metricLifecycles.deprecated()) logger.warn('deprecated metric', { metric });
   }
   return {
     stop: async () => {

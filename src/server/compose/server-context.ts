@@ -43,6 +43,10 @@ export function serverContext(options: Options, root: string, clock: Clock, logg
   }
   metricLifecycles.configure(metricConfiguration(options));
   const tracing = tracingConfiguration(options.tracingConfigFile);
-  const apis = new ApiRegistry(new RuntimeConfig(options.runtimeConfig));
+  const forward = {
+    emulation: options.emulationForwardCompatible,
+    runtimeConfig: options.runtimeConfigEmulationForwardCompatible,
+  };
+  const apis = new ApiRegistry(new RuntimeConfig(options.runtimeConfig, forward));
   return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry), tracing, apis };
 }

@@ -143,10 +143,10 @@ function watchFiles(
         tls = reloaded(options, files, tls);
         server.setSecureContext(tls);
         context.changed(tls);
-        logger.info('certificates reloaded');
+        logger.info('reloaded the certificates');
       }
     } catch (error) {
-      logger.error('certificates cannot be reloaded', { error: messageOf(error) });
+      logger.error('cannot reload the certificates; keeping the current ones', { error: messageOf(error) });
     }
   };
   // Who trusts a CA that was withdrawn until the next round lets its users in.

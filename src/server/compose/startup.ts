@@ -23,12 +23,12 @@ export async function whenStoreAnswers<T>(
   for (let waiting = false; ;) {
     try {
       const opened = await open();
-      if (waiting) logger.info('the store answers; the server goes on starting');
+      if (waiting) logger.info('the store is reachable; startup continues');
       return opened;
     } catch (error) {
       if (signal?.aborted === true || !isTemporary(error)) throw error;
       if (!waiting) {
-        logger.warn('the store does not answer; the server is not ready and keeps trying', { error: messageOf(error) });
+        logger.warn('the store is unreachable; the server stays unready and retries', { error: messageOf(error) });
       }
       waiting = true;
       await sleep(clock, RETRY_MILLIS, signal);

@@ -17,7 +17,7 @@ export function statusWriter(
     const options = { compression, cbor: cbor && exchange.handled && !isOfRouter(error), protobuf };
     writeStatus({ context: exchange, request: exchange.request, response: exchange.response }, error, options).catch(
       (failure: unknown) => {
-        logger.error('an error cannot be told', { auditID: exchange.auditId, error: messageOf(failure) });
+        logger.error('cannot write an error response', { auditID: exchange.auditId, error: messageOf(failure) });
         exchange.destroy();
       },
     );

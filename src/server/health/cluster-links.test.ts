@@ -30,7 +30,7 @@ describe('ClusterLinks', () => {
     clock.advance(600_000);
     links.broken('namespaces', new Error('away'));
     const text = (what: string): string =>
-      `warn namespaces: ${what}: namespaces are looked up one by one; annex doctor tells what to do`;
+      `warn namespaces: ${what}: looking up namespaces one by one; run annex doctor for the remedy`;
     expect(lines).toEqual([text('forbidden'), text('away'), text('away')]);
     expect([await value('namespaces'), await value('owner')]).toEqual(['1', '0']);
   });
@@ -42,7 +42,7 @@ describe('ClusterLinks', () => {
     told.broken('gone');
     told.mended();
     told.mended();
-    expect(lines.slice(1)).toEqual(['info owner: in order again']);
+    expect(lines.slice(1)).toEqual(['info owner: restored']);
     expect(await value('owner')).toBe('0');
   });
 
@@ -50,7 +50,7 @@ describe('ClusterLinks', () => {
     const { lines, clock, links, value } = setUp();
     links.distrusted('x509: one');
     links.distrusted('x509: two');
-    expect(lines).toEqual([expect.stringMatching(/^warn front-proxy: .*: x509: one: .*--proxy-client-cert-file/)]);
+    expect(lines).toEqual([expect.stringMatching(/^warn front-proxy: .*: x509: one; .*--proxy-client-cert-file/)]);
     clock.advance(600_000);
     links.distrusted('x509: three');
     expect(lines).toHaveLength(2);

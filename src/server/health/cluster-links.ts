@@ -7,11 +7,11 @@ import { CellGauge } from '../../util/metrics/metrics.js';
 /** What an extension server needs of the cluster and of its files, each by itself. */
 const LINKS = {
   'front-proxy': 'users of the cluster are known by what was read before',
-  namespaces: 'namespaces are looked up one by one',
-  quotas: 'quotas are those that were read before',
-  admission: 'admission goes by the webhook configurations and policies that were read before',
+  namespaces: 'looking up namespaces one by one',
+  quotas: 'using the quotas read before',
+  admission: 'using the webhook configurations and policies read before',
   apiservices: 'group versions are not registered with the cluster',
-  owner: 'the APIServices are not cleaned up after it',
+  owner: 'APIServices will not be garbage-collected with it',
   'serving-certificate': 'the cluster may refuse the server',
 } as const;
 
@@ -44,7 +44,7 @@ export class ClusterLinks {
     const before = this.told.get(link);
     if (before?.text === text && now - before.at < REPEAT_MILLIS) return;
     this.told.set(link, { text, at: now });
-    this.logger.warn(`${link}: ${text}: ${LINKS[link]}; annex doctor tells what to do`);
+    this.logger.warn(`${link}: ${text}: ${LINKS[link]}; run annex doctor for the remedy`);
   }
 
   /** A certificate for the headers that name users does not hold. Anybody may send one: nothing is taken for broken. */
@@ -53,13 +53,13 @@ export class ClusterLinks {
     if (now - this.distrustedAt < REPEAT_MILLIS) return;
     this.distrustedAt = now;
     this.logger.warn(
-      `front-proxy: headers that name a user came with a certificate that is not trusted: ${message}: the request got 401; where it was the API server of the cluster, its --proxy-client-cert-file is to be renewed`,
+      `front-proxy: rejected (401) a request with user headers from an untrusted client certificate: ${message}; if the client is the cluster's API server, renew its --proxy-client-cert-file`,
     );
   }
 
   mended(link: Link): void {
     this.gauge.cell(link).value = 0;
-    if (this.told.delete(link)) this.logger.info(`${link}: in order again`);
+    if (this.told.delete(link)) this.logger.info(`${link}: restored`);
   }
 }
 

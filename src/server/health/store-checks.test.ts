@@ -33,7 +33,7 @@ describe('which endpoints tell of the store', () => {
   });
 
   test('each fails with its own reason', async () => {
-    const broken = { ok: false, reason: 'the change stream broke off' };
+    const broken = { ok: false, reason: 'the change stream failed' };
     const stuck = { ok: false, reason: 'no write has succeeded for 12 s' };
     const cold = { healthy: () => ({ ok: false, reason: 'not yet' }) };
     const checks = storeChecks({ ping: gone, following: () => broken, writing: () => stuck }, cold, true);
@@ -51,7 +51,7 @@ describe('which endpoints tell of the store', () => {
       'etcd: MongoDB does not answer',
       'etcd-readiness: MongoDB does not answer',
       'informer-sync: not yet',
-      'change-stream: the change stream broke off',
+      'change-stream: the change stream failed',
       'store-writes: no write has succeeded for 12 s',
     ]);
   });

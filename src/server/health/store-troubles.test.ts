@@ -33,7 +33,7 @@ describe('why requests fail', () => {
     clock.advance(1);
     troubles.requestFailed('get', refused);
     const error = 'MongoDB does not answer';
-    const message = 'a request to the store failed';
+    const message = 'store request failed';
     const cause = 'connect ECONNREFUSED 10.0.0.1:27017';
     expect(lines).toEqual([
       [message, { operation: 'update', error, repeated: 0, cause }],

@@ -68,12 +68,12 @@ export class StoreTroubles implements MongoObserver {
   streamFailed(log: string, error: unknown): void {
     this.streams.cell(log).inc();
     const text = this.textOf(error);
-    this.options.logger.warn('the change stream of MongoDB broke off; it is opened anew', { log, error: text });
+    this.options.logger.warn('MongoDB change stream failed; reopening it', { log, error: text });
   }
 
   startedOver(log: string): void {
     this.restarts.cell(log).inc();
-    this.options.logger.warn('no write has succeeded for long; the commit path begins anew with new connections', {
+    this.options.logger.warn('no write has succeeded for 30 s; restarting the commit path with new connections', {
       log,
     });
   }
@@ -82,10 +82,7 @@ export class StoreTroubles implements MongoObserver {
     this.indexes.cell(resource).inc();
     const text = this.textOf(error);
     const fields = { resource, error: text };
-    this.options.logger.warn(
-      'the MongoDB indexes of a type could not be brought up to date; this is tried again',
-      fields,
-    );
+    this.options.logger.warn('cannot update the MongoDB indexes of a type; will retry', fields);
   }
 
   /** Logged once per kind of failure and ten seconds, with the number of those that were not. */
@@ -104,10 +101,7 @@ export class StoreTroubles implements MongoObserver {
     }
     this.logged.set(kind, { at: now, withheld: 0 });
     const fields = { operation, error: error.message, repeated: before?.withheld ?? 0 };
-    logger.warn(
-      'a request to the store failed',
-      cause === undefined ? fields : { ...fields, cause: this.textOf(cause) },
-    );
+    logger.warn('store request failed', cause === undefined ? fields : { ...fields, cause: this.textOf(cause) });
   }
 
   private textOf(error: unknown): string {

@@ -375,7 +375,7 @@ export class ApiServer {
   };
 
   private readonly keepFirstAnnotation = (auditId: string, key: string, value: string, known: string): void => {
-    this.config.logger.warn('an audit annotation keeps its first value', { auditId, key, value, known });
+    this.config.logger.warn('audit annotation is already set; keeping the first value', { auditId, key, value, known });
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
-import type { CacherStats, TypeStats } from '../../storage/cacher/cacher.js';
+import type { CacherOptions, CacherStats, TypeStats } from '../../storage/cacher/cacher.js';
+import type { Logger } from '../../util/logger.js';
 import { CellCounter, CellGauge } from '../../util/metrics/metrics.js';
 import { splitResource } from './measured-backend.js';
 
@@ -9,6 +10,11 @@ export function registerCacherMetrics(stats: () => CacherStats, registry: Regist
   perType('apiserver_resource_objects', 'Objects by type.', (type) => type.objects);
   perType('annex_watch_cache_watchers', 'Watches served from the cache, by type.', (type) => type.watchers);
   perType('apiserver_watch_cache_resource_version', 'Newest revision in the cache.', (type) => type.revision);
+  perType(
+    'annex_undecodable_objects',
+    'Objects by type that cannot be decoded or decrypted; the server goes by none of them.',
+    (type) => type.undecodable,
+  );
   byResource('apiserver_storage_objects', 'Objects by type; apiserver_resource_objects has the group apart.');
   single('annex_cache_derived_bytes', 'Bytes of cached derived representations.', (s) => s.budget.bytes);
   single('annex_cache_derived_limit_bytes', 'Limit of annex_cache_derived_bytes.', (s) => s.budget.limit);
@@ -78,4 +84,26 @@ export function registerCacherMetrics(stats: () => CacherStats, registry: Regist
       counter.cell().value = value(stats());
     });
   }
+}
+
+/** Objects that cannot be decoded are counted and named in the log: reads fail because of them, and rules in them do not hold. */
+export function undecodableReporter(registry: Registry, logger: Logger): NonNullable<CacherOptions['undecodable']> {
+  const errors = new CellCounter(
+    {
+      name: 'apiserver_storage_decode_errors_total',
+      help: 'Stored objects that could not be decoded or decrypted, by type.',
+      labels: ['group', 'resource'],
+    },
+    registry,
+  );
+  return (resource, objects, { key, why }) => {
+    const { group, plural } = splitResource(resource);
+    errors.cell(group, plural).inc(objects);
+    logger.error('stored objects cannot be read; the server goes by none of them', {
+      resource,
+      objects,
+      ...(objects === 1 ? { key } : { oneOf: key }),
+      error: why,
+    });
+  };
 }

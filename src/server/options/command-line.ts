@@ -1,6 +1,7 @@
 import { messageOf } from '../../util/error-message.js';
 import { Command, CommanderError, Option } from 'commander';
-import { effectiveVersion } from '../../util/effective-version.js';
+import { CURRENT_MINOR, effectiveVersion } from '../../util/effective-version.js';
+import { aggregateTexts } from '../../authorization/authorizer/results.js';
 import { fromAdmissionControl } from '../../admission/plugin-names.js';
 import { RuntimeConfig } from '../../registry/generic/store/runtime-config.js';
 import { featureGates } from '../../util/feature-gates.js';
@@ -119,6 +120,15 @@ function setVersions(options: Options): void {
     effectiveVersion.set(options.emulatedVersion, options.minCompatibilityVersion);
   });
   featureGates.emulate(effectiveVersion);
+  if (effectiveVersion.emulation !== CURRENT_MINOR) return;
+  const { emulationForwardCompatible, runtimeConfigEmulationForwardCompatible } = options;
+  const refused = Object.entries({ emulationForwardCompatible, runtimeConfigEmulationForwardCompatible })
+    .filter(([, isSet]) => isSet)
+    .map(
+      ([name]) =>
+        `ServerRunOptions.${name.charAt(0).toUpperCase()}${name.slice(1)} cannot be set to true if the emulation version is the same as the binary version`,
+    );
+  if (refused.length > 0) throw new FlagError(aggregateTexts(refused));
 }
 
 /** For checks whose messages, as kube-apiserver's, do not name the flag. */

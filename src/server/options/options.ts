@@ -149,6 +149,20 @@ export const FLAGS = {
     [],
     'Oldest version of Kubernetes that newly stored expressions must be usable with, in the same form; from 1.33 to the emulated version. The one before the emulated version without it.',
   ),
+  emulationForwardCompatible: flag(
+    GENERIC,
+    'emulation-forward-compatible',
+    bool,
+    false,
+    'Also serve versions that came after --emulated-version where a lower version of the same resource, beta or better, is served. Only with an emulated version below 1.36.',
+  ),
+  runtimeConfigEmulationForwardCompatible: flag(
+    GENERIC,
+    'runtime-config-emulation-forward-compatible',
+    bool,
+    false,
+    'Let --runtime-config switch on versions that came after --emulated-version; without it naming such a resource ends the start. Only with an emulated version below 1.36.',
+  ),
   deprecationWarnings: flag(
     GENERIC,
     'deprecation-warnings',

@@ -1,5 +1,5 @@
 import { sleep, systemClock, type Clock, type Timer } from '../../util/clock.js';
-import { StorageError } from '../errors.js';
+import { StorageError, type Undecodable } from '../errors.js';
 import type { Backend, LogEvent, Revision } from '../interfaces.js';
 import { Warmth, type WarmthStats } from './tree/warmth.js';
 import { Budget, type BudgetStats } from './budget.js';
@@ -37,6 +37,8 @@ export interface CacherOptions {
   readonly maxWatchersPerType?: number;
   /** The log's identity, which continue tokens carry; absent where nothing tells logs apart. */
   readonly logId?: () => string | undefined;
+  /** Told of objects that cannot be decoded, when a type is loaded and when one is written: how many, and one of them. */
+  readonly undecodable?: (resource: string, objects: number, one: Undecodable) => void;
   /** Events of a type that may gather while it is loaded; beyond that the load begins anew. */
   readonly maxPending?: number;
 }
@@ -57,6 +59,8 @@ export interface TypeStats {
   readonly revision: Revision;
   readonly objects: number;
   readonly watchers: number;
+  /** Objects that cannot be decoded. */
+  readonly undecodable: number;
 }
 
 export const DEFAULT_BUDGET_BYTES = 128 << 20;
@@ -123,6 +127,7 @@ export class StorageCacher implements Cacher {
       maxPending: this.options.maxPending ?? 50_000,
       snapshots: this.options.snapshots ?? true,
       logId: this.options.logId?.(),
+      undecodable: this.options.undecodable,
     };
     this.trouble = '';
     this.following = this.follow();
@@ -173,6 +178,7 @@ export class StorageCacher implements Cacher {
       revision: cache.revision(),
       objects: cache.size(),
       watchers: cache.watcherCount(),
+      undecodable: cache.undecodableCount(),
     }));
     return {
       budget: this.budget.stats(),

@@ -112,6 +112,8 @@ export interface CacheWatchOptions {
   readonly start: ReadAt;
   /** After the synthetic events, a BOOKMARK with `initialEventsEnd`. */
   readonly initialEventsBookmark: boolean;
+  /** Also shows objects that cannot be decoded, at which a watch ends otherwise. */
+  readonly showsUndecodable?: boolean;
   /** BOOKMARKs about every minute, and shortly before the deadline. */
   readonly bookmarks: boolean;
   /** Monotonic milliseconds at which the caller will end the watch; for the last bookmark. */

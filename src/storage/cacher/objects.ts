@@ -1,3 +1,4 @@
+import { describeUndecodable } from '../undecodable.js';
 import type { Revision } from '../interfaces.js';
 import { Slicer } from '../../scheduling/slicer.js';
 import { supersede } from './changes.js';
@@ -17,7 +18,7 @@ export class Objects {
   private tree: ItemTree = Tree.empty<CachedItem, LeafData>();
   /** The same objects by key, while all of them are in memory: a look-up costs the same however many there are. */
   private index: Map<string, CachedItem> | undefined = new Map<string, CachedItem>();
-  private undecodable = 0;
+  private undecodableItems = 0;
 
   constructor(
     private readonly shared: Shared,
@@ -47,12 +48,16 @@ export class Objects {
     return this.tree.size;
   }
 
+  get undecodable(): number {
+    return this.undecodableItems;
+  }
+
   get(key: string): CachedItem | undefined {
     return this.index === undefined ? this.tree.get(key) : this.index.get(key);
   }
 
   state(revision: Revision): State {
-    return { tree: this.tree, revision, undecodable: this.undecodable };
+    return { tree: this.tree, revision, undecodable: this.undecodableItems };
   }
 
   /** Puts others in the place of all that there are. */
@@ -63,13 +68,17 @@ export class Objects {
       dropLeaf(leaf);
     }
     this.tree = tree;
-    this.undecodable = undecodable;
+    this.undecodableItems = undecodable;
     this.index = undefined;
     let isPacked = false;
+    let unread: CachedItem | undefined;
     for (const { leaf } of tree.segments(0, tree.size)) {
-      if (leaf.packed === undefined) warmth.add(leaf, this.source);
-      else isPacked = true;
+      if (leaf.packed === undefined) {
+        warmth.add(leaf, this.source);
+        if (undecodable > 0) unread ??= leaf.items.find((item) => item.undecodable);
+      } else isPacked = true;
     }
+    if (unread !== undefined) this.report(undecodable, unread);
     if (isPacked) return;
     this.index = new Map<string, CachedItem>();
     for (const item of tree) this.index.set(item.key, item);
@@ -85,7 +94,8 @@ export class Objects {
     const { previous, removed, added } = edit;
     if (current === undefined && previous === undefined) return undefined;
     this.tree = edit.tree;
-    this.undecodable += (current?.undecodable === true ? 1 : 0) - (previous?.undecodable === true ? 1 : 0);
+    this.undecodableItems += (current?.undecodable === true ? 1 : 0) - (previous?.undecodable === true ? 1 : 0);
+    if (current?.undecodable === true) this.report(1, current);
     const { budget, warmth } = this.shared;
     replaceLeaves(removed, added, budget);
     for (const leaf of removed) warmth.remove(leaf);
@@ -94,6 +104,10 @@ export class Objects {
     else this.index?.set(key, current);
     if (previous !== undefined) supersede(previous, added);
     return { previous };
+  }
+
+  private report(objects: number, one: CachedItem): void {
+    this.shared.undecodable?.(this.source.type().resource, objects, describeUndecodable(one));
   }
 }
 

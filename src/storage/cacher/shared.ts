@@ -1,4 +1,5 @@
 import type { Clock } from '../../util/clock.js';
+import type { Undecodable } from '../errors.js';
 import type { Backend } from '../interfaces.js';
 import type { Budget } from './budget.js';
 import type { History } from './history.js';
@@ -23,4 +24,5 @@ export interface Shared {
   readonly snapshots: boolean;
   /** Identity of the log; undefined where nothing tells logs apart. */
   readonly logId: string | undefined;
+  readonly undecodable: ((resource: string, objects: number, one: Undecodable) => void) | undefined;
 }

@@ -87,6 +87,10 @@ export class WatchCache implements ResourceCache {
     return this.watchers.size;
   }
 
+  undecodableCount(): number {
+    return this.objects.undecodable;
+  }
+
   peek(key: string): CachedObject | undefined {
     return this.objects.get(key);
   }

@@ -140,8 +140,10 @@ export class CacheWatcher implements Watcher, Member {
 
   private send(events: readonly CachedEvent[]): void {
     if (this.stopped) return;
-    for (const event of events) {
-      if (event.object?.undecodable === true && event.type !== 'DELETED') event.object.decode();
+    if (this.options.showsUndecodable !== true) {
+      for (const event of events) {
+        if (event.object?.undecodable === true && event.type !== 'DELETED') event.object.decode();
+      }
     }
     if (!this.receiver.receive(events)) this.full = true;
   }

@@ -50,7 +50,7 @@ export class LogFollower {
   private readonly waiters = new Set<() => void>();
   private foreign = -Infinity;
   private foreignEntries = 0;
-  /** Why the change stream broke off; empty while it runs. */
+  /** Why the change stream failed; empty while it runs. */
   private trouble = '';
   /** When it was last heard of, in monotonic milliseconds. */
   private heard: number;
@@ -233,7 +233,7 @@ export class LogFollower {
         if (this.stopping.signal.aborted) return;
         failures++;
         // What the driver says names hosts; whoever observes is told it.
-        this.trouble = 'the change stream broke off';
+        this.trouble = 'the change stream failed';
         this.options.failed(error);
         if (isTokenLost(error) || failures >= TOKEN_ATTEMPTS) token = undefined;
         await sleep(this.options.clock, Math.min(RETRY_MILLIS * 2 ** failures, MAX_RETRY_MILLIS), signal);

@@ -136,7 +136,7 @@ export function reviews(cluster: TestCluster): void {
           expect(asker(about('jane').at(-1))).toBe('annex-authz');
           // What the account of the pod is for: APIServices, namespaces and quotas, whose rights the others lack.
           await eventually('every link is in order', () =>
-            Promise.resolve(pod.daemon.log.includes('annex doctor tells') ? undefined : true),
+            Promise.resolve(pod.daemon.log.includes('run annex doctor') ? undefined : true),
           );
         } finally {
           await pod.daemon.stop('SIGTERM');

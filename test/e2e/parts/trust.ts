@@ -60,7 +60,7 @@ export function trust(cluster: TestCluster): void {
         /front-proxy: the ConfigMap kube-system\/extension-apiserver-authentication cannot be used: requestheader-allowed-names is no list of strings/,
       );
       await answered(second, 200);
-      expect(await doctor()).toMatch(/front-proxy trust: wrong: .*requestheader-allowed-names is no list of strings/);
+      expect(await doctor()).toMatch(/front-proxy trust: failed: .*requestheader-allowed-names is no list of strings/);
     });
 
     test('what the cluster takes back no longer counts, and its own goes on', async () => {

@@ -128,6 +128,7 @@ describe('an AuthorizationConfiguration', () => {
     expect((await configMap('allowed')).status).toBe(404);
     expect((await configMap('allowed')).status).toBe(404);
     const reviews = asked().about('allowed');
+    expect(asked().asked.map(({ query }) => query)).toContain('?timeout=30s');
     expect(reviews).toEqual([
       {
         apiVersion: 'authorization.k8s.io/v1',

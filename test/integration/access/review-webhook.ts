@@ -24,8 +24,7 @@ async function read(request: IncomingMessage): Promise<JsonObject> {
 
 /** A service that is asked with SubjectAccessReviews and answers by the name of the object in question. */
 export class ReviewWebhook {
-  /** By the path that was asked. */
-  readonly asked: { readonly path: string; readonly review: JsonObject }[] = [];
+  readonly asked: { readonly path: string; readonly query: string; readonly review: JsonObject }[] = [];
   private readonly held: ServerResponse[] = [];
 
   private constructor(
@@ -81,7 +80,8 @@ export class ReviewWebhook {
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const review = await read(request);
-    this.asked.push({ path: request.url ?? '', review });
+    const { pathname, search } = new URL(request.url ?? '', 'https://webhook');
+    this.asked.push({ path: pathname, query: search, review });
     const name = nameOf(review);
     if (name === 'hangs') {
       this.held.push(response);

@@ -95,7 +95,7 @@ async function authenticate(
 
 /** kube-apiserver asks the method for its own loopback token too, which refuses in its own words. */
 function alsoInvalid(text: string): string {
-  if (text === '' || text === INVALID_TOKEN) return INVALID_TOKEN;
+  if (text === INVALID_TOKEN) return INVALID_TOKEN;
   const several = text.startsWith('[') && text.endsWith(']');
   return `[${INVALID_TOKEN}, ${several ? text.slice(1, -1) : text}]`;
 }

@@ -55,6 +55,20 @@ const finding = (errors: readonly FieldError[]): ResourceType => ({
   strategy: { ...roles.strategy, validateCreate: () => errors, validateUpdate: () => errors },
 });
 
+test.each([
+  ['alpha', '', ['hand']],
+  ['beta', '', ['rules[0].verbs']],
+  ['beta', 'DeclarativeValidationBeta=false', ['hand']],
+  ['beta', 'DeclarativeValidation=false', ['hand']],
+  ['alpha', 'DeclarativeValidationTakeover=true', ['rules[0].verbs']],
+] as const)('a rule of stage %s with %j: the answer is that of %j', (stage, gates, fields) => {
+  const hand = required('rules[0].verbs', 'hand');
+  const markers = MARKERS[ROLES]?.map((marker) => ({ ...marker, stage }));
+  const { strategy } = declaredType(finding([hand]), { gates: gatesOf(gates), report: () => undefined }, markers);
+  const answered = strategy.validateCreate(context, role(WITHOUT_VERBS));
+  expect(answered.map((error) => (error === hand ? 'hand' : error.field))).toEqual(fields);
+});
+
 test('the hand-written errors are the answer, and the same errors are no mismatch', () => {
   const { strategy, reports } = served(roles);
   expect(texts(strategy.validateCreate(context, role(RULE, WITHOUT_VERBS)))).toEqual([

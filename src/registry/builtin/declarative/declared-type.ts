@@ -25,11 +25,14 @@ interface Checked {
 
 /**
  * Runs a type's markers beside its strategies, while the gate DeclarativeValidation is on, and reports where they differ. The
- * hand-written errors are the answer unless DeclarativeValidationTakeover makes the markers' errors take the place of those that they
- * cover.
+ * hand-written errors are the answer unless the markers' errors take the place of those that they cover: of stage beta by
+ * DeclarativeValidationBeta, of all by DeclarativeValidationTakeover.
  */
-export function declaredType(type: ResourceType, declarative: DeclarativeValidation): ResourceType {
-  const markers = MARKERS[`${type.resource}.${type.group}`];
+export function declaredType(
+  type: ResourceType,
+  declarative: DeclarativeValidation,
+  markers = MARKERS[`${type.resource}.${type.group}`],
+): ResourceType {
   if (markers === undefined) return type;
   const kind = type.kind.toLowerCase();
   const wrap = (strategy: Strategy, name: string): Strategy => declaredStrategy(strategy, name, markers, declarative);
@@ -68,17 +71,25 @@ function compared(
   { gates, report }: DeclarativeValidation,
 ): readonly FieldError[] {
   if (!gates.enabled('DeclarativeValidation')) return handWritten;
-  const takeover = gates.enabled('DeclarativeValidationTakeover');
+  const answering = answeringMarkers(markers, gates);
   try {
     const declared = validateDeclaratively(markers, object, old);
     for (const difference of differences(handWritten, declared, markers)) {
       report({ kind: 'mismatch', validation, ...difference });
     }
-    return takeover ? [...handWritten.filter((error) => !isCovered(error, markers)), ...declared] : handWritten;
+    if (answering.length === 0) return handWritten;
+    const answered = (error: FieldError): boolean => isCovered(error, answering);
+    return [...handWritten.filter((error) => !answered(error)), ...declared.filter(answered)];
   } catch (error) {
     report({ kind: 'panic', validation, error: messageOf(error) });
-    if (!takeover) return handWritten;
+    if (answering.length === 0) return handWritten;
     const failure = internalError(FieldPath.empty, `panic during declarative validation: ${messageOf(error)}`);
     return [...handWritten, failure];
   }
+}
+
+/** The markers whose errors are the answer. */
+function answeringMarkers(markers: readonly Marker[], gates: FeatureGates): readonly Marker[] {
+  if (gates.enabled('DeclarativeValidationTakeover')) return markers;
+  return gates.enabled('DeclarativeValidationBeta') ? markers.filter(({ stage }) => stage === 'beta') : [];
 }

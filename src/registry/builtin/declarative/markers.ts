@@ -5,6 +5,8 @@ export interface Marker {
   /** Names of members; `*` stands for each item of a list. */
   readonly path: readonly string[];
   readonly rule: Rule;
+  /** Rules of stage beta are the answer while DeclarativeValidationBeta is on; those of stage alpha are only compared. */
+  readonly stage: 'alpha' | 'beta';
 }
 
 type Rule =
@@ -18,14 +20,14 @@ export const ERROR_OF: Readonly<Record<Rule['name'], FieldErrorType>> = {
   zeroOrOneOf: 'FieldValueInvalid',
 };
 
-const required = (...path: string[]): Marker => ({ path, rule: { name: 'required' } });
+const required = (...path: string[]): Marker => ({ path, rule: { name: 'required' }, stage: 'alpha' });
 
 const ROLE = [required('rules', '*', 'verbs')];
 const BINDING = [required('subjects', '*', 'name'), required('roleRef', 'name')];
 
 /**
- * The markers of the types that Kubernetes 1.36 validates declaratively and Annex serves, by `<resource>.<group>`. They hold for
- * subresources too.
+ * The markers of the types that Kubernetes 1.36 validates declaratively and Annex serves, by `<resource>.<group>`; there all of these
+ * are of stage alpha. They hold for subresources too.
  */
 export const MARKERS: Readonly<Record<string, readonly Marker[]>> = {
   'clusterroles.rbac.authorization.k8s.io': ROLE,
@@ -33,7 +35,7 @@ export const MARKERS: Readonly<Record<string, readonly Marker[]>> = {
   'clusterrolebindings.rbac.authorization.k8s.io': BINDING,
   'rolebindings.rbac.authorization.k8s.io': BINDING,
   'certificatesigningrequests.certificates.k8s.io': [
-    { path: ['status', 'conditions'], rule: { name: 'zeroOrOneOf', types: ['Approved', 'Denied'] } },
+    { path: ['status', 'conditions'], rule: { name: 'zeroOrOneOf', types: ['Approved', 'Denied'] }, stage: 'alpha' },
   ],
   'validatingadmissionpolicybindings.admissionregistration.k8s.io': [
     required('spec', 'policyName'),

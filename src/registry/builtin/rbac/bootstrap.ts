@@ -2,6 +2,7 @@ import { ApiError } from '../../../apimachinery/meta/errors.js';
 import { deepCopy, isObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { RBAC_GROUP } from '../../../authorization/rbac/types.js';
+import { StorageError } from '../../../storage/errors.js';
 import { sleep, type Clock } from '../../../util/clock.js';
 import type { LoopbackClient, LoopbackClients } from '../../rest/loopback-client.js';
 import { reconcileBinding, reconcileRole, type Reconciliation } from './reconcile.js';
@@ -47,7 +48,8 @@ export interface BootstrapDependencies {
 
 /**
  * Creates the default roles and bindings and gives existing ones what they lack, unless they opted out. To be run at each
- * start; tries for half a minute and throws if some could not be brought about by then.
+ * start; tries for half a minute and throws if some could not be brought about by then. What is stored and cannot be read is reported
+ * and left: only an administrator can remove it, and needs a server for that.
  */
 export async function ensureRbacDefaults(
   defaults: readonly KubeObject[],
@@ -68,7 +70,7 @@ async function attempt(defaults: readonly KubeObject[], dependencies: BootstrapD
     await splitBindings(defaults, dependencies.clients);
   } catch (error) {
     dependencies.failed(`unable to prime split ClusterRoleBindings: ${String(error)}`);
-    return false;
+    if (!isUnreadable(error)) return false;
   }
   for (const [kind, resource, reconcile] of KINDS) {
     const client = dependencies.clients.for({ group: RBAC_GROUP, resource });
@@ -81,7 +83,7 @@ async function attempt(defaults: readonly KubeObject[], dependencies: BootstrapD
         dependencies.failed(
           `unable to reconcile ${kind.toLowerCase()}.${RBAC_GROUP}/${expected.metadata.name ?? ''}: ${String(error)}`,
         );
-        complete = false;
+        complete &&= isUnreadable(error);
       }
     }
   }
@@ -177,6 +179,8 @@ async function splitBindings(defaults: readonly KubeObject[], clients: LoopbackC
 function hasCode(error: unknown, code: number): boolean {
   return error instanceof ApiError && error.code === code;
 }
+
+const isUnreadable = (error: unknown): boolean => error instanceof StorageError && error.code === 'corrupt';
 
 function hasReason(error: unknown, reason: string): boolean {
   return error instanceof ApiError && error.reason === reason;

@@ -4,20 +4,33 @@ import type { ApiLifecycle, ResourceType, ResourceVersion } from '../../rest/int
 
 const release = (minor: number): string => `1.${String(minor)}`;
 
+/** Whether a version that came later is served all the same; `present`: the versions that the release has. */
+type IsEarly = (version: string, present: readonly string[]) => boolean;
+
+const never: IsEarly = () => false;
+
 /**
  * A built-in type as a release of Kubernetes serves it: without versions that it does not have yet or any more. Deprecations are those of
  * the release that emulates it.
  */
-export function typeAt(type: ResourceType, minor: number): ResourceType {
+export function typeAt(type: ResourceType, minor: number, isEarly = never): ResourceType {
   if (type.versions.every(({ lifecycle }) => lifecycle === undefined)) return type;
-  return { ...type, versions: type.versions.map((version) => versionAt(type, version, minor)) };
+  const served = type.versions.filter((version) => version.served);
+  const present = served.filter(({ lifecycle }) => isIn(lifecycle, minor)).map(({ name }) => name);
+  const early = served.filter(({ name, lifecycle }) => isNew(lifecycle, minor) && isEarly(name, present));
+  const all = new Set([...present, ...early.map(({ name }) => name)]);
+  return { ...type, versions: type.versions.map((version) => versionAt(type, version, all.has(version.name))) };
 }
 
-function versionAt(type: ResourceType, version: ResourceVersion, minor: number): ResourceVersion {
+const isNew = ({ introduced = 0 }: ApiLifecycle = {}, minor: number): boolean => introduced > minor;
+const isIn = (lifecycle: ApiLifecycle = {}, minor: number): boolean =>
+  !isNew(lifecycle, minor) && minor < (lifecycle.removed ?? Infinity);
+
+function versionAt(type: ResourceType, version: ResourceVersion, served: boolean): ResourceVersion {
   const { lifecycle } = version;
   if (lifecycle === undefined) return version;
-  const { introduced = 0, deprecated = Infinity, removed = Infinity } = lifecycle;
-  const shown = { ...version, served: version.served && introduced <= minor && minor < removed };
+  const { deprecated = Infinity, removed = Infinity } = lifecycle;
+  const shown = { ...version, served };
   if (deprecated > CURRENT_MINOR) return shown;
   return {
     ...shown,

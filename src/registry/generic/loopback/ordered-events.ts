@@ -45,12 +45,12 @@ export class OrderedEvents {
       if (event.initialEventsEnd) this.listener.synced();
       return;
     }
-    if (!this.concerns(object)) return;
+    // What was known of it stays; the cacher reports it.
+    if (object.undecodable === true || !this.concerns(object)) return;
     let shown: KubeObject;
     try {
       shown = this.view.toObject(object);
     } catch {
-      // What cannot be decoded is nobody's business but the administrator's.
       return;
     }
     this.hand(event, shown);

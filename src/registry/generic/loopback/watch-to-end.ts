@@ -4,8 +4,14 @@ import type { ResourceStore } from '../store/resource-store.js';
 
 type Cache = Pick<ResourceStore['cache'], 'watch'>;
 
-/** All objects of a type, until somebody ends it. */
-export const WATCH_ALL = { prefix: '', predicate: EVERYTHING, bookmarks: false, deadline: Infinity };
+/** All objects of a type, until somebody ends it. One that cannot be decoded must not keep the loops from all others. */
+export const WATCH_ALL = {
+  prefix: '',
+  predicate: EVERYTHING,
+  bookmarks: false,
+  deadline: Infinity,
+  showsUndecodable: true,
+};
 
 /** Hands over the events of one watch; resolves when it has ended or the signal aborts, rejects where it cannot start. */
 export async function watchToItsEnd(

@@ -1,5 +1,6 @@
 import type { FieldManager } from '../../../managedfields/interfaces.js';
 import type { GroupResource, GroupVersionKind, GroupVersionResource } from '../../../apimachinery/meta/meta.js';
+import { compareVersions } from '../../../apimachinery/meta/version-order.js';
 import type { ApiGroup, ApiResourceEntry } from '../../rest/interfaces.js';
 import type { ServedVersion } from '../../rest/served.js';
 import type { CreateOnlyType } from '../../rest/create-only.js';
@@ -157,12 +158,17 @@ export class ApiRegistry {
     this.removals.add(listener);
   }
 
+  /** Which versions of a type that the emulated release lacks are served all the same. */
+  isEarly({ group, resource }: GroupResource): (version: string, present: readonly string[]) => boolean {
+    return (version, present) => this.config.servesEarly({ group, version, resource }, present);
+  }
+
   /** The server's own loops go on with a type that clients cannot see. */
   private enabledPart(bundle: ApiBundle): ApiBundle {
     const apis = bundle.apis.filter((api) => {
       const { group, version, resource } = place(api);
       if (api.kind === 'stored' && isBuiltIn(api) && !api.served.version.served) {
-        this.config.checkNotEnabled(group, version, resource);
+        this.config.checkNotEnabled({ group, version, resource }, api.served.version.lifecycle?.introduced);
         return false;
       }
       return this.config.serves(group, version, resource, !isBuiltIn(api));
@@ -238,16 +244,4 @@ function entriesOf(api: InstalledApi): { readonly custom: boolean; readonly list
   if (api.kind === 'stored') return { custom: api.served.type.custom, list: api.served.discovery };
   const { resource, singular, namespaced, kind } = api.type;
   return { custom: false, list: [{ name: resource, singularName: singular, namespaced, kind, verbs: ['create'] }] };
-}
-
-const VERSION = /^v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?$/;
-const STAGES: Record<string, number> = { alpha: 0, beta: 1 };
-
-/** Order of versions, the most stable and newest first: v2, v1, v2beta1, v1beta2, v1alpha1, then other names by letter. */
-export function compareVersions(a: string, b: string): number {
-  const x = VERSION.exec(a);
-  const y = VERSION.exec(b);
-  if (x === null || y === null) return x !== null ? -1 : y !== null ? 1 : a < b ? -1 : a > b ? 1 : 0;
-  const stage = (m: RegExpExecArray): number => (m[2] === undefined ? 2 : (STAGES[m[2]] ?? 0));
-  return stage(y) - stage(x) || Number(y[1]) - Number(x[1]) || Number(y[3] ?? 0) - Number(x[3] ?? 0);
 }

@@ -1,5 +1,7 @@
 import { isRegisteredGroup, isRegisteredVersion } from '../../../apimachinery/scheme/registered-kinds.js';
 import { formatGroupVersion } from '../../../apimachinery/meta/meta.js';
+import { compareVersions } from '../../../apimachinery/meta/version-order.js';
+import { effectiveVersion } from '../../../util/effective-version.js';
 
 /** Keys that stand for all group versions of a stage, in the order in which they apply. */
 const STAGES: readonly (readonly [key: string, matches: RegExp])[] = [
@@ -10,11 +12,28 @@ const STAGES: readonly (readonly [key: string, matches: RegExp])[] = [
 ];
 const STAGE_KEYS = new Set(STAGES.map(([key]) => key));
 const GA = /^v\d+$/;
+const ALPHA = /^v\d+alpha\d+$/;
 /** Kinds of Annex itself are served in every stage unless they are switched off. */
 const OWN_GROUP = 'kubeannex.io';
 
 const TRUE = new Set(['', '1', 't', 'T', 'TRUE', 'true', 'True']);
 const FALSE = new Set(['0', 'f', 'F', 'FALSE', 'false', 'False']);
+
+/** Whether versions are served that came after the emulated release, where that is an older one. */
+interface ForwardCompatibility {
+  /** Those above a version that is served, for clients that know only newer ones. */
+  readonly emulation: boolean;
+  /** Those that the flag names. */
+  readonly runtimeConfig: boolean;
+}
+
+const NEITHER: ForwardCompatibility = { emulation: false, runtimeConfig: false };
+
+interface Place {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+}
 
 /** A version or a resource of it, as a key of the flag names it. */
 interface Preference {
@@ -35,7 +54,10 @@ export class RuntimeConfig {
   private readonly resources = new Map<string, boolean>();
 
   /** Takes the pairs of the flag; throws an Error with kube-apiserver's text for the first that cannot be used. */
-  constructor(pairs: readonly string[] = []) {
+  constructor(
+    pairs: readonly string[] = [],
+    private readonly forward = NEITHER,
+  ) {
     const values = new Map(pairs.filter((pair) => pair.trim() !== '').map(split));
     if (values.size === 1 && values.get('api/all') === 'false') {
       throw new Error('invalid runtime-config with only api/all=false');
@@ -63,12 +85,26 @@ export class RuntimeConfig {
     );
   }
 
-  /** Throws an Error if a key asks for a resource that the emulated version of Kubernetes does not have. */
-  checkNotEnabled(group: string, version: string, resource: string): void {
+  /** Whether a version is served although it came after the emulated release, which has the versions that are `present`. */
+  servesEarly({ group, version, resource }: Place, present: readonly string[]): boolean {
+    const groupVersion = formatGroupVersion({ group, version });
+    const isNamed =
+      this.resources.get(`${groupVersion}/${resource}`) === true || this.versions.get(groupVersion) === true;
+    if (this.forward.runtimeConfig && isNamed) return true;
+    const isBelow = (name: string): boolean => !ALPHA.test(name) && compareVersions(name, version) > 0;
+    return this.forward.emulation && present.some((name) => isBelow(name) && this.serves(group, name, resource, false));
+  }
+
+  /** Throws an Error if a key asks for a resource that the emulated release does not have; `introduced`: the minor version that did. */
+  checkNotEnabled({ group, version, resource }: Place, introduced: number | undefined): void {
     const groupVersion = formatGroupVersion({ group, version });
     if (this.resources.get(`${groupVersion}/${resource}`) !== true) return;
+    const what = `cannot enable resource ${groupVersion}, Resource=${resource} in runtime-config because it is`;
+    const { emulation } = effectiveVersion;
+    if (introduced === undefined || introduced <= emulation) throw new Error(`${what} no longer served`);
+    const hint = 'Consider setting --runtime-config-emulation-forward-compatible=true';
     throw new Error(
-      `cannot enable resource ${groupVersion}, Resource=${resource} in runtime-config because the emulated version does not have it`,
+      `${what} introduced at 1.${String(introduced)} after the current version 1.${String(emulation)}. ${hint}`,
     );
   }
 

@@ -101,7 +101,7 @@ export function makeAudit(options: Values, { clock, logger, registry }: Context)
   }
   const policy = loadPolicy(policyFile);
   if (path === '') {
-    logger.warn('an audit policy was given, but no --audit-log-path: no events will be recorded');
+    logger.warn('an audit policy is set without --audit-log-path; no audit events will be recorded');
     return undefined;
   }
   const metrics = auditMetrics(registry);
@@ -110,7 +110,7 @@ export function makeAudit(options: Values, { clock, logger, registry }: Context)
   }
   const file = openLog(options, clock, (error) => {
     metrics.failed();
-    logger.error('audit events cannot be written', { error: messageOf(error) });
+    logger.error('cannot write audit events', { error: messageOf(error) });
   });
   const sink: AuditSink = file;
   return {

@@ -43,9 +43,9 @@ function statFile(path: string): { readonly regular: boolean } | { readonly miss
   }
 }
 
-async function connect(target: WebhookTarget, clock: Clock): Promise<HttpsTransport> {
+async function connect(target: WebhookTarget, timeoutMillis: number, clock: Clock): Promise<HttpsTransport> {
   if ('inCluster' in target) throw new Error('the server has no cluster around it that could be asked');
-  return connectWebhook(target.kubeConfigFile, clock, 'https');
+  return connectWebhook(target.kubeConfigFile, clock, 'https', timeoutMillis);
 }
 
 /** The authorizer that the flags describe. Throws StartError where the server must not start with them. */
@@ -72,7 +72,7 @@ export async function makeAuthorization(
         watchFile: (path, changed, until) => {
           watchFile(path, changed, clock, until);
         },
-        connect: (target) => connect(target, clock),
+        connect: (target, timeoutMillis) => connect(target, timeoutMillis, clock),
         hostsReviews: true,
         failed: (text) => {
           logger.error(text);

@@ -1,6 +1,6 @@
 import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
 import { type ServiceResolver, webhookRemote } from '../../../client/webhook/client-config.js';
-import { postError } from '../../../client/webhook/connection.js';
+import { postError } from '../../../client/webhook/post-error.js';
 import { HttpsTransport } from '../../../client/webhook/transport.js';
 import type { Conversion, ReviewSender } from '../../../registry/customresource/conversion/conversion.js';
 import type { Definition } from '../../../registry/customresource/definition.js';

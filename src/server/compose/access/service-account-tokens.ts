@@ -88,7 +88,7 @@ export function labelUsedSecrets(uses: TokenUses, secrets: LoopbackClient, logge
     const { metadata } = secret;
     const labelled = { ...secret, metadata: { ...metadata, labels: { ...metadata.labels, [label]: value } } };
     secrets.update(labelled).catch((error: unknown) => {
-      logger.warn('a secret cannot be labelled with the day of its use', {
+      logger.warn('cannot record the date of last use on a token secret', {
         namespace: metadata.namespace,
         name: metadata.name,
         error: messageOf(error),

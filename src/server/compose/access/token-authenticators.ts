@@ -4,7 +4,7 @@ import { UnionTokenAuthenticator } from '../../../authentication/request/union.j
 import { BootstrapTokenAuthenticator } from '../../../authentication/token/bootstrap.js';
 import { TokenCache } from '../../../authentication/token/token-cache.js';
 import { TokenFileAuthenticator } from '../../../authentication/token/token-file.js';
-import { WebhookTokenAuthenticator } from '../../../authentication/token/webhook.js';
+import { TOKEN_REVIEW_TIMEOUT_MILLIS, WebhookTokenAuthenticator } from '../../../authentication/token/webhook.js';
 import type { HttpsTransport } from '../../../client/webhook/transport.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
@@ -69,7 +69,7 @@ async function webhook(
   const ttl = options.authenticationTokenWebhookCacheTtl;
   let transport: HttpsTransport;
   try {
-    transport = await connectWebhook(path, clock, 'any');
+    transport = await connectWebhook(path, clock, 'any', TOKEN_REVIEW_TIMEOUT_MILLIS);
   } catch (error) {
     throw new StartError(`--authentication-token-webhook-config-file: ${path} cannot be used: ${messageOf(error)}`);
   }
@@ -80,7 +80,7 @@ async function webhook(
     clock,
     random: Math.random,
     failed: (text) => {
-      logger.error('the authentication webhook failed', { error: text });
+      logger.error('authentication webhook failed', { error: text });
     },
   });
   return new TokenCache(inner, { successTtl: ttl, failureTtl: ttl, clock });

@@ -2,13 +2,23 @@ import { readFile } from 'node:fs/promises';
 import { credentialSource } from '../../../client/credential-source.js';
 import { loadKubeconfig, type ServerRule } from '../../../client/webhook/kubeconfig.js';
 import { HttpsTransport } from '../../../client/webhook/transport.js';
+import { formatGoDuration } from '../../../go/duration.js';
 import type { Clock } from '../../../util/clock.js';
 
 const readText = (path: string): Promise<string> => readFile(path, 'utf8');
 
-/** The service of a kubeconfig file, whose user may have a credential plugin. Throws an Error where the file cannot be used. */
-export async function connectWebhook(path: string, clock: Clock, rule: ServerRule): Promise<HttpsTransport> {
+/**
+ * The service of a kubeconfig file, whose user may have a credential plugin. The query tells it how long is waited for it. Throws an
+ * Error where the file cannot be used.
+ */
+export async function connectWebhook(
+  path: string,
+  clock: Clock,
+  rule: ServerRule,
+  timeoutMillis: number,
+): Promise<HttpsTransport> {
   const remote = await loadKubeconfig(path, readText, rule);
+  remote.url.searchParams.set('timeout', formatGoDuration(timeoutMillis));
   const source = credentialSource(remote, clock);
   return new HttpsTransport(source === undefined ? { ...remote, exec: undefined } : remote, readText, source);
 }

@@ -90,7 +90,7 @@ function givesAccounts({ options, logger }: AdmissionPluginDependencies): boolea
   if (options.enableAdmissionPlugins.includes('ServiceAccount')) return true;
   if (enabledControllers(options.controllers).has('serviceaccount-controller')) return true;
   logger.info(
-    'the ServiceAccount admission plugin is off, as serviceaccount-controller is; --enable-admission-plugins=ServiceAccount turns it on',
+    'the ServiceAccount admission plugin is disabled because serviceaccount-controller is; enable it with --enable-admission-plugins=ServiceAccount',
   );
   return false;
 }

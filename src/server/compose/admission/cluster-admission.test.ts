@@ -89,10 +89,7 @@ test('the link is mended when nothing is broken any more; changes are logged', a
     watch.upsert({ metadata: { name: 'new' } });
   });
   expect(await broken()).toEqual(['annex_cluster_link_broken{link="admission"} 0']);
-  expect(lines).toEqual([
-    'admission follows validatingwebhookconfigurations of the cluster: added new',
-    'admission: in order again',
-  ]);
+  expect(lines).toEqual(['following validatingwebhookconfigurations of the cluster: added new', 'admission: restored']);
 });
 
 test('params that cannot be read are counted and logged, once, until they can be or nobody refers to them', async () => {
@@ -106,8 +103,8 @@ test('params that cannot be read are counted and logged, once, until they can be
   cluster.list('/api/v1/configmaps');
   expect(await unreadable()).toEqual(['annex_admission_params_unreadable{kind="/v1, Kind=ConfigMap"} 0']);
   expect(lines).toEqual([
-    'params of kind /v1, Kind=ConfigMap cannot be read: forbidden: the failurePolicy of the policies that refer to them decides; annex needs the right to list and watch them',
-    'params of kind /v1, Kind=ConfigMap can be read again',
+    'cannot read params of kind /v1, Kind=ConfigMap: forbidden; policies that refer to them follow their failurePolicy; grant annex list and watch on them',
+    'params of kind /v1, Kind=ConfigMap are readable again',
   ]);
   admission.sources.params.retain([]);
   expect(await unreadable()).toEqual([]);

@@ -100,7 +100,7 @@ export class ClusterAdmission {
       kind: CONFIGURATIONS[resource],
       events: {
         changed: (_, what) => {
-          logger.info(`admission follows ${resource} of the cluster: ${what}`);
+          logger.info(`following ${resource} of the cluster: ${what}`);
         },
         broken: (_, error) => {
           this.broken.set(resource, messageOf(error));
@@ -130,13 +130,13 @@ export class ClusterAdmission {
         if (before?.text === text && now - before.at < REPEAT_MILLIS) return;
         this.told.set(name, { text, at: now });
         logger.warn(
-          `params of kind ${name} cannot be read: ${text}: the failurePolicy of the policies that refer to them decides; annex needs the right to list and watch them`,
+          `cannot read params of kind ${name}: ${text}; policies that refer to them follow their failurePolicy; grant annex list and watch on them`,
         );
       },
       heard: (kind) => {
         const name = formatGroupVersionKind(kind);
         metrics.unreadableParams.cell(name).value = 0;
-        if (this.told.delete(name)) logger.info(`params of kind ${name} can be read again`);
+        if (this.told.delete(name)) logger.info(`params of kind ${name} are readable again`);
       },
       forgotten: (kind) => {
         const name = formatGroupVersionKind(kind);

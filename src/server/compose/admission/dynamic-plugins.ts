@@ -35,7 +35,7 @@ export function enabled(
   makers: PluginMakers,
 ): AdmissionPlugin[] {
   const absent = absentPlugins(options);
-  if (absent.length > 0) logger.info('these admission plugins have nothing to do here', { plugins: absent.join(', ') });
+  if (absent.length > 0) logger.info('these admission plugins have no effect here', { plugins: absent.join(', ') });
   const byName = new Map(Object.entries(makers));
   return enabledPlugins(options).flatMap((name) => byName.get(name)?.() ?? []);
 }
@@ -51,7 +51,7 @@ export function dynamicPlugins(dependencies: DynamicPluginDependencies): PluginM
     metrics: new WebhookMetrics(metrics),
     conditions: common.conditionMetrics,
     onFailure: (webhook: string, error: Error) => {
-      logger.warn('a webhook failed and was passed over', { webhook, error: error.message });
+      logger.warn('webhook failed; failurePolicy Ignore admits the request', { webhook, error: error.message });
     },
   };
   return {

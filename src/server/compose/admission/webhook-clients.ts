@@ -33,7 +33,7 @@ export async function admissionWebhookClients({
 }: AdmissionWebhookOptions): Promise<AdmissionWebhookClients> {
   const { kubeconfigs, unused } = await loadAdmissionConfig(options.admissionControlConfigFile, readText);
   if (unused.length > 0) {
-    logger.info('these configured admission plugins have nothing to do here', { plugins: unused.join(', ') });
+    logger.info('these configured admission plugins have no effect here', { plugins: unused.join(', ') });
   }
   const clients = async (plugin: WebhookPlugin): Promise<WebhookClients> => {
     const path = kubeconfigs[plugin];

@@ -1,4 +1,6 @@
-import { postError } from './connection.js';
+import { answeredObject } from './answer.js';
+import { ResponseError } from './connection.js';
+import { postError } from './post-error.js';
 
 /** As kube-apiserver's webhooks decide it. */
 test.each([
@@ -16,4 +18,11 @@ test.each([
   const body = JSON.stringify({ apiVersion: 'v1', kind: 'Status', status: 'Failure', message: 'why', reason, code });
   const error = postError({ status: code, body, contentType: 'application/json', retryAfter: false });
   expect([error.transient, error.message, error.code]).toEqual([transient, 'why', code]);
+});
+
+test.each([200, 403])('an answer of no media type is an internal error, whatever its status (%d)', (status) => {
+  const asked = { group: 'g', version: 'v1', kind: 'K' };
+  const read = (): unknown => answeredObject({ status, body: '{}', contentType: 'a b/c', retryAfter: false }, asked);
+  const message = 'Internal error occurred: mime: expected slash after first token';
+  expect(read).toThrow(new ResponseError(message, true));
 });
