@@ -1,0 +1,35 @@
+import { ExpensiveWrites } from '../../scheduling/expensive-writes.js';
+import { RULES_UNITS } from '../../scheduling/thresholds.js';
+import type { RequestScope } from '../router/scope.js';
+import { offloadOrRun } from './offload.js';
+
+test('a write whose rules take long is given up once; the next of the type that weighs as much goes to a worker at once', async () => {
+  const done: string[] = [];
+  const offload = {
+    expensive: new ExpensiveWrites(),
+    takes: () => true,
+    run: () => Promise.resolve(void done.push('worker')),
+  };
+  const scope = {
+    environment: { offload },
+    request: { headers: {} },
+    context: { info: { name: '' } },
+    store: { clock: { monotonic: () => 0 } },
+    served: { mostDefaults: () => 0 },
+  } as unknown as RequestScope;
+  const write = (units: number) => async (): Promise<void> => {
+    done.push('begun');
+    await Promise.resolve();
+    scope.context.ruleYieldPoint?.()(units);
+    done.push('here');
+  };
+  const body = Buffer.from('{"spec":{"list":[1,2,3]}}');
+  await offloadOrRun(scope, body, write(1));
+  expect(done.splice(0)).toEqual(['begun', 'here']);
+  await offloadOrRun(scope, body, write(RULES_UNITS));
+  expect(done.splice(0)).toEqual(['begun', 'worker']);
+  await offloadOrRun(scope, body, write(RULES_UNITS));
+  expect(done.splice(0)).toEqual(['worker']);
+  await offloadOrRun(scope, Buffer.from('{}'), write(1));
+  expect(done.splice(0)).toEqual(['begun', 'here']);
+});
