@@ -92,7 +92,7 @@ export function trust(cluster: TestCluster): void {
       agent.destroy();
       expect(await expired()).toBe(before + 1);
       expect(cluster.replica(1).daemon.log).toMatch(
-        /front-proxy: headers that name a user came with a certificate that is not trusted: x509: certificate has expired or is not yet valid: .*--proxy-client-cert-file/,
+        /front-proxy: rejected \(401\) a request with user headers from an untrusted client certificate: x509: certificate has expired or is not yet valid: .*--proxy-client-cert-file/,
       );
     });
   });
