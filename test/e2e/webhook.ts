@@ -15,6 +15,8 @@ export type Decision = { readonly deny: string } | { readonly patch: readonly Js
 export class Webhook {
   /** `CREATE widgets name by user`, one a call. */
   readonly calls: string[] = [];
+  /** Calls that have arrived, answered or not. */
+  asked = 0;
   /** The Authorization header of each call. */
   readonly credentials: (string | undefined)[] = [];
   private server: Server | undefined;
@@ -24,6 +26,8 @@ export class Webhook {
     private readonly decide: (request: JsonObject) => Decision,
     /** The Service under whose name it is called, too. */
     private readonly service: { readonly namespace: string; readonly name: string },
+    /** What answers wait for. */
+    private readonly before: () => Promise<void> = () => Promise.resolve(),
   ) {}
 
   async start(port: number): Promise<void> {
@@ -42,8 +46,11 @@ export class Webhook {
       request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
       request.on('end', () => {
         this.credentials.push(request.headers.authorization);
+        this.asked++;
         response.setHeader('Content-Type', 'application/json');
-        response.end(JSON.stringify(this.answer(JSON.parse(text) as JsonObject)));
+        void this.before().then(() => {
+          response.end(JSON.stringify(this.answer(JSON.parse(text) as JsonObject)));
+        });
       });
     });
     await new Promise<void>((resolve) => this.server?.listen(port, '127.0.0.1', resolve));

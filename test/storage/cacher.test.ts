@@ -482,6 +482,21 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect(cacher.stats().types[0]?.watchers).toBe(0);
   });
 
+  test('past states stay in memory for 75 s, then the backend is asked', async () => {
+    const clock = new FakeClock();
+    await restart({ clock });
+    await cache.ready();
+    await commit(backend, put('a/b', 0, { n: 1 }));
+    await commit(backend, put('a/b', 2, { n: 2 }));
+    await cache.get('a/b', { mode: 'not-older-than', revision: 3 });
+    const asked = jest.spyOn(backend, 'list');
+    const past = async (): Promise<number> => (await cache.list({ mode: 'exact', revision: 2 }, page())).revision;
+    clock.advance(74_000);
+    expect([await past(), asked.mock.calls.length]).toEqual([2, 0]);
+    clock.advance(2_000);
+    expect([await past(), asked.mock.calls.length]).toEqual([2, 1]);
+  });
+
   test('bookmarks come about each minute and shortly before the end', async () => {
     const clock = new FakeClock();
     await restart({ clock });
