@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Kubectl } from '../conformance/kubectl.js';
 import { type Address, Http1, treeOf, digList } from '../integration/client.js';
 import { ADMIN, eventually, MAIN as BUILT, ROOT } from '../integration/server.js';
+import { OtlpReceiver } from '../integration/tracing/otlp-receiver.js';
 import { findMongod, freePort, ReplicaSet } from '../storage/mongod.js';
 import { Certificates } from './certificates.js';
 import { Daemon } from './daemon.js';
@@ -47,6 +48,7 @@ export class TestCluster {
   private bundle = '';
   private set: ReplicaSet | undefined;
   private portOfService: ServicePort | undefined;
+  private receiver: OtlpReceiver | undefined;
   servicePort = 0;
   /** Where webhooks that are Services listen. */
   hookPort = 0;
@@ -55,7 +57,8 @@ export class TestCluster {
   apiserver!: Daemon;
   manager!: Daemon;
 
-  constructor() {
+  /** `traced`: the cluster's API server and the replicas send to a collector what a caller wants traced. */
+  constructor(private readonly options: { readonly traced?: boolean } = {}) {
     mkdirSync(join(this.folder, 'pki'));
     this.certificates = new Certificates(join(this.folder, 'pki'));
   }
@@ -63,6 +66,7 @@ export class TestCluster {
   /** In order; each step is told to `step` before it begins. */
   async start(step: (what: string) => void): Promise<void> {
     step('etcd, kube-apiserver, three mongods');
+    if (this.options.traced === true) this.receiver = await OtlpReceiver.start();
     const mongods = this.startMongods();
     await this.startControlPlane();
     this.set = await mongods;
@@ -92,6 +96,11 @@ export class TestCluster {
   get mongodb(): ReplicaSet {
     if (this.set === undefined) throw new Error('there is no MongoDB');
     return this.set;
+  }
+
+  get collector(): OtlpReceiver {
+    if (this.receiver === undefined) throw new Error('nothing is traced');
+    return this.receiver;
   }
 
   get service(): ServicePort {
@@ -138,6 +147,7 @@ export class TestCluster {
   /** As `helm upgrade --install` with what the tests need changed, and more settings. */
   release(command: 'install' | 'upgrade', ...settings: string[]): Promise<string> {
     const given = [`service.port=${this.servicePort}`, 'replicas=2', `adoption.groups={${ADOPTED_GROUP}}`];
+    if (this.receiver !== undefined) given.push(`extraArgs={${this.tracing(this.receiver)}}`);
     const set = [...given, ...settings].flatMap((one) => ['--set', one]);
     const render = ['--post-renderer', join(__dirname, 'external-name.mjs')];
     return this.helm(command, 'annex', CHART, '--namespace', NAMESPACE, ...render, ...set);
@@ -222,6 +232,7 @@ export class TestCluster {
     this.portOfService?.close();
     await Promise.all(this.daemons.map((daemon) => daemon.stop('SIGKILL')));
     await this.set?.dispose();
+    this.receiver?.stop();
     rmSync(this.folder, { recursive: true, force: true });
   }
 
@@ -236,6 +247,13 @@ export class TestCluster {
       const answer = await this.http.get('/readyz').catch(() => undefined);
       return answer?.status === 200 ? true : undefined;
     });
+  }
+
+  /** The flag of both, in the version that all versions of the matrix read. */
+  private tracing({ endpoint }: OtlpReceiver): string {
+    const apiVersion = 'apiserver.config.k8s.io/v1beta1';
+    const path = this.file('tracing.json', JSON.stringify({ apiVersion, kind: 'TracingConfiguration', endpoint }));
+    return `--tracing-config-file=${path}`;
   }
 
   /** Who calls the webhooks that are Services. */
@@ -272,7 +290,9 @@ export class TestCluster {
     writeFileSync(this.certificates.file('tokens.csv'), TOKENS);
     writeAuditPolicy(this.certificates);
     this.daemon(etcd(join(TOOLS, 'etcd'), this.folder, this.ports)).start();
-    this.apiserver = this.daemon(apiserver(join(TOOLS, 'kube-apiserver'), this.certificates, this.ports));
+    const program = apiserver(join(TOOLS, 'kube-apiserver'), this.certificates, this.ports);
+    const traces = this.receiver === undefined ? [] : [this.tracing(this.receiver)];
+    this.apiserver = this.daemon({ ...program, args: [...program.args, ...traces] });
     this.apiserver.start();
     this.http = new Http1(this.address);
     await this.apiserverReady();
