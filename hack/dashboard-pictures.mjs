@@ -57,11 +57,7 @@ const report = (i) => ({
   kind: 'PolicyReport',
   metadata: { name: `report-${i}`, labels: { shard: String(i % 10) } },
   summary: { pass: i % 50, fail: i % 3 },
-  results: Array.from({ length: 8 }, (_, k) => ({
-    policy: `policy-${k}`,
-    rule: 'check',
-    result: k % 3 === 0 ? 'fail' : 'pass',
-  })),
+  results: Array.from({ length: 8 }, (_, k) => ({ policy: `policy-${k}`, rule: 'check', result: k % 3 === 0 ? 'fail' : 'pass' })),
 });
 
 /** Requests in waves, so that the curves have a shape. */
@@ -85,34 +81,18 @@ async function load(until) {
   return made;
 }
 
-const VALUES = {
-  job: 'annex',
-  instance: '.*',
-  group: GROUP,
-  resource: 'policyreports',
-  __rate_interval: '10s',
-  interval: '5s',
-};
+const VALUES = { job: 'annex', instance: '.*', group: GROUP, resource: 'policyreports', __rate_interval: '10s', interval: '5s' };
 const filledIn = (expr) => expr.replace(/\$(\w+)/g, (_, name) => VALUES[name] ?? `$${name}`);
 
 async function series(url, targets) {
   const found = [];
   for (const { expr, legendFormat } of targets) {
     const end = Date.now() / 1000;
-    const body = new URLSearchParams({
-      query: filledIn(expr),
-      start: String(end - SECONDS),
-      end: String(end),
-      step: '2',
-    });
+    const body = new URLSearchParams({ query: filledIn(expr), start: String(end - SECONDS), end: String(end), step: '2' });
     const answer = await (await fetch(`${url}/api/v1/query_range`, { method: 'POST', body })).json();
     for (const { metric, values } of answer.data.result) {
-      const points = values
-        .map(([time, value]) => [time - end + SECONDS, Number(value)])
-        .filter(([, value]) => Number.isFinite(value));
-      const name = legendFormat.replace(/\{\{\s*(\w+)\s*\}\}/g, (_, label) =>
-        label === 'instance' ? 'annex-0' : (metric[label] ?? ''),
-      );
+      const points = values.map(([time, value]) => [time - end + SECONDS, Number(value)]).filter(([, value]) => Number.isFinite(value));
+      const name = legendFormat.replace(/\{\{\s*(\w+)\s*\}\}/g, (_, label) => (label === 'instance' ? 'annex-0' : (metric[label] ?? '')));
       if (points.length > 0) found.push({ name, points });
     }
   }
@@ -123,32 +103,58 @@ const escape = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').r
 const COLOURS = ['#7eb26d', '#eab839', '#6ed0e0', '#ef843c', '#e24d42', '#1f78c1', '#ba43a9', '#705da0'];
 const [WIDE, HIGH, ACROSS] = [360, 190, 3];
 
+/** A number with three digits that count, in the largest of the steps that it reaches: [factor, suffix]. */
+function scaled(value, steps) {
+  const [factor, suffix] = steps.find(([least]) => value >= least) ?? steps.at(-1);
+  const rounded = Number((value / factor).toPrecision(3));
+  return `${rounded}${suffix}`;
+}
+const COUNTS = [[1e9, ' G'], [1e6, ' M'], [1e3, ' k'], [1, '']];
+const BYTES = [[1e9, ' GB'], [1e6, ' MB'], [1e3, ' kB'], [1, ' B']];
+const TIMES = [[1, ' s'], [1e-3, ' ms'], [1e-6, ' µs']];
+
 function shown(value, unit) {
-  if (unit === 'percentunit') return `${(value * 100).toPrecision(2)} %`;
-  if (unit === 's') return value >= 1 ? `${value.toPrecision(3)} s` : `${(value * 1000).toPrecision(3)} ms`;
-  if (/bytes|Bps/i.test(unit ?? ''))
-    return value >= 1e6 ? `${(value / 1e6).toPrecision(3)} MB` : `${(value / 1e3).toPrecision(3)} kB`;
-  return value >= 1000 ? `${(value / 1000).toPrecision(3)} k` : String(Number(value.toPrecision(3)));
+  if (unit === 'percentunit') return `${Number((value * 100).toPrecision(3))} %`;
+  if (unit === 's') return scaled(value, TIMES);
+  return scaled(value, /bytes|Bps/i.test(unit ?? '') ? BYTES : COUNTS);
+}
+
+/** Of an average character of the legend, a little more than most fonts take. */
+const CHARACTER = 6.1;
+const SQUARE = 15;
+
+/** The names that fit into a line, and how many more there are. */
+function legend(lines) {
+  const room = WIDE - 30;
+  const fitting = [];
+  let used = 0;
+  for (const [i, { name }] of lines.slice(0, COLOURS.length).entries()) {
+    const label = name.length > 26 ? `${name.slice(0, 25)}…` : name;
+    const width = SQUARE + (label.length + 2) * CHARACTER;
+    const reserve = i < lines.length - 1 ? 9 * CHARACTER : 0;
+    if (used + width + reserve > room) break;
+    used += width;
+    fitting.push(`<tspan fill="${COLOURS[i]}">■ </tspan><tspan>${escape(label)}  </tspan>`);
+  }
+  const left = lines.length - fitting.length;
+  return `${fitting.join('')}${left > 0 ? `<tspan>+ ${left} more</tspan>` : ''}`;
 }
 
 function draw({ title, fieldConfig }, lines, x, y) {
   const unit = fieldConfig?.defaults?.unit;
-  const top = Math.max(...lines.flatMap(({ points }) => points.map(([, value]) => value)), 0) || 1;
-  const at = ([time, value]) =>
-    `${(x + 52 + (time / SECONDS) * (WIDE - 68)).toFixed(1)},${(y + HIGH - 44 - (value / top) * (HIGH - 80)).toFixed(1)}`;
-  const curves = lines
-    .slice(0, COLOURS.length)
-    .map(({ points }, i) => `<polyline points="${points.map(at).join(' ')}" stroke="${COLOURS[i]}"/>`);
-  const names = lines
-    .slice(0, 4)
-    .map(({ name }, i) => `<tspan fill="${COLOURS[i]}">■ </tspan><tspan>${escape(name.slice(0, 18))}  </tspan>`);
-  const more = lines.length > 4 ? `<tspan>… ${lines.length} series</tspan>` : '';
+  const top = Math.max(...lines.flatMap(({ points }) => points.map(([, value]) => value)), 0);
+  // Room above the highest point, so that a line at it does not run into the frame.
+  const scale = top === 0 ? 1 : top * 1.08;
+  const at = ([time, value]) => `${(x + 62 + (time / SECONDS) * (WIDE - 78)).toFixed(1)},${(y + HIGH - 44 - (value / scale) * (HIGH - 80)).toFixed(1)}`;
+  const curves = lines.slice(0, COLOURS.length).map(({ points }, i) => `<polyline points="${points.map(at).join(' ')}" stroke="${COLOURS[i]}"/>`);
+  const height = (value) => y + HIGH - 44 - (value / scale) * (HIGH - 80);
+  const mark = (value, text) =>
+    `<text class="n" x="${x + 56}" y="${(height(value) + 4).toFixed(1)}">${text}</text><line x1="${x + 62}" x2="${x + WIDE - 16}" y1="${height(value).toFixed(1)}" y2="${height(value).toFixed(1)}"/>`;
   return `<g><rect x="${x + 4}" y="${y + 4}" width="${WIDE - 8}" height="${HIGH - 8}"/>
 <text class="h" x="${x + 14}" y="${y + 24}">${escape(title)}</text>
-<text x="${x + 12}" y="${y + 42}">${shown(top, unit)}</text><text x="${x + 12}" y="${y + HIGH - 40}">0</text>
-<line x1="${x + 52}" x2="${x + WIDE - 16}" y1="${y + HIGH - 44}" y2="${y + HIGH - 44}"/>
+${mark(0, '0')}${top === 0 ? '' : mark(top, shown(top, unit))}
 ${curves.join('')}
-<text x="${x + 14}" y="${y + HIGH - 18}">${names.join('')}${more}</text></g>`;
+<text x="${x + 14}" y="${y + HIGH - 18}">${legend(lines)}</text></g>`;
 }
 
 async function picture(name, url) {
@@ -179,7 +185,7 @@ async function picture(name, url) {
   writeFileSync(
     join(root, `docs/pictures/dashboard-${name}.svg`),
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="The dashboard Annex / ${name}">
-<style>text{font:11px system-ui,sans-serif;fill:#9fa7b3;white-space:pre}.h{font-size:13px;fill:#d8d9da}.r{font-size:15px;fill:#d8d9da;font-weight:bold}
+<style>text{font:11px system-ui,sans-serif;fill:#9fa7b3;white-space:pre}.h{font-size:13px;fill:#d8d9da}.n{text-anchor:end}.r{font-size:15px;fill:#d8d9da;font-weight:bold}
 g rect{fill:#1f1f23;stroke:#2c3235;rx:3px}polyline{fill:none;stroke-width:1.4}line{stroke:#3a3f44}</style>
 <rect width="100%" height="100%" fill="#141619"/>
 ${parts.join('\n')}
@@ -191,26 +197,9 @@ ${parts.join('\n')}
 
 try {
   const tokens = file('tokens.csv', `${TOKEN},pictures,pictures,system:masters\n`);
-  const args = [
-    'serve',
-    '--data-dir',
-    join(folder, 'data'),
-    '--bind-address',
-    '127.0.0.1',
-    '--secure-port',
-    '0',
-    '--token-auth-file',
-    tokens,
-  ];
+  const args = ['serve', '--data-dir', join(folder, 'data'), '--bind-address', '127.0.0.1', '--secure-port', '0', '--token-auth-file', tokens];
   port = Number(await start(process.execPath, [join(root, 'dist/main.js'), ...args], /127\.0\.0\.1:(\d+)\./));
-  const crd = spawnSync(
-    process.execPath,
-    [
-      '-e',
-      `const { parse } = require('yaml'); process.stdout.write(JSON.stringify(parse(require('fs').readFileSync('examples/crds/wgpolicyk8s.io_policyreports.yaml', 'utf8'))))`,
-    ],
-    { cwd: root, encoding: 'utf8' },
-  ).stdout;
+  const crd = spawnSync(process.execPath, ['-e', `const { parse } = require('yaml'); process.stdout.write(JSON.stringify(parse(require('fs').readFileSync('examples/crds/wgpolicyk8s.io_policyreports.yaml', 'utf8'))))`], { cwd: root, encoding: 'utf8' }).stdout;
   await call('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', JSON.parse(crd));
   while ((await call('GET', REPORTS)) !== 200) await new Promise((resolve) => setTimeout(resolve, 100));
   const config = {
@@ -225,36 +214,12 @@ try {
       },
     ],
   };
-  const flags = [
-    '--config.file',
-    file('prometheus.yaml', JSON.stringify(config)),
-    '--storage.tsdb.path',
-    join(folder, 'series'),
-  ];
-  const listening = await start(
-    join(tools.stdout.trim(), 'prometheus'),
-    [...flags, '--web.listen-address', '127.0.0.1:0'],
-    /Listening on.*127\.0\.0\.1:([1-9]\d*)/,
-  );
+  const flags = ['--config.file', file('prometheus.yaml', JSON.stringify(config)), '--storage.tsdb.path', join(folder, 'series')];
+  const listening = await start(join(tools.stdout.trim(), 'prometheus'), [...flags, '--web.listen-address', '127.0.0.1:0'], /Listening on.*127\.0\.0\.1:([1-9]\d*)/);
   // Watchers, for their panels.
-  for (let i = 0; i < 5; i++)
-    request(
-      {
-        host: '127.0.0.1',
-        port,
-        path: `${REPORTS}?watch=true`,
-        rejectUnauthorized: false,
-        headers: { authorization: `Bearer ${TOKEN}` },
-      },
-      (response) => response.resume(),
-    )
-      .on('error', () => undefined)
-      .end();
+  for (let i = 0; i < 5; i++) request({ host: '127.0.0.1', port, path: `${REPORTS}?watch=true`, rejectUnauthorized: false, headers: { authorization: `Bearer ${TOKEN}` } }, (response) => response.resume()).on('error', () => undefined).end();
   const end = Date.now() + SECONDS * 1000;
-  const ticker = setInterval(
-    () => process.stderr.write(`\r${Math.max(0, Math.round((end - Date.now()) / 1000))} s to go  `),
-    1000,
-  );
+  const ticker = setInterval(() => process.stderr.write(`\r${Math.max(0, Math.round((end - Date.now()) / 1000))} s to go  `), 1000);
   const made = await load(end);
   clearInterval(ticker);
   process.stderr.write(`\r${made} reports     \n`);

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the image and runs it as the chart's pods run it: not as root, without capabilities, on a root file system that is read-only.
 # A client works with it, a stop ends it in time with a watch open, and started again it has what it had.
-#   hack/image-check.sh      ENGINE=docker|podman, with flags of its own if need be; BUILD_FLAGS, RUN_FLAGS: more for `build` and `run`; PORT=6475
+#   hack/image-check.sh [IMAGE.tar]      an OCI archive that hack/release.sh has made, instead of building
+# ENGINE=docker|podman, with flags of its own if need be; BUILD_FLAGS, RUN_FLAGS: more for `build` and `run`; PORT=6475
 set -euo pipefail
 cd "$(dirname "$0")/.."
 image=localhost/annex:check
@@ -33,10 +34,17 @@ ready() {
   echo 'image-check: it does not get ready' >&2
   return 1
 }
-inside() { "${engine[@]}" exec "$name" sh -c "$1"; }
+# The image of a release has no shell.
+inside() { "${engine[@]}" exec "$name" node -e "const { readFileSync, writeFileSync } = require('node:fs'); $1"; }
 
-echo '== build'
-"${engine[@]}" build "${build[@]}" -t "$image" .
+if [ -n "${1:-}" ]; then
+  echo '== load'
+  loaded=$("${engine[@]}" load -i "$1")
+  image=${loaded##*: }
+else
+  echo '== build'
+  "${engine[@]}" build "${build[@]}" -t "$image" .
+fi
 echo "== run ($("${engine[@]}" image inspect --format '{{.Size}}' "$image") bytes)"
 token=check-$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
 printf '%s,admin,admin,system:masters\n' "$token" > "$scratch/tokens.csv"
@@ -47,10 +55,12 @@ chmod 644 "$scratch/tokens.csv"
   -v "$name:/var/lib/annex" -v "$scratch/tokens.csv:/etc/annex/tokens.csv:ro" "$image" \
   serve --data-dir=/var/lib/annex --bind-address=127.0.0.1 --secure-port="$port" --token-auth-file=/etc/annex/tokens.csv > /dev/null
 ready
-[ "$(inside 'id -u')" = 65532 ]
-inside 'grep -q "^CapEff:[[:space:]]*0*$" /proc/1/status && grep -q "^NoNewPrivs:[[:space:]]*1" /proc/1/status'
-if inside 'touch /annex/x' 2> /dev/null; then echo 'image-check: its root file system can be written to' >&2; exit 1; fi
-inside 'touch /tmp/x && annex --version && cat /var/lib/annex/ca.crt' | sed '1d' > "$scratch/ca.crt"
+inside 'const status = readFileSync("/proc/1/status", "utf8");
+  if (process.getuid() !== 65532) throw new Error("another user");
+  if (!/^CapEff:\t0+$/m.test(status) || !/^NoNewPrivs:\t1$/m.test(status)) throw new Error(status)'
+if inside 'writeFileSync("/annex/x", "")' 2> /dev/null; then echo 'image-check: its root file system can be written to' >&2; exit 1; fi
+inside 'writeFileSync("/tmp/x", ""); process.stdout.write(readFileSync("/var/lib/annex/ca.crt"))' > "$scratch/ca.crt"
+"${engine[@]}" exec "$name" annex doctor --data-dir=/var/lib/annex > "$scratch/doctor" || { cat "$scratch/doctor"; exit 1; }
 k=("$kubectl" --kubeconfig /dev/null --server "https://127.0.0.1:$port" --certificate-authority "$scratch/ca.crt" --token "$token")
 echo '== a client'
 "${k[@]}" apply -f examples/crds > /dev/null

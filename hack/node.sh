@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the path of a Node of a major version, fetched from the npm registry once, for this machine or another:
+# Prints the path of a Node of a (major) version, fetched from the npm registry once, for this machine or another:
 #   hack/node.sh 24 [linux-x64|linux-arm64]
 # Says why and fails where there is none.
 set -euo pipefail

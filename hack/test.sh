@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# All checks and tests, each though one before it failed, in two lanes: jest, whose suites mostly wait, and beside it all the rest. Where
-# the tools are still to be built, the checks of the sources run beside that, and the lanes wait for the tools, which tests skip without.
+# All checks and tests, each though one before it failed, in two lanes: jest, whose suites mostly wait, and beside it all the rest; at last
+# the tests end to end, alone. Where the tools are still to be built, the checks of the sources run beside that, and the lanes wait for the
+# tools, which tests skip without.
 # The last line is plain: `N passed, N failed`, the sum over the checks, the jest tests and the steps of the oracle. Fails unless nothing failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -118,7 +119,6 @@ run_rest() {
   lap oracle run_oracle
   lap 'the clients of Go' run_go
   lap 'the campaign of faults' run_jest faults "$CAMPAIGN"
-  lap 'end to end' run_e2e
 }
 
 check build make --no-print-directory build
@@ -135,6 +135,7 @@ rest=$!
 lap jest run_suites
 wait "$rest"
 cat "$results/rest.txt"
+lap 'end to end' run_e2e
 passed=$((passed + $(grep -c '^passed$' "$results/checks")))
 # Each of the four has a verdict, or it counts as failed.
 failed=$((failed + 4 - $(grep -c '^passed$' "$results/checks")))

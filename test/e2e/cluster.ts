@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Kubectl } from '../conformance/kubectl.js';
 import { type Address, Http1, treeOf, digList } from '../integration/client.js';
 import { ADMIN, eventually, MAIN as BUILT, ROOT } from '../integration/server.js';
+import { OtlpReceiver } from '../integration/tracing/otlp-receiver.js';
 import { findMongod, freePort, ReplicaSet } from '../storage/mongod.js';
 import { Certificates } from './certificates.js';
 import { Daemon } from './daemon.js';
@@ -28,7 +29,11 @@ export const CLUSTER_VERSION = /v1\.\d+\.\d+/.exec(
 export const IS_YARDSTICK = CLUSTER_VERSION?.startsWith('v1.36.') === true;
 const CHART = join(ROOT, 'charts/annex');
 
-const ONE = { apiservers: 1, groups: [ADOPTED_GROUP] } as const;
+interface TestClusterOptions {
+  readonly apiservers?: 1 | 2;
+  readonly groups?: readonly string[];
+  readonly traced?: boolean;
+}
 
 export interface Replica {
   readonly daemon: Daemon;
@@ -49,6 +54,7 @@ export class TestCluster {
   private bundle = '';
   private set: ReplicaSet | undefined;
   private portOfService: ServicePort | undefined;
+  private receiver: OtlpReceiver | undefined;
   servicePort = 0;
   /** Where webhooks that are Services listen. */
   hookPort = 0;
@@ -61,8 +67,11 @@ export class TestCluster {
   second: Daemon | undefined;
   manager!: Daemon;
 
-  /** `apiservers`: the second one is there where there are two. */
-  constructor(private readonly options: { readonly apiservers: 1 | 2; readonly groups: readonly string[] } = ONE) {
+  /**
+   * `apiservers`: how many there are. `traced`: the cluster's API server and the replicas send to a collector what a caller wants
+   * traced. `groups`: those that Annex may adopt.
+   */
+  constructor(private readonly options: TestClusterOptions = {}) {
     mkdirSync(join(this.folder, 'pki'));
     this.certificates = new Certificates(join(this.folder, 'pki'));
   }
@@ -70,6 +79,7 @@ export class TestCluster {
   /** In order; each step is told to `step` before it begins. */
   async start(step: (what: string) => void): Promise<void> {
     step('etcd, kube-apiserver, three mongods');
+    if (this.options.traced === true) this.receiver = await OtlpReceiver.start();
     const mongods = this.startMongods();
     await this.startControlPlane();
     this.set = await mongods;
@@ -99,6 +109,11 @@ export class TestCluster {
   get mongodb(): ReplicaSet {
     if (this.set === undefined) throw new Error('there is no MongoDB');
     return this.set;
+  }
+
+  get collector(): OtlpReceiver {
+    if (this.receiver === undefined) throw new Error('nothing is traced');
+    return this.receiver;
   }
 
   get service(): ServicePort {
@@ -144,7 +159,9 @@ export class TestCluster {
 
   /** As `helm upgrade --install` with what the tests need changed, and more settings. */
   release(command: 'install' | 'upgrade', ...settings: string[]): Promise<string> {
-    const given = [`service.port=${this.servicePort}`, 'replicas=2', `adoption.groups={${this.options.groups.join()}}`];
+    const groups = this.options.groups ?? [ADOPTED_GROUP];
+    const given = [`service.port=${this.servicePort}`, 'replicas=2', `adoption.groups={${groups.join()}}`];
+    if (this.receiver !== undefined) given.push(`extraArgs={${this.tracing(this.receiver)}}`);
     const set = [...given, ...settings].flatMap((one) => ['--set', one]);
     const render = ['--post-renderer', join(__dirname, 'external-name.mjs')];
     return this.helm(command, 'annex', CHART, '--namespace', NAMESPACE, ...render, ...set);
@@ -230,6 +247,7 @@ export class TestCluster {
     this.portOfService?.close();
     await Promise.all(this.daemons.map((daemon) => daemon.stop('SIGKILL')));
     await this.set?.dispose();
+    this.receiver?.stop();
     rmSync(this.folder, { recursive: true, force: true });
   }
 
@@ -241,6 +259,13 @@ export class TestCluster {
   /** Waits until the cluster's API server answers. */
   async apiserverReady(): Promise<void> {
     await isAnswering(this.http);
+  }
+
+  /** The flag of both, in the version that all versions of the matrix read. */
+  private tracing({ endpoint }: OtlpReceiver): string {
+    const apiVersion = 'apiserver.config.k8s.io/v1beta1';
+    const path = this.file('tracing.json', JSON.stringify({ apiVersion, kind: 'TracingConfiguration', endpoint }));
+    return `--tracing-config-file=${path}`;
   }
 
   /** Who calls the webhooks that are Services. */
@@ -277,7 +302,9 @@ export class TestCluster {
     writeFileSync(this.certificates.file('tokens.csv'), TOKENS);
     writeAuditPolicy(this.certificates);
     this.daemon(etcd(join(TOOLS, 'etcd'), this.folder, this.ports)).start();
-    this.apiserver = this.daemon(apiserver(join(TOOLS, 'kube-apiserver'), this.certificates, this.ports));
+    const program = apiserver(join(TOOLS, 'kube-apiserver'), this.certificates, this.ports);
+    const traces = this.receiver === undefined ? [] : [this.tracing(this.receiver)];
+    this.apiserver = this.daemon({ ...program, args: [...program.args, ...traces] });
     this.apiserver.start();
     this.http = new Http1(this.address);
     this.https.push(this.http);

@@ -15,6 +15,7 @@ import { quota } from './parts/quota.js';
 import { restarts } from './parts/restarts.js';
 import { reviews } from './parts/reviews.js';
 import { Rotation } from './parts/rotation.js';
+import { tracing } from './parts/tracing.js';
 import { trust } from './parts/trust.js';
 import { twins } from './parts/twins.js';
 import { uninstall } from './parts/uninstall.js';
@@ -34,7 +35,7 @@ const missing = process.env['E2E_MISSING'] ?? '';
 const title = 'a cluster with Annex in it';
 
 (missing === '' ? describe : describe.skip)(missing === '' ? title : `${title} (skipped: ${missing})`, () => {
-  const cluster = new TestCluster();
+  const cluster = new TestCluster({ traced: true });
   const rotation = new Rotation(cluster);
 
   beforeAll(async () => {
@@ -63,6 +64,7 @@ const title = 'a cluster with Annex in it';
   access(cluster);
   trust(cluster);
   reviews(cluster);
+  tracing(cluster);
   twins(cluster);
   oracle(cluster, say);
   namespaces(cluster);

@@ -33,6 +33,8 @@ export class Writer {
   private name = '';
   private count = 0;
   private deletion: Write | undefined;
+  /** What it was told last, and after how long. */
+  told = '';
 
   constructor(
     private readonly target: Target,
@@ -63,7 +65,9 @@ export class Writer {
           [1.5, 'delete'],
         ] as const);
     const value = `${this.name}-${++this.count}`;
+    const begun = performance.now();
     const reply = await this.request(verb, value);
+    this.told = `${verb}: ${reply.status} after ${Math.round(performance.now() - begun)} ms: ${reply.text.slice(0, 300)}`;
     const good = reply.status === 200 || reply.status === 201;
     const revision = !good ? undefined : verb === 'delete' ? 0 : versionOf(reply.text);
     const write: Write = { key: this.name, server: this.target.name, verb, value, revision };

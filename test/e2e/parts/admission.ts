@@ -188,7 +188,7 @@ export function admission(cluster: TestCluster): void {
         return told === 'annex_admission_params_unreadable{kind="/v1, Kind=ConfigMap"} 1' ? true : undefined;
       });
       expect(cluster.replica(0).daemon.log).toMatch(
-        /params of kind \/v1, Kind=ConfigMap cannot be read: configmaps is forbidden/,
+        /cannot read params of kind \/v1, Kind=ConfigMap: configmaps is forbidden/,
       );
       await apply(policy('limits', { paramKind, ...spec, failurePolicy: 'Ignore' }));
       await until(created);

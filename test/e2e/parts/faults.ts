@@ -161,8 +161,8 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
     });
 
     test('the primary of MongoDB steps down, and a new one goes on', async () => {
-      const load = new Load(cluster, NAMESPACE, 'step');
       const reader = await watch();
+      const load = new Load(cluster, NAMESPACE, 'step');
       await pause(1_000);
       await cluster.mongodb.command({ replSetStepDown: 30, secondaryCatchUpPeriodSecs: 5 });
       const before = load.count;

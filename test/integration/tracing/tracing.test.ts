@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { JsonObject } from '../../../src/apimachinery/json/json.js';
 import { leaksOf, plant } from '../../secrecy/leaks.js';
 import { findMongod, ReplicaSet } from '../../storage/mongod.js';
-import { dig, digList, digText, Http1 } from '../client.js';
+import { type Answer, dig, digList, digText, Http1 } from '../client.js';
 import { configMap } from '../objects.js';
 import { TestCa } from '../openid/certificates.js';
 import { eventually, NOBODY, run, scratchFolder, TestServer } from '../server.js';
@@ -205,6 +205,19 @@ test('who is not privileged is traced at the rate of the configuration, with a l
   const request = found(await traced(server), 'GET /api/v1/namespaces/{:namespace}/configmaps/{:name}');
   expect(request).toMatchObject({ parentId: '', links: [TRACE] });
   expect(request.traceId).not.toBe(TRACE);
+});
+
+test('the wait in the queue of a user is a span', async () => {
+  const flags = ['--authorization-mode=AlwaysAllow', '--max-mutating-requests-inflight=1'];
+  const server = await start(flags, { samplingRatePerMillion: 1_000_000 });
+  const http = new Http1(server);
+  const create = (_: unknown, i: number): Promise<Answer> =>
+    http.send({ method: 'POST', path: MAPS, token: NOBODY, body: configMap(`queued-${i}`) });
+  const answers = await Promise.all(Array.from({ length: 20 }, create));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
+  const spans = await traced(server);
+  const waited = found(spans, 'priorityandfairness');
+  expect(spans.find(({ spanId }) => spanId === waited.parentId)?.name).toMatch(/^POST \/api\/v1\/namespaces/);
 });
 
 test('latencies have exemplars where OpenMetrics is asked for', async () => {
