@@ -18,6 +18,7 @@ import {
   serveCommand,
 } from './server/options/command-line.js';
 import type { Options } from './server/options/options.js';
+import type { CheckResult, Finding } from './doctor/finding.js';
 import { foregroundClock, systemClock } from './util/clock.js';
 import { annexVersion, KUBERNETES_VERSION, platform } from './server/http/documents/version.js';
 
@@ -94,10 +95,11 @@ async function serve(options: Options): Promise<void> {
   say(...lines);
 }
 
-async function doctor(options: Options, { output, serverKubeconfig }: DoctorFlags): Promise<void> {
-  const [{ examine }, { examineStandalone }, { lineOf, resultOf }] = await Promise.all([
+async function doctor(options: Options, { output, serverKubeconfig, verifyStore }: DoctorFlags): Promise<void> {
+  const [{ examine }, { examineStandalone }, { checkRecords }, { lineOf, resultOf }] = await Promise.all([
     import('./doctor/doctor.js'),
     import('./doctor/standalone.js'),
+    import('./doctor/records.js'),
     import('./doctor/finding.js'),
   ]);
   const findings = isAggregated(options)
@@ -105,11 +107,13 @@ async function doctor(options: Options, { output, serverKubeconfig }: DoctorFlag
     : examineStandalone(options, serverKubeconfig, systemClock);
   // A reader that has seen enough, such as head.
   process.stdout.on('error', fail);
-  const results = [];
-  for await (const finding of findings) {
+  const results: CheckResult[] = [];
+  const tell = (finding: Finding): void => {
     if (output === 'text') say(lineOf(finding));
     results.push(resultOf(finding));
-  }
+  };
+  for await (const finding of findings) tell(finding);
+  if (verifyStore === true) tell(await checkRecords(options, systemClock));
   if (output === 'json') say(JSON.stringify(results, null, 2));
   if (results.some(({ status }) => status === 'failed')) process.exitCode = 1;
 }

@@ -459,7 +459,7 @@ describe('an owner', () => {
     cluster.remove('v1.a.example.com');
     await settle();
     expect([...cluster.services.keys()]).toEqual([]);
-    expect(told.at(-1)).toBe('owner: Error: there is no ClusterRole annex: nothing is registered without it');
+    expect(told.at(-1)).toBe('owner: Error: ClusterRole annex not found; registration requires it');
   });
 
   test('that may not be read is done without', async () => {

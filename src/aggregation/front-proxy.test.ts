@@ -65,7 +65,7 @@ describe('FrontProxyTrust', () => {
 
   test.each<[string, KubeObject | undefined, string]>([
     ['no ConfigMap', undefined, 'the cluster has no ConfigMap kube-system/extension-apiserver-authentication'],
-    ['headers that are no list', map(data({ 'requestheader-username-headers': '"X"' })), 'is no list of strings'],
+    ['headers that are no list', map(data({ 'requestheader-username-headers': '"X"' })), 'is not a list of strings'],
     ['headers that are no JSON', map(data({ 'requestheader-group-headers': '[' })), 'cannot be used: '],
     ['a CA that is none', map(data({ 'requestheader-client-ca-file': 'x' })), 'does not contain any valid'],
   ])('%s: the start fails, and says why', async (_, found, message) => {
@@ -95,7 +95,7 @@ describe('FrontProxyTrust', () => {
     expect(changes()).toBe(2);
     expect(told).toEqual([
       'mended',
-      'Error: the ConfigMap kube-system/extension-apiserver-authentication cannot be used: requestheader-allowed-names is no list of strings',
+      'Error: the ConfigMap kube-system/extension-apiserver-authentication cannot be used: requestheader-allowed-names is not a list of strings',
       'mended',
     ]);
   });

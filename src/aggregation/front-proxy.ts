@@ -115,7 +115,7 @@ function names(data: JsonObject, key: string): string[] {
   if (text === '') return [];
   const value = parseJson(text);
   if (!Array.isArray(value) || !value.every((item): item is string => typeof item === 'string')) {
-    throw new Error(`${key} is no list of strings`);
+    throw new Error(`${key} is not a list of strings`);
   }
   return value;
 }

@@ -50,7 +50,7 @@ export class Owner {
       },
       heard: () => {
         if (this.reference !== undefined) told.mended();
-        else told.broken(new Error(`there is no ClusterRole ${this.name}: nothing is registered without it`));
+        else told.broken(new Error(`ClusterRole ${this.name} not found; registration requires it`));
       },
     };
     const path = `/apis/${API_VERSION}/clusterroles?fieldSelector=${encodeURIComponent(`metadata.name=${this.name}`)}`;

@@ -146,7 +146,7 @@ test('a person logs in once; then the token is kept, renewed, and asked for agai
   expect((await run(info(false), NOW + 590_000)).credential).toMatchObject({ status: { token: second } });
   expect(forms.at(-1)?.get('refresh_token')).toBe('r1');
   answers = [[400, { error: 'invalid_grant' }]];
-  await expect(run(info(false), NOW + 1_300_000)).rejects.toThrow('nobody is logged in');
+  await expect(run(info(false), NOW + 1_300_000)).rejects.toThrow('not logged in');
 });
 
 test.each([
@@ -159,7 +159,7 @@ test.each([
 
 test('time passes', async () => {
   answers = Array.from({ length: 50 }, () => [400, { error: 'authorization_pending' }]);
-  await expect(run()).rejects.toThrow('nobody confirmed the code in time');
+  await expect(run()).rejects.toThrow('the code was not confirmed in time');
 });
 
 test.each(['{', '{}', '{"kind":"ExecCredential","apiVersion":"v1"}', 'null'])(

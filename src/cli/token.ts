@@ -123,7 +123,7 @@ async function renew(login: DeviceLogin, old: Tokens | undefined, interactive: b
   const refreshed = old?.refreshToken === undefined ? undefined : await login.refresh(old.refreshToken);
   if (refreshed !== undefined) return refreshed;
   if (!interactive)
-    throw new LoginError('nobody is logged in, and nobody is there to log in: run annex token in a terminal first');
+    throw new LoginError('not logged in, and this is not a terminal: run annex token in a terminal first');
   return login.login();
 }
 

@@ -77,7 +77,7 @@ export class DeviceLogin {
       if (problem === 'slow_down') interval += 5;
       else if (problem !== 'authorization_pending') throw this.refused('log-in', answer);
     }
-    throw new LoginError('nobody confirmed the code in time');
+    throw new LoginError('the code was not confirmed in time');
   }
 
   /** New tokens for a refresh token; undefined where the provider takes it no longer. */

@@ -69,7 +69,7 @@ describe('what is published', () => {
   });
 
   test('a text that is no list is an error', () => {
-    expect(() => published({ 'requestheader-allowed-names': '{}' }, INFO, NOW)).toThrow('is no list of strings');
+    expect(() => published({ 'requestheader-allowed-names': '{}' }, INFO, NOW)).toThrow('is not a list of strings');
   });
 });
 

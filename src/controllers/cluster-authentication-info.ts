@@ -126,7 +126,7 @@ function listOf(text: string | undefined, key: string): string[] {
   if (text === undefined || text === '') return [];
   const value: unknown = JSON.parse(text);
   if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) {
-    throw new Error(`${key} is no list of strings`);
+    throw new Error(`${key} is not a list of strings`);
   }
   return value;
 }

@@ -248,7 +248,7 @@ describe('examineCluster', () => {
     [
       'a malformed configuration',
       { config: { ...healthy.config, 'requestheader-username-headers': '{}' } },
-      'front-proxy trust: failed: the ConfigMap kube-system/extension-apiserver-authentication cannot be used: requestheader-username-headers is no list of strings; fix: ',
+      'front-proxy trust: failed: the ConfigMap kube-system/extension-apiserver-authentication cannot be used: requestheader-username-headers is not a list of strings; fix: ',
     ],
     [
       'a front proxy whose CA has expired',

@@ -212,7 +212,7 @@ describe('files and ports', () => {
     const flags = ['--tls-cert-file', file, '--tls-private-key-file', file];
     expectRefusal(await serve(join(path, 'data'), ...flags), /--tls-cert-file: cannot read .*cert\.pem/);
     writeFileSync(file, 'not a certificate');
-    expectRefusal(await serve(join(path, 'data'), ...flags), /cert\.pem holds no certificate/);
+    expectRefusal(await serve(join(path, 'data'), ...flags), /cert\.pem contains no certificate/);
   });
 
   test('a token file that is not there, or is malformed', async () => {

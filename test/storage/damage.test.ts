@@ -1,10 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { checkRecords } from '../../src/doctor/records.js';
+import { lineOf } from '../../src/doctor/finding.js';
 import { StorageCacher } from '../../src/storage/cacher/cacher.js';
 import { EmbeddedBackend } from '../../src/storage/embedded/backend.js';
 import { joined, identity, page, widgets } from './cacher-fixtures.js';
-import { commit, put, RESOURCE } from './fixtures.js';
+import { commit, put, remove, RESOURCE } from './fixtures.js';
+import { systemClock } from '../../src/util/clock.js';
 
 let directory: string;
 beforeEach(() => {
@@ -13,8 +16,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 /** Changes one byte of what a text in the store's file says. */
-function damage(text: string): void {
-  const path = join(directory, 'data.mdb');
+function damage(text: string, path = join(directory, 'data.mdb')): void {
   const bytes = readFileSync(path);
   for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + 1)) bytes.write('X', at);
   writeFileSync(path, bytes);
@@ -52,4 +54,61 @@ test('an object whose record was damaged on the disk is reported by its key, and
   expect((await cache.list(newest, page())).length).toBe(2);
   await cacher.stop();
   await backend.close();
+});
+
+describe('annex doctor --verify-store', () => {
+  const check = async (storageBackend = 'embedded'): Promise<string> => {
+    const mongodb = { mongodbUri: '', mongodbUriFile: '', mongodbDatabase: 'annex', mongodbLogOverrides: [] };
+    const options = {
+      storageBackend,
+      dataDir: directory,
+      historyWindow: 300_000,
+      given: new Set<string>(),
+      ...mongodb,
+    };
+    return lineOf(await checkRecords(options, systemClock));
+  };
+  const store = (): string => join(directory, 'store');
+  const opened = async (): Promise<EmbeddedBackend> => {
+    const backend = new EmbeddedBackend({ directory: store() });
+    await backend.open();
+    return backend;
+  };
+  beforeEach(async () => {
+    const backend = await opened();
+    const { revision } = await commit(backend, put('a/one', 0, { text: 'the former text of one' }));
+    await commit(backend, put('a/one', revision, { text: 'the text of one' }));
+    await commit(backend, put('a/two', 0, { text: 'the text of two' }));
+    await commit(backend, put('b/three', 0, { text: 'the text of three' }, 'gadgets.example.com'));
+    const gone = await commit(backend, put('a/gone', 0));
+    await commit(backend, remove('a/gone', gone.revision));
+    await backend.close();
+  });
+
+  test('a sound store', async () => {
+    expect(await check()).toMatch(/^records: ok \(6 records of 3 objects, \d+\.\d MiB\)$/);
+  });
+
+  test('damaged objects are named, of each type', async () => {
+    damage('the text of two', join(store(), 'data.mdb'));
+    damage('the text of three', join(store(), 'data.mdb'));
+    expect(await check()).toBe(
+      'records: failed: 2 of 3 objects cannot be read: gadgets.example.com b/three (revision 5: damaged); ' +
+        'widgets.example.com a/two (revision 4: damaged); fix: delete and recreate them, or restore the directory from a backup',
+    );
+  });
+
+  test('what only the history has is no loss', async () => {
+    damage('the former text of one', join(store(), 'data.mdb'));
+    expect(await check()).toMatch(
+      /^records: warning \(.*; 1 records of the history are damaged, which no object needs\)$/,
+    );
+  });
+
+  test('a store in use is left alone, and MongoDB looks after its own', async () => {
+    const backend = await opened();
+    expect(await check()).toMatch(/^records: skipped \(.* is in use by a running server/);
+    await backend.close();
+    expect(await check('mongodb')).toMatch(/^records: skipped \(MongoDB verifies/);
+  });
 });

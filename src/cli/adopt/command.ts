@@ -74,7 +74,7 @@ async function withCluster(
 function defaultKubeconfig(): string {
   const named = (process.env['KUBECONFIG'] ?? '').split(delimiter).find((path) => path !== '');
   const path = named ?? join(homedir(), '.kube/config');
-  if (!existsSync(path)) throw new Error(`there is no ${path}: name the kubeconfig with --kubeconfig`);
+  if (!existsSync(path)) throw new Error(`${path} does not exist: name the kubeconfig with --kubeconfig`);
   return path;
 }
 
@@ -125,7 +125,7 @@ async function release(
 ): Promise<void> {
   const path = `${ADOPTIONS}/${group}`;
   const adoption = await cluster.must('GET', path);
-  if (adoption === undefined) throw new Error(`there is no Adoption ${group}`);
+  if (adoption === undefined) throw new Error(`Adoption ${group} not found`);
   const copied = stringAt(objectAt(adoption, 'status'), 'copied') ?? 'nothing';
   say(`The copy (${copied}) goes with the Adoption ${group}; the cluster keeps its objects and goes on serving them.`);
   if (dryRun) return;

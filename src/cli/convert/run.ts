@@ -38,7 +38,7 @@ function checkOptions(options: ConvertOptions): void {
   if (write && output !== undefined) throw new Error('--write keeps the format of each file: it goes without --output');
   if (targetVersion !== undefined && !options.check) throw new Error('--target-version goes with --check');
   if (targetVersion !== undefined && minorOf(targetVersion) === undefined)
-    throw new Error(`--target-version: ${targetVersion} is no release of Kubernetes, such as 1.32`);
+    throw new Error(`--target-version: ${targetVersion} is not a Kubernetes release, such as 1.32`);
   if (!options.check) return;
   if (write) throw new Error('--check changes nothing: it goes without --write');
   if (outputVersion !== undefined) throw new Error('--output-version goes without --check');

@@ -184,13 +184,13 @@ export function parsePair(
   try {
     certificate = new X509Certificate(cert);
   } catch (error) {
-    throw new StartError(`${certFile} holds no certificate: ${reason(error)}`);
+    throw new StartError(`${certFile} contains no certificate: ${reason(error)}`);
   }
   let parsed: KeyObject;
   try {
     parsed = createPrivateKey(key);
   } catch (error) {
-    throw new StartError(`${keyFile} holds no private key: ${reason(error)}`);
+    throw new StartError(`${keyFile} contains no private key: ${reason(error)}`);
   }
   if (!certificate.checkPrivateKey(parsed)) throw new StartError(`${keyFile} is not the key of ${certFile}`);
   return { certificate, key: parsed };

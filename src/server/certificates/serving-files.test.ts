@@ -141,11 +141,11 @@ describe('serving certificates in files', () => {
   });
 
   test.each([
-    ['no CA', '', /^--service-ca-file: .*ca\.crt holds no certificate$/],
+    ['no CA', '', /^--service-ca-file: .*ca\.crt contains no certificate$/],
     [
       'a broken CA',
       '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
-      /ca\.crt holds what is no certificate/,
+      /ca\.crt contains an invalid certificate/,
     ],
   ])('%s leaves everything as it was', (_, text, message) => {
     const serving = open();

@@ -88,7 +88,8 @@ export class ServingFiles implements ServingCertificates {
     const key = readFile(files.key, '--tls-private-key-file');
     parsePair(cert, key, files.cert, files.key);
     const authorities = parsed(readFile(files.authorities, '--service-ca-file'), files.authorities);
-    if (authorities.length === 0) throw new StartError(`--service-ca-file: ${files.authorities} holds no certificate`);
+    if (authorities.length === 0)
+      throw new StartError(`--service-ca-file: ${files.authorities} contains no certificate`);
     return {
       pair: { cert, key },
       chain: parsed(cert, files.cert),
@@ -102,7 +103,7 @@ function parsed(text: string, file: string): X509Certificate[] {
     try {
       return new X509Certificate(der);
     } catch (error) {
-      throw new StartError(`${file} holds what is no certificate: ${messageOf(error)}`);
+      throw new StartError(`${file} contains an invalid certificate: ${messageOf(error)}`);
     }
   });
 }

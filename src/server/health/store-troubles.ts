@@ -50,7 +50,7 @@ export class StoreTroubles implements MongoObserver {
     this.restarts = new CellCounter(
       {
         name: 'annex_store_commit_restarts_total',
-        help: 'How often writes to a MongoDB log began anew with new connections after none had succeeded for 30 seconds.',
+        help: 'Restarts of the commit path of a MongoDB log with new connections, after no write succeeded for 30 seconds.',
         labels: ['log'],
       },
       registry,

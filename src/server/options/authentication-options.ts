@@ -99,7 +99,7 @@ export const AUTHENTICATION_FLAGS = {
     'authentication-config',
     text,
     '',
-    'File with an AuthenticationConfiguration, read anew when it changes and every minute. Not together with --oidc-*, nor with --anonymous-auth where the file says who is anonymous.',
+    'File with an AuthenticationConfiguration, reloaded when it changes and every minute. Not together with --oidc-*, nor with --anonymous-auth where the file says who is anonymous.',
   ),
   oidcIssuerUrl: flag(
     GROUP,

@@ -21,7 +21,7 @@ export const AUTHORIZATION_FLAGS = {
     'authorization-config',
     text,
     '',
-    'File with an AuthorizationConfiguration, read anew when it changes and every minute. Not together with --authorization-mode or --authorization-webhook-*.',
+    'File with an AuthorizationConfiguration, reloaded when it changes and every minute. Not together with --authorization-mode or --authorization-webhook-*.',
   ),
   authorizationPolicyFile: flag(
     GROUP,

@@ -51,6 +51,8 @@ export interface DoctorFlags {
   readonly output: DoctorFormat;
   /** Kubeconfig of a server by itself that runs; that of the data directory where empty. */
   readonly serverKubeconfig: string;
+  /** Also reads all of the embedded store. */
+  readonly verifyStore?: boolean;
 }
 
 /** `annex doctor`, with the flags of `annex serve` and its own. */
@@ -77,6 +79,12 @@ export function doctorCommand(run: (options: Options, flags: DoctorFlags) => Pro
       )
         .default('')
         .helpGroup('Output flags:'),
+    )
+    .addOption(
+      new Option(
+        '--verify-store',
+        'Also reads every record of the embedded store against its checksum, and names the objects that are damaged.',
+      ).helpGroup('Output flags:'),
     );
 }
 

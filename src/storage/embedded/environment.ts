@@ -104,6 +104,19 @@ export class Environment {
     }
   }
 
+  /** Every object of every type, with the revision of its state; to be consumed in one turn. */
+  *allObjects(): Generator<
+    { readonly resource: string; readonly key: string; readonly revision: Revision },
+    void,
+    undefined
+  > {
+    for (const { key: id, value } of this.objects.getRange({})) {
+      const end = id.indexOf(0);
+      const [resource, key] = [id.toString('utf8', 0, end), id.toString('utf8', end + 1)];
+      yield { resource, key, revision: value.readDoubleBE(0) };
+    }
+  }
+
   /** All operations in one transaction; resolves when it is on the disk. Rejected: nothing of it was written. */
   async commit(operations: readonly Operation[]): Promise<void> {
     try {

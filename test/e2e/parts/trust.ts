@@ -57,10 +57,12 @@ export function trust(cluster: TestCluster): void {
       await change({ [NAMES]: '"front-proxy-client"' });
       await eventually('the link is broken', async () => ((await broken()) === 1 ? true : undefined));
       expect(cluster.replica(0).daemon.log).toMatch(
-        /front-proxy: the ConfigMap kube-system\/extension-apiserver-authentication cannot be used: requestheader-allowed-names is no list of strings/,
+        /front-proxy: the ConfigMap kube-system\/extension-apiserver-authentication cannot be used: requestheader-allowed-names is not a list of strings/,
       );
       await answered(second, 200);
-      expect(await doctor()).toMatch(/front-proxy trust: failed: .*requestheader-allowed-names is no list of strings/);
+      expect(await doctor()).toMatch(
+        /front-proxy trust: failed: .*requestheader-allowed-names is not a list of strings/,
+      );
     });
 
     test('what the cluster takes back no longer counts, and its own goes on', async () => {

@@ -12,6 +12,7 @@ export interface Batch {
 export interface Write {
   readonly op: number;
   readonly key: string;
+  readonly creates: boolean;
   readonly deletes: boolean;
 }
 
@@ -27,6 +28,8 @@ export interface Version {
   readonly floor: number;
   readonly mark: { readonly revision: number; readonly moment: number };
   readonly projection: ReadonlyMap<string, State>;
+  /** Keys whose tombstones stay. */
+  readonly held: ReadonlySet<string>;
 }
 
 export interface Ticket {
@@ -36,7 +39,14 @@ export interface Ticket {
 
 export const endOf = ({ first, writes }: Batch): number => first + writes.length - 1;
 
-const EMPTY: Version = { time: 0, log: new Map(), floor: 0, mark: { revision: 0, moment: 0 }, projection: new Map() };
+const EMPTY: Version = {
+  time: 0,
+  log: new Map(),
+  floor: 0,
+  mark: { revision: 0, moment: 0 },
+  projection: new Map(),
+  held: new Set(),
+};
 
 /**
  * A replica set of the model that writes single documents. A majority has the versions up to `majority`; a failover takes back the

@@ -4,11 +4,14 @@ const SCHEDULES = 400;
 /** Schedules that go wrong, and show the same. */
 const ENOUGH = 1;
 
+/** Some guards are seldom needed: schedules in which they are begin here. */
+const RARE: Partial<Record<keyof Guards, number>> = { marks: 249, holdsFirst: 910, heldAfter: 499 };
+
 /** What goes wrong in some of the schedules. */
-function failures(guards: Guards): string[] {
+function failures(guards: Guards, from = 1): string[] {
   const told: string[] = [];
   let count = 0;
-  for (let seed = 1; seed <= SCHEDULES && count < ENOUGH; seed++) {
+  for (let seed = from; seed < from + SCHEDULES && count < ENOUGH; seed++) {
     const { violations } = explore(seed, guards);
     if (violations.length === 0) continue;
     count++;
@@ -40,8 +43,10 @@ describe('the log as the database, whatever stops wherever', () => {
     'floorAfter',
     'onlyForward',
     'tombstones',
-    'deadline',
+    'holds',
+    'holdsFirst',
+    'heldAfter',
   ])('goes wrong without %s', (guard) => {
-    expect(failures({ ...ALL, [guard]: false })).not.toEqual([]);
+    expect(failures({ ...ALL, [guard]: false }, RARE[guard])).not.toEqual([]);
   });
 });

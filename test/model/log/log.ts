@@ -20,8 +20,12 @@ export interface Guards {
   readonly onlyForward: boolean;
   /** A deletion leaves its revision in the projection until the floor has passed it. */
   readonly tombstones: boolean;
-  /** A write of the projection fails half a window after its log document was read. */
-  readonly deadline: boolean;
+  /** Who projects a batch of somebody else's first keeps the tombstones of its keys from going. */
+  readonly holds: boolean;
+  /** Who takes a batch over reads the floor once a majority knows that the keys are held. */
+  readonly holdsFirst: boolean;
+  /** Who trims reads which keys are held once a majority has the floor, not when it chooses the mark. */
+  readonly heldAfter: boolean;
 }
 
 export const ALL: Guards = {
@@ -33,7 +37,9 @@ export const ALL: Guards = {
   floorAfter: true,
   onlyForward: true,
   tombstones: true,
-  deadline: true,
+  holds: true,
+  holdsFirst: true,
+  heldAfter: true,
 };
 
 type Verdict = 'committed' | 'anew' | 'again' | 'unknown';
@@ -47,8 +53,10 @@ interface Known {
 
 const WINDOW = 40;
 /** The last ones are written seldom, so that some stay deleted for long. */
-const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];
+const KEYS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'];
 const BUSY = 2;
+/** A projector takes over one in so many of the batches that it finds. */
+const PATIENCE = 3;
 
 export interface Explored {
   readonly violations: readonly string[];
@@ -79,9 +87,9 @@ class Schedule {
     private readonly guards: Guards,
   ) {
     this.random = new Random(seed);
-    this.parties = new Parties(this.random, { once: 25, longOnce: 4, short: 80 });
+    this.parties = new Parties(this.random, { once: 15, longOnce: 4, short: 120 });
     for (let i = 0; i < 3; i++) this.parties.add(this.replica());
-    for (let i = 0; i < 4; i++) this.parties.add(this.projector());
+    for (let i = 0; i < 3; i++) this.parties.add(this.projector());
     for (let i = 0; i < 2; i++) this.parties.add(this.trimmer());
     this.parties.add(this.follower());
     this.parties.add(this.loader());
@@ -130,7 +138,10 @@ class Schedule {
         const batch = this.batchOf(open, known);
         if (batch.writes.length === 0) break;
         const verdict = yield* this.commit(batch, known.moment);
-        if (verdict === 'committed') batch.writes.forEach(({ op }, i) => this.acknowledged.set(op, batch.first + i));
+        if (verdict === 'committed') {
+          batch.writes.forEach(({ op }, i) => this.acknowledged.set(op, batch.first + i));
+          this.parties.add(this.writer(batch));
+        }
         if (verdict === 'unknown') this.unknown++;
         if (verdict !== 'anew') break;
         open = open.filter(({ op }) => batch.writes.some((write) => write.op === op));
@@ -145,7 +156,7 @@ class Schedule {
     const taken = new Set<string>();
     for (const { op, key, expected } of open) {
       const fits = !taken.has(key) && revisionOf(known.states.get(key)) === expected;
-      if (fits) writes.push({ op, key, deletes: expected !== 0 && op % 2 === 0 });
+      if (fits) writes.push({ op, key, creates: expected === 0, deletes: expected !== 0 && op % 2 === 0 });
       else this.refused.add(op);
       taken.add(key);
     }
@@ -276,51 +287,72 @@ class Schedule {
     }
   }
 
-  /** Projects what it finds; a replica that has just appended is the same, only earlier. */
+  /** Who has committed projects; it may be held up for any time, and another one does it meanwhile. */
+  private *writer(batch: Batch): Party {
+    yield* this.project(batch);
+  }
+
+  /** Takes over what nobody has projected for a while. */
   private *projector(): Party {
     const { database, guards } = this;
     for (;;) {
       yield;
-      const read = database.settled;
-      const waiting = [...read.log.values()].filter(({ projected }) => !projected);
+      const waiting = [...database.settled.log.values()].filter(({ projected }) => !projected);
       const batch = waiting[this.random.below(Math.max(waiting.length, 1))];
-      if (batch === undefined) continue;
+      if (batch === undefined || !this.random.once(PATIENCE)) continue;
       yield;
-      const isVoid = database.settled.floor >= batch.first && guards.projectedFirst;
-      if (isVoid) {
+      const early = database.settled.floor;
+      if (guards.holds && !(yield* this.hold(batch))) continue;
+      yield;
+      const floor = guards.holdsFirst ? database.settled.floor : early;
+      if (floor >= batch.first && guards.projectedFirst) {
         database.write(({ log }) => ({ log: changed(log, batch, undefined) }));
         continue;
       }
-      if (!(yield* this.project(batch, read.time))) continue;
-      yield;
-      database.write(({ log }) => ({ log: changed(log, batch, { ...batch, projected: true }) }));
+      yield* this.project(batch);
     }
   }
 
-  private *project(batch: Batch, read: number): Steps<boolean> {
-    const { database, guards } = this;
-    for (const [i, { key, deletes }] of batch.writes.entries()) {
+  private *hold({ writes }: Batch): Steps<boolean> {
+    yield;
+    return yield* this.durable(
+      this.database.write(({ held }) => ({ held: new Set([...held, ...writes.map(({ key }) => key)]) })),
+    );
+  }
+
+  private *project(batch: Batch): Steps<void> {
+    const { database } = this;
+    for (const [i, write] of batch.writes.entries()) {
       yield;
-      if (guards.deadline && database.now >= read + WINDOW / 2) return false;
-      const state: State = { revision: batch.first + i, deleted: deletes };
-      const ticket = database.write(({ projection }) => {
-        if (guards.onlyForward && (projection.get(key)?.revision ?? 0) >= state.revision) return {};
-        return {
-          projection: deletes && !guards.tombstones ? without(projection, key) : new Map(projection).set(key, state),
-        };
-      });
-      if (!(yield* this.durable(ticket))) return false;
+      const ticket = this.projectOne(write, batch.first + i);
+      if (!(yield* this.durable(ticket))) return;
     }
-    return true;
+    yield;
+    database.write(({ log }) => ({ log: changed(log, batch, { ...batch, projected: true }) }));
+  }
+
+  /** What is new is inserted, which fails where anything is; then, as all else, it replaces what is older. */
+  private projectOne({ key, creates, deletes }: Write, revision: number): Ticket {
+    const { database, guards } = this;
+    return database.write(({ projection }) => {
+      const there = projection.get(key);
+      const isNewer = there !== undefined && there.revision >= revision;
+      if (guards.onlyForward && isNewer) return {};
+      if (guards.tombstones || !deletes)
+        return { projection: new Map(projection).set(key, { revision, deleted: deletes }) };
+      return creates ? {} : { projection: without(projection, key) };
+    });
   }
 
   /** Takes away what was seen, projected, a window ago. */
   private *trimmer(): Party {
     const { database } = this;
+    let early: Version['held'] = new Set();
     for (;;) {
       yield;
       const { mark, floor, time } = database.settled;
       if (mark.revision <= floor) {
+        early = database.settled.held;
         const next = this.trimmable(database.settled);
         yield;
         if (next.revision > floor) database.write((now) => (now.mark.revision < next.revision ? { mark: next } : {}));
@@ -330,11 +362,12 @@ class Schedule {
       yield;
       const ticket = database.write((now) => ({ floor: Math.max(now.floor, mark.revision) }));
       if (this.guards.floorFirst && !(yield* this.durable(ticket))) continue;
+      const held = this.guards.heldAfter ? database.settled.held : early;
       for (const first of [...database.latest.log.keys()].filter((first) => first <= mark.revision)) {
         yield;
         database.write(({ log }) => ({ log: without(log, first) }));
       }
-      for (const key of KEYS) {
+      for (const key of KEYS.filter((name) => !held.has(name))) {
         yield;
         database.write(({ projection }) => {
           const state = projection.get(key);

@@ -74,7 +74,7 @@ function yamlPiece(separator: string, text: string, first: number, wrong: string
 /** Kubernetes' objects say what they are. */
 function shapeProblem(value: JsonValue): string | undefined {
   if (value === null) return undefined;
-  if (!isObject(value)) return 'it is no object';
+  if (!isObject(value)) return 'it is not an object';
   if (typeof value['kind'] !== 'string' || value['kind'] === '') return 'kind is missing';
   if (typeof value['apiVersion'] !== 'string' || value['apiVersion'] === '') return 'apiVersion is missing';
   return undefined;

@@ -114,6 +114,6 @@ export const deadApps: readonly Dead[] = [
   {
     from: [EXTENSIONS, V1BETA1, V1BETA2],
     kinds: ['Scale'],
-    reason: 'it is no object of its own but a part of another: send autoscaling/v1 to the scale subresource',
+    reason: 'it is a subresource, not an object of its own: send autoscaling/v1 to the scale subresource',
   },
 ];

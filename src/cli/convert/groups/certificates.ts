@@ -48,7 +48,7 @@ const signingRequest: Convert = (object) => {
     const why = given === undefined ? 'is missing, and v1beta1 made' : 'is';
     throw new Refusal(
       `spec.signerName ${why} ${LEGACY}${given === undefined ? ' of it' : ''}, ` +
-        'which v1 takes from nobody: write the signer that is to sign, such as kubernetes.io/kube-apiserver-client',
+        'which v1 does not accept: write the signer to use, such as kubernetes.io/kube-apiserver-client',
     );
   }
   spec['signerName'] = signer;

@@ -84,7 +84,7 @@ const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)$/;
 /** A time as it must be written where microseconds count: with six digits behind the dot. */
 function micro(time: JsonValue, path: string): string {
   const [, seconds, fraction = '', zone] = (typeof time === 'string' ? TIME.exec(time) : null) ?? [];
-  if (seconds === undefined || zone === undefined) throw new Refusal(`${path} is no time`);
+  if (seconds === undefined || zone === undefined) throw new Refusal(`${path} is not a time`);
   return `${seconds}.${fraction.padEnd(6, '0').slice(0, 6)}${zone}`;
 }
 

@@ -55,7 +55,7 @@ function portOf(port: unknown, path: string, notes: Notes): JsonObject {
   if (!/^\d+$/.test(port)) return { name: port };
   // As a name no version takes it: names have a letter.
   const number = Number(port);
-  if (number < 1 || number > MAX_PORT) throw new Refusal(`${path} is no port: ${port}`);
+  if (number < 1 || number > MAX_PORT) throw new Refusal(`${path} is not a port: ${port}`);
   notes.warn(`${path} is the text "${port}", which names no port: taken for the number`);
   return { number };
 }

@@ -1,0 +1,52 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { StorageOptions } from '../server/options/storage-options.js';
+import { checkDirectory } from '../storage/embedded/directory.js';
+import { EmbeddedBackend } from '../storage/embedded/backend.js';
+import type { DamagedRecord, Verification } from '../storage/embedded/verify.js';
+import type { Clock } from '../util/clock.js';
+import { messageOf } from '../util/error-message.js';
+import { failed, type Finding, ok, skipped, warning } from './finding.js';
+
+const CHECK = 'records';
+/** Objects that a finding names. */
+const NAMED = 20;
+
+/** Reads all of the store that the flags name, and tells which objects in it are damaged. */
+export async function checkRecords(options: StorageOptions, clock: Clock): Promise<Finding> {
+  if (options.storageBackend === 'mongodb')
+    return skipped(CHECK, 'MongoDB verifies the checksums of what it keeps by itself');
+  const directory = join(resolve(options.dataDir), 'store');
+  if (!existsSync(directory)) return ok(CHECK, `${directory} will be made at the first start`);
+  const backend = new EmbeddedBackend({ directory, clock, historyMillis: options.historyWindow });
+  try {
+    checkDirectory(directory);
+    await backend.open();
+    return findingOf(backend.verify());
+  } catch (error) {
+    if (messageOf(error).includes('in use by another process'))
+      return skipped(CHECK, `${directory} is in use by a running server: stop it, or name a copy in --data-dir`);
+    return failed(CHECK, error, 'restore the directory from a backup, or choose another one');
+  } finally {
+    await backend.close();
+  }
+}
+
+function findingOf({ objects, records, bytes, damaged, examples, damagedHistory }: Verification): Finding {
+  const read = `${records} records of ${objects} objects, ${(bytes / 2 ** 20).toFixed(1)} MiB`;
+  if (damaged > 0) {
+    const named = examples.slice(0, NAMED).map(nameOf).join('; ');
+    const rest = damaged > NAMED ? `; and ${damaged - NAMED} more` : '';
+    return failed(
+      CHECK,
+      `${damaged} of ${objects} objects cannot be read: ${named}${rest}`,
+      'delete and recreate them, or restore the directory from a backup',
+    );
+  }
+  if (damagedHistory > 0)
+    return warning(CHECK, `${read}; ${damagedHistory} records of the history are damaged, which no object needs`);
+  return ok(CHECK, read);
+}
+
+const nameOf = ({ resource, key, revision, why }: DamagedRecord): string =>
+  `${resource} ${key} (revision ${revision}: ${why})`;

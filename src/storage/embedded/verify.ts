@@ -1,0 +1,64 @@
+import type { Revision } from '../interfaces.js';
+import { isIntact, readHeader } from './entry.js';
+import type { Environment } from './environment.js';
+
+/** The state of an object that cannot be read. */
+export interface DamagedRecord {
+  readonly resource: string;
+  readonly key: string;
+  readonly revision: Revision;
+  readonly why: 'damaged' | 'missing' | 'of another object';
+}
+
+export interface Verification {
+  /** Objects that there are. */
+  readonly objects: number;
+  /** Records that were read: of the objects' states, and of the history. */
+  readonly records: number;
+  readonly bytes: number;
+  /** How many objects have a record that cannot be used, and the first of them. */
+  readonly damaged: number;
+  readonly examples: readonly DamagedRecord[];
+  /** Damaged records of the history alone: no object needs them. */
+  readonly damagedHistory: number;
+}
+
+const MAX_EXAMPLES = 100;
+
+/** Reads every record against its checksum, and looks whether each object has its own. Waits for nothing; not for a server under load. */
+export function verifyRecords(environment: Environment): Verification {
+  environment.refresh();
+  const broken = new Set<Revision>();
+  let records = 0;
+  let bytes = 0;
+  for (const { revision, entry } of environment.entriesAfter(0)) {
+    records++;
+    bytes += entry.length;
+    if (!isIntact(entry)) broken.add(revision);
+  }
+  const examples: DamagedRecord[] = [];
+  let objects = 0;
+  let damaged = 0;
+  let damagedHistory = broken.size;
+  for (const { resource, key, revision } of environment.allObjects()) {
+    objects++;
+    if (broken.has(revision)) damagedHistory--;
+    const why = broken.has(revision) ? 'damaged' : misplaced(environment, resource, key, revision);
+    if (why === undefined) continue;
+    damaged++;
+    if (examples.length < MAX_EXAMPLES) examples.push({ resource, key, revision, why });
+  }
+  return { objects, records, bytes, damaged, examples, damagedHistory };
+}
+
+function misplaced(
+  environment: Environment,
+  resource: string,
+  key: string,
+  revision: Revision,
+): DamagedRecord['why'] | undefined {
+  const entry = environment.viewOfEntry(revision);
+  if (entry === undefined) return 'missing';
+  const header = readHeader(entry, revision);
+  return header.resource === resource && header.key === key ? undefined : 'of another object';
+}
