@@ -58,3 +58,18 @@ test.each<[string, string[], readonly [string, string]]>([
 test('HTTP/1.0 needs no host', async () => {
   expect(await ask('GET / HTTP/1.0', 'Accept: */*')).toEqual(['200 OK', 'taken']);
 });
+
+test('a head that does not come in time is not answered: its client cannot take that for a refusal', async () => {
+  const impatient = createServer({ headersTimeout: 50, requestTimeout: 0, connectionsCheckingInterval: 20 });
+  impatient.on('clientError', refuseUnreadable);
+  await new Promise<void>((resolve) => impatient.listen(0, '127.0.0.1', resolve));
+  const address = impatient.address();
+  const socket = connect(typeof address === 'object' && address !== null ? address.port : 0, '127.0.0.1');
+  let text = '';
+  socket.on('data', (data: Buffer) => (text += data.toString()));
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n');
+  await closed;
+  expect(text).toBe('');
+  await new Promise((resolve) => impatient.close(resolve));
+});

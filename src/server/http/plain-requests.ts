@@ -73,13 +73,13 @@ export function refuse(response: HttpResponse, code: number, text: string, body 
   response.end(body);
 }
 
-/** Answers what is no HTTP request, as Go's server does. */
+/** Answers what is no HTTP request, as Go's server does: not where the connection failed, or no head came in time. */
 export function refuseUnreadable(error: Error, socket: Duplex): void {
-  if (!socket.writable) {
+  const code = 'code' in error ? error.code : undefined;
+  if (!socket.writable || !String(code).startsWith('HPE_')) {
     socket.destroy();
     return;
   }
-  const code = 'code' in error ? error.code : undefined;
   let text = '400 Bad Request';
   let body = text;
   if (code === 'HPE_HEADER_OVERFLOW') text = body = '431 Request Header Fields Too Large';
