@@ -55,11 +55,11 @@ count() {
   fi
 }
 
-# The same tests beside the sources on the Node that the image has.
+# The tests beside the sources on the Node that the image has, and those of the embedded store's native library.
 run_unit_on() {
   local node
   node=$(hack/node.sh "$1") || return 1
-  "$node" node_modules/.bin/jest src packages 2> "$results/unit-$1.log" || { tail -60 "$results/unit-$1.log"; return 1; }
+  "$node" node_modules/.bin/jest src packages test/storage/damage test/storage/crash 2> "$results/unit-$1.log" || { tail -60 "$results/unit-$1.log"; return 1; }
 }
 
 # Runs jest with the results under a name.

@@ -70,7 +70,9 @@ export class Environment {
 
   /** The same without a copy: valid until the next read of an entry. */
   viewOfEntry(revision: Revision): Buffer | undefined {
-    return this.log.getBinaryFast(revisionKey(revision));
+    const shared = this.log.getBinaryFast(revisionKey(revision));
+    // Its length says how much of it is the entry, and not all of Node's functions go by that.
+    return shared && Buffer.from(shared.buffer, shared.byteOffset, shared.length);
   }
 
   metaNumber(key: string): number | undefined {
