@@ -89,7 +89,7 @@ described("MongoDB's disk is full", () => {
         await until(`${replica.name} begins its commit path anew`, () =>
           replica.log.includes('restarting the commit path'),
         );
-        expect(replica.log).toMatch(/"cause":"[^"]+".*"a request to the store failed"/);
+        expect(replica.log).toMatch(/"cause":"[^"]+".*"store request failed"/);
       }
     } finally {
       rmSync(ballast, { force: true });

@@ -195,7 +195,13 @@ export class ResourceQuotaController {
       ...(limits.size > 0 && { hard: toJson(limits) }),
       ...(used.size > 0 && { used: toJson(used) }),
     };
-    await this.client.updateStatus({ ...quota, status: written });
+    try {
+      await this.client.updateStatus({ ...quota, status: written });
+    } catch (error) {
+      // It was charged meanwhile: the next count, too, may come before what that was for is stored.
+      if (isOvertaken(error)) this.doubtful.add(key);
+      throw error;
+    }
     if (isLess) this.later(key, VERIFY_MILLIS);
   }
 }
