@@ -12,7 +12,7 @@ PYTHON := .cache/python/bin/python
 # Of the running server: for make demo.
 KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go alerts pictures faults soak e2e e2e-switch e2e-oldest oracle bench bench-node bench-scale bench-mongodb bench-replicas bench-adoption lint typecheck format docs tools clean
+.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go alerts pictures faults soak e2e e2e-switch adoption-campaign e2e-oldest oracle bench bench-node bench-scale bench-mongodb bench-replicas bench-adoption lint typecheck format docs tools clean
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -98,7 +98,11 @@ e2e: dist/.sources ## End to end: Annex in a cluster of real parts, where Go 1.2
 	hack/e2e.sh
 
 e2e-switch: dist/.sources ## Adoptions under load with two kube-apiservers: switched, killed, given up. Takes about five minutes.
-	E2E_CONFIG=test/e2e/switch/jest.config.mjs hack/e2e.sh
+	E2E_WANTS_RECONCILER=yes E2E_CONFIG=test/e2e/switch/jest.config.mjs hack/e2e.sh
+
+adoption-campaign: dist/.sources ## Adoptions while parts of the cluster and of Annex fail, at random (SEED=1 ROUNDS=5; a round takes half a minute).
+	ANNEX_ADOPTION_SEED=$(or $(SEED),1) ANNEX_ADOPTION_ROUNDS=$(or $(ROUNDS),5) \
+	  E2E_CONFIG=test/e2e/switch/campaign/jest.config.mjs hack/e2e.sh
 
 e2e-oldest: dist/.sources ## The same with the oldest version of Kubernetes that is promised to work (VERSION=1.33.13).
 	ANNEX_TOOLS_DIR="$$(hack/tools/kubernetes.sh $(or $(VERSION),1.33.13))" hack/e2e.sh

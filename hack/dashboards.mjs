@@ -105,6 +105,31 @@ const OPERATIONS = {
       [[of('annex_cluster_link_broken'), '{{instance}} {{link}}']],
     ],
   ],
+  Adoptions: [
+    [
+      'Phase',
+      'short',
+      'The phase that the Adoption of a group is in. Writes are refused while it is Fencing, Switching or Returning.',
+      [[`max by (group, phase) (${of('annex_adoption_phase')})`, '{{group}} {{phase}}']],
+    ],
+    [
+      'Objects to copy',
+      'short',
+      'Objects of the cluster that the copy does not have yet.',
+      [
+        [
+          `max by (group, resource) (${of('annex_adoption_source_objects')} - ${of('annex_adoption_copied_objects')})`,
+          '{{group}} {{resource}}',
+        ],
+      ],
+    ],
+    [
+      'Lag',
+      's',
+      'How long ago the copy was known to be complete; 0 while changes are followed.',
+      [[`max by (group, resource) (${of('annex_adoption_lag_seconds')})`, '{{group}} {{resource}}']],
+    ],
+  ],
   Latency: [
     [
       '99 % by verb',

@@ -8,7 +8,7 @@ programs=(etcd kube-apiserver kube-controller-manager kubectl helm)
 tools=${ANNEX_TOOLS_DIR:-$PWD/.cache/tools}
 missing=()
 for program in "${programs[@]}"; do [ -x "$tools/$program" ] || missing+=("$program"); done
-export E2E_MISSING='' E2E_INFORMER=''
+export E2E_MISSING='' E2E_INFORMER='' E2E_RECONCILER=''
 if [ ${#missing[@]} -gt 0 ]; then
   if ! command -v go > /dev/null; then
     E2E_MISSING="Go 1.26 is needed to build ${missing[*]}, and is not installed"
@@ -20,6 +20,9 @@ mongod=$(hack/mongod.sh 2>&1) || E2E_MISSING=${E2E_MISSING:-$(tail -1 <<< "$mong
 if [ -z "$E2E_MISSING" ] && command -v go > /dev/null; then
   if (cd test/conformance/client-go && CGO_ENABLED=0 go build -o "$tools/informer" ./informer); then
     E2E_INFORMER=$(cd "$tools" && pwd)/informer
+  fi
+  if [ -n "${E2E_WANTS_RECONCILER:-}" ] && (cd test/conformance/client-go && CGO_ENABLED=0 go build -o "$tools/reconciler" ./reconciler); then
+    E2E_RECONCILER=$(cd "$tools" && pwd)/reconciler
   fi
 fi
 [ -z "$E2E_MISSING" ] || echo "skipped: the tests end to end: $E2E_MISSING" >&2

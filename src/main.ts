@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { Command } from 'commander';
 import { adoptCommand, releaseCommand } from './cli/adopt/command.js';
+import { uninstallCheckCommand } from './cli/adopt/uninstall-check.js';
 import { completionCommand } from './cli/completion.js';
 import { convertCommand } from './cli/convert/command.js';
 import { kubeconfigCommand } from './cli/kubeconfig.js';
@@ -139,6 +140,7 @@ const OWN_OPTIONS: ReadonlySet<string | undefined> = new Set([
   'completion',
   'adopt',
   'release',
+  'uninstall-check',
 ]);
 
 const program: Command = new Command('annex')
@@ -152,6 +154,7 @@ const program: Command = new Command('annex')
   .addCommand(kubeconfigCommand())
   .addCommand(adoptCommand(foregroundClock))
   .addCommand(releaseCommand(foregroundClock))
+  .addCommand(uninstallCheckCommand(foregroundClock))
   .addCommand(versionCommand(versions))
   .addCommand(completionCommand(() => program));
 

@@ -1,7 +1,10 @@
 import { AdoptedDefinitions, ADOPTION_STAGE } from '../apimachinery/meta/adopted-definitions.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { AdmissionAttributes } from '../admission/interfaces.js';
+import { LOOPBACK_USER } from '../authentication/user/loopback-user.js';
 import { adoptionGate } from './adoption-gate.js';
+
+const DEFINITIONS = { group: 'kubeannex.io', resource: 'resourcedefinitions' };
 
 const definition = (plural: string, stage?: string): KubeObject => ({
   metadata: {
@@ -12,7 +15,7 @@ const definition = (plural: string, stage?: string): KubeObject => ({
 });
 
 const writeTo = (adopted: AdoptedDefinitions, resource: string) =>
-  adoptionGate(adopted).admit?.({
+  adoptionGate(adopted, DEFINITIONS).admit?.({
     resource: { group: 'example.com', version: 'v1', resource },
   } as Partial<AdmissionAttributes> as AdmissionAttributes);
 
@@ -44,4 +47,41 @@ test('the route of a group is that of the definition that is least far', () => {
   adopted.gone(definition('b'));
   expect(adopted.routeOf('example.com')).toBe('Annex');
   expect(told).toBe(3);
+});
+
+describe('how far an adoption is, which a definition says', () => {
+  const write = (
+    user: AdmissionAttributes['user'],
+    object: KubeObject | undefined,
+    oldObject: KubeObject | undefined,
+    resource = DEFINITIONS,
+  ) =>
+    adoptionGate(new AdoptedDefinitions(), DEFINITIONS).validate?.({
+      ...{ object, oldObject, user, name: 'widgets.example.com', resource: { ...resource, version: 'v1' } },
+      operation: object === undefined ? 'DELETE' : oldObject === undefined ? 'CREATE' : 'UPDATE',
+    } as Partial<AdmissionAttributes> as AdmissionAttributes);
+  const plain = definition('widgets');
+  const copying = definition('widgets', 'Copying');
+  const served = definition('widgets', 'Served');
+  // The name of the server itself is no proof.
+  const admin = { ...LOOPBACK_USER };
+
+  test.each([
+    ['opens the gate', served, copying],
+    ['closes it', copying, plain],
+    ['takes the annotation away', plain, served],
+    ['makes a definition that seems adopted', served, undefined],
+  ])('nobody but Annex %s', (_, object, oldObject) => {
+    expect(() => write(admin, object, oldObject)).toThrow(
+      /^resourcedefinitions.kubeannex.io "widgets.example.com" is forbidden: the annotation kubeannex.io\/adoption tells/,
+    );
+    expect(write(LOOPBACK_USER, object, oldObject)).toBeUndefined();
+  });
+
+  test('other changes, deletions and other types are nothing to it', () => {
+    expect(write(admin, served, served)).toBeUndefined();
+    expect(write(admin, plain, undefined)).toBeUndefined();
+    expect(write(admin, undefined, served)).toBeUndefined();
+    expect(write(admin, served, copying, { group: 'example.com', resource: 'widgets' })).toBeUndefined();
+  });
 });

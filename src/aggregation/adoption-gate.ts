@@ -1,15 +1,25 @@
-import type { AdmissionPlugin } from '../admission/interfaces.js';
-import { newTooManyRequests } from '../apimachinery/meta/errors.js';
-import type { AdoptedDefinitions } from '../apimachinery/meta/adopted-definitions.js';
+import type { AdmissionAttributes, AdmissionPlugin } from '../admission/interfaces.js';
+import { newForbidden, newTooManyRequests } from '../apimachinery/meta/errors.js';
+import { type AdoptedDefinitions, ADOPTION_STAGE } from '../apimachinery/meta/adopted-definitions.js';
+import type { GroupResource, KubeObject } from '../apimachinery/meta/meta.js';
+import { LOOPBACK_USER } from '../authentication/user/loopback-user.js';
 
 const RETRY_SECONDS = 1;
 
-/** Refuses writes to a group that moves into Annex, until it has moved; clients try again by themselves. */
-export function adoptionGate(adopted: Pick<AdoptedDefinitions, 'takesWrites'>): AdmissionPlugin {
+/**
+ * Refuses writes to a group that moves into Annex, until it has moved; clients try again by themselves. How far the group has moved is
+ * an annotation of its definitions, which Annex alone may change: whoever may edit definitions cannot open the gate.
+ */
+export function adoptionGate(
+  adopted: Pick<AdoptedDefinitions, 'takesWrites'>,
+  definitions: GroupResource,
+): AdmissionPlugin {
+  const isDefinition = ({ group, resource }: GroupResource): boolean =>
+    group === definitions.group && resource === definitions.resource;
   return {
     name: 'AdoptionGate',
     handles: (operation) => operation !== 'CONNECT',
-    readsObjects: () => false,
+    readsObjects: isDefinition,
     admit({ resource }) {
       if (adopted.takesWrites(resource)) return;
       throw newTooManyRequests(
@@ -17,5 +27,21 @@ export function adoptionGate(adopted: Pick<AdoptedDefinitions, 'takesWrites'>): 
         RETRY_SECONDS,
       );
     },
+    // After all mutations, whoever made them.
+    validate: (attributes) => {
+      if (isDefinition(attributes.resource)) mustKeepStage(attributes);
+    },
   };
 }
+
+function mustKeepStage({ resource, name, object, oldObject, operation, user }: AdmissionAttributes): void {
+  if (operation === 'DELETE' || user === LOOPBACK_USER) return;
+  if (stageOf(object) === stageOf(oldObject)) return;
+  throw newForbidden(
+    resource,
+    name,
+    `the annotation ${ADOPTION_STAGE} tells how far an Adoption is: only Annex sets it`,
+  );
+}
+
+const stageOf = (object: KubeObject | undefined): string | undefined => object?.metadata.annotations?.[ADOPTION_STAGE];

@@ -122,7 +122,17 @@ export interface AtHand {
    * undefined where they cannot be read this way. The bytes are valid during the call of `visit` alone.
    */
   walk(visit: (object: StoredObject) => void): Promise<Revision | undefined>;
+  /**
+   * Takes states in, so that they can be read; false where there is no room. Absent where the store itself has every state: what is damaged
+   * in such a file is there another time, and what is damaged in the store is lost.
+   */
+  keep?(states: Iterable<KeptState>): boolean;
+  /** A state that was taken in has a successor: a while later nobody will read it. */
+  forget?(revision: Revision): void;
 }
+
+/** What a file at hand keeps of a state. */
+export type KeptState = Pick<StoredObject, 'revision' | 'flags' | 'bytes'>;
 
 /** A state that comes from another store, with its revision there. */
 export interface StagedObject {
@@ -154,6 +164,16 @@ export interface Staging {
   discard(resource: string): Promise<void>;
 }
 
+/** What the processes on a store say of themselves to each other. */
+export interface Presence {
+  /** Replaces what this process said before. A process that has said nothing for 15 s, by the store's clock, is not there. */
+  say(what: string): Promise<void>;
+  /** What each of those said last that are there. */
+  all(): Promise<readonly string[]>;
+  /** This process is not there any more. */
+  leave(): Promise<void>;
+}
+
 /** A store. All methods throw StorageError with a code where they fail. */
 export interface Backend {
   /** Opens or creates the store; throws with a message that says what to do where it can't. */
@@ -180,6 +200,8 @@ export interface Backend {
   raise?(above: Revision): Promise<void>;
   /** A copy under a name; absent where the store keeps none. */
   staging?(name: string): Staging;
+  /** Which processes share the store; absent where one has it for itself. */
+  presence?(): Presence;
   /** When (milliseconds since the epoch) the history was last brought down to its window; undefined before the store is open. */
   trimmedAt?(): number | undefined;
   /** Resolves when the store answers; for readyz. */

@@ -7,6 +7,7 @@ type OptionalMembers = { [K in keyof Backend as undefined extends Backend[K] ? K
 const NAMES: Readonly<Record<keyof OptionalMembers, true>> = {
   revisionNow: true,
   staging: true,
+  presence: true,
   raise: true,
   trimmedAt: true,
   logOf: true,

@@ -36,11 +36,13 @@ function worst(states: readonly (Health | undefined)[]): Health {
 /** Each type's calls go to its log. What concerns no type (revisions, events, compaction) is the main log's. */
 export class RoutedBackend implements Backend {
   readonly staging?: NonNullable<Backend['staging']>;
+  readonly presence?: NonNullable<Backend['presence']>;
   readonly raise?: NonNullable<Backend['raise']>;
 
   constructor(private readonly logs: LogSet) {
     const { main } = logs;
     if (main.staging !== undefined) this.staging = main.staging.bind(main);
+    if (main.presence !== undefined) this.presence = main.presence.bind(main);
     if (main.raise !== undefined) this.raise = main.raise.bind(main);
   }
 

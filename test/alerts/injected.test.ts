@@ -448,6 +448,7 @@ test('the alerts that are injected here, in the tests end to end, or not at all,
     'AnnexClusterLinkBroken',
     'AnnexAdmissionConfigurationStale',
     'AnnexAdmissionParamsUnreadable',
+    'AnnexAdoptionStuck',
   ];
   const injected = [...all].filter((name) => text.includes(`'${name}'`));
   expect(injected.filter((name) => !elsewhere.includes(name)).length + elsewhere.length).toBe(all.size);

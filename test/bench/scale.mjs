@@ -72,8 +72,13 @@ function report(i, seq = i) {
   });
 }
 
+/** As clients do: 429 says to come again, for example while a type loads. */
 async function must(method, target, body, headers) {
-  const answer = await server.request(method, target, body, headers);
+  let answer = await server.request(method, target, body, headers);
+  for (let again = 0; answer.status === 429 && again < 120; again++) {
+    await pause(1000);
+    answer = await server.request(method, target, body, headers);
+  }
   if (answer.status >= 300 || answer.status === 0) throw new Error(`${method} ${target}: ${String(answer.status)}`);
   return answer;
 }

@@ -68,6 +68,9 @@ function container(objects: JsonObject[], kind = 'Deployment'): JsonObject {
   return first;
 }
 
+const isUninstallCheck = (object: JsonObject): boolean =>
+  stringAt(objectAt(object, 'metadata'), 'name') === 'annex-uninstall-check';
+
 const listOf = (object: JsonObject, key: string): JsonValue[] => {
   const value = object[key];
   return Array.isArray(value) ? value : [];
@@ -172,7 +175,7 @@ describe('rendered', () => {
       [name, 'Job'],
     ]),
   )('%s: a %s mounts the volumes that are there', (name, kind) => {
-    const objects = documents(read(golden, `${name}.yaml`));
+    const objects = documents(read(golden, `${name}.yaml`)).filter((one) => !isUninstallCheck(one));
     const template = objectAt(objectAt(only(objects, kind), 'spec'), 'template');
     const named = (values: JsonValue[]): (string | undefined)[] =>
       values.filter(isObject).map((value) => stringAt(value, 'name'));
@@ -180,8 +183,16 @@ describe('rendered', () => {
     expect(volumes).toEqual(named(listOf(container(objects, kind), 'volumeMounts')));
   });
 
+  test('uninstalling is checked where groups may be adopted, unless a value says to leave them', () => {
+    const [check, ...more] = documents(read(golden, 'full.yaml')).filter(isUninstallCheck);
+    expect(more).toEqual([]);
+    expect(objectAt(objectAt(check, 'metadata'), 'annotations')).toMatchObject({ 'helm.sh/hook': 'pre-delete' });
+    expect(listOf(container(check === undefined ? [] : [check], 'Job'), 'args')).toEqual(['uninstall-check']);
+    expect(documents(read(golden, 'default.yaml')).filter(isUninstallCheck)).toEqual([]);
+  });
+
   test.each(names)('%s: the doctor gets the flags of the server', (name) => {
-    const objects = documents(read(golden, `${name}.yaml`));
+    const objects = documents(read(golden, `${name}.yaml`)).filter((one) => !isUninstallCheck(one));
     const [serve, ...flags] = listOf(container(objects), 'args');
     expect(serve).toBe('serve');
     expect(listOf(container(objects, 'Job'), 'args')).toEqual(['doctor', ...flags]);

@@ -7,6 +7,7 @@ import { type Address, Http1, treeOf, digList } from '../integration/client.js';
 import { ADMIN, eventually, MAIN as BUILT, ROOT } from '../integration/server.js';
 import { OtlpReceiver } from '../integration/tracing/otlp-receiver.js';
 import { findMongod, freePort, ReplicaSet } from '../storage/mongod.js';
+import { FaultProxy } from '../faults/proxy.js';
 import { Certificates } from './certificates.js';
 import { Daemon } from './daemon.js';
 import { apiserver, controllerManager, etcd, kubeconfig, type Ports, TOKENS, writeAuditPolicy } from './processes.js';
@@ -33,6 +34,8 @@ interface TestClusterOptions {
   readonly apiservers?: 1 | 2;
   readonly groups?: readonly string[];
   readonly traced?: boolean;
+  /** The replicas reach the cluster through proxies, which can be cut. */
+  readonly proxied?: boolean;
 }
 
 export interface Replica {
@@ -63,6 +66,10 @@ export class TestCluster {
   /** Of each kube-apiserver. */
   readonly https: Http1[] = [];
   readonly apiservers: string[] = [];
+  /** Between the replicas and each kube-apiserver, where the options say so. */
+  readonly proxies: FaultProxy[] = [];
+  /** SIGKILL ends it as any other part. */
+  etcd!: Daemon;
   apiserver!: Daemon;
   second: Daemon | undefined;
   manager!: Daemon;
@@ -172,7 +179,11 @@ export class TestCluster {
     const deployment = await this.kubectl.ok(['-n', NAMESPACE, 'get', 'deployment', 'annex', '-o', 'json']);
     const args = digList(treeOf({ text: deployment }), 'spec', 'template', 'spec', 'containers', 0, 'args').map(String);
     const token = await this.kubectl.ok(['-n', NAMESPACE, 'create', 'token', 'annex', '--duration=6h']);
-    const config = this.kubeconfig('annex', token.trim());
+    const reached = await this.reached();
+    const config = this.file(
+      'annex.kubeconfig',
+      kubeconfig(`https://${reached[0] ?? ''}`, this.certificates.ca, { token: token.trim() }),
+    );
     const uri = this.file('mongodb-uri', this.mongodb.uri);
     for (let i = this.replicas.length; i < REPLICAS; i++) {
       const port = await freePort();
@@ -180,9 +191,10 @@ export class TestCluster {
         'bind-address': '127.0.0.1',
         'secure-port': String(port),
         'data-dir': join(this.folder, `annex-${i}`),
+        'cache-dir': join(this.folder, `annex-${i}-cache`),
         'mongodb-uri-file': uri,
         kubeconfig: config,
-        'cluster-api-servers': this.apiservers.join(),
+        'cluster-api-servers': reached.join(),
         'admission-control-config-file': this.admissionConfig(),
       };
       const program = {
@@ -212,7 +224,8 @@ export class TestCluster {
     env: Readonly<Record<string, string>> = {},
   ): Promise<Replica> {
     const port = await freePort();
-    const places = { 'secure-port': String(port), 'data-dir': join(this.folder, name), ...flags };
+    const folders = { 'data-dir': join(this.folder, name), 'cache-dir': join(this.folder, `${name}-cache`) };
+    const places = { 'secure-port': String(port), ...folders, ...flags };
     const [main = '', ...args] = this.replica(0).daemon.args;
     const [path = '', ...rest] = [...through, process.execPath, main, ...replaced(args, places)];
     const daemon = this.daemon({ name, path, args: rest, env });
@@ -246,6 +259,7 @@ export class TestCluster {
   async stop(): Promise<void> {
     this.portOfService?.close();
     await Promise.all(this.daemons.map((daemon) => daemon.stop('SIGKILL')));
+    await Promise.all(this.proxies.map((proxy) => proxy.close()));
     await this.set?.dispose();
     this.receiver?.stop();
     rmSync(this.folder, { recursive: true, force: true });
@@ -278,6 +292,14 @@ export class TestCluster {
     return this.file('admission.json', JSON.stringify({ apiVersion, kind: 'AdmissionConfiguration', plugins }));
   }
 
+  /** The kube-apiservers as the replicas reach them. */
+  private async reached(): Promise<readonly string[]> {
+    if (this.options.proxied !== true) return this.apiservers;
+    for (const address of this.apiservers.slice(this.proxies.length))
+      this.proxies.push(await FaultProxy.start(Number(address.split(':')[1])));
+    return this.proxies.map(({ port }) => `127.0.0.1:${port}`);
+  }
+
   private addressOf(index: number): Address {
     return { url: `https://127.0.0.1:${this.replica(index).port}`, ca: this.bundle };
   }
@@ -301,7 +323,8 @@ export class TestCluster {
     this.servicePort = e;
     writeFileSync(this.certificates.file('tokens.csv'), TOKENS);
     writeAuditPolicy(this.certificates);
-    this.daemon(etcd(join(TOOLS, 'etcd'), this.folder, this.ports)).start();
+    this.etcd = this.daemon(etcd(join(TOOLS, 'etcd'), this.folder, this.ports));
+    this.etcd.start();
     const program = apiserver(join(TOOLS, 'kube-apiserver'), this.certificates, this.ports);
     const traces = this.receiver === undefined ? [] : [this.tracing(this.receiver)];
     this.apiserver = this.daemon({ ...program, args: [...program.args, ...traces] });

@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually, scratchFolder } from '../integration/server.js';
 import { findMongod, Mongod, until } from '../storage/mongod.js';
+import { mountSmallDisk, unmount, whyNoSmallDisk } from '../storage/small-disk.js';
 import { MAPS, NAMESPACE } from './clients.js';
 import { Pair, type Replica } from './replicas.js';
 
@@ -15,24 +15,8 @@ const FLAGS = ['--replSet', 'rs0', '--wiredTigerEngineConfigString', 'log=(file_
 const ROOM_BYTES = 12 << 20;
 const RECOVERY_MILLIS = 30_000;
 
-/** A small disk at a folder, or why there is none. */
-function mount(folder: string): string | undefined {
-  try {
-    mkdirSync(folder, { recursive: true });
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m`, 'tmpfs', folder], { stdio: 'pipe' });
-    return undefined;
-  } catch (error) {
-    return error instanceof Error ? error.message.trim().split('\n').at(-1) : String(error);
-  }
-}
-
-const unmount = (folder: string): void => {
-  execFileSync('umount', ['-l', folder], { stdio: 'pipe' });
-};
-
 const scratch = scratchFolder();
-const why = 'reason' in found ? found.reason : mount(join(scratch, 'probe'));
-if (why === undefined) unmount(join(scratch, 'probe'));
+const why = 'reason' in found ? found.reason : whyNoSmallDisk();
 const described = why === undefined ? describe : describe.skip;
 if (why !== undefined) test.skip(`a full disk: ${why}`, () => undefined);
 
@@ -59,7 +43,7 @@ described("MongoDB's disk is full", () => {
   });
 
   test('writes are refused and /readyz says so; when there is room again, both servers write, and what was acknowledged is there', async () => {
-    mount(disk);
+    mountSmallDisk(disk, DISK_MIB);
     const mongod = await Mongod.start('path' in found ? found.path : '', FLAGS, disk);
     const { replicas } = (pair = await Pair.start([mongod], scratch, { windowSeconds: 60 }));
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE.split('/').at(-1) } };

@@ -36,14 +36,20 @@ import {
   type StoreFixture,
   widget,
 } from './fixtures.js';
-import { mongodbFixtures } from './mongodb-fixtures.js';
+import { mongodbFixtures, mongodbWithFile } from './mongodb-fixtures.js';
+
+const mongodb = mongodbFixtures();
 
 /** With a bound, what exceeds it is packed: its bytes lie in the store's file alone. */
 const fixtures: (StoreFixture & { readonly warmBytes?: number })[] = [
   embedded,
   { ...embedded, name: 'embedded, all packed', warmBytes: 0 },
   { ...embedded, name: 'embedded, partly packed', warmBytes: 40_000 },
-  ...mongodbFixtures(),
+  ...mongodb,
+  ...mongodb.slice(0, 1).flatMap(() => [
+    { ...mongodbWithFile, name: 'mongodb, all in the file', warmBytes: 0 },
+    { ...mongodbWithFile, name: 'mongodb, partly in the file', warmBytes: 40_000 },
+  ]),
 ];
 
 describe.each(fixtures)('cacher over $name', (fixture) => {

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedBackend } from '../../src/storage/embedded/backend.js';
-import { lockDirectory } from '../../src/storage/embedded/directory-lock.js';
+import { lockDirectory } from '../../src/storage/directory-lock.js';
 import { compileSources } from './compiled.js';
 import { commit, everything, put, RESOURCE } from './fixtures.js';
 

@@ -1,13 +1,21 @@
+import { randomBytes } from 'node:crypto';
+import type { Binary } from 'mongodb';
 import { encodeObject } from '../../src/storage/encode.js';
-import type { StagedObject } from '../../src/storage/interfaces.js';
+import { Gcm } from '../../src/storage/encryption/aes.js';
+import { EncryptedBackend } from '../../src/storage/encryption/encrypted-backend.js';
+import { PrefixTransformers } from '../../src/storage/encryption/transformer.js';
+import type { Backend, StagedObject } from '../../src/storage/interfaces.js';
 import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
 import { StorageCacher } from '../../src/storage/cacher/cacher.js';
+import { systemClock } from '../../src/util/clock.js';
 import { page, type Recorder, until, watch, widgets } from './cacher-fixtures.js';
 import { commit, decode, everything, put, widget } from './fixtures.js';
+import { withClient } from './mongod.js';
 import { hasMongod, mongoOptions } from './mongodb-fixtures.js';
 
 const described = hasMongod() ? describe : describe.skip;
 const ADOPTED = 'reports.adopted.example.com';
+const OPEN = 'open.adopted.example.com';
 const NEW = '7.gen';
 
 const open: MongoBackend[] = [];
@@ -76,6 +84,38 @@ described('objects that come from another store', () => {
     expect((await commit(backend, put('a/l', 0))).revision).toBe(53);
   });
 
+  test('are encrypted in the copy where the type is, and read in clear from it and from their place', async () => {
+    const options = await mongoOptions();
+    const sealing = { prefix: 'k8s:enc:aesgcm:v1:key:', transformer: new Gcm(randomBytes(32)) };
+    const transformer = new PrefixTransformers([sealing], 'no matching prefix found');
+    const backend: Backend = new EncryptedBackend({
+      backend: await replica(options),
+      transformers: { of: (resource) => (resource === ADOPTED ? transformer : undefined) },
+      clock: systemClock,
+      unreadable: (resource, key) => {
+        throw new Error(`${resource} ${key} cannot be read`);
+      },
+    });
+    const copy = backend.staging?.(NEW);
+    if (copy === undefined) throw new Error('the store keeps no copies');
+    for (const resource of [ADOPTED, OPEN]) await copy.put(resource, [staged('a/secret', 500)]);
+    const stored = (name: string): Promise<string> =>
+      withClient(options.uri, async (client) => {
+        const found = await client.db(options.database).collection(name).findOne({});
+        return JSON.stringify(found) + (found?.['_annex'] as { bytes: Binary }).bytes.toString('utf8');
+      });
+    expect(await stored(`~copy.${NEW}.${OPEN}`)).toContain('"secret"');
+    expect(await stored(`~copy.${NEW}.${ADOPTED}`)).toContain('k8s:enc:aesgcm:v1:key:');
+    expect(await stored(`~copy.${NEW}.${ADOPTED}`)).not.toContain('"secret"');
+    expect(decode((await copy.states(ADOPTED, ['a/secret'])).get('a/secret'))).toMatchObject({
+      metadata: { name: 'secret', resourceVersion: '500' },
+    });
+    for (const resource of [ADOPTED, OPEN]) await copy.install(resource);
+    await backend.raise?.(500);
+    for (const resource of [ADOPTED, OPEN])
+      expect(decode(await backend.get(resource, 'a/secret'))).toMatchObject({ metadata: { resourceVersion: '500' } });
+  });
+
   test('take the place of nothing that is there', async () => {
     const backend = await replica(await mongoOptions());
     await commit(backend, put('a/k', 0, {}, ADOPTED));
@@ -86,5 +126,25 @@ described('objects that come from another store', () => {
     await copy.install(ADOPTED);
     await backend.raise(500);
     expect((await backend.list(ADOPTED, everything)).items.map(({ key }) => key)).toEqual(['a/x']);
+  });
+});
+
+described('the processes on a store', () => {
+  test('are those that have said something lately, by the clock of MongoDB', async () => {
+    const options = await mongoOptions();
+    const [one, two] = [(await replica(options)).presence(), (await replica(options)).presence()];
+    expect(await one.all()).toEqual([]);
+    await one.say('a');
+    await two.say('b');
+    await one.say('c');
+    expect([...(await two.all())].sort()).toEqual(['b', 'c']);
+    await withClient(options.uri, (client) => {
+      const seen = new Date(Date.now() - 20_000);
+      return client.db(options.database).collection('replicas').updateOne({ says: 'b' }, { $set: { seen } });
+    });
+    expect(await one.all()).toEqual(['c']);
+    await two.say('b');
+    await one.leave();
+    expect(await two.all()).toEqual(['b']);
   });
 });

@@ -1,3 +1,9 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ColdBackend } from '../../src/storage/mongodb/cold-backend.js';
+import { ColdFile } from '../../src/storage/mongodb/cold-file.js';
+import { systemClock } from '../../src/util/clock.js';
 import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
 import type { StoreFixture } from './fixtures.js';
 import { findMongod, ReplicaSet, withClient } from './mongod.js';
@@ -73,13 +79,19 @@ export async function failureOf(uri: string, expected: RegExp): Promise<string> 
   }
 }
 
-const fixtureOf = (name: string, more: Partial<MongoOptions>): StoreFixture => ({
+const fixtureOf = (name: string, more: Partial<MongoOptions>, withFile = false): StoreFixture => ({
   name,
   prepare: async () => {
     const fixed = { ...(await mongoOptions()), ...more };
+    const directory = mkdtempSync(join(tmpdir(), 'annex-cold-'));
     return {
-      backend: (options) => new MongoBackend({ ...fixed, ...options }),
+      backend: (options) => {
+        const backend = new MongoBackend({ ...fixed, ...options });
+        if (!withFile) return backend;
+        return new ColdBackend(backend, new ColdFile({ directory, clock: options?.clock ?? systemClock }));
+      },
       dispose: async () => {
+        rmSync(directory, { recursive: true });
         await withClient(fixed.uri, (client) => client.db(fixed.database).dropDatabase());
       },
     };
@@ -91,6 +103,9 @@ export function mongodbFixtures(): StoreFixture[] {
   if (!hasMongod()) return [];
   return [fixtureOf('mongodb', {}), fixtureOf('mongodb, on a log of its own', { log: 'heavy' })];
 }
+
+/** The store in MongoDB, with a file for what memory has no room for. */
+export const mongodbWithFile = fixtureOf('mongodb with a file', {}, true);
 
 /** Whether there is a mongod; where not, a skipped test tells why. To be called once in a test file. */
 export function hasMongod(): boolean {

@@ -77,6 +77,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if eq .Values.storage.backend "mongodb" }}
 - --mongodb-uri-file=/etc/annex/mongodb/{{ .Values.storage.mongodb.uriSecret.key }}
 - --mongodb-database={{ .Values.storage.mongodb.database }}
+{{- with .Values.storage.mongodb.cache }}
+{{- if .enabled }}
+- --cache-dir=/var/cache/annex/objects
+{{- /* The kubelet evicts a pod whose volume exceeds its limit. */}}
+- --cache-dir-limit={{ mul (sub .sizeMiB 128) 1048576 }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- if ne .Values.certificates.mode "self" }}
 - --tls-cert-file=/etc/annex/tls/tls.crt

@@ -52,6 +52,11 @@ export class AdoptedDefinitions {
     if (this.definitions.delete(definition.metadata.name ?? '')) this.changed();
   }
 
+  /** By the definitions' names. */
+  stages(): ReadonlyMap<string, string> {
+    return new Map([...this.definitions].map(([name, { stage }]) => [name, stage]));
+  }
+
   /** Stages that nobody knows take no writes. */
   takesWrites({ group, resource }: GroupResource): boolean {
     const adopted = this.definitions.get(`${resource}.${group}`);

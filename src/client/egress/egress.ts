@@ -50,7 +50,7 @@ export function agentFor(url: URL, options: AgentOptions, proxy: URL | undefined
     const host = options.servername ?? url.hostname;
     // The agent forgets addresses that are no names, and would take a certificate for localhost instead.
     const checkServerIdentity: AgentOptions['checkServerIdentity'] = (_host, certificate) =>
-      checkIdentity(host.replace(/^\[|\]$/g, ''), certificate);
+      (options.checkServerIdentity ?? checkIdentity)(host.replace(/^\[|\]$/g, ''), certificate);
     return new SocksProxyAgent(resolving(proxy), { ...trusting, checkServerIdentity } as AgentOptions);
   }
   const { ca, rejectUnauthorized = true } = options;

@@ -1,3 +1,5 @@
+import type { FaultAnnotation } from './peer-certificates.js';
+
 export interface WebhookResponse {
   readonly status: number;
   readonly body: string;
@@ -24,6 +26,8 @@ export class ResponseError extends Error {
     readonly timeout = false,
     /** The status that was answered; undefined: there was no answer. */
     readonly code?: number,
+    /** What the audit event of the request says of the service's certificate. */
+    readonly annotation?: FaultAnnotation,
   ) {
     super(message);
   }

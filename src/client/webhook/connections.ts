@@ -1,6 +1,7 @@
 import type { Agent as HttpAgent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import type { AgentOptions } from 'node:https';
 import { agentFor, type Egress, hostEgress, plainRequest } from '../egress/egress.js';
+import { checkServerIdentity } from './peer-certificates.js';
 import type { ReadFile, RemoteConfig } from './kubeconfig.js';
 
 const MAX_SOCKETS = 128;
@@ -123,6 +124,7 @@ export class Connections {
       keepAlive: true,
       maxSockets: this.remote.maxCalls ?? MAX_SOCKETS,
       rejectUnauthorized: !skipVerification,
+      checkServerIdentity,
       ...(ca !== undefined && { ca }),
       ...(serverName !== undefined && { servername: serverName }),
       ...(certificate !== undefined && { cert: certificate }),

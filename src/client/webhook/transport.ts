@@ -9,6 +9,7 @@ import { ResponseError, type WebhookResponse, type WebhookTransport } from './co
 import type { Egress } from '../egress/egress.js';
 import { Connections, type CredentialSource } from './connections.js';
 import { CallLimit } from './call-limit.js';
+import { certificateFault, countFaults } from './peer-certificates.js';
 import { KubeconfigError, type ReadFile, type RemoteConfig } from './kubeconfig.js';
 
 /** Longer answers are not read: a review is small. */
@@ -90,6 +91,7 @@ export class HttpsTransport implements WebhookTransport {
     const answer = new Promise<Answered>((resolve, reject) => {
       limit.check();
       const onResponse = (response: IncomingMessage): void => {
+        countFaults(response.socket);
         readAnswer(response, maxAnswerBytes, resolve, reject);
       };
       const sent =
@@ -111,7 +113,7 @@ export class HttpsTransport implements WebhookTransport {
   }
 
   private wrap(error: unknown, { method, url, onUsed }: Call, timedOut: boolean): ResponseError {
-    const { dial, timeout } = this.remote;
+    const { dial, timeout, ca } = this.remote;
     // Kubernetes writes the port of a service also where it is the one of https.
     const shown = dial === undefined ? url.href : `${url.protocol}//${hostAndPort(url)}${url.pathname}${url.search}`;
     const where = `${method === 'POST' ? 'Post' : 'Get'} "${shown}"`;
@@ -119,10 +121,12 @@ export class HttpsTransport implements WebhookTransport {
       const whose = timeout === 'request' ? '' : ' (Client.Timeout exceeded while awaiting headers)';
       return new ResponseError(`${where}: context deadline exceeded${whose}`, false, true);
     }
-    const text = networkText(error, url);
+    const fault = isNativeError(error) ? certificateFault(error, url, ca) : undefined;
+    const text = fault === undefined ? networkText(error, url) : `${VERIFICATION}: ${fault.text}`;
     // Who hangs up on a new connection means it; one that was kept may have ended by itself just then.
     const reset = isNativeError(error) && 'code' in error && error.code === 'ECONNRESET';
-    return new ResponseError(`${where}: ${text}`, reset && (text !== HUNG_UP || onUsed));
+    const transient = reset && (text !== HUNG_UP || onUsed);
+    return new ResponseError(`${where}: ${text}`, transient, false, undefined, fault?.annotation);
   }
 }
 
@@ -156,6 +160,7 @@ function* piecesOf(bytes: Buffer): Generator<Buffer, void> {
 
 const hostAndPort = ({ hostname, port }: URL): string => `${hostname}:${port === '' ? '443' : port}`;
 
+const VERIFICATION = 'tls: failed to verify certificate: x509';
 const UNKNOWN_AUTHORITY = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -183,9 +188,8 @@ function networkText(error: unknown, url: URL): string {
   if (code === 'EPROTO' && error.message.includes('wrong version number')) {
     return 'http: server gave HTTP response to HTTPS client';
   }
-  const verification = 'tls: failed to verify certificate: x509';
-  if (UNKNOWN_AUTHORITY.has(code)) return `${verification}: certificate signed by unknown authority`;
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `${verification}: ${nameMismatch(cert?.subjectaltname, url)}`;
+  if (UNKNOWN_AUTHORITY.has(code)) return `${VERIFICATION}: certificate signed by unknown authority`;
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `${VERIFICATION}: ${nameMismatch(cert?.subjectaltname, url)}`;
   return error.message;
 }
 

@@ -9,7 +9,7 @@ import type { ClusterLease } from './lease.js';
 import type { AdoptedDefinitions } from '../../apimachinery/meta/adopted-definitions.js';
 import { hasFailed, isMoving, isWanted, phaseOf, recordOf } from './switch/journal.js';
 import type { KubeApiservers } from './switch/kube-apiservers.js';
-import { Switch } from './switch/switch.js';
+import { Switch, type SwitchOptions } from './switch/switch.js';
 import { Rehearsal } from './rehearsal.js';
 import { isNews, type Progress, statusOf } from './status.js';
 
@@ -24,6 +24,7 @@ export interface AdoptionControllerOptions {
   readonly definitions: LoopbackClient;
   readonly client: ClusterClient;
   readonly servers: KubeApiservers;
+  readonly replicas: SwitchOptions['replicas'];
   readonly backend: Backend;
   readonly adopted: Pick<AdoptedDefinitions, 'takesWrites' | 'routeOf'>;
   /** Of Annex. */
@@ -201,13 +202,14 @@ export class AdoptionController {
   }
 
   private movingOf(adoption: KubeObject): Moving | undefined {
-    const { adopted, adoptions, backend, client, clock, definitions, failed, namespace, servers } = this.options;
+    const { adopted, adoptions, backend, client, clock, definitions, failed, namespace, replicas, servers } =
+      this.options;
     const staging = backend.staging?.(stagingName(adoption));
     if (staging === undefined) return undefined;
     const group = adoption.metadata.name ?? '';
     const uid = uidOf(adoption);
     const move = new Switch({
-      ...{ adopted, adoptions, backend, client, clock, definitions, namespace, servers, staging, group, uid },
+      ...{ adopted, adoptions, backend, client, clock, definitions, namespace, replicas, servers, staging, group, uid },
       copyRate: copyRateOf(adoption),
       failed: (error) => {
         failed(group, error);
@@ -221,7 +223,7 @@ export class AdoptionController {
     const group = adoption.metadata.name ?? '';
     const staging = backend.staging?.(stagingName(adoption));
     if (staging === undefined) {
-      const problem = 'the store keeps no copies: adoptions need MongoDB, and a type that is not encrypted at rest';
+      const problem = 'the store keeps no copies: adoptions need MongoDB';
       return { leader: identity, resources: [], problem, problemReason: 'StoreWithoutCopies', refusal: '' };
     }
     if (this.options.adopted.routeOf(group) !== 'Ordinary') {

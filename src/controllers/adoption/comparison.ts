@@ -8,6 +8,7 @@ import { type Clock, sleep } from '../../util/clock.js';
 import type { ClusterCollection } from './collection.js';
 import { type Copier, keyOf, revisionOf } from './copier.js';
 import type { RateLimit } from './rate-limit.js';
+import type { WhyInvalid } from './validity.js';
 
 /** The copy gets this long to have what the cluster has just shown. */
 const CATCH_UP_MILLIS = 30_000;
@@ -23,6 +24,10 @@ export interface Comparison {
   readonly example: string;
   /** Digest of all namespaces' digests. */
   readonly digest: string;
+  /** Objects that their schema would refuse: they are older than it. */
+  readonly invalid: number;
+  /** One of them and why, for people. */
+  readonly invalidExample: string;
 }
 
 export interface ComparisonOptions {
@@ -32,6 +37,7 @@ export interface ComparisonOptions {
   readonly resource: string;
   readonly clock: Clock;
   readonly rate: RateLimit;
+  readonly whyInvalid: WhyInvalid;
 }
 
 /**
@@ -44,15 +50,17 @@ export async function compareSides(options: ComparisonOptions, signal: AbortSign
   const unseen = new Set(options.copier.keys());
   const differing: string[] = [];
   const late: KubeObject[] = [];
-  let objects = 0;
+  let [objects, invalid, invalidExample] = [0, 0, ''];
   let revision = Infinity;
   for (let token = ''; ;) {
     const page = await collection.page(token);
-    const { absent, different } = await compareObjects(options, page.objects, namespaces);
+    const { absent, different, refused } = await compareObjects(options, page.objects, namespaces);
     // What the copy has of later is of no interest.
     revision = Math.min(revision, Number(page.revision));
     late.push(...absent);
     differing.push(...different);
+    invalid += refused.length;
+    if (invalidExample === '') invalidExample = refused[0] ?? '';
     for (const object of page.objects) unseen.delete(keyOf(object));
     objects += page.objects.length;
     token = page.continue;
@@ -63,23 +71,30 @@ export async function compareSides(options: ComparisonOptions, signal: AbortSign
   differing.push(...(await missingIn(options, late, signal)));
   differing.push(...(await stillThere(options, [...unseen], revision, signal)));
   const [example = ''] = differing;
-  return { objects, differences: differing.length, example, digest: digestOf(namespaces) };
+  return {
+    ...{ objects, example, invalid, invalidExample },
+    differences: differing.length,
+    digest: digestOf(namespaces),
+  };
 }
 
 interface Compared {
   /** The copy does not have them, or has older states. */
   readonly absent: readonly KubeObject[];
   readonly different: readonly string[];
+  /** Of those that the schema would refuse, key and reason. */
+  readonly refused: readonly string[];
 }
 
 async function compareObjects(
-  { staging, resource, clock }: ComparisonOptions,
+  { staging, resource, clock, whyInvalid }: ComparisonOptions,
   objects: readonly KubeObject[],
   namespaces: Map<string, DigestSum>,
 ): Promise<Compared> {
   const copies = await staging.states(resource, objects.map(keyOf));
   const absent: KubeObject[] = [];
   const different: string[] = [];
+  const refused: string[] = [];
   const slicer = new Slicer(clock);
   for (const object of objects) {
     if (slicer.isOver) await slicer.yield();
@@ -90,8 +105,10 @@ async function compareObjects(
     sumOf(namespaces, object.metadata.namespace ?? '').add(`${key} ${digest}`);
     if (copy === undefined || copy.revision < revision) absent.push(object);
     else if (copy.revision === revision && contentDigest(parseJson(copy.bytes)) !== digest) different.push(key);
+    const why = whyInvalid(object);
+    if (why !== '') refused.push(`${key}: ${why}`);
   }
-  return { absent, different };
+  return { absent, different, refused };
 }
 
 /** The keys that the copy does not get in time, and the cluster still has. */

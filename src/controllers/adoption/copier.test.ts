@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { FakeClock } from '../../util/clock.fake.js';
 import { FakeCollection, FakeStaging } from './cluster.fake.js';
 import { compareSides } from './comparison.js';
+import { validatorOf } from './validity.js';
 import { Copier } from './copier.js';
 import { RateLimit } from './rate-limit.js';
 
@@ -14,7 +15,7 @@ function setUp(pause?: () => Promise<void>) {
   const rate = new RateLimit(clock, 1_000);
   const copier = new Copier({ collection, staging, resource: RESOURCE, clock, rate });
   const stop = new AbortController();
-  const parts = { collection, staging, copier, clock, rate, resource: RESOURCE };
+  const parts = { collection, staging, copier, clock, rate, resource: RESOURCE, whyInvalid: () => '' };
   return { ...parts, parts, stop };
 }
 
@@ -158,5 +159,32 @@ describe('the comparison', () => {
       stop.abort();
     }
     expect(digests[0]).toBe(digests[1]);
+  });
+
+  test('counts what its schema would refuse, and says why', async () => {
+    const { collection, parts, copier, clock, stop } = setUp();
+    for (const key of ['a', 'b', 'c']) collection.write(key, key === 'a' ? 'red' : 'pink');
+    void copier.run(stop.signal);
+    await settle(clock, 20);
+    const colour = { type: 'string', enum: ['red', 'green'] };
+    const schema = { openAPIV3Schema: { type: 'object', properties: { value: colour } } };
+    const crd = {
+      metadata: { name: 'things.example.com' },
+      spec: {
+        group: 'example.com',
+        scope: 'Cluster',
+        names: { plural: 'things', kind: 'Thing' },
+        versions: [{ name: 'v1', served: true, storage: true, schema }],
+      },
+    };
+    const whyInvalid = await validatorOf(crd, 'v1', clock);
+    const comparing = compareSides({ ...parts, whyInvalid }, stop.signal);
+    await settle(clock, 20);
+    expect(await comparing).toMatchObject({
+      differences: 0,
+      invalid: 2,
+      invalidExample: 'b: value: Unsupported value: "pink": supported values: "red", "green"',
+    });
+    stop.abort();
   });
 });

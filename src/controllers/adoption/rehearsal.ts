@@ -9,6 +9,7 @@ import { Copier } from './copier.js';
 import { type AdoptedType, adoptedType, whyRefused } from './definitions.js';
 import { RateLimit } from './rate-limit.js';
 import type { Progress, ResourceProgress } from './status.js';
+import { validatorOf, type WhyInvalid } from './validity.js';
 
 const POLL_MILLIS = 500;
 /** Both sides are compared when all is copied, and again after so long. */
@@ -36,7 +37,7 @@ interface Running {
 export class Rehearsal {
   private running: Running | undefined;
   private refusal = '';
-  /** Names and revisions of the definitions that were looked at last. */
+  /** Names, uids and generations of the definitions that were looked at last. */
   private looked = '';
   private readonly rate: RateLimit;
 
@@ -66,23 +67,38 @@ export class Rehearsal {
   async define(crds: readonly KubeObject[], copyRate: number, signal: AbortSignal): Promise<void> {
     this.rate.perSecond = copyRate;
     const looked = crds
-      .map(({ metadata: { name, resourceVersion } }) => `${name ?? ''} ${resourceVersion ?? ''}`)
+      .map(({ metadata: { name = '', uid = '', generation = 0 } }) => `${name} ${uid} ${generation}`)
       .join();
     if (looked === this.looked) return;
     this.looked = looked;
     const types = crds.map(adoptedType);
     this.refusal = crds.map(whyRefused).find((why) => why !== '') ?? '';
+    const validators = this.refusal === '' ? await this.validatorsOf(crds) : new Map<string, WhyInvalid>();
     // What is read does not depend on schemas; an object that a new default completes comes when it is written.
     const text = JSON.stringify(types.map(({ resource, version }) => [resource, version]).sort());
-    if (text === this.running?.crds || signal.aborted) return;
+    if (signal.aborted) return;
+    if (text === this.running?.crds) {
+      for (const part of this.running.parts) part.judge(validators.get(part.type.resource));
+      return;
+    }
     await this.stop();
     const stop = new AbortController();
     signal.addEventListener('abort', () => {
       stop.abort();
     });
     const parts = types.filter(({ version }) => version !== '').map((type) => new Part(type, this.options, this.rate));
+    for (const part of parts) part.judge(validators.get(part.type.resource));
     const ended = Promise.all(parts.map((part) => part.run(stop.signal)));
     this.running = { crds: text, parts, stop, ended };
+  }
+
+  private async validatorsOf(crds: readonly KubeObject[]): Promise<Map<string, WhyInvalid>> {
+    const found = new Map<string, WhyInvalid>();
+    for (const crd of crds) {
+      const { resource, version } = adoptedType(crd);
+      if (version !== '') found.set(resource, await validatorOf(crd, version, this.options.clock));
+    }
+    return found;
   }
 
   /** Ends; nothing is written to the copy afterwards. */
@@ -99,6 +115,9 @@ class Part {
   private readonly collection: ClusterCollection;
   private comparison: ResourceProgress['comparison'];
   private trouble = '';
+  private whyInvalid: WhyInvalid = () => '';
+  /** How often the schema has changed. */
+  private schemas = 0;
 
   constructor(
     readonly type: AdoptedType,
@@ -116,6 +135,12 @@ class Part {
     return { plural: this.type.plural, copy: { ...state, trouble }, comparison: this.comparison };
   }
 
+  /** The schema is another one now: both sides are compared again, and the objects judged by it. */
+  judge(whyInvalid: WhyInvalid = () => ''): void {
+    this.whyInvalid = whyInvalid;
+    this.schemas++;
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all([this.copier.run(signal), this.compare(signal)]);
   }
@@ -127,15 +152,19 @@ class Part {
       await sleep(clock, POLL_MILLIS, signal);
       if (!copier.state.complete) continue;
       let wait = COMPARE_AGAIN_MILLIS;
+      const { schemas } = this;
       try {
-        const parts = { collection, copier, clock, staging, rate, resource: type.resource };
+        const whyInvalid: WhyInvalid = (object) => this.whyInvalid(object);
+        const parts = { collection, copier, clock, staging, rate, resource: type.resource, whyInvalid };
         this.comparison = { ...(await compareSides(parts, signal)), at: clock.now() };
         this.trouble = '';
         if (this.comparison.differences === 0) wait = COMPARE_MILLIS;
       } catch (error) {
         this.trouble = messageOf(error);
       }
-      await sleep(clock, wait, signal);
+      const next = clock.monotonic() + wait;
+      const isTime = (): boolean => signal.aborted || clock.monotonic() >= next || this.schemas !== schemas;
+      while (!isTime()) await sleep(clock, POLL_MILLIS, signal);
     }
   }
 }

@@ -63,6 +63,7 @@ function resourceStatus({ plural, copy, comparison }: ResourceProgress): JsonObj
       digest: comparison.digest,
       comparedTime: formatTime(comparison.at),
       differences: comparison.differences,
+      invalid: comparison.invalid,
     }),
     ...(copy.trouble !== '' && { message: copy.trouble.slice(0, 1024) }),
   };
@@ -92,9 +93,17 @@ function findingsOf(progress: Progress): Condition[] {
     copied,
     ['InSync', ...inSync(progress)],
     refusal === ''
-      ? ['Accepted', true, 'DefinitionsValid', 'Annex can serve the definitions of the group']
+      ? ['Accepted', true, 'DefinitionsValid', `Annex can serve the definitions of the group${invalidText(resources)}`]
       : ['Accepted', false, 'DefinitionInvalid', refusal],
   ];
+}
+
+function invalidText(resources: readonly ResourceProgress[]): string {
+  const invalid = resources.reduce((sum, { comparison }) => sum + (comparison?.invalid ?? 0), 0);
+  if (invalid === 0) return '';
+  const example = resources.find(({ comparison }) => (comparison?.invalid ?? 0) > 0)?.comparison?.invalidExample ?? '';
+  const text = `; ${invalid} objects are older than their schema and do not fit it: they are taken as they are, among them ${example}`;
+  return text.slice(0, 900);
 }
 
 function inSync(progress: Progress): [holds: boolean, reason: string, message: string] {

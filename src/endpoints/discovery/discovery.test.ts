@@ -10,7 +10,7 @@ import type { AuditRecorder } from '../../request/audit.js';
 import type { RequestContext } from '../../request/context.js';
 import { writeStatus } from '../responsewriters/status.js';
 import { Discovery, type DiscoverySource } from './discovery.js';
-import { storageVersionHash } from './documents.js';
+import { storageVersionHash } from '../../registry/customresource/discovery.js';
 
 const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
 const protobufCodec = new ProtobufCodec(
@@ -36,7 +36,7 @@ const foos: ApiResourceEntry = {
   verbs,
   shortNames: ['fo'],
   categories: ['all'],
-  storageVersionHash: storageVersionHash({ group: 'neg.example.com', version: 'v1', kind: 'Foo' }),
+  storageVersionHash: storageVersionHash('neg.example.com', 'v1', 'Foo'),
 };
 const scale: ApiResourceEntry = { ...status, name: 'foos/scale', group: 'autoscaling', version: 'v1', kind: 'Scale' };
 const leases: ApiResourceEntry = {
@@ -147,7 +147,7 @@ test.each<[string, Record<string, string>]>([
 
 test('storage versions are hashed as kube-apiserver does', () => {
   expect(foos.storageVersionHash).toBe('TA8vE/rhbFo=');
-  expect(storageVersionHash({ group: '', version: 'v1', kind: 'ConfigMap' })).toBe('qFsyl6wFWjQ=');
+  expect(storageVersionHash('', 'v1', 'ConfigMap')).toBe('qFsyl6wFWjQ=');
 });
 
 test.each<[string, string]>([

@@ -1,16 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
-import { formatGroupVersion, type GroupVersionKind } from '../../apimachinery/meta/meta.js';
+import { formatGroupVersion } from '../../apimachinery/meta/meta.js';
 import type { ApiGroup, ApiGroupVersion, ApiResourceEntry } from '../../registry/rest/interfaces.js';
-
-/** What identifies the version in which a type is stored, in an APIResource. */
-export function storageVersionHash(gvk: GroupVersionKind): string {
-  return createHash('sha256')
-    .update(`${gvk.group}/${gvk.version}/${gvk.kind}`)
-    .digest()
-    .subarray(0, 8)
-    .toString('base64');
-}
 
 /** The answer to `/api`. It has no apiVersion, as in kube-apiserver. */
 export function apiVersions(core: ApiGroup | undefined, serverAddress: string): JsonObject {

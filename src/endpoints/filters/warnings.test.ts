@@ -37,6 +37,14 @@ test('short ones stay whole while all fit, all are cut when they do not', () => 
   ]);
 });
 
+test('one that no header can hold cuts nothing, and may come to hold when it is cut itself', () => {
+  const long = (letter: string): string => letter.repeat(2000);
+  const broken = `${long('x')}\n`;
+  expect(warned(long('a'), long('b'), broken).map(({ length }) => length)).toEqual([2008, 2008]);
+  const cut = ['a', 'x', 'b', 'c'].map((letter) => `299 - "${letter.repeat(256)}"`);
+  expect(warned(long('a'), broken, long('b'), long('c'))).toEqual(cut);
+});
+
 test('there is an end to it', () => {
   const many = Array.from({ length: 100 }, (_, i) => String(i).padEnd(300, 'x'));
   const texts = warned(...many).map((header) => header.slice(7, -1));

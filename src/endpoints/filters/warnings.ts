@@ -17,8 +17,10 @@ export class WarningRecorder {
     if (this.written >= TOTAL_RUNES && this.truncating) return;
     if (this.texts.includes(text)) return;
     this.texts.push(text);
+    const header = warningHeader(this.cut(text));
+    if (header === undefined) return;
     if (!this.truncating && this.written + runes(text) > TOTAL_RUNES) this.restartTruncated();
-    else this.push(text);
+    else this.push(this.cut(text), header);
     this.response.setHeader('Warning', this.headers);
   }
 
@@ -26,14 +28,19 @@ export class WarningRecorder {
     this.truncating = true;
     this.written = 0;
     this.headers = [];
-    for (const text of this.texts) this.push(text);
+    for (const text of this.texts) {
+      const cut = this.cut(text);
+      const header = warningHeader(cut);
+      if (header !== undefined) this.push(cut, header);
+    }
   }
 
-  private push(text: string): void {
-    const cut = this.truncating && runes(text) > ITEM_RUNES ? Array.from(text).slice(0, ITEM_RUNES).join('') : text;
-    const header = warningHeader(cut);
-    if (header === undefined) return;
-    this.written += runes(cut);
+  private cut(text: string): string {
+    return this.truncating && runes(text) > ITEM_RUNES ? Array.from(text).slice(0, ITEM_RUNES).join('') : text;
+  }
+
+  private push(text: string, header: string): void {
+    this.written += runes(text);
     this.headers.push(header);
   }
 }

@@ -151,6 +151,8 @@ export interface ResourceType {
   readonly namespaced: boolean;
   readonly versions: readonly ResourceVersion[];
   readonly storageVersion: string;
+  /** The version that discovery's storageVersionHash tells of, where kube-apiserver stores another one. */
+  readonly announcedStorageVersion?: string | undefined;
   readonly custom: boolean;
   /** Its objects are the namespaces: to admission each is in itself. */
   readonly isNamespace?: boolean | undefined;

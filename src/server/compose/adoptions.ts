@@ -4,10 +4,11 @@ import type { ClusterClient } from '../../client/cluster-client.js';
 import { AdoptionController } from '../../controllers/adoption/adoption-controller.js';
 import type { AdoptedDefinitions } from '../../apimachinery/meta/adopted-definitions.js';
 import { KubeApiservers } from '../../controllers/adoption/switch/kube-apiservers.js';
+import { ReplicaStages, type Stages } from '../../controllers/adoption/replica-stages.js';
 import { ClusterLease } from '../../controllers/adoption/lease.js';
 import { ADOPTIONS } from '../../registry/builtin/kubeannex/adoptions.js';
 import { RESOURCE_DEFINITIONS } from '../../registry/builtin/kubeannex/resource-definitions.js';
-import type { LoopbackClients } from '../../registry/rest/loopback-client.js';
+import type { LoopbackClients, ResourceEventHandler } from '../../registry/rest/loopback-client.js';
 import { failureLog } from './controllers.js';
 import type { Foundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
@@ -18,14 +19,68 @@ export interface AdoptionDependencies {
   readonly client: ClusterClient;
   readonly local: LoopbackClients;
   readonly adopted: AdoptedDefinitions;
+  /** Told of every Adoption. */
+  readonly metrics: ResourceEventHandler;
   readonly signal: AbortSignal;
 }
 
-/** Carries out Adoptions while this replica holds the Lease. */
-export function startAdoptions(
+/** Has this replica say in the store which adopted types it serves; undefined where no other process can have the store open. */
+function replicaStages(
+  { clock, logger }: ServerContext,
+  { backend, registry }: Foundation,
+  adopted: AdoptedDefinitions,
+): ReplicaStages | undefined {
+  const presence = backend.presence?.();
+  if (presence === undefined) return undefined;
+  const stages = (): Stages => {
+    const known = adopted.stages();
+    if (known.size === 0) return {};
+    const served = new Set<string>();
+    for (const api of registry.all()) {
+      if (api.kind !== 'stored') continue;
+      const { group, resource } = api.served.groupResource;
+      served.add(`${resource}.${group}`);
+    }
+    return Object.fromEntries([...known].filter(([name]) => served.has(name)).sort());
+  };
+  const failed = failureLog({ logger }, 'adoption');
+  return new ReplicaStages({
+    ...{ clock, presence, stages },
+    failed: (error) => {
+      failed('presence', error);
+    },
+  });
+}
+
+export interface Adoptions {
+  /** Resolves when other replicas know that this one is there: before requests can come to it. */
+  readonly announce: () => Promise<void>;
+  /** Carries out Adoptions while this replica holds the Lease. */
+  readonly start: () => Promise<void>;
+}
+
+export function adoptions(context: ServerContext, foundation: Foundation, parts: AdoptionDependencies): Adoptions {
+  const replicas = replicaStages(context, foundation, parts.adopted);
+  const alone = { everywhere: () => Promise.resolve() };
+  return {
+    announce: () => replicas?.start(parts.signal) ?? Promise.resolve(),
+    start: () => {
+      parts.local.for(ADOPTIONS).watch(parts.metrics, parts.signal);
+      return startAdoptions(context, foundation, { ...parts, replicas: replicas ?? alone });
+    },
+  };
+}
+
+function startAdoptions(
   { clock, options, logger }: ServerContext,
   { backend }: Pick<Foundation, 'backend'>,
-  { adopted, client, local, signal }: AdoptionDependencies,
+  {
+    adopted,
+    client,
+    local,
+    replicas,
+    signal,
+  }: AdoptionDependencies & { readonly replicas: Pick<ReplicaStages, 'everywhere'> },
 ): Promise<void> {
   const identity = `${hostname()}_${randomUUID().slice(0, 8)}`;
   const failed = failureLog({ logger }, 'adoption');
@@ -43,7 +98,20 @@ export function startAdoptions(
   const [adoptions, definitions] = [local.for(ADOPTIONS), local.for(RESOURCE_DEFINITIONS)];
   const servers = new KubeApiservers({ client, clock, addresses });
   void new AdoptionController({
-    ...{ adopted, adoptions, backend, client, clock, definitions, failed, identity, lease, namespace, servers },
+    ...{
+      adopted,
+      adoptions,
+      backend,
+      client,
+      clock,
+      definitions,
+      failed,
+      identity,
+      lease,
+      namespace,
+      replicas,
+      servers,
+    },
   }).run(signal);
   return Promise.resolve();
 }

@@ -24,6 +24,7 @@ import type { Backend } from '../../storage/interfaces.js';
 import { messageOf } from '../../util/error-message.js';
 import { aggregatedPlugins } from './admission/aggregated-plugins.js';
 import { ClusterAdmission } from './admission/cluster-admission.js';
+import type { AdoptionMetrics } from '../metrics/adoption-metrics.js';
 import type { ClusterAdmissionMetrics } from '../metrics/cluster-admission-metrics.js';
 import { type ClusterLinks, toldTo } from '../health/cluster-links.js';
 import { type AdmissionWebhookClients, admissionWebhookClients } from './admission/webhook-clients.js';
@@ -32,7 +33,7 @@ import type { DelegationMetrics } from '../metrics/delegation-metrics.js';
 import { groupVersions } from '../http/documents/group-versions.js';
 import { advertisedAddress, hostPort } from '../http/host-address.js';
 import { reviewTtl } from '../options/aggregation-options.js';
-import { startAdoptions } from './adoptions.js';
+import { adoptions } from './adoptions.js';
 import { failureLog } from './controllers.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
@@ -43,6 +44,7 @@ import { startDefinitions } from './start-definitions.js';
 export interface AggregatedPlaneDependencies {
   readonly delegation: DelegationMetrics;
   readonly admissionMetrics: ClusterAdmissionMetrics;
+  readonly adoptionMetrics: AdoptionMetrics;
   readonly links: ClusterLinks;
   readonly clients: { readonly main: ClusterClient; readonly authz: ClusterClient };
   openCertificates(backend: Backend): Promise<ServingCertificates>;
@@ -63,7 +65,7 @@ export async function buildAggregatedPlane(
   dependencies: AggregatedPlaneDependencies,
 ): Promise<AggregatedPlane> {
   const { options, clock, logger } = context;
-  const { clients, links, signal } = dependencies;
+  const { adoptionMetrics: metrics, clients, links, signal } = dependencies;
   setMaxListeners(0, signal);
   const authorizer = new UnionAuthorizer([new PrivilegedGroupAuthorizer(), delegatedAuthorizer(context, dependencies)]);
   const foundation = await openFoundation(context, undefined);
@@ -74,7 +76,7 @@ export async function buildAggregatedPlane(
   const webhooks = await admissionWebhookClients({ options, clock, logger, resolve: resolveByDns });
   const adopted = new AdoptedDefinitions();
   const { admission, followed } = clusterAdmission(context, dependencies, {
-    gate: adoptionGate(adopted),
+    gate: adoptionGate(adopted, RESOURCE_DEFINITIONS),
     webhooks,
     authorizer,
     namespaces,
@@ -85,7 +87,7 @@ export async function buildAggregatedPlane(
   const registration = registrationOf(context, dependencies, { adopted, foundation, certificates, local });
   // Before anything is registered: a replica that is sent requests knows the configuration that admits them.
   followed?.start(signal);
-  const adopting = { client: clients.main, local, adopted, signal };
+  const adopting = adoptions(context, foundation, { client: clients.main, local, adopted, metrics, signal });
   const register = (): Promise<void> => {
     void namespaces.follow(signal, toldTo(links, 'namespaces'));
     void quotas.follow(signal, toldTo(links, 'quotas'));
@@ -99,8 +101,9 @@ export async function buildAggregatedPlane(
     loading: [],
     hooks: [
       { name: 'start-definitions', run: () => registration.installDefinitions() },
+      { name: 'announce-replica', run: adopting.announce },
       { name: 'start-registration', run: register },
-      { name: 'start-adoptions', run: () => startAdoptions(context, foundation, adopting) },
+      { name: 'start-adoptions', run: adopting.start },
     ],
     ...(followed !== undefined && { checks: [followed.check] }),
     // The signal has ended the loops.

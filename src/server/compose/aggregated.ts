@@ -166,6 +166,7 @@ export async function startAggregated(
   const plane = await buildAggregatedPlane(context, {
     delegation,
     admissionMetrics: metrics.admission,
+    adoptionMetrics: metrics.adoptions,
     links,
     clients,
     openCertificates: (backend) =>

@@ -1,10 +1,11 @@
 import { join, resolve } from 'node:path';
-import type { MongoObserver } from '../../storage/mongodb/backend.js';
+import type { Backend } from '../../storage/interfaces.js';
+import type { MongoBackend, MongoObserver } from '../../storage/mongodb/backend.js';
 import type { LogSet } from '../../storage/routed-backend.js';
 import type { Clock } from '../../util/clock.js';
 import { redact } from '../../storage/mongodb/redact.js';
 import type { Options } from '../options/options.js';
-import { logOverrides, mongodbUri, type StorageOptions } from '../options/storage-options.js';
+import { logOverrides, mongodbUri, type CacheDirOptions, type StorageOptions } from '../options/storage-options.js';
 
 /** Takes the credentials of the store out of a text. */
 export function storeRedactor(options: StorageOptions, environment = process.env): (text: string) => string {
@@ -13,9 +14,21 @@ export function storeRedactor(options: StorageOptions, environment = process.env
   return (text) => redact(text, uri);
 }
 
+/** What lies over each log: a file for what memory has no room for, where the flags ask for one. */
+async function fileOver(
+  { cacheDir, cacheDirLimit }: CacheDirOptions,
+  clock: Clock,
+): Promise<(backend: MongoBackend) => Backend> {
+  if (cacheDir === '') return (backend) => backend;
+  const { ColdFile } = await import('../../storage/mongodb/cold-file.js');
+  const { ColdBackend } = await import('../../storage/mongodb/cold-backend.js');
+  const file = new ColdFile({ directory: resolve(cacheDir), clock, limit: cacheDirLimit });
+  return (backend) => new ColdBackend(backend, file);
+}
+
 /** The logs of the store that the flags ask for, not opened yet. The driver of the other store is not even loaded. */
 export async function makeLogs(
-  options: StorageOptions & Pick<Options, 'tracingConfigFile'>,
+  options: StorageOptions & CacheDirOptions & Pick<Options, 'tracingConfigFile'>,
   clock: Clock,
   observer: MongoObserver,
   environment = process.env,
@@ -30,8 +43,9 @@ export async function makeLogs(
   const { MongoBackend } = await import('../../storage/mongodb/backend.js');
   const overrides = logOverrides(options.mongodbLogOverrides);
   const traced = options.tracingConfigFile !== '';
+  const over = await fileOver(options, clock);
   const make = (log: string) =>
-    new MongoBackend({ uri, database: options.mongodbDatabase, log, overrides, observer, traced, ...common });
+    over(new MongoBackend({ uri, database: options.mongodbDatabase, log, overrides, observer, traced, ...common }));
   const others = new Map([...new Set(overrides.values())].map((log) => [log, make(log)]));
   return { main: make(''), others, overrides };
 }

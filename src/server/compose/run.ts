@@ -10,6 +10,7 @@ import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
 import { metricLifecycles } from '../../util/metrics/metric-lifecycle.js';
 import { registerMemoryLimits } from '../metrics/memory-metrics.js';
+import { registerWebhookCertificates } from '../metrics/webhook-certificate-metrics.js';
 import {
   CellGauge,
   metricsRegistry,
@@ -94,6 +95,7 @@ function registerProcessMetrics(registry: Registry): void {
   registerMetricCounts(registry);
   collectDefaultMetrics({ register: registry });
   registerMemoryLimits(registry);
+  registerWebhookCertificates(registry);
   const gauge = {
     name: 'kubernetes_feature_enabled',
     help: 'Stage and state of each feature gate.',

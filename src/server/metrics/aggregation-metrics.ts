@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client';
 import type { Clock } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
 import { CellGauge } from '../../util/metrics/metrics.js';
+import { AdoptionMetrics } from './adoption-metrics.js';
 import { ClusterAdmissionMetrics } from './cluster-admission-metrics.js';
 import { ClusterLinks } from '../health/cluster-links.js';
 import { DelegationMetrics } from './delegation-metrics.js';
@@ -18,11 +19,13 @@ export class AggregationMetrics {
   readonly delegation: DelegationMetrics;
   readonly links: ClusterLinks;
   readonly admission: ClusterAdmissionMetrics;
+  readonly adoptions: AdoptionMetrics;
 
   constructor({ registry, logger, clock }: MetricsContext) {
     this.delegation = new DelegationMetrics(registry);
     this.links = new ClusterLinks(registry, logger, clock);
     this.admission = new ClusterAdmissionMetrics(registry);
+    this.adoptions = new AdoptionMetrics(registry);
   }
 }
 

@@ -10,7 +10,12 @@ import { bool, deprecated, duration, flag, type Flag, FlagError, float, int, ip,
 import { LOGGING_FLAGS, validateLoggingOptions } from './logging-options.js';
 import { METRICS_FLAGS, validateMetricsOptions } from './metrics-options.js';
 import { TRACING_FLAGS } from './tracing-options.js';
-import { STORAGE_FLAGS, validateEncryptionOptions, validateStorageOptions } from './storage-options.js';
+import {
+  STORAGE_FLAGS,
+  validateEncryptionOptions,
+  validateCacheDirOptions,
+  validateStorageOptions,
+} from './storage-options.js';
 
 const GENERIC = 'Generic flags:';
 const STORAGE = 'Storage flags:';
@@ -41,7 +46,7 @@ export const FLAGS = {
     'cache-budget',
     int(0),
     128 * 1024 * 1024,
-    'Bytes of memory for representations derived from cached objects (joined, compressed, tables). Objects of the embedded store that exceed half of it are kept outside of the heap.',
+    'Bytes of memory for representations derived from cached objects (joined, compressed, tables). Objects of the embedded store, and with --cache-dir those of MongoDB, that exceed half of it are kept outside of the heap.',
   ),
   bindAddress: flag(
     SERVING,
@@ -346,6 +351,7 @@ export function validateOptions(options: Options): void {
   validateMetricsOptions(options);
   validateLoggingOptions(options);
   validateStorageOptions(options);
+  validateCacheDirOptions(options);
   validateEncryptionOptions(options);
   validateAuthorizationOptions(options);
   validateRequestHeader(options);

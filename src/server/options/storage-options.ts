@@ -1,13 +1,22 @@
 import { readFileSync } from 'node:fs';
 import { messageOf } from '../../util/error-message.js';
-import { bool, duration, flag, FlagError, list, oneOf, text } from './flags.js';
+import { bool, duration, flag, FlagError, int, list, oneOf, text } from './flags.js';
 
 const GROUP = 'Storage flags:';
 const MINUTE = 60_000;
 /** Where the URI may stand, so that its password is seen by nobody who lists processes. */
 const URI_VARIABLE = 'ANNEX_MONGODB_URI';
 
-const MONGODB_FLAGS = ['mongodb-uri', 'mongodb-uri-file', 'mongodb-database', 'mongodb-log-overrides'];
+const MONGODB_FLAGS = [
+  'mongodb-uri',
+  'mongodb-uri-file',
+  'mongodb-database',
+  'mongodb-log-overrides',
+  'cache-dir',
+  'cache-dir-limit',
+];
+/** Less leaves nothing beside what the file keeps free. */
+const LEAST_CACHE_DIR_LIMIT = 256 << 20;
 
 /** Flags that say where objects are kept. */
 export const STORAGE_FLAGS = {
@@ -46,6 +55,20 @@ export const STORAGE_FLAGS = {
     [],
     'Types with logs of their own in MongoDB, so that heavy ones do not keep others waiting; each group/resource#log, e.g. wgpolicyk8s.io/policyreports#reports (/configmaps#core for the core group). The resource versions of a type come from its log. All servers on one database need the same setting; to change it stop all of them, then objects stay and watches begin anew.',
   ),
+  cacheDir: flag(
+    GROUP,
+    'cache-dir',
+    text,
+    '',
+    'With MongoDB: a directory of this process alone on a local disk, for a file of the objects that exceed half of --cache-budget, which are otherwise held in memory. Begins empty at each start. Types that are encrypted stay in memory.',
+  ),
+  cacheDirLimit: flag(
+    GROUP,
+    'cache-dir-limit',
+    int(0),
+    0,
+    'Bytes that the file in --cache-dir may take, less than the sizeLimit of its volume; 0 leaves it to the disk. When no room is left, creates and updates are refused with 503 until there is; deletions and reads go on.',
+  ),
   historyWindow: flag(
     GROUP,
     'history-window',
@@ -72,6 +95,13 @@ export const STORAGE_FLAGS = {
 export interface EncryptionOptions {
   readonly encryptionProviderConfig: string;
   readonly encryptionProviderConfigAutomaticReload: boolean;
+}
+
+/** Of the file beside MongoDB. */
+export interface CacheDirOptions {
+  readonly cacheDir: string;
+  /** In bytes; 0 is none. */
+  readonly cacheDirLimit: number;
 }
 
 export interface StorageOptions {
@@ -108,6 +138,14 @@ export function validateStorageOptions(options: StorageOptions): void {
     );
   }
   logOverrides(options.mongodbLogOverrides);
+}
+
+/** Throws FlagError for flags that do not go together. */
+export function validateCacheDirOptions({ cacheDir, cacheDirLimit }: CacheDirOptions): void {
+  if (cacheDirLimit === 0) return;
+  if (cacheDir === '') throw new FlagError('--cache-dir-limit needs --cache-dir');
+  if (cacheDirLimit < LEAST_CACHE_DIR_LIMIT)
+    throw new FlagError(`--cache-dir-limit must be at least ${LEAST_CACHE_DIR_LIMIT} (256 MiB)`);
 }
 
 /** Types and their logs, types by the names that the store has for them. Throws FlagError for what is none. */

@@ -148,6 +148,8 @@ class LeavesOfWalk {
   private readonly leaves: ItemLeaf[] = [];
   private items: CachedItem[] = [];
   private held = 0;
+  /** Items of the present leaf that a file has to take before they are let go of. */
+  private apart: CachedItem[] = [];
   private undecodable = 0;
 
   constructor(
@@ -172,17 +174,24 @@ class LeavesOfWalk {
       if (item.undecodable) this.undecodable++;
       return item;
     }
-    if (this.held > this.warmBytes)
-      return CachedItem.withoutBytes({ key, revision, flags, length: bytes.length }, this.source, false);
+    if (this.held > this.warmBytes) {
+      if (this.source.atHand?.keep === undefined)
+        return CachedItem.withoutBytes({ key, revision, flags, length: bytes.length }, this.source, false);
+      const item = CachedItem.of({ key, revision, flags, bytes: copyOf(bytes) }, undefined, this.source);
+      this.apart.push(item);
+      return item;
+    }
     this.held += bytes.length;
     return CachedItem.of({ key, revision, flags, bytes: copyOf(bytes) }, undefined, this.source);
   }
 
   private endLeaf(): void {
-    const { items, source } = this;
-    const isCold = items.every((item) => item.heldBytes === 0 && !item.undecodable);
+    const { items, apart, source } = this;
+    const isKept = apart.length === items.length && source.atHand?.keep?.(apart) === true;
+    const isCold = isKept || items.every((item) => item.heldBytes === 0 && !item.undecodable);
     this.leaves.push(new Leaf<CachedItem, LeafData>(isCold ? PackedItems.of(items, source) : items));
     this.items = [];
+    this.apart = [];
   }
 }
 

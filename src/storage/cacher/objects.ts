@@ -26,6 +26,8 @@ export class Objects {
     type: () => CachedType,
     /** Whether nobody makes anew what selectors see. */
     mayPack: () => boolean,
+    /** The file at hand no longer has what was put there. */
+    lost: () => void,
   ) {
     const { backend, budget, warmth } = shared;
     const { resource } = type();
@@ -36,6 +38,7 @@ export class Objects {
       },
       type,
       mayPack,
+      lost,
       packed: () => (this.index = undefined),
       unpacked: (leaf) => {
         warmth.add(leaf, source);
@@ -102,7 +105,10 @@ export class Objects {
     for (const leaf of added) warmth.add(leaf, this.source);
     if (current === undefined) this.index?.delete(key);
     else this.index?.set(key, current);
-    if (previous !== undefined) supersede(previous, added);
+    if (previous !== undefined) {
+      supersede(previous, added);
+      this.source.atHand?.forget?.(previous.revision);
+    }
     return { previous };
   }
 

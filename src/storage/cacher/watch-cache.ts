@@ -62,6 +62,11 @@ export class WatchCache implements ResourceCache {
       shared,
       () => this.type,
       () => this.phase.name === 'live',
+      () => {
+        if (this.phase.name !== 'live') return;
+        this.endWatchers();
+        this.load();
+      },
     );
     this.stored = new BackendReads(shared, this.objects.source, () => {
       if (this.phase.name === 'closed') throw this.phase.error;

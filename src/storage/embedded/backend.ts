@@ -17,7 +17,7 @@ import { withRevision } from '../object-bytes.js';
 import { readRecord } from '../record.js';
 import { Committer } from './committer.js';
 import { beginFormat, checkDirectory, finishFormat, prepareDirectory, unknownFormat } from './directory.js';
-import { lockDirectory, type DirectoryLock } from './directory-lock.js';
+import { lockDirectory, type DirectoryLock } from '../directory-lock.js';
 import { damaged, isIntact, readHeader } from './entry.js';
 import { Environment, objectKey, type Operation } from './environment.js';
 import { HistoricList, type ListRequest } from './history.js';

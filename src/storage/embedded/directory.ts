@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { errorCode, StorageError } from '../errors.js';
-import { LOCK_FILE, LOCK_SOCKET } from './directory-lock.js';
+import { LOCK_FILE, LOCK_SOCKET } from '../directory-lock.js';
 import { messageOf } from '../../util/error-message.js';
 
 const FORMAT_FILE = 'FORMAT';

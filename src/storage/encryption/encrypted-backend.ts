@@ -15,6 +15,7 @@ import type {
   WriteRequest,
   WriteResult,
 } from '../interfaces.js';
+import { EncryptedStaging } from './encrypted-staging.js';
 import { encodedBytes, withRevision } from '../object-bytes.js';
 import { undecodable } from '../undecodable.js';
 import { type Decrypted, identity, isEncrypted, TransformError, type Transformer } from './transformer.js';
@@ -41,37 +42,53 @@ const NOTHING = new Uint8Array();
 export class EncryptedBackend implements Backend {
   constructor(private readonly options: EncryptedBackendOptions) {
     const { backend, transformers } = options;
-    // Copies of another store would be in clear.
-    const { staging: _, index, atHand, ...members } = optionalMembers(backend);
+    const { staging, index, atHand, ...members } = optionalMembers(backend);
+    const copy = {
+      seal: (resource: string, key: string, value: EncodedObject) => this.sealed(resource, key, value),
+      open: (resource: string, stored: StoredObject) => this.opened(resource, stored, true),
+    };
+    const sealedStaging: Backend['staging'] = staging && ((name) => new EncryptedStaging(staging(name), copy));
     // There are no fields to find an encrypted object by.
     const indexClear: Backend['index'] = (resource, fields) =>
       index?.(resource, transformers.of(resource) === undefined ? fields : []);
     // What is encrypted has to be waited for.
     const atHandClear: Backend['atHand'] = (resource) =>
       transformers.of(resource) === undefined ? inClear(atHand?.(resource)) : undefined;
-    Object.assign(this, members, index && { index: indexClear }, atHand && { atHand: atHandClear });
+    Object.assign(
+      this,
+      members,
+      index && { index: indexClear },
+      atHand && { atHand: atHandClear },
+      sealedStaging && { staging: sealedStaging },
+    );
   }
 
   async write(request: WriteRequest): Promise<WriteResult> {
     const { backend, transformers } = this.options;
     const { resource, key, value } = request;
-    const transformer = transformers.of(resource);
-    if (transformer === undefined) return this.told(resource, await backend.write(request));
+    if (transformers.of(resource) === undefined) return this.told(resource, await backend.write(request));
     // A state that the caller knows is in clear, and the backend would store it as the one before.
     const { previous: _, ...rest } = request;
     if (value === undefined) return this.told(resource, await backend.write(rest));
-    const plain = encodedBytes(value, 0);
-    let sealed: Uint8Array;
-    try {
-      sealed = await transformer.toStorage(plain, contextOf(resource, key));
-    } catch (error) {
-      throw error instanceof TransformError ? untransformable(key, 0, error) : error;
-    }
-    if (sealed === plain) return this.told(resource, await backend.write(request));
-    const result = await backend.write({ ...rest, value: new SealedObject(value, sealed) });
+    const sealed = await this.sealed(resource, key, value);
+    if (sealed === value) return this.told(resource, await backend.write(request));
+    const result = await backend.write({ ...rest, value: sealed });
     if (result.outcome === 'conflict') return this.told(resource, result);
     const { object } = result;
     return { outcome: 'committed', object: { ...object, bytes: encodedBytes(value, object.revision) } };
+  }
+
+  /** The object as the backend gets it: itself where nothing encrypts its type. */
+  private async sealed(resource: string, key: string, value: EncodedObject): Promise<EncodedObject> {
+    const transformer = this.options.transformers.of(resource);
+    if (transformer === undefined) return value;
+    const plain = encodedBytes(value, 0);
+    try {
+      const sealed = await transformer.toStorage(plain, contextOf(resource, key));
+      return sealed === plain ? value : new SealedObject(value, sealed);
+    } catch (error) {
+      throw error instanceof TransformError ? untransformable(key, 0, error) : error;
+    }
   }
 
   async get(resource: string, key: string): Promise<StoredObject | undefined> {
@@ -185,6 +202,7 @@ export class EncryptedBackend implements Backend {
 function inClear(atHand: AtHand | undefined): AtHand | undefined {
   if (atHand === undefined) return undefined;
   return {
+    ...atHand,
     read: (key, revision) => {
       const stored = atHand.read(key, revision);
       return stored !== undefined && isEncrypted(stored.bytes) ? undefined : stored;

@@ -38,6 +38,7 @@ import { LAYOUT_FORMAT, layoutText, LogLayout, newestRevision } from './layout.j
 import { listAt } from './list.js';
 import { raiseFloor, tellOfRaise } from './raise.js';
 import { Reader } from './reader.js';
+import { MongoPresence } from './presence.js';
 import { MongoStaging } from './staging.js';
 import { redact } from './redact.js';
 import { WriterSession } from './commit/writer-session.js';
@@ -114,6 +115,7 @@ export class MongoBackend implements Backend {
   private closing = false;
   private readonly clock: Clock;
   private readonly collections = new Set<string>();
+  readonly presence = (): MongoPresence => new MongoPresence(this.store().db, this.clock);
 
   constructor(private readonly options: MongoOptions) {
     this.clock = options.clock ?? systemClock;
@@ -166,6 +168,13 @@ export class MongoBackend implements Backend {
   async list(resource: string, options: ListOptions): Promise<StoredList> {
     const { client, place, history } = this.store();
     return this.answer(listAt({ client, place, resource, options, oldest: history.oldest }));
+  }
+
+  /** The newest state of a type, object by object, and its revision. */
+  async walk(resource: string, visit: (object: StoredObject) => void): Promise<Revision> {
+    const { client, place, history } = this.store();
+    const options = { prefix: '', from: '', limit: 0, revision: 0 };
+    return (await this.answer(listAt({ client, place, resource, options, oldest: history.oldest, visit }))).revision;
   }
 
   async currentRevision(): Promise<Revision> {

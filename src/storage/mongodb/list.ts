@@ -1,4 +1,4 @@
-import type { ClientSession, Collection, MongoClient } from 'mongodb';
+import type { ClientSession, Collection, FindCursor, MongoClient } from 'mongodb';
 import { compacted, tooLarge } from '../errors.js';
 import type { ListOptions, Revision, StoredList, StoredObject } from '../interfaces.js';
 import { yieldNow } from '../../scheduling/slicer.js';
@@ -14,6 +14,8 @@ export interface ListRequest {
   readonly options: ListOptions;
   /** What lies before is no longer kept. */
   readonly oldest: Revision;
+  /** Takes the items one by one, instead of the list; of the newest revision alone. */
+  visit?(item: StoredObject): void;
 }
 
 const ATTEMPTS = 5;
@@ -33,12 +35,20 @@ interface Changed {
  * revision is that state with the changes since taken back, which the log entries hold.
  */
 export async function listAt(request: ListRequest): Promise<StoredList> {
+  let visited = 0;
+  const visit =
+    request.visit &&
+    ((item: StoredObject): void => {
+      visited++;
+      request.visit?.(item);
+    });
   for (let attempt = 1; ; attempt++) {
     const session = request.client.startSession({ snapshot: true });
     try {
-      return await new SnapshotList(request, session).read();
+      return await new SnapshotList({ ...request, ...(visit && { visit }) }, session).read();
     } catch (error) {
-      if (!isSnapshotLost(error) || attempt >= ATTEMPTS) throw error;
+      // What was visited would be visited again.
+      if (!isSnapshotLost(error) || attempt >= ATTEMPTS || visited > 0) throw error;
       await yieldNow();
     } finally {
       await session.endSession();
@@ -65,6 +75,10 @@ class SnapshotList {
     if (options.revision !== 0 && revision < oldest) throw compacted(revision, oldest);
     const changed = revision === newest ? new Map<string, Changed>() : await this.changesAfter(revision, newest);
     const { limit } = options;
+    if (this.request.visit !== undefined) {
+      for await (const document of this.cursor(0)) this.request.visit(storedOf(document));
+      return { items: [], revision, more: false, remaining: 0 };
+    }
     const states = await this.states(limit === 0 ? 0 : limit + 1 + changed.size);
     const items = merged(states, changed);
     if (limit === 0 || items.length <= limit) return { items, revision, more: false, remaining: 0 };
@@ -106,13 +120,16 @@ class SnapshotList {
   }
 
   private async states(limit: number): Promise<StoredObject[]> {
-    const documents = await this.collection()
+    const documents = await this.cursor(limit).toArray();
+    return documents.map(storedOf);
+  }
+
+  private cursor(limit: number): FindCursor<State> {
+    return this.collection()
       .find(filterOf(this.request.options), { ...this.snapshot, batchSize: BATCH })
       .sort({ _id: 1 })
       .limit(limit)
-      .project<State>({ _annex: 1 })
-      .toArray();
-    return documents.map(storedOf);
+      .project<State>({ _annex: 1 });
   }
 
   private async count(): Promise<number> {

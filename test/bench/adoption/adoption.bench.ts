@@ -83,7 +83,12 @@ test(`copies and switches ${COUNT} objects`, async () => {
     say(
       `copied in ${seconds.toFixed(1)} s: ${Math.round(COUNT / seconds)} objects/s, ${Math.round((100 * used) / seconds)} % of a core of kube-apiserver`,
     );
+    const [comparing, compared] = [cpuOf(pid), performance.now()];
     await until('InSync');
+    const took = (performance.now() - compared) / 1000;
+    say(
+      `compared in ${took.toFixed(1)} s, ${Math.round((100 * (cpuOf(pid) - comparing)) / took)} % of a core of kube-apiserver`,
+    );
     const writers = Array.from({ length: 4 }, (_, i) => new SwitchWriter(cluster.https, GROUP, NAMESPACE, `busy-${i}`));
     const readers = cluster.https.map((server) => new SwitchReader(server, [widgetsPath(NAMESPACE, 'w-1', GROUP)]));
     await cluster.kubectl.ok(['patch', 'adoption', GROUP, '--type=merge', '-p', '{"spec":{"servedBy":"Annex"}}']);

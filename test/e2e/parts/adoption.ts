@@ -273,7 +273,7 @@ export function adoption(cluster: TestCluster): void {
       expect(rehearsal).toMatch(/^adopted\.example\.com +Cluster +InSync/m);
       expect(close).toMatch(/^Accepted: True \(Annex can serve the definitions of the group\)$/m);
       expect(end).toMatch(/^Done\.$/m);
-      expect(switched).toMatch(/^Annex serves the group; writes were refused for \d+\.\d s$/m);
+      expect(switched).toMatch(/^Annex serves the group; writes were refused for \d+\.\d s \(the fence .*\)$/m);
       expect(switched).toMatch(/^adopted\.example\.com +Annex +Served/m);
       expect(switched).toMatch(/^v1\.adopted\.example\.com +annex$/m);
       expect((await inCopy(cluster)).size).toBe(0);
@@ -289,6 +289,17 @@ export function adoption(cluster: TestCluster): void {
       const main = cluster.replica(0).daemon.args[0] ?? '';
       const released = run(process.execPath, [main, 'release', ADOPTED_GROUP, '--kubeconfig', cluster.adminConfig]);
       await expect(released).rejects.toThrow('this version cannot give it back to the cluster yet');
+    });
+
+    test('helm does not uninstall what serves it', async () => {
+      const manifest = await cluster.helm('get', 'hooks', 'annex', '--namespace', 'annex-system');
+      expect(manifest).toMatch(/helm.sh\/hook: pre-delete[^]*args: \[uninstall-check\]/);
+      // What the Job does, as the account that it has.
+      const { args } = cluster.replica(0).daemon;
+      const config = args.find((arg) => arg.startsWith('--kubeconfig=')) ?? '';
+      await expect(run(process.execPath, [args[0] ?? '', 'uninstall-check', config])).rejects.toThrow(
+        `Annex serves ${ADOPTED_GROUP}, moved here from the cluster`,
+      );
     });
   });
 }

@@ -12,6 +12,8 @@ export interface Truth {
 
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 const APPLY = { 'content-type': 'application/apply-patch+yaml' };
+/** A write whose outcome is unknown has been made by then, or never is. */
+const UNDER_WAY_MILLIS = 1_000;
 /** Answers of servers that refuse a write for now. */
 const REFUSED: ReadonlySet<number> = new Set([403, 429]);
 
@@ -152,8 +154,10 @@ export class SwitchWriter {
   /** Nobody was told whether the write was made: either is right. */
   private async findOut(name: string, wanted: Truth): Promise<void> {
     this.unknown++;
+    // What is still under way somewhere is given the time to end.
+    await new Promise((resolve) => setTimeout(resolve, UNDER_WAY_MILLIS));
     let found = await this.send({ method: 'GET', path: this.path(name) });
-    while (found.status >= 500) found = await this.send({ method: 'GET', path: this.path(name) });
+    while (found.status >= 500 && !this.stopped) found = await this.send({ method: 'GET', path: this.path(name) });
     const object = found.status === 200 ? treeOf(found) : undefined;
     const shown: Truth = {
       value: object && digText(object, 'spec', 'size'),
@@ -170,7 +174,8 @@ export class SwitchWriter {
   /** After a conflict: the object is as it was acknowledged last, whatever its revision. */
   private async readAgain(name: string): Promise<void> {
     const known = this.truth.get(name);
-    const found = await this.send({ method: 'GET', path: this.path(name) });
+    let found = await this.send({ method: 'GET', path: this.path(name) });
+    while (found.status >= 500 && !this.stopped) found = await this.send({ method: 'GET', path: this.path(name) });
     if (found.status !== 200 || known === undefined) {
       this.problems.push(`GET ${name} after a conflict: ${found.status}`);
       return;

@@ -122,6 +122,7 @@ async function ask<T>(
   try {
     return await post(poster);
   } catch (error) {
+    if (error instanceof ResponseError && error.annotation !== undefined) attributes.annotate(...error.annotation);
     const answered = error instanceof ResponseError || error instanceof MalformedAnswer;
     const why = `${answered ? 'failed to call webhook' : 'could not get REST client'}: ${messageOf(error)}`;
     const code = error instanceof ResponseError ? (error.code ?? UNAVAILABLE) : answered ? UNAVAILABLE : INTERNAL;

@@ -35,16 +35,15 @@ export class KubeApiservers {
     const done = new Set<string>();
     for (;;) {
       let why = '';
-      const addresses = await this.addresses();
-      for (const address of addresses) {
-        if (done.has(address)) continue;
+      const look = async (address: string): Promise<void> => {
         try {
           if (await holds(this.client(address))) done.add(address);
           else why = `${what}: the kube-apiserver ${address} is not there yet`;
         } catch (error) {
           why = `${what}: the kube-apiserver ${address}: ${messageOf(error)}`;
         }
-      }
+      };
+      await Promise.all((await this.addresses()).filter((address) => !done.has(address)).map(look));
       if (why === '') return;
       if (signal.aborted || clock.monotonic() >= end) throw new Error(why);
       await sleep(clock, POLL_MILLIS, signal);

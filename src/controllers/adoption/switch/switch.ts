@@ -17,7 +17,9 @@ import { ClusterDefinitions } from './cluster-definitions.js';
 import { Fence } from './fence.js';
 import { ChangeFollower } from './follower.js';
 import { Journal, type SwitchRecord } from './journal.js';
+import type { ReplicaStages, Stages } from '../replica-stages.js';
 import type { KubeApiserver, KubeApiservers } from './kube-apiservers.js';
+import { Laps } from './laps.js';
 import { routedToAnnex, routedToCluster } from './routes.js';
 import { WritesUnderWay } from './writes-under-way.js';
 
@@ -42,6 +44,7 @@ export interface SwitchOptions {
   readonly definitions: LoopbackClient;
   readonly client: ClusterClient;
   readonly servers: KubeApiservers;
+  readonly replicas: Pick<ReplicaStages, 'everywhere'>;
   readonly backend: Backend;
   readonly staging: Staging;
   readonly adopted: Pick<AdoptedDefinitions, 'takesWrites'>;
@@ -65,10 +68,12 @@ export class Switch {
   private readonly underWay: WritesUnderWay;
   private readonly theirs: ClusterDefinitions;
   private readonly ours: AnnexDefinitions;
+  private readonly laps: Laps;
   private follower: ChangeFollower | undefined;
 
   constructor(private readonly options: SwitchOptions) {
     const { adoptions, definitions, client, clock, group, namespace, uid } = options;
+    this.laps = new Laps(clock);
     this.journal = new Journal({ client: adoptions, clock, group, uid });
     this.fence = new Fence({ client, group, namespace });
     this.underWay = new WritesUnderWay({ client, group });
@@ -150,6 +155,7 @@ export class Switch {
     await this.theirs.withdraw();
     await this.check();
     await this.mustBeIntact();
+    this.laps.end('the definitions');
     await journal.write('Served', { fencedAt: 0 }, this.served());
     await this.ours.bring('Served');
     await this.underWay.remove();
@@ -173,6 +179,7 @@ export class Switch {
       await journal.write('Preparing', { first: await backend.currentRevision() }, 'the copy is in place');
     }
     await this.ours.create(crds, ESTABLISH_MILLIS, signal);
+    await this.servedByReplicas(crds, signal);
     const { first } = journal.record;
     const rate = new RateLimit(clock, copyRate);
     const isClosed = (resource: string): boolean =>
@@ -185,14 +192,23 @@ export class Switch {
     return types;
   }
 
+  /** A request that is routed to Annex may come to any replica. */
+  private async servedByReplicas(crds: readonly KubeObject[], signal: AbortSignal): Promise<void> {
+    const names = crds.map(({ metadata }) => metadata.name ?? '');
+    const serves = (stages: Stages): boolean => names.every((name) => stages[name] !== undefined);
+    await this.options.replicas.everywhere('serving the types', serves, ESTABLISH_MILLIS, signal);
+  }
+
   /** Nobody writes any more, and Annex has everything. */
   private async close(types: readonly AdoptedType[], signal: AbortSignal): Promise<void> {
     const { journal, fence, underWay } = this;
     const { clock, servers } = this.options;
     const fencedAt = journal.record.fencedAt === 0 ? clock.now() : journal.record.fencedAt;
     await journal.write('Fencing', { fencedAt }, 'the cluster takes no writes to the group for some seconds');
+    this.laps.begin();
     const identity = await fence.put();
     await servers.everywhere('the fence', (server) => fence.holds(server), FENCE_MILLIS, signal);
+    this.laps.end('the fence');
     const seen = new Map<object, Set<string>>();
     const ended = (server: KubeApiserver): Promise<boolean> => {
       let zeros = seen.get(server);
@@ -200,7 +216,9 @@ export class Switch {
       return underWay.hasEnded(server, zeros);
     };
     await servers.everywhere('writes under way', ended, DRAIN_MILLIS, signal);
+    this.laps.end('writes under way');
     await this.follower?.finish(CATCH_UP_MILLIS, signal);
+    this.laps.end('last changes');
     await this.check();
     if (identity !== (await fence.identity())) throw new GivenUp('the fence was changed by somebody else');
     if (types.length !== (await this.theirs.list()).length) throw new GivenUp('the definitions of the group changed');
@@ -221,6 +239,7 @@ export class Switch {
     const lists = await this.lists();
     const { first } = this.journal.record;
     await servers.everywhere('the route', (server) => routedToAnnex(server, lists, first), ROUTE_MILLIS, signal);
+    this.laps.end('the route');
   }
 
   /** What was before stands again: first who serves reads, then who takes writes. */
@@ -344,6 +363,6 @@ export class Switch {
   private served(): string {
     const { fencedAt } = this.journal.record;
     const seconds = (this.options.clock.now() - fencedAt) / 1000;
-    return `Annex serves the group; writes were refused for ${seconds.toFixed(1)} s`;
+    return `Annex serves the group; writes were refused for ${seconds.toFixed(1)} s${this.laps.text}`;
   }
 }

@@ -49,6 +49,9 @@ const RESOURCE: JsonObject = {
     digest: text('Digest of all objects at the last comparison: equal on both sides.'),
     comparedTime: { type: 'string', format: 'date-time', description: 'When both sides were compared last.' },
     differences: count('Objects that differed at the last comparison.'),
+    invalid: count(
+      'Objects that their schema would refuse, because they are older than it, at the last comparison. They are taken as they are, and stay so until what is invalid in them changes.',
+    ),
     message: text('What keeps the copy from being complete.'),
   },
 };

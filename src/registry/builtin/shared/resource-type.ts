@@ -37,6 +37,7 @@ export interface BuiltinDefinition {
   readonly verbs?: readonly string[];
   /** Where releases that can be emulated differ. */
   readonly lifecycle?: ApiLifecycle;
+  readonly announcedStorageVersion?: string;
   /** Versions beside v1 whose objects differ from its own in nothing but apiVersion, newest first. */
   readonly otherVersions?: Readonly<Record<string, ApiLifecycle>>;
 }
@@ -70,6 +71,7 @@ export function builtinType(definition: BuiltinDefinition): ResourceType {
       selectableFields,
     })),
     storageVersion: 'v1',
+    announcedStorageVersion: definition.announcedStorageVersion,
     custom: false,
     attributes: (object): Attributes => {
       const metadata = objectAt(object, 'metadata');

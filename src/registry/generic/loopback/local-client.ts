@@ -3,6 +3,7 @@ import type { AdmissionAttributes, AdmissionChain } from '../../../admission/int
 import { ApiError, newForbidden } from '../../../apimachinery/meta/errors.js';
 import { deepCopy, type JsonObject } from '../../../apimachinery/json/json.js';
 import { type GroupResource, type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
+import { LOOPBACK_USER } from '../../../authentication/user/loopback-user.js';
 import type { UserInfo } from '../../../authentication/user/user.js';
 import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
 import type { RequestContext } from '../../../request/context.js';
@@ -29,9 +30,6 @@ import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
 import { listObjects } from '../list.js';
 import { updateObject } from '../update.js';
 import { WATCH_ALL, watchToItsEnd } from './watch-to-end.js';
-
-/** The server's own identity towards its own API. */
-const LOOPBACK_USER: UserInfo = { name: 'system:apiserver', uid: '', groups: ['system:masters'], extra: {} };
 
 const RETRY_MILLIS = 1000;
 

@@ -21,6 +21,8 @@ export interface ItemSource {
   readonly atHand: AtHand | undefined;
   /** The type as it is described now. */
   type(): CachedType;
+  /** The file at hand no longer has what was put there: all of it is read from the store again. */
+  lost(): void;
 }
 
 /** Where a packed item's attributes stand. */
@@ -135,6 +137,10 @@ export class CachedItem implements CachedObject {
       throw new StorageError('compacted', `revision ${this.revision} of ${this.key} is no longer kept`, {
         revision: this.revision,
       });
+    if (stored.unreadable !== undefined && this.source.atHand?.keep !== undefined) {
+      this.source.lost();
+      throw new StorageError('unavailable', `${this.key}: ${stored.unreadable}; the type is read from the store again`);
+    }
     if (stored.unreadable !== undefined || stored.bytes.length !== this.length)
       throw undecodable([
         { key: this.key, revision: this.revision, why: stored.unreadable ?? 'the stored object is another one' },

@@ -26,7 +26,10 @@ const items = Array.from({ length: 1000 }, (_, i) => {
   const key = `ns/${String(i).padStart(5, '0')}`;
   const labels = labelsOf(i);
   const bytes = Buffer.from(JSON.stringify({ metadata: labels === undefined ? {} : { labels } }));
-  return cachedItem({ key, revision: i + 1, bytes, flags: 0 }, { type: () => type, budget, atHand: undefined });
+  return cachedItem(
+    { key, revision: i + 1, bytes, flags: 0 },
+    { type: () => type, budget, atHand: undefined, lost: () => undefined },
+  );
 });
 const tree = Tree.from<CachedItem, LeafData>(items);
 

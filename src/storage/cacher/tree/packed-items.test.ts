@@ -32,6 +32,7 @@ function setup(count: number) {
     },
     type: () => type,
     mayPack: () => true,
+    lost: () => undefined,
     packed: () => undefined,
     unpacked: (leaf) => unpacked.push(leaf),
   };

@@ -67,20 +67,29 @@ export class Warmth {
         leaf.touched = false;
         this.leaves.set(leaf, warm);
       } else {
+        if (!this.pack(leaf, warm.source)) {
+          this.leaves.set(leaf, warm);
+          return;
+        }
         this.bytes -= warm.bytes;
-        this.pack(leaf, warm.source);
       }
     }
   }
 
-  private pack(leaf: ItemLeaf, source: PackingSource): void {
+  /** False where the file has no room for it now. */
+  private pack(leaf: ItemLeaf, source: PackingSource): boolean {
     const { items, packedBefore } = leaf;
     // What cannot be had from the file stays as it is; it is not looked at again before the leaf changes.
-    if (!items.every((item) => item.isAtHand())) return;
+    const apart = items.filter((item) => !item.isAtHand());
+    if (apart.length > 0) {
+      if (source.atHand?.keep === undefined || apart.some((item) => item.undecodable)) return true;
+      if (!source.atHand.keep(apart)) return false;
+    }
     source.packed();
     const isSame = packedBefore instanceof PackedItems && packedBefore.saysAllOf(items);
     leaveBlocks(leaf);
     leaf.pack(isSame ? packedBefore : PackedItems.of(items, source));
     this.packed++;
+    return true;
   }
 }

@@ -2,7 +2,7 @@ import { StorageError } from '../../errors.js';
 import { decodedForm } from '../../encode.js';
 import type { LogEvent, Revision, StoredObject, WriteRequest, WriteResult } from '../../interfaces.js';
 import { withRevision } from '../../object-bytes.js';
-import { encodeRecord, readRecord, recordOf } from '../../record.js';
+import { encodeRecord, readRecord, recordOf, UNCHECKED } from '../../record.js';
 import type { Append, StateChange } from './appender.js';
 import type { LogDocument } from '../documents.js';
 import { headId, type Heads } from '../heads.js';
@@ -86,7 +86,9 @@ export class Batch implements Append {
       return;
     }
     const record =
-      write.raw === undefined ? value && encodeRecord(value, revision) : recordOf({ bytes: write.raw, flags: 0 });
+      write.raw === undefined
+        ? value && encodeRecord(value, revision)
+        : recordOf({ bytes: write.raw, flags: UNCHECKED });
     if (record === undefined) return;
     const content = readRecord(record);
     if (content.bytes.length > this.options.maxObjectBytes) {

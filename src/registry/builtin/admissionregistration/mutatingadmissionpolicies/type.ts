@@ -16,6 +16,7 @@ export const mutatingAdmissionPolicies = (access: ParamAccess): ResourceType =>
     categories: ['api-extensions'],
     namespaced: false,
     lifecycle: { introduced: 36 },
+    announcedStorageVersion: 'v1beta1',
     otherVersions: {
       v1beta1: {
         introduced: 34,

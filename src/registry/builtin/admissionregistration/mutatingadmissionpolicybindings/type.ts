@@ -27,6 +27,7 @@ export const mutatingAdmissionPolicyBindings = (access: ParamAccess): ResourceTy
     categories: ['api-extensions'],
     namespaced: false,
     lifecycle: { introduced: 36 },
+    announcedStorageVersion: 'v1beta1',
     otherVersions: {
       v1beta1: {
         introduced: 34,

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { createServer, connect, type Server } from 'node:net';
 import { join } from 'node:path';
-import { errorCode, StorageError } from '../errors.js';
-import { messageOf } from '../../util/error-message.js';
+import { errorCode, StorageError } from './errors.js';
+import { messageOf } from '../util/error-message.js';
 
 /** Holds a directory for this process until it is released or the process ends, however it ends. */
 export interface DirectoryLock {

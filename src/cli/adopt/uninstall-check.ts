@@ -1,0 +1,57 @@
+import { Command } from 'commander';
+import { objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { ADOPTION_STAGE } from '../../apimachinery/meta/adopted-definitions.js';
+import { objectsOf } from '../../apimachinery/json/values.js';
+import { ClusterClient } from '../../client/cluster-client.js';
+import type { Clock } from '../../util/clock.js';
+
+type Cluster = Pick<ClusterClient, 'call'>;
+
+const RESOURCE_DEFINITIONS = '/apis/kubeannex.io/v1/resourcedefinitions';
+const ADOPTIONS = '/apis/kubeannex.io/v1alpha1/adoptions';
+const MOVING: ReadonlySet<string> = new Set(['Preparing', 'Fencing', 'Switching', 'Returning']);
+
+/** `annex uninstall-check`: what the chart runs before it is uninstalled. */
+export function uninstallCheckCommand(clock: Clock): Command {
+  return new Command('uninstall-check')
+    .description(
+      'Ends with 1, and names them, where groups would have no server without Annex: those that Adoptions have moved here.',
+    )
+    .option('--kubeconfig <file>', 'Kubeconfig of the cluster; without it that of the pod.', '')
+    .helpOption('-h, --help', 'Shows this help.')
+    .action(async ({ kubeconfig }: { readonly kubeconfig: string }) => {
+      const client = ClusterClient.load(kubeconfig, clock);
+      try {
+        const groups = await adoptedGroups(client);
+        if (groups.length === 0) return;
+        throw new Error(
+          `Annex serves ${groups.join(', ')}, moved here from the cluster: without it nobody does. To uninstall all the same: helm upgrade with adoption.leaveOnUninstall=true first, or helm uninstall --no-hooks`,
+        );
+      } finally {
+        client.close();
+      }
+    });
+}
+
+/** The groups that Adoptions have moved to Annex, or are moving. Throws where Annex does not say. */
+export async function adoptedGroups(cluster: Cluster): Promise<readonly string[]> {
+  const groups = new Set<string>();
+  for (const definition of await items(cluster, RESOURCE_DEFINITIONS)) {
+    const annotations = objectAt(objectAt(definition, 'metadata'), 'annotations');
+    const group = stringAt(objectAt(definition, 'spec'), 'group') ?? '';
+    if (annotations?.[ADOPTION_STAGE] !== undefined) groups.add(group);
+  }
+  for (const adoption of await items(cluster, ADOPTIONS)) {
+    const phase = stringAt(objectAt(adoption, 'status'), 'phase') ?? '';
+    if (MOVING.has(phase)) groups.add(stringAt(objectAt(adoption, 'metadata'), 'name') ?? '');
+  }
+  return [...groups].sort();
+}
+
+async function items(cluster: Cluster, path: string): Promise<ReturnType<typeof objectsOf>> {
+  const { status, body } = await cluster.call('GET', path);
+  if (status === 200) return objectsOf(body['items']);
+  // Never registered, or not any more.
+  if (status === 404) return [];
+  throw new Error(`GET ${path}: ${stringAt(body, 'message') ?? `status ${status}`}: nobody knows what Annex serves`);
+}

@@ -1,0 +1,91 @@
+import { parseJson } from '../../apimachinery/json/decode.js';
+import { isObject } from '../../apimachinery/json/json.js';
+import { textOf } from '../../apimachinery/json/values.js';
+import type { Presence } from '../../storage/interfaces.js';
+import { type Clock, sleep } from '../../util/clock.js';
+
+const LOOK_MILLIS = 200;
+/** A third of the time for which what was said holds. */
+const REPEAT_MILLIS = 5_000;
+const RETRY_MILLIS = 1_000;
+const POLL_MILLIS = 100;
+
+/** Stages by the definition's name, of the types that a replica serves. */
+export type Stages = Readonly<Record<string, string>>;
+
+export interface ReplicaStagesOptions {
+  readonly presence: Presence;
+  readonly clock: Clock;
+  /** Of this replica. */
+  readonly stages: () => Stages;
+  readonly failed: (error: unknown) => void;
+}
+
+/**
+ * How far each replica is with the definitions of adoptions: it says so in the store, when that changes and every five seconds. A
+ * replica whose word is older than 15 s does not reach the store and is not ready, so nobody waits for it.
+ */
+export class ReplicaStages {
+  private said = '';
+  private saidAt = -Infinity;
+
+  constructor(private readonly options: ReplicaStagesOptions) {}
+
+  /** Resolves when this replica has said for the first time that it is there; it goes on until the signal aborts. */
+  async start(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && !(await this.say())) await sleep(this.options.clock, RETRY_MILLIS, signal);
+    void this.goOn(signal);
+  }
+
+  /** Waits until what every replica says fits. Throws where that takes too long. */
+  async everywhere(
+    what: string,
+    fits: (stages: Stages) => boolean,
+    millis: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock, presence } = this.options;
+    const end = clock.monotonic() + millis;
+    for (;;) {
+      const all = (await presence.all()).map(stagesOf);
+      const behind = all.filter((stages) => !fits(stages)).length;
+      if (all.length > 0 && behind === 0) return;
+      if (signal.aborted || clock.monotonic() >= end)
+        throw new Error(`${what}: ${behind} of ${all.length} replicas of Annex are not there yet`);
+      await sleep(clock, POLL_MILLIS, signal);
+    }
+  }
+
+  private async goOn(signal: AbortSignal): Promise<void> {
+    const { clock, presence, failed } = this.options;
+    while (!signal.aborted) {
+      const isOld = clock.monotonic() - this.saidAt >= REPEAT_MILLIS;
+      const isDone = !isOld && wordOf(this.options.stages()) === this.said;
+      await sleep(clock, isDone || (await this.say()) ? LOOK_MILLIS : RETRY_MILLIS, signal);
+    }
+    await presence.leave().catch(failed);
+  }
+
+  private async say(): Promise<boolean> {
+    const { clock, presence, failed, stages } = this.options;
+    const text = wordOf(stages());
+    const at = clock.monotonic();
+    try {
+      await presence.say(text);
+      this.said = text;
+      this.saidAt = at;
+      return true;
+    } catch (error) {
+      failed(error);
+      return false;
+    }
+  }
+}
+
+const wordOf = (stages: Stages): string => JSON.stringify(stages);
+
+function stagesOf(text: string): Stages {
+  const found = parseJson(text);
+  if (!isObject(found)) return {};
+  return Object.fromEntries(Object.entries(found).map(([name, stage]) => [name, textOf(stage)]));
+}

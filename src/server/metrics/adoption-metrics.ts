@@ -1,0 +1,65 @@
+import type { Registry } from 'prom-client';
+import { objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { objectsOf } from '../../apimachinery/json/values.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import type { ResourceEventHandler } from '../../registry/rest/loopback-client.js';
+import { CellGauge } from '../../util/metrics/metrics.js';
+
+/** How the Adoptions stand, as every replica sees them. */
+export class AdoptionMetrics implements ResourceEventHandler {
+  private readonly phases: CellGauge;
+  private readonly copied: CellGauge;
+  private readonly source: CellGauge;
+  private readonly lag: CellGauge;
+
+  constructor(registry: Registry) {
+    const gauge = (name: string, help: string, labels: readonly string[]): CellGauge =>
+      new CellGauge({ name, help, labels: [...labels] }, registry);
+    this.phases = gauge('annex_adoption_phase', '1 for the phase that the Adoption of a group is in.', [
+      'group',
+      'phase',
+    ]);
+    const ofResource = ['group', 'resource'];
+    this.source = gauge('annex_adoption_source_objects', 'Objects of an adopted resource in the cluster.', ofResource);
+    this.copied = gauge('annex_adoption_copied_objects', 'Objects of an adopted resource in the copy.', ofResource);
+    this.lag = gauge(
+      'annex_adoption_lag_seconds',
+      'How long ago the copy of an adopted resource was known to be complete; 0 while changes are followed.',
+      ofResource,
+    );
+  }
+
+  upsert(adoption: KubeObject): void {
+    const group = adoption.metadata.name ?? '';
+    this.forget(group);
+    const status = objectAt(adoption, 'status');
+    const phase = stringAt(status, 'phase') ?? '';
+    if (phase !== '') this.phases.cell(group, phase).value = 1;
+    for (const one of objectsOf(status?.['resources'])) {
+      const resource = stringAt(one, 'resource') ?? '';
+      this.source.cell(group, resource).value = Number(one['source'] ?? 0);
+      this.copied.cell(group, resource).value = Number(one['copied'] ?? 0);
+      this.lag.cell(group, resource).value = Number(one['lagSeconds'] ?? 0);
+    }
+  }
+
+  delete(adoption: KubeObject): void {
+    this.forget(adoption.metadata.name ?? '');
+  }
+
+  reset(): void {
+    for (const gauge of this.gauges) gauge.reset();
+  }
+
+  synced(): void {
+    // What has been told is shown already.
+  }
+
+  private get gauges(): readonly CellGauge[] {
+    return [this.phases, this.copied, this.source, this.lag];
+  }
+
+  private forget(group: string): void {
+    for (const gauge of this.gauges) gauge.dropWhere((labels) => labels['group'] === group);
+  }
+}

@@ -1,0 +1,20 @@
+import type { Registry } from 'prom-client';
+import { certificateFaults } from '../../client/webhook/peer-certificates.js';
+import { CellCounter } from '../../util/metrics/metrics.js';
+
+/** What is wrong with the certificates of the webhooks that were called, with kube-apiserver's names. */
+export function registerWebhookCertificates(registry: Registry): void {
+  const counter = (name: string, help: string, fault: keyof typeof certificateFaults): void => {
+    new CellCounter({ name, help, labels: [] }, registry, (metric) => (metric.cell().value = certificateFaults[fault]));
+  };
+  counter(
+    'apiserver_webhooks_x509_missing_san_total',
+    'Counts the number of requests to servers missing SAN extension in their serving certificate OR the number of connection failures due to the lack of x509 certificate SAN extension missing (either/or, based on the runtime environment)',
+    'missingSan',
+  );
+  counter(
+    'apiserver_webhooks_x509_insecure_sha1_total',
+    'Counts the number of requests to servers with insecure SHA1 signatures in their serving certificate OR the number of connection failures due to the insecure SHA1 signatures (either/or, based on the runtime environment)',
+    'insecureSha1',
+  );
+}

@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto';
+import type { Collection, Db } from 'mongodb';
+import type { Clock } from '../../util/clock.js';
+import type { Presence } from '../interfaces.js';
+import { unavailable } from './failures.js';
+import { within } from './within.js';
+
+const REPLICAS = 'replicas';
+const PRESENT_MILLIS = 15_000;
+/** Of processes that ended without a word. */
+const FORGOTTEN_SECONDS = 3_600;
+const QUESTION_MILLIS = 5_000;
+
+interface ReplicaDocument {
+  readonly _id: string;
+  readonly says: string;
+  /** By MongoDB's clock. */
+  readonly seen: Date;
+}
+
+/** One document for each process. */
+export class MongoPresence implements Presence {
+  private readonly id = randomUUID();
+  private readonly replicas: Collection<ReplicaDocument>;
+  private indexed = false;
+
+  constructor(
+    db: Db,
+    private readonly clock: Clock,
+  ) {
+    this.replicas = db.collection<ReplicaDocument>(REPLICAS);
+  }
+
+  async say(what: string): Promise<void> {
+    if (!this.indexed) {
+      await this.ask(this.replicas.createIndex({ seen: 1 }, { expireAfterSeconds: FORGOTTEN_SECONDS }, {}));
+      this.indexed = true;
+    }
+    await this.ask(
+      this.replicas.updateOne(
+        { _id: this.id },
+        { $set: { says: what }, $currentDate: { seen: true } },
+        { upsert: true },
+      ),
+    );
+  }
+
+  async all(): Promise<readonly string[]> {
+    const fresh = { $expr: { $gt: ['$seen', { $subtract: ['$$NOW', PRESENT_MILLIS] }] } };
+    return (await this.ask(this.replicas.find(fresh).toArray())).map(({ says }) => says);
+  }
+
+  async leave(): Promise<void> {
+    await this.ask(this.replicas.deleteOne({ _id: this.id }));
+  }
+
+  private async ask<T>(question: Promise<T>): Promise<T> {
+    try {
+      return await within(this.clock, QUESTION_MILLIS, question);
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+}

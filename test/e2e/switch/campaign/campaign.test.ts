@@ -1,0 +1,143 @@
+import type { JsonObject } from '../../../../src/apimachinery/json/json.js';
+import { digList, digText, treeOf } from '../../../integration/client.js';
+import { eventually } from '../../../integration/server.js';
+import { Random } from '../../../model/random.js';
+import { pause } from '../../../storage/mongod.js';
+import { TestCluster } from '../../cluster.js';
+import { available, condition, definitionText, widgetsPath, widgetText } from '../../widgets.js';
+import { SwitchWriter } from '../writers.js';
+import { type Fault, FAULTS, phaseOf } from './faults.js';
+
+const SEED = Number(process.env['ANNEX_ADOPTION_SEED'] ?? 1);
+const ROUNDS = Number(process.env['ANNEX_ADOPTION_ROUNDS'] ?? 5);
+const NAMESPACE = 'campaign';
+const OBJECTS = 30;
+const GROUPS = Array.from({ length: ROUNDS }, (_, i) => `c${i}.example.com`);
+const MOMENTS = ['Preparing', 'Fencing', 'Switching', 'Served'];
+/** From the end of a fault on: what was before stands again, or the switch has been completed. */
+const SETTLED_MILLIS = 30_000;
+/** A machine that is busy with other things takes longer than that for everything. */
+const SLACK = Number(process.env['ANNEX_ADOPTION_SLACK'] ?? 2);
+const begun = performance.now();
+
+function say(line: string): void {
+  process.stderr.write(`${((performance.now() - begun) / 1000).toFixed(0).padStart(4)} s  ${line}\n`);
+}
+
+const missing = process.env['E2E_MISSING'] ?? '';
+const title = `adoptions survive ${ROUNDS} faults (seed ${SEED})`;
+
+(missing === '' ? describe : describe.skip)(missing === '' ? title : `${title} (skipped: ${missing})`, () => {
+  const cluster = new TestCluster({ apiservers: 2, groups: GROUPS, proxied: true });
+  const random = new Random(SEED);
+
+  beforeAll(async () => {
+    try {
+      await cluster.start(say);
+      await available(cluster, 'kubeannex.io', 'v1alpha1');
+      await cluster.kubectl.ok(['create', 'namespace', NAMESPACE]);
+      for (const group of GROUPS) await rehearse(group);
+      for (const group of GROUPS)
+        await condition(cluster, `adoption/${group}`, 'InSync', ({ status }) => status === 'True');
+    } catch (error) {
+      say(cluster.logs());
+      throw error;
+    }
+  });
+  afterAll(() => cluster.stop());
+
+  const rehearse = async (group: string): Promise<void> => {
+    await cluster.kubectl.ok(['create', '-f', '-'], { stdin: definitionText(group, 'cluster') });
+    for (const server of cluster.https) {
+      await eventually('widgets are served', async () =>
+        (await server.get(widgetsPath(NAMESPACE, '', group))).status === 200 ? true : undefined,
+      );
+    }
+    for (let i = 0; i < OBJECTS; i++) {
+      const body = widgetText(`w-${i}`, { colour: 'green' }, {}, group);
+      expect((await cluster.http.send({ method: 'POST', path: widgetsPath(NAMESPACE, '', group), body })).status).toBe(
+        201,
+      );
+    }
+    const adoption = { apiVersion: 'kubeannex.io/v1alpha1', kind: 'Adoption', metadata: { name: group }, spec: {} };
+    await cluster.kubectl.ok(['create', '-f', '-'], { stdin: JSON.stringify(adoption) });
+  };
+
+  const want = (group: string, servedBy: string): Promise<unknown> =>
+    eventually(`the Adoption wants ${servedBy}`, async () => {
+      const patch = JSON.stringify({ spec: { servedBy } });
+      const { code } = await cluster.kubectl.run(['patch', 'adoption', group, '--type=merge', '-p', patch]);
+      return code === 0 ? true : undefined;
+    });
+
+  const reaches = async (group: string, phases: readonly string[], millis: number): Promise<string> => {
+    const end = performance.now() + millis;
+    for (;;) {
+      const phase = await phaseOf(cluster, group);
+      if (phases.includes(phase)) return phase;
+      if (performance.now() > end) return `${phase} (not ${phases.join()} within ${millis} ms)`;
+      await pause(50);
+    }
+  };
+
+  const injected = async (group: string): Promise<{ fault: Fault; heal: () => Promise<void> }> => {
+    for (;;) {
+      const fault = random.pick(FAULTS);
+      const heal = await fault.inject(cluster, group, random);
+      if (heal !== undefined) return { fault, heal };
+    }
+  };
+
+  const shown = async (group: string, server = cluster.http): Promise<Map<string, JsonObject>> => {
+    const answer = await eventually(`${group} is read`, async () => {
+      const found = await server.get(`/apis/${group}/v1/widgets`).catch(() => undefined);
+      return found?.status === 200 ? found : undefined;
+    });
+    const items = digList(treeOf(answer), 'items') as JsonObject[];
+    return new Map(items.map((one) => [`${NAMESPACE}/${digText(one, 'metadata', 'name')}`, one]));
+  };
+
+  test.each(GROUPS)('%s', async (group) => {
+    const busy = [0, 1, 2].map((i) => new SwitchWriter(cluster.https, group, NAMESPACE, `busy-${i}`));
+    const moment = random.pick(MOMENTS);
+    const [wait, length] = [random.below(1_500), 500 + random.below(6_000)];
+    await want(group, 'Annex');
+    const reached = await reaches(group, MOMENTS.slice(MOMENTS.indexOf(moment)), 120_000);
+    await pause(wait);
+    const { fault, heal } = await injected(group);
+    say(`${group}: ${fault.name}, ${wait} ms after ${reached}, for ${length} ms`);
+    await pause(length);
+    await heal();
+    const healed = performance.now();
+    const counts = busy.map(({ acknowledged }) => acknowledged);
+    await eventually('all write again', () =>
+      Promise.resolve(busy.every(({ acknowledged }, i) => acknowledged > (counts[i] ?? 0)) || undefined),
+    );
+    const again = performance.now() - healed;
+    // While nothing has been refused yet writes go on, of course: what counts is when it is over.
+    const end = await reaches(group, ['Served', 'Failed', 'Gone'], 120_000);
+    const settled = performance.now() - healed;
+    const first = busy.map(({ acknowledged }) => acknowledged);
+    await eventually('all go on writing', () =>
+      Promise.resolve(busy.every(({ acknowledged }, i) => acknowledged > (first[i] ?? 0) + 5) || undefined),
+    );
+    await Promise.all(busy.map((writer) => writer.stop()));
+    say(
+      `${group}: ${end} after ${Math.round(settled)} ms, written again after ${Math.round(again)} ms; acknowledged ${busy.reduce((sum, { acknowledged }) => sum + acknowledged, 0)}, unknown ${busy.reduce((sum, { unknown }) => sum + unknown, 0)}, longest without ${busy.map(({ longest }) => Math.round(longest)).join()} ms`,
+    );
+    expect(['Served', 'Failed', 'Gone']).toContain(end);
+    expect(again).toBeLessThan(SETTLED_MILLIS * SLACK);
+    for (const server of cluster.https) {
+      const found = await shown(group, server);
+      expect([...found.keys()].filter((key) => key.startsWith(`${NAMESPACE}/w-`))).toHaveLength(OBJECTS);
+      for (const writer of busy) writer.check(found);
+    }
+    expect(busy.flatMap(({ problems }) => problems)).toEqual([]);
+    if (end !== 'Failed') return;
+    // Nothing is left behind that keeps the next switch from its end.
+    await want(group, 'Cluster');
+    await want(group, 'Annex');
+    expect(await reaches(group, ['Served'], 120_000)).toBe('Served');
+    expect((await shown(group)).size).toBeGreaterThanOrEqual(OBJECTS);
+  });
+});

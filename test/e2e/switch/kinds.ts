@@ -1,0 +1,70 @@
+import type { JsonObject } from '../../../src/apimachinery/json/json.js';
+
+/** Kinds that differ in whatever a definition can say, in one group. */
+export const ODD = 'odd.example.com';
+
+const text = { type: 'string' };
+const any = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+const STATUS = { type: 'object', properties: { replicas: { type: 'integer' }, phase: text } };
+const SCALE = { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' };
+
+const schema = (spec: JsonObject): JsonObject => ({
+  openAPIV3Schema: {
+    type: 'object',
+    properties: { spec: { type: 'object', properties: spec }, status: STATUS },
+  },
+});
+
+function definition(
+  plural: string,
+  kind: string,
+  scope: string,
+  versions: JsonObject[],
+  more: JsonObject = {},
+): string {
+  return JSON.stringify({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${ODD}` },
+    spec: { group: ODD, scope, names: { plural, kind }, versions, ...more },
+  });
+}
+
+const common = { free: any, replicas: { type: 'integer', default: 1 } };
+
+/** Two versions of which the second is stored, and a webhook that converts between them; status and scale. */
+export const things = (conversion: JsonObject): string =>
+  definition(
+    'things',
+    'Thing',
+    'Namespaced',
+    [
+      {
+        ...{ name: 'v1', served: true, storage: false, schema: schema({ ...common, size: text }) },
+        subresources: { status: {}, scale: SCALE },
+      },
+      {
+        ...{ name: 'v2', served: true, storage: true, schema: schema({ ...common, width: text }) },
+        subresources: { status: {}, scale: SCALE },
+      },
+    ],
+    { conversion },
+  );
+
+/** Of the cluster. */
+export const realms = (): string =>
+  definition('realms', 'Realm', 'Cluster', [{ name: 'v1', served: true, storage: true, schema: schema(common) }]);
+
+/** `strict`: as it becomes while the group is rehearsed, which fits not all objects. */
+export const loose = (strict: boolean): string =>
+  definition('looses', 'Loose', 'Namespaced', [
+    {
+      ...{ name: 'v1', served: true, storage: true },
+      schema: schema({ colour: strict ? { ...text, enum: ['red', 'green'] } : text, note: text }),
+      ...(strict && { additionalPrinterColumns: [{ name: 'Colour', type: 'string', jsonPath: '.spec.colour' }] }),
+    },
+  ]);
+
+export function objectText(kind: string, version: string, metadata: JsonObject, spec: JsonObject): string {
+  return JSON.stringify({ apiVersion: `${ODD}/${version}`, kind, metadata, spec });
+}

@@ -1,0 +1,28 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Mounts a small disk at a folder; why there is none, where that cannot be done. */
+export function mountSmallDisk(folder: string, mebibytes: number): string | undefined {
+  try {
+    mkdirSync(folder, { recursive: true });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', folder], { stdio: 'pipe' });
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message.trim().split('\n').at(-1) : String(error);
+  }
+}
+
+export function unmount(folder: string): void {
+  execFileSync('umount', ['-l', folder], { stdio: 'pipe' });
+}
+
+/** Why no small disk can be mounted here; undefined where one can be. */
+export function whyNoSmallDisk(): string | undefined {
+  const folder = mkdtempSync(join(tmpdir(), 'annex-probe-'));
+  const why = mountSmallDisk(folder, 1);
+  if (why === undefined) unmount(folder);
+  rmSync(folder, { recursive: true });
+  return why;
+}
