@@ -59,7 +59,7 @@ count() {
 run_unit_on() {
   local node
   node=$(hack/node.sh "$1") || return 1
-  "$node" node_modules/.bin/jest src packages test/storage/damage test/storage/crash 2> "$results/unit-$1.log" || { tail -60 "$results/unit-$1.log"; return 1; }
+  "$node" node_modules/.bin/jest src packages test/storage/damage test/storage/crash test/storage/cold-file 2> "$results/unit-$1.log" || { tail -60 "$results/unit-$1.log"; return 1; }
 }
 
 # Runs jest with the results under a name.

@@ -154,12 +154,14 @@ export class ColdFile {
     const root = this.opened?.root;
     if (root === undefined || load === 0) return undefined;
     const id = recordKey(load, revision);
-    let record = root.getBinaryFast(id);
-    if (record === undefined) {
+    let shared = root.getBinaryFast(id);
+    if (shared === undefined) {
       root.resetReadTxn();
-      record = root.getBinaryFast(id);
+      shared = root.getBinaryFast(id);
     }
-    if (record === undefined) return undefined;
+    if (shared === undefined) return undefined;
+    // Its length says how much of it is the record, and not all of Node's functions go by that.
+    const record = Buffer.from(shared.buffer, shared.byteOffset, shared.length);
     if (record.length < HEADER || record.readUInt32LE(0) !== crc32(record.subarray(FLAGS)))
       return { key, revision, bytes: NOTHING, flags: 0, unreadable: `its record in ${FILE} is damaged` };
     return { key, revision, bytes: record.subarray(HEADER), flags: record[FLAGS] ?? 0 };
