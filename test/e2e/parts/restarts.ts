@@ -1,7 +1,8 @@
 import { ask, once, refusals } from '../../integration/asking.js';
 import { type Call, Http1 } from '../../integration/client.js';
+import { eventually } from '../../integration/server.js';
 import { pause } from '../../storage/mongod.js';
-import type { TestCluster } from '../cluster.js';
+import { NAMESPACE as RELEASE_NAMESPACE, type TestCluster } from '../cluster.js';
 import { GROUP, widgetsPath, widgetText } from '../widgets.js';
 
 /** A hundred are a matter of minutes. */
@@ -106,5 +107,59 @@ export function restarts(cluster: TestCluster, say: (line: string) => void): voi
       },
       (RESTARTS + 4) * 60_000,
     );
+
+    test(
+      'nor does a webhook of the cluster that points at Annex keep its replicas from starting',
+      async () => {
+        const { kubectl, http } = cluster;
+        const kinds = ['mutating', 'validating'];
+        const anybody = ['--clusterrole=cluster-admin', '--group=system:unauthenticated'];
+        await kubectl.ok(['create', 'clusterrolebinding', 'anybody', ...anybody]);
+        const bundle = await kubectl.ok(['get', 'apiservice/v1.kubeannex.io', '-o', 'jsonpath={.spec.caBundle}']);
+        for (const kind of kinds) await kubectl.ok(['create', '-f', '-'], { stdin: itself(kind, cluster, bundle) });
+        const create = (name: string): ReturnType<Http1['post']> =>
+          http.post(`${path}?dryRun=All`, widgetText(name, { colour: 'red' }));
+        await eventually('the webhooks hold', async () => ((await create('held')).status === 500 ? true : undefined));
+        const { daemon: first } = cluster.replica(0);
+        const { daemon: second } = cluster.replica(1);
+        await Promise.all([first.stop('SIGKILL'), second.stop('SIGKILL')]);
+        first.start();
+        second.start();
+        await cluster.replicasReady(2);
+        const refused = await eventually('Annex is reached', async () => {
+          const answer = await create('refused');
+          return answer.status === 503 ? undefined : answer;
+        });
+        expect([refused.status, refused.text]).toEqual([
+          500,
+          expect.stringContaining('failed calling webhook \\"itself.example.com\\"'),
+        ]);
+        expect((await http.get(path)).status).toBe(200);
+        for (const kind of kinds) await kubectl.ok(['delete', `${kind}webhookconfiguration/itself`]);
+        await kubectl.ok(['delete', 'clusterrolebinding/anybody']);
+        await eventually('writes succeed', async () => ((await create('after')).status === 201 ? true : undefined));
+      },
+      4 * 60_000,
+    );
+  });
+}
+
+/** A webhook for all that Annex serves, which the Service of Annex is to answer. */
+function itself(kind: string, { servicePort: port }: TestCluster, caBundle: string): string {
+  const service = { namespace: RELEASE_NAMESPACE, name: 'annex', port, path: widgetsPath(NAMESPACE) };
+  return JSON.stringify({
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: `${kind === 'mutating' ? 'Mutating' : 'Validating'}WebhookConfiguration`,
+    metadata: { name: 'itself' },
+    webhooks: [
+      {
+        name: 'itself.example.com',
+        clientConfig: { service, caBundle },
+        rules: [{ operations: ['*'], apiGroups: [GROUP, 'kubeannex.io'], apiVersions: ['*'], resources: ['*/*'] }],
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+        timeoutSeconds: 2,
+      },
+    ],
   });
 }
