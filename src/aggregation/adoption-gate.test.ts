@@ -19,10 +19,10 @@ const writeTo = (adopted: AdoptedDefinitions, resource: string) =>
     resource: { group: 'example.com', version: 'v1', resource },
   } as Partial<AdmissionAttributes> as AdmissionAttributes);
 
-test.each(['Copying', 'Switching', 'something that a later version says'])('no writes while it is %s', (stage) => {
+test.each(['Copying', 'Switching', 'Returning', 'something that a later version says'])('no writes while it is %s', (stage) => {
   const adopted = new AdoptedDefinitions();
   adopted.seen(definition('widgets', stage));
-  expect(() => writeTo(adopted, 'widgets')).toThrow(/^example.com is being moved into Annex/);
+  expect(() => writeTo(adopted, 'widgets')).toThrow(/^example.com is being moved: writes are taken again/);
   expect(writeTo(adopted, 'others')).toBeUndefined();
 });
 

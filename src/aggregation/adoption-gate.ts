@@ -6,8 +6,12 @@ import { LOOPBACK_USER } from '../authentication/user/loopback-user.js';
 
 const RETRY_SECONDS = 1;
 
+/** The answer to a write to a group of which nobody takes writes for a moment; clients try again by themselves. */
+export const beingMoved = (group: string): Error =>
+  newTooManyRequests(`${group} is being moved: writes are taken again in a moment, try again`, RETRY_SECONDS);
+
 /**
- * Refuses writes to a group that moves into Annex, until it has moved; clients try again by themselves. How far the group has moved is
+ * Refuses writes to a group that moves into Annex or back, until it has moved. How far the group has moved is
  * an annotation of its definitions, which Annex alone may change: whoever may edit definitions cannot open the gate.
  */
 export function adoptionGate(
@@ -22,10 +26,7 @@ export function adoptionGate(
     readsObjects: isDefinition,
     admit({ resource }) {
       if (adopted.takesWrites(resource)) return;
-      throw newTooManyRequests(
-        `${resource.group} is being moved into Annex, which takes writes in a moment: try again`,
-        RETRY_SECONDS,
-      );
+      throw beingMoved(resource.group);
     },
     // After all mutations, whoever made them.
     validate: (attributes) => {

@@ -11,14 +11,20 @@ export const ADOPTION_PREFIX = 'annex-adoption.';
  * - Copying: the cluster serves the group; Annex keeps a copy.
  * - Switching: requests for the group come here, and nobody takes writes.
  * - Served: Annex alone takes writes.
+ * - Returning: requests for the group come here, nobody takes writes, and watches end: the cluster is about to serve the group again.
  */
-export type AdoptionStage = 'Copying' | 'Switching' | 'Served';
+export type AdoptionStage = 'Copying' | 'Switching' | 'Served' | 'Returning';
 
 /** Whether Annex' objects of a definition are but a copy of the cluster's: they are not deleted with it. */
 export function isCopy({ metadata }: KubeObject): boolean {
   const stage = metadata.annotations?.[ADOPTION_STAGE];
-  return stage !== undefined && stage !== 'Served';
+  return stage !== undefined && stage !== 'Served' && stage !== 'Returning';
 }
+
+/** Whether the group of a definition goes back to the cluster: clients that watch it have to list it there. */
+export const isReturning = ({ metadata }: KubeObject): boolean => metadata.annotations?.[ADOPTION_STAGE] === 'Returning';
+
+const ROUTED: ReadonlySet<string> = new Set<AdoptionStage>(['Switching', 'Served', 'Returning']);
 
 /** Who is to get the requests for a group. Ordinary: Annex, unless somebody else has it. */
 export type GroupRoute = 'Ordinary' | 'Cluster' | 'Annex';
@@ -67,7 +73,7 @@ export class AdoptedDefinitions {
     let route: GroupRoute = 'Ordinary';
     for (const adopted of this.definitions.values()) {
       if (adopted.group !== group) continue;
-      if (adopted.stage !== 'Switching' && adopted.stage !== 'Served') return 'Cluster';
+      if (!ROUTED.has(adopted.stage)) return 'Cluster';
       route = 'Annex';
     }
     return route;

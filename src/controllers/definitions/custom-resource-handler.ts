@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { isReturning } from '../../apimachinery/meta/adopted-definitions.js';
 import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
 import { deepEqual, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { isConditionTrue, readDefinition } from '../../registry/customresource/definition.js';
@@ -8,9 +9,10 @@ import { serveDefinition } from '../../registry/customresource/serve.js';
 import type { OffloadShow } from '../../registry/customresource/serve-options.js';
 import type { Conversion } from '../../registry/customresource/conversion/conversion.js';
 import type { Definition } from '../../registry/customresource/definition.js';
-import { ResourceStore } from '../../registry/generic/store/resource-store.js';
+import { ResourceStore, type StoreBackend } from '../../registry/generic/store/resource-store.js';
 import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
+import { StorageError } from '../../storage/errors.js';
 import type { Backend } from '../../storage/interfaces.js';
 import { sliced } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
@@ -20,6 +22,8 @@ import type { MaybePromise } from '../../util/maybe-promise.js';
 const WATCH_GRACE_MILLIS = 1000;
 /** How long the cache of a deleted definition's objects is kept. */
 const FORGET_MILLIS = 5000;
+/** Whoever watches lists anew, until the cluster answers. */
+const ELSEWHERE = new StorageError('compacted', 'the cluster is about to serve the type');
 /** Custom groups come after the built-in ones in discovery. */
 const CUSTOM_GROUP_PRIORITY = 1000;
 
@@ -37,7 +41,13 @@ export interface ServingOptions {
   readonly own?: readonly KubeObject[];
   /** Is told of each definition before it is served, and when it is gone. */
   readonly observer?: { seen(crd: KubeObject): void; gone(crd: KubeObject): void };
+  /** What stands between the writes to a type and the store. */
+  readonly gate?: WriteGate;
   onError(name: string, error: unknown): void;
+}
+
+export interface WriteGate {
+  through(backend: StoreBackend, type: GroupResource): StoreBackend;
 }
 
 /** All that a Definition is read of. */
@@ -55,10 +65,16 @@ interface Compilation {
   result: MaybePromise<CompiledDefinition>;
 }
 
-interface Serving {
+/** What it depends on how a definition is served. */
+interface ServedState {
   readonly compilation: Compilation;
   readonly terminating: boolean;
   readonly established: boolean;
+  /** Clients are to watch the type elsewhere. */
+  readonly leaving: boolean;
+}
+
+interface Serving extends ServedState {
   readonly groupResource: GroupResource;
   /** Aborted when what is served of the definition is replaced or withdrawn. */
   readonly retired: AbortController;
@@ -68,6 +84,8 @@ interface Serving {
 /** The watches of a definition whose spec and names stay as they are. */
 interface Watches {
   readonly compilation: Compilation;
+  /** Clients are to watch the type elsewhere. */
+  readonly leaving: boolean;
   readonly end: AbortController;
 }
 
@@ -172,11 +190,12 @@ export class CustomResourceHandler {
     const definition = readDefinition(crd);
     const groupResource = { group: definition.group, resource: definition.names.plural };
     const resource = storageName(crd);
-    const { backend, cacher, clock } = this.options;
+    const { backend, cacher, clock, gate } = this.options;
     const cache = cacher.add({ resource, attributes: customAttributes(definition) });
     // Revisions of a log of the type's own say nothing about when the definition was made.
     const bornAt = (backend.logOf?.(resource) ?? '') === '' ? this.births.get(crd.metadata.uid ?? '') : undefined;
-    return new ResourceStore(groupResource, definition.namespaced, resource, backend, cache, clock, bornAt ?? 0);
+    const written = gate?.through(backend, groupResource) ?? backend;
+    return new ResourceStore(groupResource, definition.namespaced, resource, written, cache, clock, bornAt ?? 0);
   }
 
   private compilationOf(crd: KubeObject): Compilation {
@@ -210,12 +229,13 @@ export class CustomResourceHandler {
     const { definition } = compilation;
     const terminating = isConditionTrue(crd, 'Terminating');
     const established = isConditionTrue(crd, 'Established');
+    const leaving = isReturning(crd);
     const before = this.serving.get(name);
-    if (before?.compilation === compilation && before.terminating === terminating && before.established === established)
-      return;
+    const state = { compilation, terminating, established, leaving };
+    if (before !== undefined && isSameState(before, state)) return;
     const store = this.store(crd);
     const retired = new AbortController();
-    const watches = this.watchesOf(name, compilation);
+    const watches = this.watchesOf(name, compilation, leaving);
     const options = {
       compiled,
       store,
@@ -230,7 +250,7 @@ export class CustomResourceHandler {
     };
     const { groupResource } = store;
     before?.retired.abort();
-    this.serving.set(name, { compilation, terminating, established, groupResource, retired, watches });
+    this.serving.set(name, { ...state, groupResource, retired, watches });
     this.options.backend.index?.(store.resource, selectableFields(definition));
     const { registry } = this.options;
     // Built-in group versions have their own types alone.
@@ -244,11 +264,15 @@ export class CustomResourceHandler {
   }
 
   /** Conditions may change under running watches; what is served may not. */
-  private watchesOf(name: string, compilation: Compilation): Watches {
+  private watchesOf(name: string, compilation: Compilation, leaving: boolean): Watches {
     const before = this.serving.get(name)?.watches;
-    if (before?.compilation === compilation) return before;
-    if (before !== undefined) this.endLater(before);
-    return { compilation, end: endOfMany() };
+    if (before?.compilation === compilation && before.leaving === leaving) return before;
+    const watches = { compilation, leaving, end: endOfMany() };
+    if (leaving) {
+      before?.end.abort(ELSEWHERE);
+      watches.end.abort(ELSEWHERE);
+    } else if (before !== undefined) this.endLater(before);
+    return watches;
   }
 
   private endLater(watches: Watches): void {
@@ -266,6 +290,12 @@ export class CustomResourceHandler {
     this.options.registry.remove(serving.groupResource);
   }
 }
+
+const isSameState = (a: ServedState, b: ServedState): boolean =>
+  a.compilation === b.compilation &&
+  a.terminating === b.terminating &&
+  a.established === b.established &&
+  a.leaving === b.leaving;
 
 /** The fields that clients may select by, in any version: conversion seldom moves them. */
 function selectableFields(definition: Definition): string[] {

@@ -258,7 +258,13 @@ class WatchStream {
       this.response.on('drain', drain);
       this.response.on('close', stop);
       context.signal.addEventListener('abort', stop, { once: true });
-      served.definition?.watchesEnd.addEventListener('abort', stop, { once: true });
+      const watchesEnd = served.definition?.watchesEnd;
+      const leave = (): void => {
+        const reason: unknown = watchesEnd?.reason;
+        if (reason instanceof StorageError) this.fail(toApiError(interpretStorageError(reason, 'watch')));
+        else this.end();
+      };
+      watchesEnd?.addEventListener('abort', leave, { once: true });
       const tracked: { release?: () => unknown } = {};
       const ended = environment.metrics.watchStarted(context);
       this.finish = () => {
@@ -268,11 +274,11 @@ class WatchStream {
         this.response.removeListener('drain', drain);
         this.response.removeListener('close', stop);
         context.signal.removeEventListener('abort', stop);
-        served.definition?.watchesEnd.removeEventListener('abort', stop);
+        watchesEnd?.removeEventListener('abort', leave);
         resolve();
       };
       tracked.release = environment.watches.add(stop);
-      if (served.definition?.watchesEnd.aborted === true) stop();
+      if (watchesEnd?.aborted === true) leave();
     });
   }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import { AdoptionController } from '../../controllers/adoption/adoption-controller.js';
+import type { AdoptionWrites } from '../../aggregation/adoption-writes.js';
 import type { AdoptedDefinitions } from '../../apimachinery/meta/adopted-definitions.js';
 import { KubeApiservers } from '../../controllers/adoption/switch/kube-apiservers.js';
 import { ReplicaStages, type Stages } from '../../controllers/adoption/replica-stages.js';
@@ -19,6 +20,7 @@ export interface AdoptionDependencies {
   readonly client: ClusterClient;
   readonly local: LoopbackClients;
   readonly adopted: AdoptedDefinitions;
+  readonly writes: AdoptionWrites;
   /** Told of every Adoption. */
   readonly metrics: ResourceEventHandler;
   readonly signal: AbortSignal;
@@ -28,7 +30,7 @@ export interface AdoptionDependencies {
 function replicaStages(
   { clock, logger }: ServerContext,
   { backend, registry }: Foundation,
-  adopted: AdoptedDefinitions,
+  { adopted, writes }: Pick<AdoptionDependencies, 'adopted' | 'writes'>,
 ): ReplicaStages | undefined {
   const presence = backend.presence?.();
   if (presence === undefined) return undefined;
@@ -41,7 +43,15 @@ function replicaStages(
       const { group, resource } = api.served.groupResource;
       served.add(`${resource}.${group}`);
     }
-    return Object.fromEntries([...known].filter(([name]) => served.has(name)).sort());
+    // A type that takes no writes any more does so only when the last one has ended.
+    const stageOf = (name: string, stage: string): string =>
+      stage === 'Returning' && !writes.haveEnded(name) ? 'Served' : stage;
+    return Object.fromEntries(
+      [...known]
+        .filter(([name]) => served.has(name))
+        .map(([name, stage]) => [name, stageOf(name, stage)])
+        .sort(),
+    );
   };
   const failed = failureLog({ logger }, 'adoption');
   return new ReplicaStages({
@@ -60,7 +70,7 @@ export interface Adoptions {
 }
 
 export function adoptions(context: ServerContext, foundation: Foundation, parts: AdoptionDependencies): Adoptions {
-  const replicas = replicaStages(context, foundation, parts.adopted);
+  const replicas = replicaStages(context, foundation, parts);
   const alone = { everywhere: () => Promise.resolve() };
   return {
     announce: () => replicas?.start(parts.signal) ?? Promise.resolve(),

@@ -6,6 +6,7 @@ import type { AdmissionChain, AdmissionPlugin } from '../../admission/interfaces
 import type { NamespaceSource, ParamSource } from '../../admission/sources.js';
 import { AdoptedDefinitions, isCopy } from '../../apimachinery/meta/adopted-definitions.js';
 import { adoptionGate } from '../../aggregation/adoption-gate.js';
+import { AdoptionWrites } from '../../aggregation/adoption-writes.js';
 import { ApiServices, type ApiServicesOptions, type ServedGroupVersion } from '../../aggregation/api-services.js';
 import { ClusterNamespaces } from '../../aggregation/cluster-namespaces.js';
 import { Owner } from '../../aggregation/owner.js';
@@ -75,6 +76,7 @@ export async function buildAggregatedPlane(
   const quotas = new ClusterQuotas(clients.main);
   const webhooks = await admissionWebhookClients({ options, clock, logger, resolve: resolveByDns });
   const adopted = new AdoptedDefinitions();
+  const writes = new AdoptionWrites(adopted);
   const { admission, followed } = clusterAdmission(context, dependencies, {
     gate: adoptionGate(adopted, RESOURCE_DEFINITIONS),
     webhooks,
@@ -84,10 +86,10 @@ export async function buildAggregatedPlane(
     ownParams: new LocalParams(foundation.registry),
   });
   const local = new LocalClients({ registry: foundation.registry, admission, clock, fieldManager: 'annex' });
-  const registration = registrationOf(context, dependencies, { adopted, foundation, certificates, local });
+  const registration = registrationOf(context, dependencies, { adopted, writes, foundation, certificates, local });
   // Before anything is registered: a replica that is sent requests knows the configuration that admits them.
   followed?.start(signal);
-  const adopting = adoptions(context, foundation, { client: clients.main, local, adopted, metrics, signal });
+  const adopting = adoptions(context, foundation, { client: clients.main, local, adopted, writes, metrics, signal });
   const register = (): Promise<void> => {
     void namespaces.follow(signal, toldTo(links, 'namespaces'));
     void quotas.follow(signal, toldTo(links, 'quotas'));
@@ -131,6 +133,7 @@ interface Registration {
 
 interface RegistrationParts {
   readonly adopted: AdoptedDefinitions;
+  readonly writes: AdoptionWrites;
   readonly foundation: Foundation;
   readonly certificates: ServingCertificates;
   readonly local: LocalClients;
@@ -142,7 +145,7 @@ function registrationOf(
   dependencies: AggregatedPlaneDependencies,
   parts: RegistrationParts,
 ): Registration {
-  const { adopted, foundation, certificates, local } = parts;
+  const { adopted, writes, foundation, certificates, local } = parts;
   const { clients, links, signal } = dependencies;
   const { registry } = foundation;
   const registration = new DefinitionRegistration(
@@ -177,6 +180,7 @@ function registrationOf(
       onError: failureLog({ logger }, 'definition'),
       own: [adoptionDefinition()],
       observer: adopted,
+      gate: writes,
       leavesObjects: isCopy,
       signal,
     });

@@ -53,6 +53,9 @@ export interface Basis {
   readonly certain: boolean;
 }
 
+/** What a type's objects are read from and written to. */
+export type StoreBackend = Pick<Backend, 'get' | 'write'>;
+
 /** Reads and writes of one resource type, shared by all its versions. Keys are `namespace/name` or `name`. */
 export class ResourceStore {
   constructor(
@@ -60,7 +63,7 @@ export class ResourceStore {
     readonly namespaced: boolean,
     /** The type's name in the store. */
     readonly resource: string,
-    readonly backend: Pick<Backend, 'get' | 'write'>,
+    readonly backend: StoreBackend,
     readonly cache: ResourceCache,
     readonly clock: Clock,
     /** Revision before which the type did not exist: nothing can be watched from there, or listed there. */

@@ -114,3 +114,10 @@ test('beyond the bound those leaves are packed that were not used for longest, i
   expect(leaves[2]?.at(0)?.key).toBe('a/k4');
   expect(leaves[2]?.packed).toBeDefined();
 });
+
+test('a leaf that is empty is not kept: nobody tells of it when its type goes', () => {
+  const { source } = setup(1);
+  const warmth = new Warmth(3_000);
+  warmth.add(new Leaf<CachedItem, LeafData>([]), source);
+  expect((warmth as unknown as { readonly leaves: ReadonlyMap<unknown, unknown> }).leaves.size).toBe(0);
+});

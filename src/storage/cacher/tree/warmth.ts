@@ -39,7 +39,8 @@ export class Warmth {
 
   /** A leaf has its items in memory. */
   add(leaf: ItemLeaf, source: PackingSource): void {
-    if (source.atHand === undefined) return;
+    // One that is empty takes nothing, and is not told of when its type goes.
+    if (source.atHand === undefined || leaf.size === 0) return;
     if (leaf.packedBefore !== undefined) this.unpacked++;
     let bytes = leaf.size * ITEM_BYTES;
     for (const item of leaf.items) bytes += item.heldBytes;

@@ -1,0 +1,42 @@
+import type { AdoptedDefinitions } from '../apimachinery/meta/adopted-definitions.js';
+import type { GroupResource } from '../apimachinery/meta/meta.js';
+import type { StoreBackend } from '../registry/generic/store/resource-store.js';
+import { beingMoved } from './adoption-gate.js';
+
+/**
+ * Stands between the writes to types that Annex serves and the store: when a group goes back to the cluster, no write passes that began
+ * before and would be committed afterwards.
+ */
+export class AdoptionWrites {
+  private readonly underWay = new Map<string, number>();
+
+  constructor(private readonly adopted: Pick<AdoptedDefinitions, 'takesWrites'>) {}
+
+  through(backend: StoreBackend, type: GroupResource): StoreBackend {
+    const name = `${type.resource}.${type.group}`;
+    return {
+      get: (resource, key) => backend.get(resource, key),
+      // Between the look at the gate and the count nothing else runs.
+      write: async (request) => {
+        if (!this.adopted.takesWrites(type)) throw beingMoved(type.group);
+        this.add(name, 1);
+        try {
+          return await backend.write(request);
+        } finally {
+          this.add(name, -1);
+        }
+      },
+    };
+  }
+
+  /** Whether all writes to a type have ended; none begins while the type takes none. The name is that of its definition. */
+  haveEnded(name: string): boolean {
+    return !this.underWay.has(name);
+  }
+
+  private add(name: string, change: number): void {
+    const count = (this.underWay.get(name) ?? 0) + change;
+    if (count === 0) this.underWay.delete(name);
+    else this.underWay.set(name, count);
+  }
+}
