@@ -19,12 +19,15 @@ const writeTo = (adopted: AdoptedDefinitions, resource: string) =>
     resource: { group: 'example.com', version: 'v1', resource },
   } as Partial<AdmissionAttributes> as AdmissionAttributes);
 
-test.each(['Copying', 'Switching', 'Returning', 'something that a later version says'])('no writes while it is %s', (stage) => {
-  const adopted = new AdoptedDefinitions();
-  adopted.seen(definition('widgets', stage));
-  expect(() => writeTo(adopted, 'widgets')).toThrow(/^example.com is being moved: writes are taken again/);
-  expect(writeTo(adopted, 'others')).toBeUndefined();
-});
+test.each(['Copying', 'Switching', 'Returning', 'something that a later version says'])(
+  'no writes while it is %s',
+  (stage) => {
+    const adopted = new AdoptedDefinitions();
+    adopted.seen(definition('widgets', stage));
+    expect(() => writeTo(adopted, 'widgets')).toThrow(/^example.com is being moved: writes are taken again/);
+    expect(writeTo(adopted, 'others')).toBeUndefined();
+  },
+);
 
 test('writes when it is served, or was never adopted', () => {
   const adopted = new AdoptedDefinitions();

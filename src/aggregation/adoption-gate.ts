@@ -1,14 +1,8 @@
 import type { AdmissionAttributes, AdmissionPlugin } from '../admission/interfaces.js';
-import { newForbidden, newTooManyRequests } from '../apimachinery/meta/errors.js';
-import { type AdoptedDefinitions, ADOPTION_STAGE } from '../apimachinery/meta/adopted-definitions.js';
+import { newForbidden } from '../apimachinery/meta/errors.js';
+import { type AdoptedDefinitions, ADOPTION_STAGE, beingMoved } from '../apimachinery/meta/adopted-definitions.js';
 import type { GroupResource, KubeObject } from '../apimachinery/meta/meta.js';
 import { LOOPBACK_USER } from '../authentication/user/loopback-user.js';
-
-const RETRY_SECONDS = 1;
-
-/** The answer to a write to a group of which nobody takes writes for a moment; clients try again by themselves. */
-export const beingMoved = (group: string): Error =>
-  newTooManyRequests(`${group} is being moved: writes are taken again in a moment, try again`, RETRY_SECONDS);
 
 /**
  * Refuses writes to a group that moves into Annex or back, until it has moved. How far the group has moved is

@@ -84,6 +84,17 @@ export class ClusterClient {
     return { status: response.statusCode ?? 0, headers: response.headers, text };
   }
 
+  /** A page of a list, of whose items there is the metadata alone. Throws ClusterError. */
+  async metadata(path: string): Promise<JsonObject> {
+    const accept = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
+    const response = await this.open('GET', path, { Accept: accept }, undefined, TIMEOUT_MILLIS);
+    const body = parseBody(await readAll(response));
+    const { statusCode = 0 } = response;
+    if (statusCode !== 200)
+      throw new ClusterError(statusCode, stringAt(body, 'message') ?? `GET ${path}: ${statusCode}`);
+    return body;
+  }
+
   /** As `call`, for requests that must succeed; undefined for 404. */
   async must(method: string, path: string, body?: JsonObject, contentType?: string): Promise<KubeObject | undefined> {
     const answer = await this.call(method, path, body, contentType);

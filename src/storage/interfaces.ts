@@ -168,11 +168,14 @@ export interface Staging {
 export interface Presence {
   /** Replaces what this process said before. A process that has said nothing for 15 s, by the store's clock, is not there. */
   say(what: string): Promise<void>;
-  /** What each of those said last that are there. */
-  all(): Promise<readonly string[]>;
+  /** What each of those said last that are there, or have been within a time, and have not left. */
+  all(withinMillis?: number): Promise<readonly string[]>;
   /** This process is not there any more. */
   leave(): Promise<void>;
 }
+
+/** What the objects of a type are read from and written to. */
+export type StoreBackend = Pick<Backend, 'get' | 'write'>;
 
 /** A store. All methods throw StorageError with a code where they fail. */
 export interface Backend {

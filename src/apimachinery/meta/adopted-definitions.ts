@@ -1,4 +1,5 @@
 import { objectAt, stringAt } from '../json/json.js';
+import { newTooManyRequests } from './errors.js';
 import type { GroupResource, KubeObject } from './meta.js';
 
 /** On a ResourceDefinition that an Adoption has made: how far it is. */
@@ -22,7 +23,14 @@ export function isCopy({ metadata }: KubeObject): boolean {
 }
 
 /** Whether the group of a definition goes back to the cluster: clients that watch it have to list it there. */
-export const isReturning = ({ metadata }: KubeObject): boolean => metadata.annotations?.[ADOPTION_STAGE] === 'Returning';
+export const isReturning = ({ metadata }: KubeObject): boolean =>
+  metadata.annotations?.[ADOPTION_STAGE] === 'Returning';
+
+const RETRY_SECONDS = 1;
+
+/** The answer to a write to a group of which nobody takes writes for a moment; clients try again by themselves. */
+export const beingMoved = (group: string): Error =>
+  newTooManyRequests(`${group} is being moved: writes are taken again in a moment, try again`, RETRY_SECONDS);
 
 const ROUTED: ReadonlySet<string> = new Set<AdoptionStage>(['Switching', 'Served', 'Returning']);
 

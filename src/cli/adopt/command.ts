@@ -3,14 +3,14 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { type JsonObject, objectAt } from '../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../apimachinery/json/values.js';
 import { ClusterClient } from '../../client/cluster-client.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { type Cluster, makePlan } from './plan.js';
 import { planText } from './report.js';
 
-const ADOPTIONS = '/apis/kubeannex.io/v1alpha1/adoptions';
+export const ADOPTIONS = '/apis/kubeannex.io/v1alpha1/adoptions';
 const POLL_MILLIS = 1_000;
 
 interface AdoptOptions {
@@ -24,7 +24,7 @@ interface AdoptOptions {
 
 type Say = (line: string) => void;
 
-const say: Say = (line) => {
+export const say: Say = (line) => {
   process.stdout.write(`${line}\n`);
 };
 
@@ -56,31 +56,17 @@ export function adoptCommand(clock: Clock): Command {
     });
 }
 
-/** `annex release`: ends what `annex adopt` began. */
-export function releaseCommand(clock: Clock): Command {
-  return new Command('release')
-    .description('Ends the rehearsal of an adoption: the copy goes, the cluster keeps everything.')
-    .argument('<group>', 'The API group.')
-    .option('--dry-run', 'Only shows what would be done.', false)
-    .option('--kubeconfig <file>', 'Kubeconfig of the cluster; that of kubectl without it.')
-    .option('--timeout <seconds>', 'How long to wait until the copy is gone.', seconds, 120)
-    .helpOption('-h, --help', 'Shows this help.')
-    .action(async (group: string, options: Omit<AdoptOptions, 'output' | 'serviceAccount' | 'switch'>) => {
-      await withCluster(options.kubeconfig, clock, (cluster) => release(cluster, clock, group, options));
-    });
-}
-
-function seconds(text: string): number {
+export function seconds(text: string): number {
   const value = Number(text);
   if (text.trim() === '' || !Number.isFinite(value) || value < 0)
     throw new InvalidArgumentError('It must be a number of seconds.');
   return value;
 }
 
-async function withCluster(
+export async function withCluster(
   kubeconfig: string | undefined,
   clock: Clock,
-  work: (cluster: Cluster) => Promise<void>,
+  work: (cluster: ClusterClient) => Promise<void>,
 ): Promise<void> {
   const client = ClusterClient.load(kubeconfig ?? defaultKubeconfig(), clock);
   try {
@@ -159,31 +145,4 @@ async function waitUntilInSync(cluster: Cluster, clock: Clock, path: string, mil
     if (clock.monotonic() >= end) throw new Error(`the copy is not in sync within ${millis / 1000} s: ${line}`);
     await sleep(clock, POLL_MILLIS);
   }
-}
-
-async function release(
-  cluster: Cluster,
-  clock: Clock,
-  group: string,
-  { dryRun, timeout }: Pick<AdoptOptions, 'dryRun' | 'timeout'>,
-): Promise<void> {
-  const path = `${ADOPTIONS}/${group}`;
-  const adoption = await cluster.must('GET', path);
-  if (adoption === undefined) throw new Error(`Adoption ${group} not found`);
-  const status = objectAt(adoption, 'status');
-  if (status?.['phase'] === 'Served') {
-    throw new Error(
-      `Annex serves ${group}: this version cannot give it back to the cluster yet. kubectl delete adoption ${group} ends the Adoption and leaves the group with Annex.`,
-    );
-  }
-  const copied = stringAt(status, 'copied') ?? 'nothing';
-  say(`The copy (${copied}) goes with the Adoption ${group}; the cluster keeps its objects and goes on serving them.`);
-  if (dryRun) return;
-  await cluster.must('DELETE', path);
-  const end = clock.monotonic() + timeout * 1000;
-  while ((await cluster.must('GET', path)) !== undefined) {
-    if (clock.monotonic() >= end) throw new Error(`the Adoption is still there after ${timeout} s`);
-    await sleep(clock, POLL_MILLIS);
-  }
-  say('Done.');
 }

@@ -125,8 +125,7 @@ async function switchNotes(cluster: Cluster): Promise<string[]> {
   const { status, body } = await cluster.call('GET', ADMISSION);
   const served = status === 200 ? objectsOf(body['resources']).map(({ name }) => textOf(name)) : [];
   return [
-    'it can be switched to Annex, and not back: this version of Annex does not move a group to the cluster again',
-    'objects elsewhere that are owned by objects of the group are not looked for',
+    'objects that are created in Annex get another uid when the group goes back: annex release --dry-run looks for what they own elsewhere',
     ...(served.includes('validatingadmissionpolicies')
       ? []
       : ['the cluster does not serve ValidatingAdmissionPolicy: it can be rehearsed, and not switched']),

@@ -1,3 +1,4 @@
+import { conditionsOf } from '../../apimachinery/meta/conditions.js';
 import { deepCopy, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
@@ -7,9 +8,10 @@ import { type Clock, sleep } from '../../util/clock.js';
 import { isConflictOrNotFound } from '../errors.js';
 import type { ClusterLease } from './lease.js';
 import type { AdoptedDefinitions } from '../../apimachinery/meta/adopted-definitions.js';
-import { hasFailed, isMoving, isWanted, phaseOf, recordOf } from './switch/journal.js';
+import { hasFailed, isMoving, isReturnWanted, isWanted, phaseOf, recordOf } from './switch/journal.js';
 import type { KubeApiservers } from './switch/kube-apiservers.js';
-import { Switch, type SwitchOptions } from './switch/switch.js';
+import type { SwitchOptions } from './switch/options.js';
+import { Switch } from './switch/switch.js';
 import { Rehearsal } from './rehearsal.js';
 import { isNews, type Progress, statusOf } from './status.js';
 
@@ -18,6 +20,8 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const REPORT_MILLIS = 1_000;
 const HOLD_MILLIS = 10_000;
 const DEFAULT_RATE = 1_000;
+/** What kept a group from going back may be gone. */
+const RETURN_AGAIN_MILLIS = 60_000;
 
 export interface AdoptionControllerOptions {
   readonly adoptions: LoopbackClient;
@@ -48,6 +52,8 @@ interface Moving {
   readonly move: Switch;
   readonly stop: AbortController;
   done: Promise<void> | undefined;
+  /** When it was moved last, or looked at for the first time. */
+  movedAt: number;
   heldAt: number;
 }
 
@@ -138,7 +144,7 @@ export class AdoptionController {
       return;
     }
     if (running !== undefined && running.uid !== uidOf(adoption)) await this.end(name);
-    if (phaseOf(adoption) === 'Served') return this.hold(adoption);
+    if (phaseOf(adoption) === 'Served') return this.serve(adoption);
     // It stays as it is until somebody wants something else.
     if (hasFailed(adoption) && isWanted(adoption)) return;
     if (!(adoption.metadata.finalizers ?? []).includes(FINALIZER)) {
@@ -182,7 +188,22 @@ export class AdoptionController {
     this.moving.set(group, moving);
     moving.done = moving.move.run(moving.stop.signal).finally(() => {
       moving.done = undefined;
+      moving.movedAt = this.options.clock.monotonic();
     });
+  }
+
+  /** The group stays with Annex, or goes back: once for each change of the spec, and again after a while. */
+  private async serve(adoption: KubeObject): Promise<void> {
+    const { clock } = this.options;
+    const moving = this.moving.get(adoption.metadata.name ?? '');
+    const { generation = 0 } = adoption.metadata;
+    const wasRefused = conditionsOf(adoption).some(
+      ({ type, status, observedGeneration }) =>
+        type === 'Returned' && status === 'False' && observedGeneration === generation,
+    );
+    const isTime = moving === undefined || clock.monotonic() - moving.movedAt > RETURN_AGAIN_MILLIS;
+    if (isReturnWanted(adoption) && (!wasRefused || isTime)) await this.move(adoption);
+    else await this.hold(adoption);
   }
 
   /** What keeps the group with Annex is looked at now and then. */
@@ -215,7 +236,8 @@ export class AdoptionController {
         failed(group, error);
       },
     });
-    return { uid, move, stop: new AbortController(), done: undefined, heldAt: -Infinity };
+    const since = clock.monotonic();
+    return { uid, move, stop: new AbortController(), done: undefined, movedAt: since, heldAt: -Infinity };
   }
 
   private async rehearse(adoption: KubeObject): Promise<Progress> {

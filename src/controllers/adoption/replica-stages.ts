@@ -43,15 +43,29 @@ export class ReplicaStages {
     fits: (stages: Stages) => boolean,
     millis: number,
     signal: AbortSignal,
+    /** Replicas that have been silent for longer are not waited for; without it those that are not there. */
+    silentMillis?: number,
   ): Promise<void> {
     const { clock, presence } = this.options;
     const end = clock.monotonic() + millis;
     for (;;) {
-      const all = (await presence.all()).map(stagesOf);
+      const all = (await presence.all(silentMillis)).map(stagesOf);
       const behind = all.filter((stages) => !fits(stages)).length;
       if (all.length > 0 && behind === 0) return;
       if (signal.aborted || clock.monotonic() >= end)
         throw new Error(`${what}: ${behind} of ${all.length} replicas of Annex are not there yet`);
+      await sleep(clock, POLL_MILLIS, signal);
+    }
+  }
+
+  /** Waits until no replica has fallen silent within a time: it may go on with what it was about to do. */
+  async settled(silentMillis: number, millis: number, signal: AbortSignal): Promise<void> {
+    const { clock, presence } = this.options;
+    const end = clock.monotonic() + millis;
+    for (;;) {
+      const silent = (await presence.all(silentMillis)).length - (await presence.all()).length;
+      if (silent <= 0) return;
+      if (signal.aborted || clock.monotonic() >= end) throw new Error(`${silent} replicas of Annex have fallen silent`);
       await sleep(clock, POLL_MILLIS, signal);
     }
   }

@@ -30,6 +30,8 @@ export function statusOf(adoption: KubeObject, progress: Progress, now: number):
   const { resources } = progress;
   const before = conditionsOf(adoption);
   const generation = adoption.metadata.generation ?? 0;
+  // How it went back stays to be seen.
+  const returned = before.filter(({ type }) => type === 'Returned');
   const conditions = findingsOf(progress).map(([type, holds, reason, message]) => {
     const status = holds ? 'True' : 'False';
     const old = before.find((one) => one['type'] === type);
@@ -45,7 +47,7 @@ export function statusOf(adoption: KubeObject, progress: Progress, now: number):
     observedGeneration: generation,
     leader: progress.leader,
     resources: resources.map(resourceStatus),
-    conditions,
+    conditions: [...conditions, ...returned],
   };
 }
 

@@ -9,11 +9,11 @@ import { serveDefinition } from '../../registry/customresource/serve.js';
 import type { OffloadShow } from '../../registry/customresource/serve-options.js';
 import type { Conversion } from '../../registry/customresource/conversion/conversion.js';
 import type { Definition } from '../../registry/customresource/definition.js';
-import { ResourceStore, type StoreBackend } from '../../registry/generic/store/resource-store.js';
+import { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import { StorageError } from '../../storage/errors.js';
-import type { Backend } from '../../storage/interfaces.js';
+import type { Backend, StoreBackend } from '../../storage/interfaces.js';
 import { sliced } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
@@ -46,7 +46,7 @@ export interface ServingOptions {
   onError(name: string, error: unknown): void;
 }
 
-export interface WriteGate {
+interface WriteGate {
   through(backend: StoreBackend, type: GroupResource): StoreBackend;
 }
 

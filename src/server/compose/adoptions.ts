@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import { AdoptionController } from '../../controllers/adoption/adoption-controller.js';
-import type { AdoptionWrites } from '../../aggregation/adoption-writes.js';
+import type { AdoptionWrites } from '../../controllers/adoption/return/adoption-writes.js';
 import type { AdoptedDefinitions } from '../../apimachinery/meta/adopted-definitions.js';
 import { KubeApiservers } from '../../controllers/adoption/switch/kube-apiservers.js';
 import { ReplicaStages, type Stages } from '../../controllers/adoption/replica-stages.js';
@@ -46,12 +46,8 @@ function replicaStages(
     // A type that takes no writes any more does so only when the last one has ended.
     const stageOf = (name: string, stage: string): string =>
       stage === 'Returning' && !writes.haveEnded(name) ? 'Served' : stage;
-    return Object.fromEntries(
-      [...known]
-        .filter(([name]) => served.has(name))
-        .map(([name, stage]) => [name, stageOf(name, stage)])
-        .sort(),
-    );
+    const names = [...known.keys()].filter((name) => served.has(name)).sort();
+    return Object.fromEntries(names.map((name): [string, string] => [name, stageOf(name, known.get(name) ?? '')]));
   };
   const failed = failureLog({ logger }, 'adoption');
   return new ReplicaStages({
@@ -71,7 +67,7 @@ export interface Adoptions {
 
 export function adoptions(context: ServerContext, foundation: Foundation, parts: AdoptionDependencies): Adoptions {
   const replicas = replicaStages(context, foundation, parts);
-  const alone = { everywhere: () => Promise.resolve() };
+  const alone = { everywhere: () => Promise.resolve(), settled: () => Promise.resolve() };
   return {
     announce: () => replicas?.start(parts.signal) ?? Promise.resolve(),
     start: () => {
@@ -90,7 +86,7 @@ function startAdoptions(
     local,
     replicas,
     signal,
-  }: AdoptionDependencies & { readonly replicas: Pick<ReplicaStages, 'everywhere'> },
+  }: AdoptionDependencies & { readonly replicas: Pick<ReplicaStages, 'everywhere' | 'settled'> },
 ): Promise<void> {
   const identity = `${hostname()}_${randomUUID().slice(0, 8)}`;
   const failed = failureLog({ logger }, 'adoption');

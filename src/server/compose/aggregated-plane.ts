@@ -6,7 +6,7 @@ import type { AdmissionChain, AdmissionPlugin } from '../../admission/interfaces
 import type { NamespaceSource, ParamSource } from '../../admission/sources.js';
 import { AdoptedDefinitions, isCopy } from '../../apimachinery/meta/adopted-definitions.js';
 import { adoptionGate } from '../../aggregation/adoption-gate.js';
-import { AdoptionWrites } from '../../aggregation/adoption-writes.js';
+import { AdoptionWrites } from '../../controllers/adoption/return/adoption-writes.js';
 import { ApiServices, type ApiServicesOptions, type ServedGroupVersion } from '../../aggregation/api-services.js';
 import { ClusterNamespaces } from '../../aggregation/cluster-namespaces.js';
 import { Owner } from '../../aggregation/owner.js';
@@ -75,10 +75,9 @@ export async function buildAggregatedPlane(
   const namespaces = new ClusterNamespaces(clients.main);
   const quotas = new ClusterQuotas(clients.main);
   const webhooks = await admissionWebhookClients({ options, clock, logger, resolve: resolveByDns });
-  const adopted = new AdoptedDefinitions();
-  const writes = new AdoptionWrites(adopted);
+  const gates = adoptionGates();
   const { admission, followed } = clusterAdmission(context, dependencies, {
-    gate: adoptionGate(adopted, RESOURCE_DEFINITIONS),
+    gate: adoptionGate(gates.adopted, RESOURCE_DEFINITIONS),
     webhooks,
     authorizer,
     namespaces,
@@ -86,10 +85,10 @@ export async function buildAggregatedPlane(
     ownParams: new LocalParams(foundation.registry),
   });
   const local = new LocalClients({ registry: foundation.registry, admission, clock, fieldManager: 'annex' });
-  const registration = registrationOf(context, dependencies, { adopted, writes, foundation, certificates, local });
+  const registration = registrationOf(context, dependencies, { ...gates, foundation, certificates, local });
   // Before anything is registered: a replica that is sent requests knows the configuration that admits them.
   followed?.start(signal);
-  const adopting = adoptions(context, foundation, { client: clients.main, local, adopted, writes, metrics, signal });
+  const adopting = adoptions(context, foundation, { client: clients.main, local, ...gates, metrics, signal });
   const register = (): Promise<void> => {
     void namespaces.follow(signal, toldTo(links, 'namespaces'));
     void quotas.follow(signal, toldTo(links, 'quotas'));
@@ -121,6 +120,12 @@ export async function buildAggregatedPlane(
     },
     carried: (authority) => registration.services.carry(authority),
   };
+}
+
+/** What keeps writes from the store while a group moves. */
+function adoptionGates(): { readonly adopted: AdoptedDefinitions; readonly writes: AdoptionWrites } {
+  const adopted = new AdoptedDefinitions();
+  return { adopted, writes: new AdoptionWrites(adopted) };
 }
 
 interface Registration {

@@ -45,8 +45,8 @@ export class MongoPresence implements Presence {
     );
   }
 
-  async all(): Promise<readonly string[]> {
-    const fresh = { $expr: { $gt: ['$seen', { $subtract: ['$$NOW', PRESENT_MILLIS] }] } };
+  async all(withinMillis = PRESENT_MILLIS): Promise<readonly string[]> {
+    const fresh = { $expr: { $gt: ['$seen', { $subtract: ['$$NOW', withinMillis] }] } };
     return (await this.ask(this.replicas.find(fresh).toArray())).map(({ says }) => says);
   }
 

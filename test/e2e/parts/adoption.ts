@@ -280,15 +280,28 @@ export function adoption(cluster: TestCluster): void {
       for (const [key, object] of await inCluster(cluster)) expect([key, object]).toEqual([key, before.get(key)]);
     });
 
-    test('a group that Annex serves is not released, and takes writes', async () => {
+    test('a group that Annex serves takes writes, and what going back comes to is told before', async () => {
       const path = pathOf(NAMESPACES[0] ?? '', 'after');
       const text = widgetText('after', { colour: 'red' }, {}, ADOPTED_GROUP);
       const made = await cluster.http.send({ method: 'POST', path: pathOf(NAMESPACES[0] ?? ''), body: text });
       expect(made.status).toBe(201);
       expect((await cluster.direct(1).get(path)).status).toBe(200);
       const main = cluster.replica(0).daemon.args[0] ?? '';
-      const released = run(process.execPath, [main, 'release', ADOPTED_GROUP, '--kubeconfig', cluster.adminConfig]);
-      await expect(released).rejects.toThrow('this version cannot give it back to the cluster yet');
+      const child = {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'of-after', ownerReferences: [ownerReference(treeOf(made))] },
+      };
+      const namespace = ['-n', NAMESPACES[0] ?? ''];
+      await cluster.kubectl.ok([...namespace, 'create', '-f', '-'], { stdin: JSON.stringify(child) });
+      const dryRun = [main, 'release', ADOPTED_GROUP, '--dry-run', '--kubeconfig', cluster.adminConfig];
+      await expect(run(process.execPath, dryRun)).rejects.toThrow(
+        `1 objects outside of the group are owned by them, and would be deleted:\n  - configmaps ${NAMESPACES[0] ?? ''}/of-after`,
+      );
+      await cluster.kubectl.ok([...namespace, 'delete', 'configmap', 'of-after']);
+      const plan = await run(process.execPath, dryRun);
+      expect(plan).toMatch(/^Annex has \d+ objects of adopted\.example\.com; 1 were created there/m);
+      expect(plan).toMatch(/^Nothing outside of the group is owned by them\.$/m);
     });
 
     test('helm does not uninstall what serves it', async () => {
@@ -301,5 +314,30 @@ export function adoption(cluster: TestCluster): void {
         `Annex serves ${ADOPTED_GROUP}, moved here from the cluster`,
       );
     });
+
+    test('the cluster has it again, with what was written in Annex', async () => {
+      const main = cluster.replica(0).daemon.args[0] ?? '';
+      const out = await run(process.execPath, [main, 'release', ADOPTED_GROUP, '--kubeconfig', cluster.adminConfig]);
+      expect(out).toMatch(/^the cluster serves the group again; writes were refused for \d+\.\d s/m);
+      expect(out).toMatch(/^Done\.$/m);
+      const [namespace = ''] = NAMESPACES;
+      expect((await cluster.http.get(pathOf(namespace, 'after'))).status).toBe(200);
+      const { kubectl } = cluster;
+      for (const gone of [`adoption/${ADOPTED_GROUP}`, `resourcedefinition/widgets.${ADOPTED_GROUP}`])
+        expect((await kubectl.run(['get', gone])).code).toBe(1);
+      const text = widgetText('again', { colour: 'red' }, {}, ADOPTED_GROUP);
+      await eventually('the cluster takes writes', async () => {
+        const made = await cluster.http.send({ method: 'POST', path: pathOf(namespace), body: text });
+        return made.status === 201 ? true : undefined;
+      });
+      expect((await inCluster(cluster)).has(`${namespace}/again`)).toBe(true);
+    });
   });
 }
+
+const ownerReference = (owner: JsonObject): object => ({
+  apiVersion: `${ADOPTED_GROUP}/v1`,
+  kind: 'Widget',
+  name: digText(owner, 'metadata', 'name'),
+  uid: digText(owner, 'metadata', 'uid'),
+});

@@ -9,7 +9,7 @@ import type { Clock } from '../../../util/clock.js';
 /** Phases in which something moves: whoever leads goes on with it. */
 const MOVING = ['Preparing', 'Fencing', 'Switching', 'Returning'] as const;
 type MovingPhase = (typeof MOVING)[number];
-export type SwitchPhase = MovingPhase | 'Served' | 'Failed';
+export type SwitchPhase = MovingPhase | 'Served' | 'Failed' | 'Copying';
 
 /** What a switch has to know of itself when another replica goes on with it. */
 export interface SwitchRecord {
@@ -22,9 +22,22 @@ export interface SwitchRecord {
   readonly fence: string;
   /** When writes began to be refused, in milliseconds since the epoch; 0: they are not. */
   readonly fencedAt: number;
+  /** How far the way back is; '' where the group is not on it. */
+  readonly back: BackStep;
+  /** The cluster's revision before anything was written back. */
+  readonly backFrom: Revision;
 }
 
-const NOTHING: SwitchRecord = { first: 0, counted: '', countedSince: 0, fence: '', fencedAt: 0 };
+/** Copying: Annex takes writes, and the cluster's copy follows. Closing: nobody does. Routing: requests go to the cluster. */
+type BackStep = '' | 'Copying' | 'Closing' | 'Routing';
+
+export const NO_SWITCH: SwitchRecord = {
+  ...{ first: 0, counted: '', countedSince: 0, fence: '', fencedAt: 0 },
+  ...{ back: '', backFrom: 0 },
+};
+
+/** What is said of an Adoption: type, whether it holds, and a reason other than the phase. */
+export type Finding = readonly [type: string, holds: boolean, reason?: string];
 
 export interface JournalOptions {
   readonly client: LoopbackClient;
@@ -72,8 +85,22 @@ export class Journal {
     return isWanted(this.known);
   }
 
+  /** Whether the group is to go back to the cluster, while Annex serves it or afterwards. */
+  get isReturnWanted(): boolean {
+    return isReturnWanted(this.known);
+  }
+
+  get spec(): JsonObject {
+    return objectAt(this.known, 'spec') ?? {};
+  }
+
   /** Conflict (409) where somebody else has written since it was read, but for changes of the spec. */
-  async write(phase: SwitchPhase, change: Partial<SwitchRecord>, message: string): Promise<void> {
+  async write(
+    phase: SwitchPhase,
+    change: Partial<SwitchRecord>,
+    message: string,
+    findings: readonly Finding[] = [],
+  ): Promise<void> {
     const { client, clock } = this.options;
     const next = (adoption: KubeObject): KubeObject => ({
       ...deepCopy(adoption),
@@ -81,7 +108,13 @@ export class Journal {
         ...deepCopy(objectAt(adoption, 'status') ?? {}),
         phase,
         switch: { ...recordOf(adoption), ...change },
-        conditions: conditions(adoption, phase, message, clock.now()),
+        conditions: conditions(
+          adoption,
+          phase,
+          message,
+          [...standing(phase, { ...recordOf(adoption), ...change }), ...findings],
+          clock.now(),
+        ),
       },
     });
     const before = JSON.stringify(this.known['status'] ?? null);
@@ -113,6 +146,9 @@ export const isMoving = (adoption: KubeObject): boolean => (MOVING as readonly s
 export const isWanted = (adoption: KubeObject): boolean =>
   objectAt(adoption, 'spec')?.['servedBy'] === 'Annex' && !hasDeletionTimestamp(adoption);
 
+export const isReturnWanted = (adoption: KubeObject): boolean =>
+  objectAt(adoption, 'spec')?.['servedBy'] === 'Cluster' && !hasDeletionTimestamp(adoption);
+
 /** Whether a switch failed, and nobody has changed the spec since. */
 export const hasFailed = (adoption: KubeObject): boolean =>
   phaseOf(adoption) === 'Failed' &&
@@ -121,22 +157,33 @@ export const hasFailed = (adoption: KubeObject): boolean =>
   );
 
 export function recordOf(adoption: KubeObject): SwitchRecord {
-  return { ...NOTHING, ...(objectAt(objectAt(adoption, 'status'), 'switch') as Partial<SwitchRecord> | undefined) };
+  return { ...NO_SWITCH, ...(objectAt(objectAt(adoption, 'status'), 'switch') as Partial<SwitchRecord> | undefined) };
 }
 
-function conditions(adoption: KubeObject, phase: SwitchPhase, message: string, now: number): JsonObject[] {
-  const before = conditionsOf(adoption);
-  const findings: readonly (readonly [string, boolean])[] = [
-    ['Switched', phase === 'Served'],
-    // Whether writes are taken, by whomever.
-    ['Ready', phase === 'Served' || phase === 'Preparing' || phase === 'Failed'],
+/** Whether Annex serves the group, and whether writes are taken, by whomever. */
+function standing(phase: SwitchPhase, { back }: SwitchRecord): readonly Finding[] {
+  const isServed = phase === 'Served' || (phase === 'Returning' && (back === 'Copying' || back === 'Closing'));
+  const takesWrites = phase !== 'Fencing' && phase !== 'Switching' && (phase !== 'Returning' || back === 'Copying');
+  return [
+    ['Switched', isServed],
+    ['Ready', takesWrites],
   ];
-  const changed = findings.map(([type, holds]): JsonObject => {
+}
+
+function conditions(
+  adoption: KubeObject,
+  phase: SwitchPhase,
+  message: string,
+  findings: readonly Finding[],
+  now: number,
+): JsonObject[] {
+  const before = conditionsOf(adoption);
+  const changed = findings.map(([type, holds, reason = phase]): JsonObject => {
     const status = holds ? 'True' : 'False';
     const old = before.find((one) => one['type'] === type);
     const lastTransitionTime = transitionTime(old, status, now);
     const observedGeneration = adoption.metadata.generation ?? 0;
-    return { type, status, reason: phase, message: message.slice(0, 1024), lastTransitionTime, observedGeneration };
+    return { type, status, reason, message: message.slice(0, 1024), lastTransitionTime, observedGeneration };
   });
   const kept = before.filter((one) => !findings.some(([type]) => type === one['type']));
   return [...kept, ...changed];

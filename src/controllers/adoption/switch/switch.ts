@@ -1,24 +1,22 @@
-import type { AdoptedDefinitions } from '../../../apimachinery/meta/adopted-definitions.js';
 import { objectAt } from '../../../apimachinery/json/json.js';
 import { textOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import type { ClusterClient } from '../../../client/cluster-client.js';
 import { servedVersions } from '../../../registry/builtin/kubeannex/resource-definitions.js';
-import type { LoopbackClient } from '../../../registry/rest/loopback-client.js';
-import type { Backend, Staging } from '../../../storage/interfaces.js';
-import { type Clock, sleep } from '../../../util/clock.js';
+import { sleep } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import { isConflictOrNotFound } from '../../errors.js';
 import { type AdoptedType, adoptedType, whyRefused } from '../definitions.js';
 import { RateLimit } from '../rate-limit.js';
+import { Return, type ReturnParts } from '../return/return.js';
 import { AnnexDefinitions } from './annex-definitions.js';
 import { raiseCluster } from './cluster-revision.js';
+import type { SwitchOptions } from './options.js';
 import { ClusterDefinitions } from './cluster-definitions.js';
 import { Fence } from './fence.js';
 import { ChangeFollower } from './follower.js';
 import { Journal, type SwitchRecord } from './journal.js';
-import type { ReplicaStages, Stages } from '../replica-stages.js';
-import type { KubeApiserver, KubeApiservers } from './kube-apiservers.js';
+import type { Stages } from '../replica-stages.js';
+import type { KubeApiserver } from './kube-apiservers.js';
 import { Laps } from './laps.js';
 import { routedToAnnex, routedToCluster } from './routes.js';
 import { WritesUnderWay } from './writes-under-way.js';
@@ -39,35 +37,16 @@ const LONGEST_MILLIS = 120_000;
 const RETRY_MILLIS = 1_000;
 const POLL_MILLIS = 500;
 
-export interface SwitchOptions {
-  readonly adoptions: LoopbackClient;
-  readonly definitions: LoopbackClient;
-  readonly client: ClusterClient;
-  readonly servers: KubeApiservers;
-  readonly replicas: Pick<ReplicaStages, 'everywhere'>;
-  readonly backend: Backend;
-  readonly staging: Staging;
-  readonly adopted: Pick<AdoptedDefinitions, 'takesWrites'>;
-  readonly clock: Clock;
-  readonly group: string;
-  /** Of the Adoption. */
-  readonly uid: string;
-  /** Of Annex. */
-  readonly namespace: string;
-  readonly copyRate: number;
-  readonly failed: (error: unknown) => void;
-}
-
 /** What the switch was given up for; anything else that goes wrong only stops this replica. */
 class GivenUp extends Error {}
 
 /** Moves a group from the cluster to Annex, or puts back what was. Every step may have been done before, by a replica that is gone. */
-export class Switch {
-  private readonly journal: Journal;
-  private readonly fence: Fence;
+export class Switch implements ReturnParts {
+  readonly journal: Journal;
+  readonly fence: Fence;
+  readonly theirs: ClusterDefinitions;
+  readonly ours: AnnexDefinitions;
   private readonly underWay: WritesUnderWay;
-  private readonly theirs: ClusterDefinitions;
-  private readonly ours: AnnexDefinitions;
   private readonly laps: Laps;
   private follower: ChangeFollower | undefined;
 
@@ -129,6 +108,10 @@ export class Switch {
 
   private async advance(signal: AbortSignal): Promise<void> {
     const { journal } = this;
+    if (journal.phase === 'Served' ? journal.isReturnWanted : journal.record.back !== '') {
+      await new Return(this.options, this).run(signal);
+      return;
+    }
     // Whoever asked for it may have seen an older state.
     if (journal.phase !== 'InSync' && !journal.isMoving) return;
     if (journal.phase !== 'Returning') {

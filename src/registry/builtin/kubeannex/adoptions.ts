@@ -24,7 +24,20 @@ const SPEC: JsonObject = {
       enum: ['Cluster', 'Annex'],
       default: 'Cluster',
       description:
-        'Who serves the group. With Cluster, Annex copies its objects and follows their changes; with Annex it serves the group as soon as the copy is in sync.',
+        'Who serves the group. With Cluster, Annex copies its objects and follows their changes; with Annex it serves the group as soon as the copy is in sync. Cluster again gives the group back, with all that was written in Annex.',
+    },
+    dependents: {
+      type: 'string',
+      enum: ['Refuse', 'Abandon'],
+      default: 'Refuse',
+      description:
+        'Objects that were created in Annex get another uid in the cluster, and the garbage collector deletes what they own outside of the group. With Refuse the group does not go back while there is such an object; with Abandon they are deleted.',
+    },
+    skipRaise: {
+      type: 'boolean',
+      default: false,
+      description:
+        "Gives the group back without raising the cluster's revision above that of Annex: faster where Annex is far ahead, but whoever watches the group must be restarted, and resourceVersions go back.",
     },
     copyRate: {
       type: 'integer',
@@ -77,7 +90,7 @@ const STATUS: JsonObject = {
       type: 'string',
       enum: ['Copying', 'InSync', 'Preparing', 'Fencing', 'Switching', 'Served', 'Returning', 'Failed'],
       description:
-        'Where the adoption stands. Writes to the group are refused while it is Fencing, Switching or Returning.',
+        'Where the adoption stands. Writes to the group are refused while it is Fencing or Switching, and while the condition Ready does not hold in Returning.',
     },
     copied: text('Copied objects of all, for people.'),
     lag: text('How far the copy is behind, for people.'),
@@ -92,6 +105,8 @@ const STATUS: JsonObject = {
         countedSince: count('Since when every kube-apiserver counts, in milliseconds since 1970.'),
         fence: text('The policy that held everywhere when the copy was complete.'),
         fencedAt: count('Since when writes are refused, in milliseconds since 1970; 0 while they are taken.'),
+        back: text('How far the way back to the cluster is: Copying, Closing or Routing.'),
+        backFrom: count("The cluster's revision before anything was written back."),
       },
     },
     resources: {
@@ -106,7 +121,7 @@ const STATUS: JsonObject = {
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['type'],
       description:
-        'Copied: all objects have been copied. InSync: changes are followed, and both sides were equal. Accepted: Annex can serve the definitions. Switched: Annex serves the group. Ready: whoever serves it takes writes.',
+        'Copied: all objects have been copied. InSync: changes are followed, and both sides were equal. Accepted: Annex can serve the definitions. Switched: Annex serves the group. Ready: whoever serves it takes writes. Returned: the group went back to the cluster. DependentsOutside: it cannot, because objects outside of it would be deleted.',
       items: CONDITION,
     },
   },
@@ -145,10 +160,6 @@ export function adoptionDefinition(): KubeObject {
                 'Adoption moves the resources of an API group, whose name it has, from the cluster into Annex. It copies their objects and follows the changes.',
               required: ['spec'],
               'x-kubernetes-validations': [
-                {
-                  rule: "!has(self.status) || !has(self.status.phase) || self.status.phase != 'Served' || self.spec.servedBy == 'Annex'",
-                  message: 'Annex serves the group: this version cannot give it back to the cluster yet',
-                },
                 {
                   rule: "self.metadata.name.contains('.') && !self.metadata.name.endsWith('.k8s.io') && self.metadata.name != 'kubeannex.io'",
                   message:

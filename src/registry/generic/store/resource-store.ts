@@ -3,7 +3,7 @@ import { formatTime, type GroupResource, type KubeObject, quote } from '../../..
 import { nameIsPathSegment } from '../../../apimachinery/validation/names.js';
 import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { encodeObject } from '../../../storage/encode.js';
-import type { Backend, EncodedObject, StoredObject, WriteResult } from '../../../storage/interfaces.js';
+import type { StoreBackend, EncodedObject, StoredObject, WriteResult } from '../../../storage/interfaces.js';
 import type { CachedObject, ReadAt, ResourceCache } from '../../../storage/cacher/interfaces.js';
 import type { Clock } from '../../../util/clock.js';
 import { yieldNow } from '../../../scheduling/slicer.js';
@@ -52,9 +52,6 @@ export interface Basis {
   /** It was asked of the store for this write. Otherwise it may be an older one, which only a write by it would show. */
   readonly certain: boolean;
 }
-
-/** What a type's objects are read from and written to. */
-export type StoreBackend = Pick<Backend, 'get' | 'write'>;
 
 /** Reads and writes of one resource type, shared by all its versions. Keys are `namespace/name` or `name`. */
 export class ResourceStore {

@@ -1,7 +1,6 @@
-import type { AdoptedDefinitions } from '../apimachinery/meta/adopted-definitions.js';
-import type { GroupResource } from '../apimachinery/meta/meta.js';
-import type { StoreBackend } from '../registry/generic/store/resource-store.js';
-import { beingMoved } from './adoption-gate.js';
+import { type AdoptedDefinitions, beingMoved } from '../../../apimachinery/meta/adopted-definitions.js';
+import type { GroupResource } from '../../../apimachinery/meta/meta.js';
+import type { StoreBackend } from '../../../storage/interfaces.js';
 
 /**
  * Stands between the writes to types that Annex serves and the store: when a group goes back to the cluster, no write passes that began

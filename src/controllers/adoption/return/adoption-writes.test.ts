@@ -1,5 +1,5 @@
-import { AdoptedDefinitions, ADOPTION_STAGE } from '../apimachinery/meta/adopted-definitions.js';
-import type { StoreBackend } from '../registry/generic/store/resource-store.js';
+import { AdoptedDefinitions, ADOPTION_STAGE } from '../../../apimachinery/meta/adopted-definitions.js';
+import type { StoreBackend } from '../../../storage/interfaces.js';
 import { AdoptionWrites } from './adoption-writes.js';
 
 const TYPE = { group: 'example.com', resource: 'widgets' };
