@@ -66,8 +66,10 @@ const title = 'a group moves from the cluster into Annex';
     }
   };
 
+  // Nobody else writes their objects, also no earlier ones.
+  let made = 0;
   const writers = (group: string, count: number): SwitchWriter[] =>
-    Array.from({ length: count }, (_, i) => new SwitchWriter(cluster.https, group, NAMESPACE, `busy-${i}`));
+    Array.from({ length: count }, () => new SwitchWriter(cluster.https, group, NAMESPACE, `busy-${made++}`));
 
   const settle = async (group: string, all_: readonly SwitchWriter[]): Promise<void> => {
     await Promise.all(all_.map((writer) => writer.stop()));
@@ -212,7 +214,7 @@ const title = 'a group moves from the cluster into Annex';
     const { http, kubectl } = cluster;
     const owner = treeOf(await http.get(widgetsPath(NAMESPACE, 'zz-last', GROUP)));
     // Born in Annex: one owned by another one, one that is being deleted, one that was made anew.
-    const made = async (name: string, metadata: object = {}): Promise<JsonObject> => {
+    const create = async (name: string, metadata: object = {}): Promise<JsonObject> => {
       const body = widgetText(name, { colour: 'red' }, metadata, GROUP);
       const answer = await http.send({ method: 'POST', path: widgetsPath(NAMESPACE, '', GROUP), body });
       expect(answer.status).toBe(201);
@@ -220,11 +222,11 @@ const title = 'a group moves from the cluster into Annex';
     };
     const uid = digText(owner, 'metadata', 'uid');
     const reference = { apiVersion: `${GROUP}/v1`, kind: 'Widget', name: 'zz-last', uid };
-    await made('zz-child', { ownerReferences: [reference] });
-    await made('zz-going', { finalizers: ['example.com/hold'] });
+    await create('zz-child', { ownerReferences: [reference] });
+    await create('zz-going', { finalizers: ['example.com/hold'] });
     await http.send({ method: 'DELETE', path: widgetsPath(NAMESPACE, 'zz-going', GROUP) });
     await http.send({ method: 'DELETE', path: widgetsPath(NAMESPACE, 'w.6-x', GROUP) });
-    await made('w.6-x');
+    await create('w.6-x');
     await http.send({ method: 'DELETE', path: widgetsPath(NAMESPACE, 'w.7-x', GROUP) });
     const served = await all(GROUP);
     const informers = informerMissing

@@ -46,6 +46,7 @@ export class Switch implements ReturnParts {
   readonly fence: Fence;
   readonly theirs: ClusterDefinitions;
   readonly ours: AnnexDefinitions;
+  door = 0;
   private readonly underWay: WritesUnderWay;
   private readonly laps: Laps;
   private follower: ChangeFollower | undefined;
@@ -242,9 +243,9 @@ export class Switch implements ReturnParts {
         RETURN_MILLIS,
         signal,
       );
-    const names = (await this.ours.list()).map(({ metadata }) => metadata.name ?? '');
     await this.ours.remove(ESTABLISH_MILLIS, signal);
-    for (const name of names) await staging.discard(name);
+    // By the cluster's: those of Annex may be gone already.
+    for (const { metadata } of await this.theirs.list()) await staging.discard(metadata.name ?? '');
     await staging.drop();
     await this.fence.remove();
     await journal.write('Failed', { first: 0, fence: '', fencedAt: 0 }, journal.message);
