@@ -3,9 +3,12 @@ import { ALL, type AdoptionGuards } from './guards.js';
 
 const SCHEDULES = 1_500;
 
-function failures(guards: AdoptionGuards): { readonly count: number; readonly told: string } {
+/** Some of them are needed once in a thousand schedules. */
+const MANY = 6_000;
+
+function failures(guards: AdoptionGuards, schedules = SCHEDULES): { readonly count: number; readonly told: string } {
   const told: string[] = [];
-  for (let seed = 1; seed <= SCHEDULES && told.length < 5; seed++) {
+  for (let seed = 1; seed <= schedules && told.length < 2; seed++) {
     const [first] = exploreAdoption(seed, guards).violations;
     if (first !== undefined) told.push(`seed ${seed}: ${first}`);
   }
@@ -49,7 +52,7 @@ describe('an adoption, there and back, whatever stops wherever', () => {
     ['back, by routes that go before the versions are served', { servedFirst: false }],
     ['back, by a back door that an earlier leader has, too', { ownDoor: false }],
   ])('%s, something is found', (_, missing) => {
-    const { count, told } = failures({ ...ALL, ...missing });
+    const { count, told } = failures({ ...ALL, ...missing }, MANY);
     expect(count).toBeGreaterThan(0);
     expect(told).toMatch(/lost|went back|stale|holds|failed|dead/);
   });

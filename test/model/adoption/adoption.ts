@@ -1,7 +1,8 @@
 import type { Party, Steps } from '../parties.js';
 import type { AdoptionGuards } from './guards.js';
 import { handOver, leave } from './return.js';
-import { KEYS, Side, type Status, World } from './world.js';
+import { Side } from './side.js';
+import { KEYS, type Status, World } from './world.js';
 
 /** The log of Annex goes on so much above the cluster's. */
 const MARGIN = 10_000;
@@ -61,16 +62,16 @@ function* prepare(world: World, seen: Status): Steps<void> {
 
 function* fencing(world: World, seen: Status): Steps<void> {
   const { guards, servers } = world;
-  const giveUp_ = (): void => void world.advance(seen, { phase: 'Returning', back: '' });
   if (guards.fence) {
     world.set({ fence: true });
     const identity = world.fenceIdentity;
-    if (!(yield* world.until(() => world.everywhere({ fence: true })))) return giveUp_();
-    if (guards.drain && !(yield* world.until(() => servers.every(({ underWay }) => underWay === 0)))) return giveUp_();
+    if (!(yield* world.until(() => world.everywhere({ fence: true })))) return yield* fail(world, seen);
+    if (guards.drain && !(yield* world.until(() => servers.every(({ underWay }) => underWay === 0))))
+      return yield* fail(world, seen);
     yield;
     if (!world.isCurrent(seen)) return;
     if (guards.carryOver) carryOver(world);
-    if (guards.identity && identity !== world.fenceIdentity) return giveUp_();
+    if (guards.identity && identity !== world.fenceIdentity) return yield* fail(world, seen);
   } else if (guards.carryOver) carryOver(world);
   fences.set(world, world.fenceIdentity);
   world.advance(seen, { phase: 'Switching' });
@@ -82,18 +83,18 @@ const fences = new WeakMap<World, number>();
 function* switching(world: World, seen: Status): Steps<void> {
   const { guards, servers } = world;
   const isIntact = (): boolean => !guards.identity || fences.get(world) === world.fenceIdentity;
-  if (!isIntact()) return void world.advance(seen, { phase: 'Returning', back: '' });
+  if (!isIntact()) return yield* fail(world, seen);
   yield;
   if (!world.isCurrent(seen)) return;
   world.bring('Switching');
   world.set({ annex: true });
   const routed = (): boolean =>
     guards.everyRoute ? servers.every(({ known }) => known.annex) : servers.some(({ known }) => known.annex);
-  if (!(yield* world.until(routed))) return void world.advance(seen, { phase: 'Returning', back: '' });
+  if (!(yield* world.until(routed))) return yield* fail(world, seen);
   if (!world.isCurrent(seen)) return;
   if (guards.unserved) world.set({ served: false });
   yield;
-  if (!isIntact()) return void world.advance(seen, { phase: 'Returning', back: '' });
+  if (!isIntact()) return yield* fail(world, seen);
   if (!world.advance(seen, { phase: 'Served' })) return;
   world.counts.switched++;
   world.bring('Served');
@@ -110,9 +111,18 @@ function carryOver(world: World): void {
   world.annexRevision = annex.revision;
 }
 
+function* fail(world: World, seen: Status): Steps<void> {
+  yield;
+  world.advance(seen, { phase: 'Returning', back: '' });
+}
+
 function* giveUp(world: World, seen: Status): Steps<void> {
   world.counts.gaveUp++;
   if (world.annex !== undefined) world.raiseAbove(world.annex.revision);
+  // Somebody may have removed it: nobody writes while others read the copy.
+  world.set({ fence: world.guards.fence });
+  yield* world.until(() => world.everywhere({ fence: world.guards.fence }));
+  if (!world.isCurrent(seen)) return;
   world.set({ served: true, annex: false });
   world.bring('Copying');
   if (!(yield* world.until(() => world.everywhere({ annex: false, served: true })))) return;

@@ -1,12 +1,13 @@
 import type { Party } from '../parties.js';
-import type { ApiServer, Side, Value, World } from './world.js';
+import { Side, type Value } from './side.js';
+import type { ApiServer, World } from './world.js';
 
 /** Lists, watches from there, and lists again where it is told to. */
 export class Informer {
   held = new Map<string, Value>();
   private revision = 0;
   private isListed = false;
-  private watching: { readonly server: ApiServer; readonly epoch: number } | 'Annex' | undefined;
+  private watching: { readonly server: ApiServer; readonly epoch: number } | Side | undefined;
 
   constructor(private readonly world: World) {}
 
@@ -44,15 +45,15 @@ export class Informer {
     const { revision } = this;
     const isRefused = server.known.annex ? this.isLeaving || revision < world.first : revision < server.cacheFrom;
     if (store === undefined || isRefused) this.isListed = false;
-    else this.watching = server.known.annex ? 'Annex' : { server, epoch: server.epoch };
+    else this.watching = server.known.annex ? store : { server, epoch: server.epoch };
   }
 
   private receive(): void {
     const { watching, world } = this;
-    if (watching === 'Annex') {
+    if (watching instanceof Side) {
       if (this.isLeaving) this.isListed = false;
-      else if (world.annex === undefined) this.watching = undefined;
-      else this.take(world.annex);
+      else if (world.annex !== watching) this.watching = undefined;
+      else this.take(watching);
     } else if (watching !== undefined) {
       if (watching.server.epoch !== watching.epoch) this.watching = undefined;
       else this.take(world.etcd);

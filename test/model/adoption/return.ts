@@ -1,5 +1,6 @@
 import type { Steps } from '../parties.js';
-import { KEYS, type Replica, type Status, type Value, type World } from './world.js';
+import type { Value } from './side.js';
+import { KEYS, type Replica, type Status, type World } from './world.js';
 
 /** Of uids in Annex those in the cluster, of the objects that this leader made. */
 type Uids = Map<string, string>;
@@ -24,18 +25,18 @@ export function* handOver(world: World, seen_: Status, own: { door: number }): S
   const uids: Uids = new Map();
   for (const key of KEYS) yield* bring(world, key, door, uids);
   yield;
-  if (world.wanted !== 'Cluster') return void stay(world, seen);
+  if (world.wanted !== 'Cluster') return yield* stay(world, seen);
   if (!next({ back: 'Closing' })) return;
   for (const stage of ['Closing', 'Returning'] as const) {
     world.bring(stage);
     const isThere = (replica: Replica): boolean =>
       replica.silent || (replica.stage === stage && (replica.underWay === 0 || !guards.gateDrain));
-    if (!(yield* world.until(() => world.replicas.every(isThere)))) return void stay(world, seen);
+    if (!(yield* world.until(() => world.replicas.every(isThere)))) return yield* stay(world, seen);
     if (!world.isCurrent(seen)) return;
   }
   if (guards.lastCarry) {
     for (let i = 0; i < 3 && !isEqual(world, uids); i++) for (const key of KEYS) yield* bring(world, key, door, uids);
-    if (!isEqual(world, uids)) return void stay(world, seen);
+    if (!isEqual(world, uids)) return yield* stay(world, seen);
   }
   if (guards.raiseAll && world.annex !== undefined) world.raiseAbove(world.annex.revision);
   yield;
@@ -79,7 +80,8 @@ function isEqual({ annex, etcd }: World, uids: Uids): boolean {
 }
 
 /** Annex goes on serving the group. */
-function stay(world: World, seen: Status): void {
+function* stay(world: World, seen: Status): Steps<void> {
+  yield;
   if (!world.isCurrent(seen)) return;
   world.counts.stayed++;
   world.bring('Served');
@@ -90,8 +92,10 @@ function stay(world: World, seen: Status): void {
 /** First who serves reads, then who takes writes. */
 export function* leave(world: World, seen: Status): Steps<void> {
   const { guards, servers } = world;
-  world.set({ served: true });
-  if (guards.servedFirst && !(yield* world.until(() => world.everywhere({ served: true })))) return;
+  // Of a definition that changes all watch caches begin anew.
+  const door = seen.door + 0.5;
+  world.set({ served: true, door });
+  if (guards.servedFirst && !(yield* world.until(() => world.everywhere({ served: true, door })))) return;
   world.bring('Left');
   world.set({ annex: false });
   const routed = (): boolean =>
@@ -103,5 +107,7 @@ export function* leave(world: World, seen: Status): Steps<void> {
   if (!world.isCurrent(seen)) return;
   world.set({ door: 0 });
   world.discard();
-  if (world.advance(seen, { phase: 'InSync', back: '' })) world.counts.returned++;
+  if (!world.advance(seen, { phase: 'InSync', back: '' })) return;
+  world.counts.returned++;
+  world.mustBeAlive();
 }

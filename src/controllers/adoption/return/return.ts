@@ -106,6 +106,7 @@ export class Return {
     const types = definitions.map(typeOf);
     const plurals = types.map(({ plural }) => plural);
     await fence.put({ user: await this.userName(), version: door });
+    await theirs.withdraw();
     await theirs.openBackDoor(door, definitions);
     const isOpen = (server: KubeApiserver): Promise<boolean> => theirs.isOpen(server, door, plurals);
     await servers.everywhere('the way to its copy', isOpen, DOOR_MILLIS, signal);
@@ -134,14 +135,16 @@ export class Return {
 
   /** While everybody writes: Annex takes writes, says how far it is, and gives up where it is not wanted any more. */
   private async keepOpen(signal: AbortSignal, over: AbortController): Promise<void> {
-    const { journal, ours } = this.parts;
+    const { journal, ours, theirs } = this.parts;
     for (;;) {
       await sleep(this.options.clock, TELL_MILLIS, signal);
       if (signal.aborted) return;
       try {
         await this.check();
-        // Somebody who believed to lead may have closed it.
+        // Somebody who believed to lead may have closed it; definitions are applied anew by others.
         await ours.bring('Served');
+        await theirs.withdraw();
+        await theirs.openBackDoor(backDoor(journal.record.door), await ours.list());
         await journal.tell(this.told(), { return: this.status() });
       } catch (error) {
         this.options.failed(error);

@@ -51,14 +51,13 @@ export class ClusterDefinitions {
   /** No version is served: watches that kube-apiserver would leave open, and silent, end. */
   async withdraw(): Promise<void> {
     await this.change((crd) => {
-      const versions = versionsOf(crd);
-      const served = versions.filter((version) => version['served'] === true);
+      const served = versionsOf(crd).filter((version) => version['served'] === true && !isBackDoor(version));
       if (served.length === 0) return undefined;
       const before = crd.metadata.annotations?.[SERVED_BEFORE] ?? '';
       const names = [...new Set([...before.split(','), ...served.map(({ name }) => textOf(name))])].filter(
         (name) => name !== '',
       );
-      return changed(crd, { ...crd.metadata.annotations, [SERVED_BEFORE]: names.join(',') }, () => false);
+      return changed(crd, { ...crd.metadata.annotations, [SERVED_BEFORE]: names.join(',') }, isBackDoor);
     });
   }
 

@@ -230,8 +230,13 @@ export class Switch implements ReturnParts {
   private async putBack(signal: AbortSignal): Promise<void> {
     const { journal } = this;
     const { backend, servers, staging } = this.options;
-    // Clients may have seen revisions of Annex.
-    if (journal.record.fence !== '') await raiseCluster(this.options, await backend.currentRevision(), signal);
+    if (journal.record.fence !== '') {
+      // Somebody may have removed it: nobody is to write while others read the copy.
+      await this.fence.put();
+      await servers.everywhere('the fence', (server) => this.fence.holds(server), FENCE_MILLIS, signal);
+      // Clients may have seen revisions of Annex.
+      await raiseCluster(this.options, await backend.currentRevision(), signal);
+    }
     await this.theirs.restore();
     await this.ours.bring('Copying');
     const lists = await this.lists();
