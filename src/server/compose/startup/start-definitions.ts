@@ -1,11 +1,14 @@
-import { admissionChain } from '../../admission/chain.js';
-import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
-import { DefinitionEvents } from '../../controllers/definitions/definition-events.js';
-import { DefinitionController } from '../../controllers/definitions/definitions.js';
-import { CustomResourceHandler, type ServingOptions } from '../../controllers/definitions/custom-resource-handler.js';
-import { LocalClients } from '../../registry/generic/loopback/local-client.js';
-import type { LoopbackClients } from '../../registry/rest/loopback-client.js';
-import { deleteEach } from './delete-each.js';
+import { admissionChain } from '../../../admission/chain.js';
+import type { GroupResource, KubeObject } from '../../../apimachinery/meta/meta.js';
+import { DefinitionEvents } from '../../../controllers/definitions/definition-events.js';
+import { DefinitionController } from '../../../controllers/definitions/definitions.js';
+import {
+  CustomResourceHandler,
+  type ServingOptions,
+} from '../../../controllers/definitions/custom-resource-handler.js';
+import { LocalClients } from '../../../registry/generic/loopback/local-client.js';
+import type { LoopbackClients } from '../../../registry/rest/loopback-client.js';
+import { deleteEach } from '../delete-each.js';
 
 export interface DefinitionsOptions extends ServingOptions {
   /** The type whose objects are definitions. */
