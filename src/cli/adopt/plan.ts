@@ -127,7 +127,7 @@ async function annexBlocks(cluster: Cluster): Promise<string[]> {
 
 function changesFor(group: string, types: readonly TypePlan[]): string[] {
   const converted = types.filter(({ conversion }) => conversion === 'Webhook').map(({ resource }) => resource);
-  const [{ resource = '' } = {}] = types;
+  const resource = types[0]?.resource ?? '';
   return [
     'at the switch writes are refused for some seconds, and watches end once, so that informers list again; reads go on',
     `the definitions are ResourceDefinitions: kubectl edit rd ${resource}.${group}; the CustomResourceDefinitions stay, with no version served`,
