@@ -1,5 +1,5 @@
 import { ApiError, newBadRequest } from '../../apimachinery/meta/errors.js';
-import { type GroupResource, quote } from '../../apimachinery/meta/meta.js';
+import { quote } from '../../apimachinery/meta/meta.js';
 import type { Revision } from '../../storage/interfaces.js';
 
 /** strconv.ParseUint's refusal of a text, or undefined where it is a number. */
@@ -16,14 +16,6 @@ export function parseResourceVersion(text: string): Revision {
   if (failure !== undefined) throw new ApiError(500, '', `resourceVersion: Invalid value: ${quote(text)}: ${failure}`);
   return Number(text);
 }
-
-/** Whether kube-apiserver reads a type without a cache: some refusals differ, and nothing waits for a future version. */
-export const isUncached = ({ group, resource }: GroupResource): boolean =>
-  resource === 'events' && (group === '' || group === 'events.k8s.io');
-
-/** The same for a get of a type: one without a cache refuses as lists do. */
-export const requestedRevision = (text: string, type: GroupResource): Revision =>
-  isUncached(type) ? listResourceVersion(text) : parseResourceVersion(text);
 
 /** The same for lists, where it is a 400. */
 export function listResourceVersion(text: string): Revision {

@@ -151,6 +151,10 @@ export interface ResourceType {
   readonly namespaced: boolean;
   readonly versions: readonly ResourceVersion[];
   readonly storageVersion: string;
+  /** Where kube-apiserver's messages say that objects are, below `/registry`; absent: `group/resource`. */
+  readonly registryPath?: string | undefined;
+  /** kube-apiserver reads the type without a cache: some refusals differ, and nothing waits for a future version. */
+  readonly uncached?: boolean | undefined;
   /** The version that discovery's storageVersionHash tells of, where kube-apiserver stores another one. */
   readonly announcedStorageVersion?: string | undefined;
   readonly custom: boolean;

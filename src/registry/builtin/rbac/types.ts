@@ -58,6 +58,7 @@ function type(
     namespaced,
     versions: [{ name: 'v1', served: true, deprecated: false, table, selectableFields: [] }],
     storageVersion: 'v1',
+    registryPath: `${singular}s`,
     custom: false,
     attributes: (object) => objectAttributes(object, namespaced),
     validateName: nameIsPathSegment,

@@ -14,6 +14,7 @@ export const services = builtinType({
   shortNames: ['svc'],
   categories: ['all'],
   namespaced: true,
+  registryPath: 'services/specs',
   validateName: nameIsDnsLabel,
   strategy: serviceStrategy,
   subresources: { status: serviceStatusStrategy },
