@@ -125,7 +125,7 @@ function validateMetadata(value: JsonValue, path: FieldPath): FieldError[] {
   try {
     const meta: ObjectMeta = readMetadata(value, false);
     const named = meta.name === undefined ? { ...meta, name: 'fakename' } : meta;
-    return validateObjectMeta(named, meta.namespace !== undefined, nameIsPathSegment, path);
+    return validateObjectMeta(named, meta.namespace === undefined ? 'Cluster' : 'Namespaced', nameIsPathSegment, path);
   } catch (error) {
     if (!(error instanceof MetadataError)) throw error;
     return [invalid(path, value, error.message)];

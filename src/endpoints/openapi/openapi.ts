@@ -123,7 +123,7 @@ export class OpenApi {
     }
     const { document } = this.index;
     response.setHeader('Content-Type', 'text/plain; charset=utf-8');
-    serve(request, response, document.bytes, document, false);
+    serve(request, response, document.bytes, document, 'always');
   }
 
   private async v3(path: string, request: HttpRequest, response: HttpResponse): Promise<void> {
@@ -156,7 +156,13 @@ export class OpenApi {
       response.setHeader('Cache-Control', 'public, immutable');
       response.setHeader('Expires', expires.toUTCString().replace('GMT', 'UTC'));
     }
-    serve(request, response, format === 'json' ? document.bytes : await this.protobufOf(gv, document), document, true);
+    serve(
+      request,
+      response,
+      format === 'json' ? document.bytes : await this.protobufOf(gv, document),
+      document,
+      'conditional',
+    );
   }
 
   private async protobufOf(gv: Described, document: Document): Promise<Uint8Array> {
@@ -178,7 +184,7 @@ export class OpenApi {
       response.setHeader('Content-Encoding', 'gzip');
       bytes = document.gzipped ??= await gzip(bytes);
     }
-    serve(request, response, bytes, document, true);
+    serve(request, response, bytes, document, 'conditional');
   }
 
   /** The whole v2 document in both formats; requests that come meanwhile wait for the same one. */
@@ -279,13 +285,13 @@ function serve(
   response: HttpResponse,
   bytes: Uint8Array,
   document: Document,
-  tagged: boolean,
+  conditional: 'conditional' | 'always',
 ): void {
   const known = request.headers['if-none-match'];
   const tags = (Array.isArray(known) ? known.join(',') : (known ?? ''))
     .split(',')
     .map((tag) => tag.trim().replace(/^W\//, ''));
-  if (tagged && (tags.includes(`"${document.etag}"`) || tags.includes('*'))) {
+  if (conditional === 'conditional' && (tags.includes(`"${document.etag}"`) || tags.includes('*'))) {
     for (const header of ['Content-Type', 'Content-Length', 'Content-Encoding']) response.removeHeader(header);
     response.writeHead(304);
     response.end();

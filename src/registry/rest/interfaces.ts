@@ -2,6 +2,7 @@ import type { ApiError } from '../../apimachinery/meta/errors.js';
 import type { FieldError } from '../../apimachinery/meta/field-error.js';
 import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
 import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
+import type { NameValidator } from '../../apimachinery/validation/names.js';
 import type { RequestContext } from '../../request/context.js';
 import type { Attributes, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 
@@ -65,9 +66,6 @@ export interface Strategy {
   /** Generates metadata.generation: starts at 1, grows when something but metadata and status changes. */
   readonly hasGeneration?: boolean;
 }
-
-/** Validates metadata.name; `prefix`: the name is a generateName and may end with a dash. */
-export type NameValidator = (name: string, prefix: boolean) => readonly string[];
 
 /** What a deletion asks for the dependents. */
 export interface Propagation {

@@ -70,8 +70,7 @@ export function checkBoundObjects(claims: BoundClaims, find: Find, now: number):
 function splitUserName(user: string): readonly [string, string] | undefined {
   if (!user.startsWith(SERVICE_ACCOUNT_PREFIX)) return undefined;
   const [namespace = '', name = '', ...more] = user.slice(SERVICE_ACCOUNT_PREFIX.length).split(':');
-  const good =
-    more.length === 0 && isDns1123Label(namespace).length === 0 && nameIsDnsSubdomain(name, false).length === 0;
+  const good = more.length === 0 && isDns1123Label(namespace).length === 0 && nameIsDnsSubdomain(name).length === 0;
   return good ? [namespace, name] : undefined;
 }
 

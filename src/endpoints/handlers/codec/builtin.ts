@@ -37,7 +37,7 @@ function decode(target: Decodable, body: ReceivedBody): DecodedObject {
   const found: Found = { kind: '', version: '' };
   try {
     const fallback = { apiVersion: target.groupVersion, kind: target.gvk.kind };
-    const parsed = parseBody(body.bytes, body.format, body.strict, body.protobuf, fallback, true);
+    const parsed = parseBody(body, fallback, { merges: true });
     // null is an object without fields.
     const json = parsed.value === null ? { ...parsed, value: {} } : parsed;
     return decodeKind(target, json, typeOf(target, json, body, found), body.strict);

@@ -1,10 +1,10 @@
 import { isObject, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { Attributes } from '../../../storage/cacher/interfaces.js';
+import type { NameValidator } from '../../../apimachinery/validation/names.js';
 import type {
   ApiLifecycle,
   DeletionStrategy,
-  NameValidator,
   ResourceType,
   StoredAs,
   Strategy,

@@ -70,7 +70,7 @@ export class ResourceStore {
   /** Throws ApiError where the name cannot be part of a path. */
   key(namespace: string, name: string): string {
     if (NO_SEGMENT.test(name)) {
-      const [why = ''] = nameIsPathSegment(name, false);
+      const [why = ''] = nameIsPathSegment(name);
       throw newBadRequest(`Name parameter invalid: ${quote(name)}: ${why}`);
     }
     return this.namespaced ? `${namespace}/${name}` : name;

@@ -49,7 +49,7 @@ function duplicateTaint(path: FieldPath, taint: JsonObject): FieldError {
 }
 
 const validate = (object: KubeObject): FieldError[] => [
-  ...validateCoreMeta(object.metadata, false, nameIsDnsSubdomain),
+  ...validateCoreMeta(object.metadata, 'Cluster', nameIsDnsSubdomain),
   ...taintErrors(object),
   ...statusErrors(object),
   ...featureErrors(object),

@@ -17,7 +17,8 @@ function cleanSecrets(object: KubeObject): void {
   });
 }
 
-const validate = (object: KubeObject): FieldError[] => validateCoreMeta(object.metadata, true, nameIsDnsSubdomain);
+const validate = (object: KubeObject): FieldError[] =>
+  validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain);
 
 function warnings(object: KubeObject, old: KubeObject | undefined): string[] {
   const set = (account: KubeObject | undefined): boolean =>

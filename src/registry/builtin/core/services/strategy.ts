@@ -212,7 +212,7 @@ export const serviceStrategy: Strategy = {
   warningsOnCreate: (_context, object) => serviceWarnings(object),
   warningsOnUpdate: (_context, object) => serviceWarnings(object),
   validateCreate: (_context, object) => [
-    ...validateCoreMeta(object.metadata, true, nameIsDnsLabel),
+    ...validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsLabel),
     ...validate(object),
   ],
   validateUpdate: (_context, object, old) => [...updateErrors(object, old), ...validate(object, old)],

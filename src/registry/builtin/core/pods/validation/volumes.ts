@@ -163,7 +163,7 @@ function afterSource(field: string, source: JsonObject, volume: string, pod: str
   }
   if (field !== 'ephemeral' || pod === '' || volume === '') return [];
   const claim = `${pod}-${volume}`;
-  return nameIsDnsSubdomain(claim, false).map((text) =>
+  return nameIsDnsSubdomain(claim).map((text) =>
     invalid(path.child('name'), volume, `PVC name ${quote(claim)}: ${text}`),
   );
 }
