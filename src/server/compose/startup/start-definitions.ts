@@ -1,6 +1,7 @@
 import { admissionChain } from '../../../admission/chain.js';
 import type { GroupResource, KubeObject } from '../../../apimachinery/meta/meta.js';
-import { DefinitionEvents } from '../../../controllers/definitions/definition-events.js';
+import { definitionNews } from '../../../controllers/definitions/definition-news.js';
+import { ObjectEvents } from '../../../controllers/object-events.js';
 import { DefinitionController } from '../../../controllers/definitions/definitions.js';
 import {
   CustomResourceHandler,
@@ -37,7 +38,9 @@ export async function startDefinitions(options: DefinitionsOptions): Promise<voi
     },
   });
   controller.start(signal);
-  const events = new DefinitionEvents({
+  const events = new ObjectEvents({
+    name: 'definition_events',
+    news: definitionNews,
     client: clients.for(type),
     clock,
     record: recordEvent,
