@@ -87,7 +87,7 @@ export class StructuredMerge {
     return { object, managers: applied.managers };
   }
 
-  /** What the client-side apply that left `lastApplied` owns: what still is as it was applied. Undefined: it cannot be told. */
+  /** What the client-side apply that left `lastApplied` owns: what still has the applied value. Undefined if unknown. */
   ownedByLastApplied(lastApplied: JsonObject, live: JsonObject): FieldSet | undefined {
     if (lastApplied['apiVersion'] !== this.version || lastApplied['kind'] !== this.options.kind.kind) return undefined;
     const type = this.type();

@@ -55,7 +55,7 @@ export interface CertificateRequest {
   readonly notAfter: number;
 }
 
-/** Who signs: an ECDSA key on P-256 with its certificate; without certificate the new one is signed by itself. */
+/** The signer: an ECDSA key on P-256 with its certificate; without one the new certificate is self-signed. */
 export interface Issuer {
   readonly key: KeyObject;
   readonly certificate?: X509Certificate;

@@ -15,7 +15,7 @@ export interface CoerceOptions {
 }
 
 /**
- * Reads the metadata of embedded objects anew, in place: unknown and empty fields go. Parts of the schema without embedded
+ * Rereads the metadata of embedded objects in place: unknown and empty fields go. Parts of the schema without embedded
  * objects are not walked. Returns the first error. With `isRoot` the object itself counts as embedded.
  */
 export function coerceEmbedded(

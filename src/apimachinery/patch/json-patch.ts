@@ -17,7 +17,7 @@ export interface DecodedPatch<T> {
   readonly patch: T;
   /** `json patch unknown field "[0].foo"`. Empty unless asked for. */
   readonly strictErrors: readonly string[];
-  /** Of a JSON patch that was asked for them: the objects of the patch in which a key stands twice. */
+  /** Set on a JSON patch when asked for: its objects in which a key stands twice. */
   readonly parts?: Parts | undefined;
 }
 

@@ -25,7 +25,7 @@ interface Attribute {
   readonly value: string;
 }
 
-/** What authentication needs of a certificate, read from its DER: node:crypto shows names only as text that cannot be told apart. */
+/** The parts of a certificate that authentication needs, read from its DER: node:crypto shows names only as ambiguous text. */
 export class CertificateInfo {
   readonly notBefore: number;
   readonly notAfter: number;

@@ -26,7 +26,7 @@ import type { MaybePromise } from '../../util/maybe-promise.js';
 const WATCH_GRACE_MILLIS = 1000;
 /** How long the cache of a deleted definition's objects is kept. */
 const FORGET_MILLIS = 5000;
-/** Whoever watches lists anew, until the cluster answers. */
+/** Clients list again after their watch ended, until the cluster answers. */
 const ELSEWHERE = new StorageError('compacted', 'the cluster is about to serve the type');
 /** Custom groups come after the built-in ones in discovery. */
 const CUSTOM_GROUP_PRIORITY = 1000;
@@ -43,7 +43,7 @@ export interface ServingOptions {
   readonly offloadShow: OffloadShow;
   /** Definitions of Annex itself, which no object of the store describes. */
   readonly own?: readonly KubeObject[];
-  /** Is told of each definition before it is served, and when it is gone. */
+  /** Sees each definition before it is served, and when it is gone. */
   readonly observer?: { seen(crd: KubeObject): void; gone(crd: KubeObject): void };
   /** What stands between the writes to a type and the store. */
   readonly gate?: WriteGate;
@@ -111,7 +111,7 @@ export class CustomResourceHandler {
     for (const crd of own) this.serve(crd);
   }
 
-  /** All definitions of the start have been told; those that come now are new. Resolves when those that were told are served. */
+  /** All definitions present at startup have been delivered; later ones are new. Resolves when those at startup are served. */
   async started(): Promise<void> {
     this.live = true;
     await Promise.allSettled([...this.compilations.values()].map(({ result }) => Promise.resolve(result)));

@@ -13,7 +13,7 @@ export function redacted(info: RequestInfo, value: JsonValue): JsonValue {
 }
 
 function apply(redact: Redactor, value: JsonValue): JsonValue {
-  // The operations of a JSON patch: what they put where cannot be told apart safely.
+  // The operations of a JSON patch: which values are secret cannot be decided safely.
   if (Array.isArray(value)) return value.map((item) => (isObject(item) ? without(item, ['value']) : item));
   if (!isObject(value)) return typeof value === 'string' ? REDACTED : value;
   const { items, rows } = value;

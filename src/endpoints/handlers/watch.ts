@@ -51,7 +51,7 @@ export async function serveWatch(scope: RequestScope, options: ListOptions, sink
     watcher = await scope.store.cache.watch(wanted, stream);
   } catch (error) {
     if (error instanceof StorageError && (error.code === 'compacted' || error.code === 'too-large')) {
-      // Told as an event of a stream that has begun, as kube-apiserver does.
+      // Sent as an event of a stream that has begun, as kube-apiserver does.
       const uncached = error.code === 'compacted' && served.type.uncached === true;
       const told = interpretStorageError(error, 'watch', options.resourceVersion);
       stream.fail(uncached ? newResourceExpired(TOO_OLD_UNCACHED) : toApiError(told));
@@ -92,7 +92,7 @@ function watchOptions(scope: RequestScope, options: ListOptions, deadline: numbe
   };
 }
 
-/** What is no name of an object may still be asked for in a selector, and matches nothing. */
+/** A selector may ask for a text that cannot be a name; it matches nothing. */
 const isPathSegment = (name: string): boolean => name !== '.' && name !== '..' && !/[/%]/.test(name);
 
 /** Where a watch starts (spec: watch). Without initial events a watch from "most recent" or "any" starts at the cache's revision. */

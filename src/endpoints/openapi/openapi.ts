@@ -70,7 +70,7 @@ export class OpenApi {
     private readonly published: PublishedComponents,
     private readonly clock: Clock,
     private readonly offload: OffloadDescription = () => undefined,
-    /** Of paths that lead to no resources. */
+    /** Documents of paths outside of resources. */
     private readonly roots: readonly RootDocument[] = [],
     /** Whether who asks for an outdated document is sent to the present one. The proxy before an extension of a cluster lets nobody be sent. */
     private readonly redirects = true,

@@ -15,7 +15,7 @@ export interface ListResult {
   readonly list: CachedList;
   /** '' at the end of the list. */
   readonly continue: string;
-  /** Undefined where it is not told: with selectors, and when the list is complete. */
+  /** Undefined with selectors, and when the list is complete. */
   readonly remainingItemCount: number | undefined;
 }
 

@@ -27,7 +27,7 @@ export function listResourceVersion(text: string): Revision {
   return Number(text);
 }
 
-/** Whether the resourceVersion inside an object names a revision; what is no number names none, as in kube-apiserver. */
+/** Whether the resourceVersion inside an object names a revision; text that is not a number names none, as in kube-apiserver. */
 export function namesRevision(text: string | undefined): boolean {
   return text !== undefined && text !== '' && parseFailure(text) === undefined && BigInt(text) !== 0n;
 }

@@ -37,7 +37,7 @@ export interface TableConvertor {
   /**
    * For each cell that shows an age, the time (milliseconds since the epoch) from which it counts; undefined for the cells that
    * do not depend on `now`. Such a cell is `humanDuration(now - since)`, with texts around it where it is an AgeText. With it rows are
-   * cached and only ages are printed anew.
+   * cached and only ages are printed again.
    */
   since?(object: KubeObject): readonly (number | AgeText | undefined)[];
   /** The conditions of an object's row, which tell clients more of it than the cells; undefined: there are none. */

@@ -63,7 +63,7 @@ export function checkBoundObjects(claims: BoundClaims, find: Find, now: number):
   }
   if (secret !== undefined) checkBoundObject(find('secrets', namespace, secret.name), 'secret', secret, now);
   if (pod !== undefined) checkBoundObject(find('pods', namespace, pod.name), 'pod', pod, now);
-  // With a pod the node is told, not checked.
+  // With a pod the node is passed on, not checked.
   else if (node !== undefined) checkBoundObject(find('nodes', '', node.name), 'node', node, now);
 }
 

@@ -64,7 +64,7 @@ function virtualType(kind: string, scope: Scope, create: Create): CreateOnlyType
   };
 }
 
-/** Where requests are authorized without selectors, those of a review count for nothing, and are not told back. */
+/** Where requests are authorized without selectors, those of a review are ignored and dropped from the response. */
 function withoutSelectors(create: Create): Create {
   return (context, object, namespace) => {
     if (!featureGates.enabled('AuthorizeWithSelectors')) {

@@ -154,7 +154,7 @@ export class ResourceStore {
         continue;
       }
       const result = await this.writeNext(key, basis, next);
-      // Whoever was faster either removed it too, or changed it: then everything is decided anew.
+      // A faster writer either removed it too, or changed it: then everything is decided again.
       if (next === 'remove' && (result.outcome === 'committed' || result.current === undefined))
         return { stored: undefined, created, removed: true };
       if (result.outcome === 'committed') return { stored: result.object, created, removed: false };

@@ -203,7 +203,7 @@ function validateVersion(
   path: FieldPath,
 ): FieldError[] {
   const perVersion = spec.versions.some(({ subresources }) => subresources !== undefined);
-  // Of versions with the same name the first one's count.
+  // The first of versions with the same name counts.
   const named = spec.versions.find(({ name }) => name === version.name);
   const statusEnabled = isStatusEnabled(perVersion ? named?.subresources : spec.subresources);
   const errors = validateDeprecationWarning(version, path.child('deprecationWarning'));

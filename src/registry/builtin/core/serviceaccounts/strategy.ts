@@ -7,7 +7,7 @@ import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
 
 const ENFORCE_MOUNTABLE_SECRETS = 'kubernetes.io/enforce-mountable-secrets';
 
-/** Of the secrets that an account refers to, only the names are kept. */
+/** Keeps only the names of the secrets that an account refers to. */
 function cleanSecrets(object: KubeObject): void {
   const { secrets } = object;
   if (!Array.isArray(secrets)) return;

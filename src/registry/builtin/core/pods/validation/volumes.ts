@@ -89,7 +89,7 @@ const csi: Check = (source, path) => {
   return [...errors, ...subdomainErrors(name, path.child('name'))];
 };
 
-/** Of a template's metadata only labels and annotations are of use. */
+/** Only labels and annotations of a template's metadata are of use. */
 const UNUSED_METADATA = OBJECT_META_FIELDS.filter((name) => name !== 'labels' && name !== 'annotations');
 
 function templateMetaErrors(meta: JsonObject, path: FieldPath): FieldError[] {
