@@ -146,7 +146,7 @@ function writeBack(
   }
 }
 
-/** All of the new content or all of the old: whoever ends the program in between leaves no half. */
+/** Replaces the file at once: a program that ends in between leaves no half. */
 function replaceFile(path: string, text: string): void {
   const real = realpathSync(path);
   const temporary = `${real}.annex-convert-${String(process.pid)}`;
