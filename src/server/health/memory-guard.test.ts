@@ -1,6 +1,6 @@
 import { FakeClock } from '../../util/clock.fake.js';
 import { silentLogger } from '../../util/logger.js';
-import { MemoryGuard, memoryLimit, memoryUse, type Refusable } from './memory-guard.js';
+import { MemoryGuard, memoryLimit, memoryUse, type Refusable, usableHeap } from './memory-guard.js';
 
 const MIB = 1 << 20;
 const OPERATIONS: readonly Refusable[] = ['create', 'update', 'list', 'watch'];
@@ -46,8 +46,8 @@ test('creates are refused first, then all that takes memory, and taken again whe
 test('of the heap counts what stays in use over a while, not what the next collection frees', () => {
   const { guard, after } = setup();
   for (let i = 0; i < 20; i++) expect(after(0, i % 5 === 0 ? 200 : 495)).toEqual([]);
-  expect(after(0, 440, 3_000)).toEqual(['create']);
-  expect(guard.refusal('create')).toBe('440 of 470 MiB of the usable JavaScript heap are in use; creates are refused');
+  expect(after(0, 470, 3_000)).toEqual(['create']);
+  expect(guard.refusal('create')).toBe('470 of 500 MiB of the usable JavaScript heap are in use; creates are refused');
   expect(after(0, 300)).toEqual([]);
 });
 
@@ -65,6 +65,12 @@ test('readyz tells why', () => {
   void guard.check.check();
   after(920, 0);
   expect(() => guard.check.check()).toThrow('920 of 1000 MiB of the memory limit are in use; creates are refused');
+});
+
+test('the young generation is no part of the usable heap, however large a flag makes it', () => {
+  expect(usableHeap(148 * MIB, '')).toBe(92 * MIB);
+  expect(usableHeap(103 * MIB, '--max-old-space-size=100 --max-semi-space-size=1')).toBe(92 * MIB);
+  expect(usableHeap(196 * MIB, '--max_semi_space_size 1 --max-semi-space-size=32')).toBe(92 * MIB);
 });
 
 test('what this process uses is less than what it may use', () => {

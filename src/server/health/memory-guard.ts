@@ -18,8 +18,6 @@ const ALMOST_ALL = { from: 0.95, until: 0.9, refuses: 'all but gets and deletion
 const LOOK_MILLIS = 500;
 /** The heap has garbage in it between two collections: the least of so many looks counts. */
 const HEAP_LOOKS = 6;
-/** The part of the heap that can be used: V8 ends the process when collections find next to nothing to free. */
-const USABLE_HEAP = 0.94;
 
 export type Refusable = 'create' | 'update' | 'list' | 'watch';
 
@@ -71,11 +69,10 @@ export class MemoryGuard {
     this.heap.push(heap.used);
     if (this.heap.length > HEAP_LOOKS) this.heap.shift();
     const live = this.heap.length < HEAP_LOOKS ? 0 : Math.min(...this.heap);
-    const usable = heap.limit * USABLE_HEAP;
     const [what, used, limit] =
-      part(anonymous.used, anonymous.limit) >= part(live, usable)
+      part(anonymous.used, anonymous.limit) >= part(live, heap.limit)
         ? ['of the memory limit', anonymous.used, anonymous.limit]
-        : ['of the usable JavaScript heap', live, usable];
+        : ['of the usable JavaScript heap', live, heap.limit];
     const before = this.bound;
     this.bound = [ALMOST_ALL, CREATES].find(
       (each) => part(used, limit) >= (wasBeyond(before, each) ? each.until : each.from),
@@ -111,9 +108,24 @@ export function memoryLimit(): number {
   return limit >= NO_LIMIT ? 0 : limit;
 }
 
+/** The part of the old generation that can be used: V8 ends the process when collections find next to nothing to free. */
+const USABLE_HEAP = 0.92;
+/** The young generation in parts of a semi-space, and a semi-space in MiB where no flag says otherwise. */
+const SEMI_SPACES = 3;
+const SEMI_SPACE = 16;
+
+/** What live objects may take of the heap. */
+export function usableHeap(
+  limit = getHeapStatistics().heap_size_limit,
+  flags = [process.env['NODE_OPTIONS'] ?? '', ...process.execArgv].join(' '),
+): number {
+  const semi = /.*--max[-_]semi[-_]space[-_]size[= ](\d+)/.exec(flags)?.[1] ?? SEMI_SPACE;
+  return (limit - SEMI_SPACES * Number(semi) * (1 << 20)) * USABLE_HEAP;
+}
+
 export function memoryUse(): MemoryUse {
   const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
-  return { anonymous: { used: anonymousBytes(), limit: memoryLimit() }, heap: { used, limit } };
+  return { anonymous: { used: anonymousBytes(), limit: memoryLimit() }, heap: { used, limit: usableHeap(limit) } };
 }
 
 function anonymousBytes(): number {

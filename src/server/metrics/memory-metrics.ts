@@ -1,11 +1,10 @@
-import { getHeapStatistics } from 'node:v8';
 import type { Registry } from 'prom-client';
 import { CellCounter, CellGauge } from '../../util/metrics/metrics.js';
-import { type MemoryGuard, memoryLimit, memoryUse } from '../health/memory-guard.js';
+import { type MemoryGuard, memoryLimit, memoryUse, usableHeap } from '../health/memory-guard.js';
 
 /** Memory, its limits, and what is refused for want of it. */
 export function registerMemoryMetrics(registry: Registry, guard: Pick<MemoryGuard, 'refused'>): void {
-  gauge('annex_heap_limit_bytes', 'Limit of the JavaScript heap in bytes.', () => getHeapStatistics().heap_size_limit);
+  gauge('annex_heap_limit_bytes', 'What live objects may take of the JavaScript heap, in bytes.', () => usableHeap());
   gauge('annex_memory_limit_bytes', 'Memory limit of the container in bytes; 0 without a limit.', memoryLimit);
   gauge(
     'annex_memory_anonymous_bytes',
