@@ -1,8 +1,9 @@
-import { TestCluster } from './cluster.js';
+import { ADOPTED_GROUP, TestCluster } from './cluster.js';
 import { access } from './parts/access.js';
 import { admission } from './parts/admission.js';
 import { alerts } from './parts/alerts.js';
 import { adoption } from './parts/adoption.js';
+import { adoptionSource, SOURCE_GROUPS } from './parts/adoption-source.js';
 import { adoptionPlan } from './parts/adoption-plan.js';
 import { definitions } from './parts/definitions.js';
 import { demo } from './parts/demo.js';
@@ -36,7 +37,7 @@ const missing = process.env['E2E_MISSING'] ?? '';
 const title = 'a cluster with Annex in it';
 
 (missing === '' ? describe : describe.skip)(missing === '' ? title : `${title} (skipped: ${missing})`, () => {
-  const cluster = new TestCluster({ traced: true });
+  const cluster = new TestCluster({ traced: true, groups: [ADOPTED_GROUP, ...SOURCE_GROUPS] });
   const rotation = new Rotation(cluster);
 
   beforeAll(async () => {
@@ -79,6 +80,7 @@ const title = 'a cluster with Annex in it';
   });
   alerts(cluster, say);
   adoptionPlan(cluster);
+  adoptionSource(cluster);
   adoption(cluster);
   faults(cluster, say);
   restarts(cluster, say);
