@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../src/apimachinery/json/json.js';
 import { Guide, shellBlocks } from '../../docs/guides.js';
 import { digList, digText, treeOf } from '../../integration/client.js';
 import { eventually, ROOT } from '../../integration/server.js';
-import { type TestCluster, TOOLS } from '../cluster.js';
+import { run, type TestCluster, TOOLS } from '../cluster.js';
 
 const CRDS = join(ROOT, 'examples/crds');
 const NAMESPACE = 'guided';
@@ -43,6 +43,20 @@ export function adoptionGuide(cluster: TestCluster): void {
       const report = { apiVersion: 'wgpolicyk8s.io/v1alpha2', kind: 'ClusterPolicyReport', summary: { pass: 1 } };
       const stdin = JSON.stringify({ ...report, metadata: { name: 'of-the-cluster' } });
       await kubectl.ok(['create', '-f', '-'], { stdin });
+    });
+
+    test('make demo ends with a rehearsal of the group that it has filled', async () => {
+      const { cert, key } = cluster.certificates.client('demo', ['system:masters']);
+      const [certificate, data] = [cert, key].map((text) => Buffer.from(text).toString('base64'));
+      const config = cluster.kubeconfigOf('demo', { 'client-certificate-data': certificate, 'client-key-data': data });
+      const out = await run('bash', [join(ROOT, 'examples/demo.sh'), config, '100'], {
+        KUBECTL: join(TOOLS, 'kubectl'),
+      });
+      expect(out).toMatch(/^policyreports +Namespaced +v1alpha2\*?.* +None +\d+ +/m);
+      expect(out).toContain('ValidatingAdmissionPolicy/plausible-reports: Annex enforces it');
+      expect(out).toMatch(/^policyreports: \d{3} objects, \d+ bytes, equal on both sides/m);
+      expect(out).toMatch(/^wgpolicyk8s\.io +Cluster +InSync +(\d+)\/\1 /m);
+      await cluster.kubectl.ok(['delete', 'policyreports.wgpolicyk8s.io', '-A', '-l', 'demo/shard']);
     });
 
     const follow = async (group: string): Promise<void> => {
