@@ -24,7 +24,7 @@ export interface AdoptionDependencies {
   readonly local: LoopbackClients;
   readonly adopted: AdoptedDefinitions;
   readonly writes: AdoptionWrites;
-  /** Told of every Adoption. */
+  /** Receives every Adoption. */
   readonly metrics: ResourceEventHandler;
   readonly signal: AbortSignal;
 }
@@ -81,7 +81,7 @@ export function adoptions(context: ServerContext, foundation: Foundation, parts:
   };
 }
 
-/** What happens to Adoptions is told by events. */
+/** Reports the progress of Adoptions as events. */
 function tellEvents({ clock, logger }: ServerContext, { client, local, signal }: AdoptionDependencies): void {
   const failed = failureLog({ logger }, 'adoption');
   new ObjectEvents({

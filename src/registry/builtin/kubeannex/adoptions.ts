@@ -142,7 +142,7 @@ const STATUS: JsonObject = {
 
 const column = (name: string, jsonPath: string, type = 'string'): JsonObject => ({ name, type, jsonPath });
 
-/** Adoption of kubeannex.io/v1alpha1, as the definition that describes it. It is no object of the store: nobody can change it. */
+/** Adoption of kubeannex.io/v1alpha1, as its definition. It is not in the store, so nobody can change it. */
 export function adoptionDefinition(): KubeObject {
   return {
     apiVersion: 'kubeannex.io/v1',
