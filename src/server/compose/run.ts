@@ -80,7 +80,7 @@ const metricsHandler =
       send(response, 200, 'text/plain; charset=utf-8', 'metrics reset\n');
       return;
     }
-    // Merged anew: what was registered after this has to be in it.
+    // Merged again, to include what was registered after this.
     const all = shownMetrics(registries);
     response.setHeader('Process-Start-Time-Unix', startedAt);
     if (hasExemplars && acceptsOpenMetrics(request.headers.accept)) {
