@@ -131,7 +131,8 @@ const LIFECYCLES: readonly Lifecycle[] = [
   },
   {
     apiVersion: 'apps/v1beta1',
-    kinds: ['ControllerRevision', 'Deployment', 'StatefulSet'],
+    // The table of removals names ReplicaSet, though no release served it in this version.
+    kinds: ['ControllerRevision', 'Deployment', 'ReplicaSet', 'StatefulSet'],
     deprecated: '1.8',
     removed: '1.16',
     replacements: ['apps/v1@1.9'],
@@ -448,7 +449,7 @@ const LIFECYCLES: readonly Lifecycle[] = [
     kinds: ['CSIDriver'],
     deprecated: '1.19',
     removed: '1.22',
-    replacements: ['storage.k8s.io/v1@1.18'],
+    replacements: ['storage.k8s.io/v1@1.19'],
   },
   {
     apiVersion: 'storage.k8s.io/v1beta1',
