@@ -43,40 +43,24 @@ describe('the specification', () => {
   });
 
   test('a watch is sent in chunks', async () => {
-    const answer = await http.open({
-      path: `${THINGS}?watch=1&timeoutSeconds=1`,
-    });
+    const answer = await http.open({ path: `${THINGS}?watch=1&timeoutSeconds=1` });
     expect([answer.statusCode, answer.headers['transfer-encoding']]).toEqual([200, 'chunked']);
     answer.destroy();
   });
 
   test('CBOR behind its gate: bodies, answers, apply, watches', async () => {
-    const object = {
-      apiVersion: `${GROUP}/v1`,
-      kind: 'Thing',
-      metadata: { name: 'a' },
-    };
+    const object = { apiVersion: `${GROUP}/v1`, kind: 'Thing', metadata: { name: 'a' } };
     const bytes = async (path: string, accept: string, more: object = {}): Promise<[number, string, Buffer]> => {
-      const response = await http.open({
-        path,
-        headers: { accept, 'content-type': CBOR },
-        ...more,
-      });
+      const response = await http.open({ path, headers: { accept, 'content-type': CBOR }, ...more });
       const chunks: Buffer[] = [];
       for await (const chunk of response) chunks.push(chunk as Buffer);
       return [response.statusCode ?? 0, response.headers['content-type'] ?? '', Buffer.concat(chunks)];
     };
     const body = Buffer.from(encodeCbor(object));
-    const [created, type, text] = await bytes(THINGS, CBOR, {
-      method: 'POST',
-      body,
-    });
+    const [created, type, text] = await bytes(THINGS, CBOR, { method: 'POST', body });
     expect([created, type, digText(decodeCbor(text), 'metadata', 'name')]).toEqual([201, CBOR, 'a']);
 
-    const intent = {
-      ...object,
-      metadata: { name: 'applied', labels: { by: 'cbor' } },
-    };
+    const intent = { ...object, metadata: { name: 'applied', labels: { by: 'cbor' } } };
     const apply = (contentType: string): Promise<[number, string, Buffer]> =>
       bytes(`${THINGS}/applied?fieldManager=m`, 'application/json', {
         method: 'PATCH',
@@ -99,22 +83,14 @@ describe('the specification', () => {
   });
 
   test('one request writes one object: a list is none', async () => {
-    const list = {
-      apiVersion: 'v1',
-      kind: 'ConfigMapList',
-      items: [{ metadata: { name: 'one' } }],
-    };
+    const list = { apiVersion: 'v1', kind: 'ConfigMapList', items: [{ metadata: { name: 'one' } }] };
     expect((await http.post('/api/v1/namespaces/default/configmaps', list)).status).toBe(400);
     expect((await http.get('/api/v1/namespaces/default/configmaps/one')).status).toBe(404);
   });
 
   test('without --service-account-key-file the key of --tls-private-key-file verifies tokens, too', async () => {
     const path = '/api/v1/namespaces/default/serviceaccounts/default/token';
-    const request = {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenRequest',
-      spec: {},
-    };
+    const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
     const token = digText(treeOf(await http.post(path, request)), 'status', 'token');
     const key = createPrivateKey(readFileSync(join(server.dataDir, 'pki', 'apiserver.key')));
     const alg = key.asymmetricKeyType === 'rsa' ? 'RS256' : 'ES256';
@@ -123,10 +99,7 @@ describe('the specification', () => {
       method: 'POST',
       path: '/apis/authentication.k8s.io/v1/selfsubjectreviews',
       headers: { authorization: `Bearer ${signed}` },
-      body: {
-        apiVersion: 'authentication.k8s.io/v1',
-        kind: 'SelfSubjectReview',
-      },
+      body: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
     });
     expect([who.status, digText(treeOf(who), 'status', 'userInfo', 'username')]).toEqual([
       201,
