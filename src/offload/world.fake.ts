@@ -179,8 +179,7 @@ export function setup({
     ...(maxQueuedBytes === undefined ? {} : { maxQueuedBytes }),
   });
   const store = new ResourceStore(
-    { group: 'example.com', resource: 'things' },
-    true,
+    { group: 'example.com', resource: 'things', namespaced: true },
     'things.example.com',
     backend,
     emptyCache('things.example.com'),

@@ -25,7 +25,7 @@ export interface RequestContext {
   warn(text: string): void;
   /** Adds an annotation to the audit event, if the event's level is at least `level`. */
   annotate(key: string, value: string, level?: AuditLevel): void;
-  /** Takes down how long an admission webhook took: that is no time of the server's own. */
+  /** Adds the time that an admission webhook took, which is not the server's own. */
   waitedForWebhook?(layer: 'mutating-webhook' | 'validating-webhook', millis: number): void;
   /** Takes down what the request spends its time on; undefined: nobody wants to know. */
   readonly stopwatch?: Stopwatch | undefined;
@@ -42,6 +42,6 @@ export interface RequestContext {
   ruleYieldPoint?: (() => YieldPoint) | undefined;
   /** The resource handler sets it once it knows that the resource exists: only then do metrics name the resource. */
   served?: boolean;
-  /** Set once a handler of the resource has the request: what it refuses is told in any form that it speaks. */
+  /** Set once a handler of the resource has the request: from then on refusals are encoded as the handler does. */
   handled?: boolean;
 }

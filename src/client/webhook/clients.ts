@@ -18,7 +18,7 @@ const MAX_CALLS = 1024;
 export interface WebhookClientsOptions {
   readonly resolve: ServiceResolver;
   readonly clock: Clock;
-  /** Who calls, by host and port; undefined: nobody in particular. */
+  /** The users by host and port; undefined: webhooks are called anonymously. */
   readonly credentials?: ((target: string) => WebhookCredentials | undefined) | undefined;
   /** Runs credential plugins. */
   readonly source?: ((remote: RemoteConfig) => CredentialSource | undefined) | undefined;

@@ -104,7 +104,7 @@ export class HttpsTransport implements WebhookTransport {
         call.onUsed = sent.reusedSocket;
         reject(error);
       });
-      // What goes wrong on the way is told by the request's own error.
+      // The request's own error reports failures on the way.
       if (body.length <= PIECE) sent.end(body);
       else pipeline(piecesOf(body), sent, () => undefined);
     });
@@ -124,7 +124,7 @@ export class HttpsTransport implements WebhookTransport {
     }
     const fault = isNativeError(error) ? certificateFault(error, url, ca) : undefined;
     const text = fault === undefined ? networkText(error, url) : `${VERIFICATION}: ${fault.text}`;
-    // Who hangs up on a new connection means it; one that was kept may have ended by itself just then.
+    // A server that closes a new connection means it; a kept connection may just have ended by itself.
     const reset = isNativeError(error) && 'code' in error && error.code === 'ECONNRESET';
     const transient = reset && (text !== HUNG_UP || onUsed);
     return new ResponseError(`${where}: ${text}`, transient, false, undefined, fault?.annotation);

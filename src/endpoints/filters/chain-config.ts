@@ -51,7 +51,7 @@ export interface ChainConfig {
   readonly random: () => number;
   /** Value of Strict-Transport-Security; empty: not sent. */
   readonly strictTransportSecurity: string;
-  /** Of the event loop. */
+  /** Turns of the event loop. */
   readonly turns: Turns;
   readonly audit: AuditHook | undefined;
   /** Absent: nothing is traced. */

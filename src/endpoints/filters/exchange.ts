@@ -14,7 +14,7 @@ import type { Layer } from '../../util/metrics/stopwatch.js';
 import type { Span } from '../../util/tracing.js';
 import type { Timings } from './timings.js';
 
-/** Of requests that take longer it is noted where the time went. */
+/** Requests that take longer note where the time went. */
 export const SLOW_MILLIS = 500;
 
 const NOBODY: UserInfo = { name: '', uid: '', groups: [], extra: {} };
@@ -49,7 +49,7 @@ export interface Connection {
 export class Exchange extends WheelEntry implements RequestContext, AuthenticationRequest {
   info: RequestInfo = NO_INFO;
   user: UserInfo = NOBODY;
-  /** Who authenticated; differs from `user` under impersonation. */
+  /** The authenticated user; differs from `user` under impersonation. */
   requestor: UserInfo = NOBODY;
   /** A proxy that may speak for users has sent it. */
   viaProxy = false;
@@ -76,7 +76,7 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   /** Set by the deadline filter, as is what follows. */
   deadline: number | undefined;
   onExpire: (() => void) | undefined;
-  /** Told of an annotation of the audit event that has another value already, which stays. */
+  /** Called for an annotation of the audit event that has another value already, which stays. */
   onConflict: ((auditId: string, key: string, value: string, known: string) => void) | undefined;
   private warnings: WarningRecorder | undefined;
   private ending: LazySignal | undefined;
@@ -86,7 +86,7 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
     readonly response: HttpResponse,
     readonly connection: Connection,
     readonly auditId: string,
-    /** Of the wall clock. */
+    /** By the wall clock. */
     readonly receivedAt: number,
     /** Monotonic. */
     readonly startedAt: number,

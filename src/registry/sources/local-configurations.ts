@@ -31,7 +31,7 @@ export class LocalConfigurations<T extends KubeObject = KubeObject> implements C
     cache.onChange?.(() => {
       this.changes.made();
     });
-    // A store that is away now is asked again by whoever waits.
+    // The next caller asks a store again that is away now.
     this.whenSynced().catch(() => undefined);
   }
 

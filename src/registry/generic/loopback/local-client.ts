@@ -309,7 +309,7 @@ class LocalClient implements LoopbackClient {
     void this.follow(listener, signal);
   }
 
-  /** Watches from the state there is; after any end but the caller's own it begins anew. */
+  /** Watches from the current state; restarts after any end but the caller's own. */
   private async follow(listener: ResourceEventHandler, signal: AbortSignal): Promise<void> {
     const over = (): boolean => signal.aborted;
     while (!over()) {
