@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { Revision } from '../../storage/interfaces.js';
-import { LruCache } from '../../util/lru-cache.js';
+import { LruCache } from '../../util/caches/lru-cache.js';
 
 interface Entry {
   readonly revision: Revision;
