@@ -3,7 +3,7 @@ import type { Clock } from '../util/clock.js';
 import type { Authorizer, AuthorizationResult, AuthorizerAttributes } from './authorizer/interfaces.js';
 import { result } from './authorizer/results.js';
 import { reviewSpec, reviewStatus } from './webhook/review.js';
-import { TtlCache } from '../util/ttl-cache.js';
+import { TtlCache } from '../util/caches/ttl-cache.js';
 import { messageOf } from '../util/error-message.js';
 import type { MaybePromise } from '../util/maybe-promise.js';
 
@@ -18,7 +18,7 @@ export interface DelegatedAuthorizationOptions {
   readonly alwaysAllowPaths: readonly string[];
   /** Posts a SubjectAccessReview to the cluster; the status and body of its answer. Throws where there is none. */
   post(review: JsonObject): Promise<{ readonly status: number; readonly body: JsonObject }>;
-  /** Told of each review sent, and whether it failed. */
+  /** Called for each review sent, with whether it failed. */
   observe(failed: boolean): void;
 }
 

@@ -4,7 +4,7 @@ import { objectsOf, textOf, textsOf } from '../apimachinery/json/values.js';
 import { type ClusterClient, ClusterError } from './cluster-client.js';
 
 const PAGE = 500;
-/** Of those that were found, for people. */
+/** Number of dependents that messages name. */
 const EXAMPLES = 5;
 
 /** All objects of one resource, in one version. */
@@ -98,7 +98,7 @@ async function* metadataOf(
 }
 
 /** Every resource that can be listed, in the version that its group prefers, but for those of the group itself. */
-async function collections(client: Pick<ClusterClient, 'call'>, group: string): Promise<DependentCollection[]> {
+export async function collections(client: Pick<ClusterClient, 'call'>, group: string): Promise<DependentCollection[]> {
   const { body } = await client.call('GET', '/apis');
   const versions = [
     { groupVersion: '/api/v1', group: '' },

@@ -1,7 +1,7 @@
 import { Http2Request } from './request.js';
 import { Http2Response, type ResponseStream } from './response.js';
-import type { RequestHead } from './fields.js';
-import { ErrorCode } from './frame.js';
+import type { RequestHead } from './heads/fields.js';
+import { ErrorCode } from './frames/frame.js';
 import { QUANTUM } from './sender.js';
 
 /** What a stream needs of its connection. */
@@ -29,10 +29,10 @@ export class Stream implements ResponseStream {
   /** All of the answer has been written. */
   localEnded = false;
   closed = false;
-  /** What the client may still send, and what of it has been taken but not yet allowed anew. */
+  /** What the client may still send, and what has been consumed of it but not yet allowed again. */
   receiveWindow: number;
   taken = 0;
-  /** Of the request's body: as announced, -1 where it is not, and as received. */
+  /** Length of the request's body: as announced, -1 without, and as received. */
   announced = -1;
   received = 0;
   private queue: Uint8Array[] = [];

@@ -1,5 +1,5 @@
 import { messageOf } from '../../util/error-message.js';
-import { LruCache } from '../../util/lru-cache.js';
+import { LruCache } from '../../util/caches/lru-cache.js';
 import type { TLSSocket } from 'node:tls';
 import type { X509Certificate } from 'node:crypto';
 import type { Clock } from '../../util/clock.js';
@@ -85,7 +85,7 @@ export function peerChain(socket: TLSSocket): PeerChain | null {
 interface Verdict {
   readonly generation: number;
   readonly validUntil: number;
-  /** Of the certificate that was shown. */
+  /** When the client's certificate expires. */
   readonly notAfter: number | undefined;
   readonly response: AuthenticationResponse | undefined;
 }

@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { textsOf } from '../../apimachinery/json/values.js';
 import type { Clock } from '../../util/clock.js';
-import { TtlCache } from '../../util/ttl-cache.js';
+import { TtlCache } from '../../util/caches/ttl-cache.js';
 import {
   AuthenticationError,
   type AuthenticationResponse,
@@ -60,7 +60,7 @@ export class DelegatedTokenAuthenticator implements TokenAuthenticator {
       status = objectAt(answer.body, 'status') ?? {};
       this.options.observe(false);
     } catch {
-      // What went wrong may hold the token; it is not told.
+      // The error may hold the token; it is not passed on.
       this.options.observe(true);
       throw new AuthenticationError('the cluster could not be asked about the token');
     }

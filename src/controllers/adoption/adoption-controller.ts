@@ -11,7 +11,9 @@ import type { AdoptedDefinitions } from '../../apimachinery/meta/adopted-definit
 import { hasFailed, isMoving, isReturnWanted, isWanted, phaseOf, recordOf } from './switch/journal.js';
 import type { KubeApiservers } from './switch/kube-apiservers.js';
 import type { SwitchOptions } from './switch/options.js';
+import { isFreed } from './source/source.js';
 import { Switch } from './switch/switch.js';
+import { ReadinessLooks } from './told/readiness.js';
 import { Rehearsal } from './rehearsal.js';
 import { isNews, type Progress, statusOf } from './status.js';
 
@@ -33,6 +35,7 @@ export interface AdoptionControllerOptions {
   readonly adopted: Pick<AdoptedDefinitions, 'takesWrites' | 'routeOf'>;
   /** Of Annex. */
   readonly namespace: string;
+  readonly admissionFromCluster: boolean;
   readonly clock: Clock;
   readonly lease: Pick<ClusterLease, 'contend'>;
   /** This replica, for people. */
@@ -65,8 +68,11 @@ export class AdoptionController {
   private readonly definitions = new Map<string, KubeObject>();
   private definitionsKnown = false;
   private adoptionsKnown = false;
+  private readonly readiness: ReadinessLooks;
 
-  constructor(private readonly options: AdoptionControllerOptions) {}
+  constructor(private readonly options: AdoptionControllerOptions) {
+    this.readiness = new ReadinessLooks(options);
+  }
 
   /** Contends for the lead until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
@@ -155,10 +161,14 @@ export class AdoptionController {
     }
     const progress = await this.rehearse(adoption);
     const counted = await this.counted(adoption);
-    const status = statusOf(adoption, progress, this.options.clock.now());
+    const crds = this.definitionsKnown ? await this.definitionsOf(name) : [];
+    const readiness = crds.length > 0 && progress.problem === '' ? await this.readiness.of(name, crds) : [];
+    const status = statusOf(adoption, progress, readiness, this.options.clock.now());
     if (counted !== undefined) status['switch'] = counted;
     await this.report(adoption, status);
-    const isReady = status['phase'] === 'InSync' && phaseOf(adoption) === 'InSync' && progress.refusal === '';
+    const isSwitchable = readiness.some(([type, holds]) => type === 'Switchable' && holds);
+    const isInSync = status['phase'] === 'InSync' && phaseOf(adoption) === 'InSync';
+    const isReady = isInSync && isSwitchable && progress.refusal === '';
     if (isWanted(adoption) && isReady) await this.move(adoption);
   }
 
@@ -204,14 +214,15 @@ export class AdoptionController {
     const isLater = moving === undefined || clock.monotonic() - moving.movedAt > RETURN_AGAIN_MILLIS;
     // Where writes had been refused it stays as it is until somebody wants something else.
     const isTime = last === undefined || (last['reason'] === 'Refused' && isLater);
+    const crds = this.definitionsKnown ? await this.definitionsOf(adoption.metadata.name ?? '') : [];
     if (isReturnWanted(adoption) && isTime) await this.move(adoption);
-    else await this.hold(adoption);
+    else await this.hold(adoption, isWanted(adoption) && isFreed(adoption, crds));
   }
 
-  /** What keeps the group with Annex is looked at now and then. */
-  private async hold(adoption: KubeObject): Promise<void> {
+  /** What keeps the group with Annex is looked at now and then, and the cluster's copy goes where it is not to stay. */
+  private async hold(adoption: KubeObject, frees: boolean): Promise<void> {
     const group = adoption.metadata.name ?? '';
-    const { clock } = this.options;
+    const { clock, failed } = this.options;
     let moving = this.moving.get(group);
     if (moving?.uid !== uidOf(adoption)) {
       await this.end(group);
@@ -220,8 +231,15 @@ export class AdoptionController {
       this.moving.set(group, moving);
     }
     if (moving.done !== undefined || clock.monotonic() - moving.heldAt < HOLD_MILLIS) return;
-    await moving.move.hold();
-    moving.heldAt = clock.monotonic();
+    const held = moving;
+    held.done = (frees ? held.move.free(held.stop.signal) : held.move.hold())
+      .catch((error: unknown) => {
+        if (!isConflictOrNotFound(error)) failed(group, error);
+      })
+      .finally(() => {
+        held.done = undefined;
+        held.heldAt = clock.monotonic();
+      });
   }
 
   private movingOf(adoption: KubeObject): Moving | undefined {
@@ -288,6 +306,7 @@ export class AdoptionController {
   }
 
   private async end(name: string): Promise<void> {
+    this.readiness.forget(name);
     const running = this.running.get(name);
     this.running.delete(name);
     running?.stop.abort();

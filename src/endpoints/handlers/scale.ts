@@ -3,8 +3,8 @@ import { deepCopy, isObject, type JsonObject, objectAt } from '../../apimachiner
 import { type KubeObject, quote } from '../../apimachinery/meta/meta.js';
 import { ScaleManagedFields } from '../../managedfields/scale.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
-import { decodeScale, SCALE_GVK } from '../../registry/customresource/scale.js';
-import { scaleTable } from '../../registry/customresource/scale-table.js';
+import { decodeScale, SCALE_GVK } from '../../registry/customresource/scale/scale.js';
+import { scaleTable } from '../../registry/customresource/scale/scale-table.js';
 import { storedAs } from '../../registry/generic/loopback/settled.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { type Updated, updateObject } from '../../registry/generic/update.js';
@@ -36,7 +36,7 @@ export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Prom
   if (verb === 'get') {
     const sink = negotiateObject(scope, query);
     const asked = askedVersion(query);
-    const object = await store.get(store.key(namespace, name), name, readAt(asked, store.groupResource), asked);
+    const object = await store.get(store.key(namespace, name), name, readAt(asked, store.type), asked);
     const { scale, found } = scaleOf(scope.served.toObject(object), paths);
     if (!found) throw newInternalError(`the spec replicas field ${quote(paths.specReplicasPath)} does not exist`);
     await writeScale(scope, sink, scale);

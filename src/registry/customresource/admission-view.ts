@@ -17,7 +17,7 @@ import type { AdmissionView } from '../rest/served.js';
 import { type CompiledVersion, readScale } from './compiled.js';
 import type { Conversion } from './conversion/conversion.js';
 import type { Definition, DefinitionVersion } from './definition.js';
-import { SCALE_GVK } from './scale.js';
+import { SCALE_GVK } from './scale/scale.js';
 
 /**
  * A custom type for webhooks and policies: they may speak any version that its definition lists, served or not. `exchanged`: told of
@@ -50,7 +50,7 @@ export function customAdmissionView(
   };
 }
 
-/** A mutation that makes another type's object of it is no fault of the client's. */
+/** A mutation that makes it an object of another type is not the client's fault. */
 function checkKind(changed: JsonObject, wanted: GroupVersionKind): void {
   const kind = stringAt(changed, 'kind') ?? '';
   if (kind === '') throw newInternalError(`Object 'Kind' is missing in '${goJson(changed)}'`);

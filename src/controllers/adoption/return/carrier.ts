@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { parseJson } from '../../../apimachinery/json/decode.js';
 import { deepCopy, isObject, type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
@@ -52,6 +53,8 @@ export interface Carried {
 export class Carrier {
   /** What may differ, by type and key. */
   private readonly dirty = new Map<string, Place>();
+  /** Of what the survey found, what has not been brought, or refused, once. */
+  private readonly untried = new Set<string>();
   private readonly busy = new Set<string>();
   /** Uids in the cluster of objects whose uid in Annex is another one. */
   private readonly uids = new Map<string, string>();
@@ -77,7 +80,8 @@ export class Carrier {
 
   get progress(): Carried {
     const { done, refusals, lowered } = this;
-    const left = this.dirty.size + this.busy.size + this.ownerless.size;
+    const busy = [...this.busy].filter((id) => !this.dirty.has(id));
+    const left = this.dirty.size + busy.length + this.ownerless.size;
     const [trouble = ''] = refusals.values();
     return { done, left, refused: refusals.size, lowered: lowered.size, trouble };
   }
@@ -101,9 +105,13 @@ export class Carrier {
   async drain(until: Revision, atMost: number, millis: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.options;
     const over = new AbortController();
+    // All workers listen.
+    setMaxListeners(0, over.signal);
     const end = clock.monotonic() + millis;
     const isDone = (): boolean =>
-      this.followed >= until && this.progress.left <= atMost && this.refusals.size === 0 && this.ownerless.size === 0;
+      this.followed >= until &&
+      this.progress.left <= atMost &&
+      this.refusals.size + this.untried.size + this.ownerless.size === 0;
     const workers = Array.from({ length: WORKERS }, () => this.work(over.signal));
     try {
       while (!isDone()) {
@@ -167,7 +175,7 @@ export class Carrier {
         const { uid = '' } = object.metadata;
         if (known?.uid === uid) this.kept.add(uid);
         else if (known !== undefined) this.created.add(known.uid);
-        if (known === undefined || known.revision > first || known.revision !== revision) this.add({ type, key });
+        if (known === undefined || known.revision > first || known.revision !== revision) this.find({ type, key });
       }
       token = page.continue;
       if (token === '') break;
@@ -176,7 +184,7 @@ export class Carrier {
     }
     for (const [key, { uid }] of ours) {
       this.created.add(uid);
-      this.add({ type, key });
+      this.find({ type, key });
     }
   }
 
@@ -197,6 +205,11 @@ export class Carrier {
       if (!page.more || last === undefined) return found;
       from = `${last.key}\0`;
     }
+  }
+
+  private find(place: Place): void {
+    this.untried.add(idOf(place));
+    this.add(place);
   }
 
   private add(place: Place): void {
@@ -226,6 +239,7 @@ export class Carrier {
           await sleep(clock, RETRY_MILLIS, signal);
         }
       } finally {
+        this.untried.delete(id);
         this.busy.delete(id);
       }
     }

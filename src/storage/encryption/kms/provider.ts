@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { messageOf } from '../../../util/error-message.js';
 import type { Clock, Timer } from '../../../util/clock.js';
-import { LruCache } from '../../../util/lru-cache.js';
+import { LruCache } from '../../../util/caches/lru-cache.js';
 import { Gcm, SeededGcm } from '../aes.js';
 import { type Decrypted, TransformError, type Transformer } from '../transformer.js';
 import { type Annotations, encryptedObject, type EncryptedObject } from './messages.js';
@@ -65,7 +65,7 @@ export class KmsProvider implements Transformer {
 
   constructor(private readonly options: KmsProviderOptions) {}
 
-  /** Asks for a key, and keeps on looking after it. A provider that is not there yet is no error. */
+  /** Asks for a key, and keeps checking it. A provider that is not there yet is not an error. */
   async start(): Promise<void> {
     await this.poll();
   }

@@ -12,7 +12,7 @@ import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { validateObjectMeta } from '../../../../apimachinery/validation/object-meta.js';
-import { trimSpace } from '../../../../util/trim-space.js';
+import { trimSpace } from '../../../../util/text/trim-space.js';
 import { expressionErrors, PolicyCompiler } from '../shared/expressions.js';
 import { validateMutatingOperations } from '../shared/match-resources.js';
 import { validateCommonSpec, validateVariables } from '../shared/policy-spec.js';
@@ -41,7 +41,7 @@ export function validatePolicy(policy: KubeObject, old: KubeObject | undefined):
     known: new Set(configurations),
   };
   return [
-    ...validateObjectMeta(policy.metadata, false, nameIsDnsSubdomain, FieldPath.of('metadata')),
+    ...validateObjectMeta(policy.metadata, 'Cluster', nameIsDnsSubdomain, FieldPath.of('metadata')),
     ...validateCommonSpec(spec, path, { old: before, constraints: validateMutatingOperations }),
     ...validateVariables(spec, path, validating.compiler, new Set()),
     ...validateMutations(objectsOf(spec['mutations']), path.child('mutations'), validating),

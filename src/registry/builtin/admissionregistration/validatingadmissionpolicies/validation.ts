@@ -15,7 +15,7 @@ import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { validateObjectMeta } from '../../../../apimachinery/validation/object-meta.js';
 import { JsonPathError, parseJsonPath } from '../../../../schema/columns/json-path-parser.js';
-import { trimSpace } from '../../../../util/trim-space.js';
+import { trimSpace } from '../../../../util/text/trim-space.js';
 import { validateConditions } from '../shared/conditions.js';
 import { expressionErrors, PolicyCompiler } from '../shared/expressions.js';
 import { validateCommonSpec, validateVariables } from '../shared/policy-spec.js';
@@ -61,7 +61,7 @@ export function validatePolicy(policy: KubeObject, old: KubeObject | undefined):
     known: knownExpressions(before),
   };
   return [
-    ...validateObjectMeta(policy.metadata, false, nameIsDnsSubdomain, FieldPath.of('metadata')),
+    ...validateObjectMeta(policy.metadata, 'Cluster', nameIsDnsSubdomain, FieldPath.of('metadata')),
     ...validateCommonSpec(spec, path, { old: before }),
     ...validateVariables(spec, path, validating.compiler, validating.known.validations),
     ...validateRules(policy.metadata.name ?? '', spec, path, validating),

@@ -1,0 +1,40 @@
+import { fieldRoom, statusRoom, writeField, writeStatus } from '../hpack/encoder.js';
+
+export type FieldValues = ReadonlyMap<string, string | number | readonly string[]>;
+
+let scratch = Buffer.allocUnsafeSlow(8192);
+let dateSecond = 0;
+let dateText = '';
+
+function dateAt(millis: number): string {
+  const second = Math.floor(millis / 1000);
+  if (second !== dateSecond) {
+    dateSecond = second;
+    dateText = new Date(second * 1000).toUTCString();
+  }
+  return dateText;
+}
+
+function room(fields: FieldValues): number {
+  let bytes = statusRoom + fieldRoom('date', dateText) + 32;
+  for (const [name, value] of fields) {
+    if (typeof value === 'object') for (const one of value) bytes += fieldRoom(name, one);
+    else bytes += fieldRoom(name, String(value));
+  }
+  return bytes;
+}
+
+/**
+ * The header block of an answer; valid until the next call. `now`: of the Date field, undefined for none.
+ */
+export function headBlock(status: number, fields: FieldValues, now: number | undefined): Buffer {
+  const bytes = room(fields);
+  if (scratch.length < bytes) scratch = Buffer.allocUnsafeSlow(bytes * 2);
+  let at = writeStatus(scratch, 0, status);
+  for (const [name, value] of fields) {
+    if (typeof value === 'object') for (const one of value) at = writeField(scratch, at, name, one);
+    else at = writeField(scratch, at, name, typeof value === 'number' ? String(value) : value);
+  }
+  if (now !== undefined && !fields.has('date')) at = writeField(scratch, at, 'date', dateAt(now));
+  return scratch.subarray(0, at);
+}

@@ -1,0 +1,154 @@
+import { type TimerWheel, WheelEntry } from '../../../util/timer-wheel.js';
+
+/** Why a request got no seat, by kube-apiserver's names. */
+export type Refusal = 'queue-full' | 'time-out' | 'cancelled';
+
+export interface FairQueueOptions {
+  /** Requests that may be under way; 0: no limit. */
+  readonly seats: number;
+  /** Milliseconds that a request waits for one. */
+  readonly waitMillis: number;
+  readonly wheel: TimerWheel;
+  readonly clock: { monotonic(): number };
+}
+
+/** Requests of a flow that may wait; as many as in a queue of kube-apiserver. */
+const FLOW_QUEUE_LENGTH = 50;
+/** And of all flows together. */
+const MAX_WAITING = 1000;
+/** A flow leaves this part of the seats to others, also while they do not want them: requests may hang for long. */
+const KEPT_FOR_OTHERS = 4;
+
+/** What one user has under way. */
+interface Flow {
+  running: number;
+  readonly waiting: Ticket[];
+}
+
+/** A request that waits for a seat. */
+class Ticket extends WheelEntry {
+  constructor(
+    readonly flow: string,
+    /** Undefined: it has a seat. */
+    readonly settle: (refusal: Refusal | undefined) => void,
+    private readonly timedOut: (ticket: Ticket) => void,
+  ) {
+    super();
+  }
+
+  override expire(): void {
+    this.timedOut(this);
+  }
+}
+
+/**
+ * Seats for requests under way. While there are too few, requests wait in a queue of their flow (their user); a seat that gets free goes
+ * to the flow that has the fewest, so that one flow's flood leaves others what they need. Queues are bounded in length and time.
+ */
+export class FairQueue {
+  private readonly flows = new Map<string, Flow>();
+  private taken = 0;
+  private waiting = 0;
+  private readonly mostOfOneFlow: number;
+
+  constructor(private readonly options: FairQueueOptions) {
+    const { seats } = options;
+    this.mostOfOneFlow = Math.max(1, seats - Math.floor(seats / KEPT_FOR_OTHERS));
+  }
+
+  get running(): number {
+    return this.taken;
+  }
+
+  get queued(): number {
+    return this.waiting;
+  }
+
+  /** Takes a seat for a request of the flow, if one is free for it and nobody of the flow waits. */
+  tryEnter(flow: string): boolean {
+    const { seats } = this.options;
+    if (seats > 0 && this.taken >= seats) return false;
+    let known = this.flows.get(flow);
+    if (known === undefined) {
+      known = { running: 0, waiting: [] };
+      this.flows.set(flow, known);
+    } else if (seats > 0 && (known.running >= this.mostOfOneFlow || known.waiting.length > 0)) return false;
+    known.running++;
+    this.taken++;
+    return true;
+  }
+
+  /** Waits for a seat; undefined: it has one. */
+  wait(flow: string, signal: AbortSignal): Promise<Refusal | undefined> {
+    const known = this.flows.get(flow) ?? { running: 0, waiting: [] };
+    if (known.waiting.length >= FLOW_QUEUE_LENGTH || this.waiting >= MAX_WAITING) return Promise.resolve('queue-full');
+    if (signal.aborted) return Promise.resolve('cancelled');
+    this.flows.set(flow, known);
+    this.waiting++;
+    return new Promise((resolve) => {
+      const leave = (refusal: Refusal): void => {
+        known.waiting.splice(known.waiting.indexOf(ticket), 1);
+        this.waiting--;
+        this.forget(flow, known);
+        ticket.settle(refusal);
+      };
+      const gone = (): void => {
+        leave('cancelled');
+      };
+      const ticket = new Ticket(
+        flow,
+        (refusal) => {
+          ticket.unschedule();
+          signal.removeEventListener('abort', gone);
+          resolve(refusal);
+        },
+        () => {
+          leave('time-out');
+        },
+      );
+      signal.addEventListener('abort', gone, { once: true });
+      known.waiting.push(ticket);
+      this.options.wheel.schedule(ticket, this.options.clock.monotonic() + this.options.waitMillis);
+    });
+  }
+
+  /** A request of the flow is over. */
+  leave(flow: string): void {
+    const known = this.flows.get(flow);
+    if (known === undefined) return;
+    known.running--;
+    this.taken--;
+    if (this.waiting > 0) this.giveAway();
+    this.forget(flow, known);
+  }
+
+  /** Gives free seats to those who wait. */
+  private giveAway(): void {
+    while (this.taken < this.options.seats) {
+      const next = this.poorest();
+      const ticket = next?.waiting.shift();
+      if (next === undefined || ticket === undefined) return;
+      next.running++;
+      this.taken++;
+      this.waiting--;
+      // Among flows with as many seats, another one is next.
+      this.flows.delete(ticket.flow);
+      this.flows.set(ticket.flow, next);
+      ticket.settle(undefined);
+    }
+  }
+
+  /** The flow that waits with the fewest seats. */
+  private poorest(): Flow | undefined {
+    let found: Flow | undefined;
+    for (const flow of this.flows.values()) {
+      if (flow.waiting.length === 0 || flow.running >= this.mostOfOneFlow) continue;
+      if (found === undefined || flow.running < found.running) found = flow;
+    }
+    return found;
+  }
+
+  private forget(name: string, { running, waiting }: Flow): void {
+    if (running === 0 && waiting.length === 0) this.flows.delete(name);
+  }
+}

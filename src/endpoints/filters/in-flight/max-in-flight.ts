@@ -1,0 +1,96 @@
+import { ApiError } from '../../../apimachinery/meta/errors.js';
+import { SYSTEM_PRIVILEGED_GROUP } from '../../../authentication/user/user.js';
+import { type MaybePromise, then, whenOver } from '../../../util/maybe-promise.js';
+import type { ChainConfig, Step } from '../chain-config.js';
+import type { Exchange } from '../exchange.js';
+import { FairQueue, type Refusal } from './fair-queue.js';
+import { writeText } from '../status.js';
+
+/** A request waits no longer than this part of the time that it has, as in kube-apiserver. */
+const WAIT_PART = 4;
+/** Verbs that read whole collections: each may use up a slice of time at once. */
+const WIDE: ReadonlySet<string> = new Set(['list', 'watch', 'deletecollection']);
+
+type Kind = 'readOnly' | 'mutating';
+
+/**
+ * Bounds the requests under way, those that change something and the others each by themselves; watches do not count. Beyond the limit
+ * requests wait in fair queues, one for each user, and get 429 where a queue is full or the wait too long. Requests that read whole
+ * collections begin one in each turn of the event loop, users in turn.
+ */
+export function withMaxInFlight(next: Step, config: ChainConfig): Step {
+  const { clock, wheel, metrics } = config;
+  const waitMillis = config.requestTimeout / WAIT_PART;
+  const queueOf = (seats: number): FairQueue => new FairQueue({ seats, waitMillis, wheel, clock });
+  const levels = {
+    readOnly: { queue: queueOf(config.maxRequestsInFlight), exempt: 0 },
+    mutating: { queue: queueOf(config.maxMutatingRequestsInFlight), exempt: 0 },
+  };
+  metrics.showQueues(() => ({ readOnly: levels.readOnly.queue, mutating: levels.mutating.queue }));
+  const takeTurn = inTurn(next, config);
+  return (exchange) => {
+    if (exchange.longRunning) return takeTurn(exchange);
+    const { verb } = exchange.info;
+    const kind = verb === 'get' || verb === 'list' ? 'readOnly' : 'mutating';
+    const level = levels[kind];
+    const { queue } = level;
+    const { name, groups } = exchange.user;
+    const run = (leave: () => void): MaybePromise<void> => {
+      metrics.inFlight(kind, queue.running + level.exempt);
+      return whenOver(
+        () => takeTurn(exchange),
+        () => {
+          leave();
+          metrics.inFlight(kind, queue.running + level.exempt);
+        },
+      );
+    };
+    if (groups.includes(SYSTEM_PRIVILEGED_GROUP)) {
+      level.exempt++;
+      return run(() => level.exempt--);
+    }
+    const leave = (): void => {
+      queue.leave(name);
+    };
+    if (queue.tryEnter(name)) return run(leave);
+    const began = clock.monotonic();
+    return then(queue.wait(name, exchange.signal), (refusal) => {
+      const waited = clock.monotonic() - began;
+      exchange.stopwatch?.spent('apf-queue-wait', waited);
+      metrics.queued(kind, refusal === undefined, waited);
+      if (refusal === undefined) return run(leave);
+      refuse(exchange, kind, refusal, metrics);
+      return undefined;
+    });
+  };
+}
+
+/** Starts requests that read whole collections one in each turn of the event loop, and none that memory has no room for. */
+function inTurn(next: Step, { clock, turns, refusal, metrics, writeStatus }: ChainConfig): Step {
+  return (exchange) => {
+    const { verb } = exchange.info;
+    if (!WIDE.has(verb)) return next(exchange);
+    const reason = verb === 'list' || verb === 'watch' ? refusal(verb) : undefined;
+    if (reason !== undefined) {
+      metrics.terminated(exchange, 503);
+      writeStatus(exchange, new ApiError(503, 'ServiceUnavailable', reason, { retryAfterSeconds: 1 }));
+      return undefined;
+    }
+    const turn = turns.take(exchange.user.name);
+    if (turn === undefined) return next(exchange);
+    const began = clock.monotonic();
+    return turn.then(() => {
+      exchange.stopwatch?.spent('apf-queue-wait', clock.monotonic() - began);
+      return exchange.timedOut ? undefined : next(exchange);
+    });
+  };
+}
+
+function refuse(exchange: Exchange, kind: Kind, refusal: Refusal, metrics: ChainConfig['metrics']): void {
+  metrics.rejected(kind, refusal);
+  if (refusal === 'cancelled' || exchange.timedOut) return;
+  metrics.dropped(kind);
+  metrics.terminated(exchange, 429);
+  exchange.response.setHeader('Retry-After', '1');
+  writeText(exchange.response, 429, 'Too many requests, please try again later.');
+}

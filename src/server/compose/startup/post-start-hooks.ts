@@ -1,0 +1,127 @@
+import { readDataFile } from '../../../apimachinery/scheme/data-files.js';
+import { AuthenticationInfoPublisher } from '../../../controllers/cluster-authentication-info.js';
+import { unlessOvertaken } from '../../../controllers/errors.js';
+import { LegacyTokenTracking } from '../../../controllers/service-accounts/legacy-token-tracking.js';
+import { keepSystemNamespaces } from '../../../controllers/system-namespaces.js';
+import { ensureRbacDefaults, parseRbacDefaults } from '../../../registry/builtin/rbac/bootstrap.js';
+import { feedNodeGraph, feedRbacIndex } from '../../../registry/builtin/rbac/feed.js';
+import { sleep } from '../../../util/clock.js';
+import { conversions, resolveByServices } from '../access/conversion-webhooks.js';
+import { Controllers, failureLog } from '../controllers.js';
+import type { HookOptions } from './hook-context.js';
+import type { Hook } from '../plane.js';
+import { startDefinitions } from './start-definitions.js';
+
+const RETRY_MILLIS = 1_000;
+
+/** Everything that standalone mode does by itself: what kube-apiserver does always, and the controllers that are switched on. */
+export class Loops {
+  constructor(private readonly context: HookOptions) {}
+
+  /** Work before requests are served: who may do what is in the store. */
+  loading(): Hook[] {
+    return [{ name: 'generic-apiserver-start-informers', run: () => this.startAuthorization() }];
+  }
+
+  /** Work after that, in order; the server is ready when all is done. */
+  hooks(): Hook[] {
+    // One step here, and in kube-apiserver three that are done one after the other.
+    let definitions: Promise<void> | undefined;
+    const served = (): Promise<void> => (definitions ??= this.startDefinitions());
+    return [
+      { name: 'start-apiextensions-informers', run: served },
+      { name: 'start-apiextensions-controllers', run: served },
+      { name: 'crd-informer-synced', run: served },
+      { name: 'start-system-namespaces-controller', run: () => this.startSystemNamespaces() },
+      { name: 'start-cluster-authentication-info-controller', run: () => this.startAuthenticationInfo() },
+      { name: 'start-legacy-token-tracking-controller', run: () => this.startTokenTracking() },
+      { name: 'rbac/bootstrap-roles', run: () => this.whileStoreIsAway(() => this.bootstrapRoles()) },
+      { name: 'start-controllers', run: () => new Controllers(this.context).start() },
+    ];
+  }
+
+  private failed(what: string): (where: string, error: unknown) => void {
+    return failureLog(this.context, what);
+  }
+
+  /** Work that fails because the store is away is done again; any other failure ends the server. */
+  private async whileStoreIsAway(run: () => Promise<void>): Promise<void> {
+    const { backend, clock, signal } = this.context;
+    const isAway = (): Promise<boolean> =>
+      backend.ping().then(
+        () => false,
+        () => true,
+      );
+    for (let failures = 0; ;) {
+      try {
+        await run();
+        return;
+      } catch (error) {
+        // Once says nothing: the store may have come back just now.
+        failures = (await isAway()) ? 0 : failures + 1;
+        if (signal.aborted || failures > 1) throw error;
+        await sleep(clock, RETRY_MILLIS, signal);
+      }
+    }
+  }
+
+  private async startDefinitions(): Promise<void> {
+    const clients = this.context.clients('kube-apiserver');
+    await startDefinitions({
+      ...this.context,
+      type: { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' },
+      clients,
+      conversionOf: conversions(resolveByServices(() => clients.for({ group: '', resource: 'services' }))),
+      recordEvent: (event) => unlessOvertaken(() => clients.for({ group: '', resource: 'events' }).create(event)),
+      onError: this.failed('definition'),
+    });
+  }
+
+  private startSystemNamespaces(): Promise<void> {
+    const { clock, signal, clients } = this.context;
+    const client = clients('kube-apiserver').for({ group: '', resource: 'namespaces' });
+    const failed = this.failed('system namespaces');
+    return keepSystemNamespaces(client, clock, signal, (error) => {
+      failed('cannot be kept', error);
+    });
+  }
+
+  private startAuthenticationInfo(): Promise<void> {
+    const { authorities, clients, clock, signal } = this.context;
+    const publisher = new AuthenticationInfoPublisher({
+      clients: clients('kube-apiserver'),
+      clock,
+      info: authorities.authenticationInfo,
+      onError: this.failed('authentication info'),
+    });
+    publisher.start(signal);
+    return Promise.resolve();
+  }
+
+  private startTokenTracking(): Promise<void> {
+    const { clock, signal, clients } = this.context;
+    const failed = this.failed('legacy token tracking');
+    new LegacyTokenTracking(clients('kube-apiserver'), clock, failed).start(signal);
+    return Promise.resolve();
+  }
+
+  private async startAuthorization(): Promise<void> {
+    const { authorization, clients, signal } = this.context;
+    const local = clients('kube-apiserver');
+    const nodes = authorization.modes.includes('Node') ? feedNodeGraph(authorization.nodes, local, signal) : undefined;
+    await Promise.all([feedRbacIndex(authorization.rbac, local, signal), nodes]);
+  }
+
+  private bootstrapRoles(): Promise<void> {
+    const { clock, signal, clients } = this.context;
+    const failed = this.failed('default roles');
+    return ensureRbacDefaults(parseRbacDefaults(readDataFile('rbac-defaults.json')), {
+      clients: clients('kube-apiserver'),
+      clock,
+      signal,
+      failed: (text) => {
+        failed('', text);
+      },
+    });
+  }
+}

@@ -1,0 +1,54 @@
+import { admissionChain } from '../../../admission/chain.js';
+import type { GroupResource, KubeObject } from '../../../apimachinery/meta/meta.js';
+import { definitionNews } from '../../../controllers/definitions/definition-news.js';
+import { ObjectEvents } from '../../../controllers/object-events.js';
+import { DefinitionController } from '../../../controllers/definitions/definitions.js';
+import {
+  CustomResourceHandler,
+  type ServingOptions,
+} from '../../../controllers/definitions/custom-resource-handler.js';
+import { LocalClients } from '../../../registry/generic/loopback/local-client.js';
+import type { LoopbackClients } from '../../../registry/rest/loopback-client.js';
+import { deleteEach } from '../delete-each.js';
+
+export interface DefinitionsOptions extends ServingOptions {
+  /** The type whose objects are definitions. */
+  readonly type: GroupResource;
+  readonly clients: LoopbackClients;
+  /** Creates an event about a definition, unless it exists. */
+  readonly recordEvent: (event: KubeObject) => Promise<void>;
+  /** Whether the objects of a definition stay where they are when it goes. */
+  readonly leavesObjects?: (definition: KubeObject) => boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Serves what definitions say; resolves when those that are there are served, and what is not served then does not exist. */
+export async function startDefinitions(options: DefinitionsOptions): Promise<void> {
+  const { clients, clock, registry, type, signal, recordEvent } = options;
+  // As in kube-apiserver nothing admits the deletion of the objects of a definition that goes: no policy can keep it.
+  const deleters = new LocalClients({ registry, admission: admissionChain([]), clock, fieldManager: 'kube-apiserver' });
+  const controller = new DefinitionController({
+    client: clients.for(type),
+    serving: new CustomResourceHandler(options),
+    clock,
+    ...(options.leavesObjects !== undefined && { leavesObjects: options.leavesObjects }),
+    deleteObjects: (store) => deleteEach(deleters.for(store.groupResource), ''),
+    onError: (name, error) => {
+      options.onError(name, error);
+    },
+  });
+  controller.start(signal);
+  const events = new ObjectEvents({
+    name: 'definition_events',
+    news: definitionNews,
+    client: clients.for(type),
+    clock,
+    record: recordEvent,
+    onError: (name, error) => {
+      options.onError(`${name}: no event`, error);
+    },
+  });
+  events.start(signal);
+  await controller.synced;
+  options.registry.complete();
+}

@@ -1,0 +1,64 @@
+export interface LruOptions<K, V> {
+  /** Most entries, or, with `weigh`, most weight. The newest entry stays whatever it weighs. */
+  readonly capacity: number;
+  /** Weight of an entry; 1 where absent. */
+  weigh?(key: K, value: V): number;
+  /** Called for an entry that makes room for another; not for one that is replaced or deleted. */
+  evicted?(key: K, value: V): void;
+}
+
+/** A map with a bound: the least recently used entry makes room. */
+export class LruCache<K, V> {
+  // In the order of use: an entry that is used is reinserted.
+  private readonly entries = new Map<K, V>();
+  private total = 0;
+
+  constructor(private readonly options: LruOptions<K, V>) {}
+
+  get size(): number {
+    return this.entries.size;
+  }
+
+  /** Sum of the weights. */
+  get weight(): number {
+    return this.total;
+  }
+
+  get(key: K): V | undefined {
+    const value = this.entries.get(key);
+    if (value === undefined) return undefined;
+    this.entries.delete(key);
+    this.entries.set(key, value);
+    return value;
+  }
+
+  set(key: K, value: V): void {
+    this.delete(key);
+    this.entries.set(key, value);
+    this.total += this.weigh(key, value);
+    if (this.total <= this.options.capacity) return;
+    for (const [oldest, old] of this.entries) {
+      if (this.total <= this.options.capacity || oldest === key) return;
+      this.delete(oldest);
+      this.options.evicted?.(oldest, old);
+    }
+  }
+
+  delete(key: K): boolean {
+    const value = this.entries.get(key);
+    if (value === undefined) return false;
+    this.total -= this.weigh(key, value);
+    return this.entries.delete(key);
+  }
+
+  /** `each` sees every entry before it goes. */
+  clear(each?: (key: K, value: V) => void): void {
+    for (const [key, value] of this.entries) each?.(key, value);
+    this.entries.clear();
+    this.total = 0;
+  }
+
+  private weigh(key: K, value: V): number {
+    return this.options.weigh?.(key, value) ?? 1;
+  }
+}

@@ -1,0 +1,96 @@
+import { CellCounter, CellGauge, CellHistogram, type HistogramCell, type Cell, metricsRegistry } from './metrics.js';
+
+/** As in Kubernetes: from 10 ns on, each bound ten times the one before. */
+const BUCKETS = Array.from({ length: 10 }, (_, i) => 10 ** (i - 8));
+const labels = ['name'];
+
+/** A queue with work under way. */
+export interface WatchedQueue {
+  readonly name: string;
+  /** For how many seconds each of the workers that are busy has been. */
+  busySeconds(): readonly number[];
+}
+
+const queues = new Set<WatchedQueue>();
+
+function setAll(gauge: CellGauge, valueOf: (seconds: readonly number[]) => number): void {
+  const byName = new Map<string, number[]>();
+  for (const queue of queues) byName.set(queue.name, [...(byName.get(queue.name) ?? []), ...queue.busySeconds()]);
+  for (const [name, seconds] of byName) gauge.cell(name).value = valueOf(seconds);
+}
+
+const depth = new CellGauge({ name: 'workqueue_depth', help: 'Current depth of workqueue', labels }, metricsRegistry);
+const adds = new CellCounter(
+  { name: 'workqueue_adds_total', help: 'Total number of adds handled by workqueue', labels },
+  metricsRegistry,
+);
+const retries = new CellCounter(
+  { name: 'workqueue_retries_total', help: 'Total number of retries handled by workqueue', labels },
+  metricsRegistry,
+);
+const queueDuration = new CellHistogram(
+  {
+    name: 'workqueue_queue_duration_seconds',
+    help: 'How long in seconds an item stays in workqueue before being requested.',
+    labels,
+  },
+  BUCKETS,
+  metricsRegistry,
+);
+const workDuration = new CellHistogram(
+  {
+    name: 'workqueue_work_duration_seconds',
+    help: 'How long in seconds processing an item from workqueue takes.',
+    labels,
+  },
+  BUCKETS,
+  metricsRegistry,
+);
+new CellGauge(
+  {
+    name: 'workqueue_unfinished_work_seconds',
+    help: "How many seconds of work has done that is in progress and hasn't been observed by work_duration. Large values indicate stuck threads. One can deduce the number of stuck threads by observing the rate at which this increases.",
+    labels,
+  },
+  metricsRegistry,
+  (gauge) => {
+    setAll(gauge, (seconds) => seconds.reduce((sum, one) => sum + one, 0));
+  },
+);
+new CellGauge(
+  {
+    name: 'workqueue_longest_running_processor_seconds',
+    help: 'How many seconds has the longest running processor for workqueue been running.',
+    labels,
+  },
+  metricsRegistry,
+  (gauge) => {
+    setAll(gauge, (seconds) => Math.max(0, ...seconds));
+  },
+);
+
+/** What is counted of one queue, under the names that the work queues of Kubernetes have. */
+export interface WorkQueueMetrics {
+  readonly depth: Cell;
+  readonly adds: Cell;
+  readonly retries: Cell;
+  readonly queueDuration: HistogramCell;
+  readonly workDuration: HistogramCell;
+  /** The queue is gone. */
+  end(): void;
+}
+
+export function workQueueMetrics(queue: WatchedQueue): WorkQueueMetrics {
+  const { name } = queue;
+  queues.add(queue);
+  return {
+    depth: depth.cell(name),
+    adds: adds.cell(name),
+    retries: retries.cell(name),
+    queueDuration: queueDuration.cell(name),
+    workDuration: workDuration.cell(name),
+    end: () => {
+      queues.delete(queue);
+    },
+  };
+}
