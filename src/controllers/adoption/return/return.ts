@@ -1,6 +1,7 @@
 import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { ownName } from '../../../client/own-name.js';
 import { servedVersions } from '../../../registry/builtin/kubeannex/resource-definitions.js';
 import { sleep } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
@@ -105,7 +106,7 @@ export class Return {
     const definitions = await ours.list();
     const types = definitions.map(typeOf);
     const plurals = types.map(({ plural }) => plural);
-    await fence.put({ user: await this.userName(), version: door });
+    await fence.put({ user: await ownName(client), version: door });
     await theirs.withdraw();
     await theirs.openBackDoor(door, definitions);
     const isOpen = (server: KubeApiserver): Promise<boolean> => theirs.isOpen(server, door, plurals);
@@ -260,14 +261,6 @@ export class Return {
     if (this.skipsRaise) return carried;
     const raised = { raiseFrom: from, raiseTo: to, raised: reached };
     return { ...carried, ...raised, ...(secondsLeft !== undefined && { raiseSecondsLeft: secondsLeft }) };
-  }
-
-  private async userName(): Promise<string> {
-    const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
-    const answer = await this.options.client.must('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', review);
-    const name = stringAt(objectAt(objectAt(answer, 'status'), 'userInfo'), 'username') ?? '';
-    if (name === '') throw new Error('the cluster does not tell who Annex is');
-    return name;
   }
 
   /** Throws where the way back is not wanted any more, or somebody else goes on with it. */
