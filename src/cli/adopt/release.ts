@@ -119,11 +119,12 @@ async function showPlan(
   if (unread.length > 0)
     say(`You may not list ${unread.map(nameOfCollection).join(', ')}: what is owned there is not known.`);
   if (owned.length === 0 && unread.length === 0) {
-    say('Nothing outside of the group is owned by them now. What they come to own until then would be deleted.');
+    say('Nothing outside of the group is owned by them.');
+    if (dependents !== 'Repoint') say('What they come to own before the cluster serves the group would be deleted.');
     return dependents !== 'Repoint' || (await mayRepoint(cluster, group, found, serviceAccount));
   }
   if (owned.length > 0) {
-    const what = dependents === 'Repoint' ? 'their ownerReferences follow' : 'they would be deleted';
+    const what = dependents === 'Repoint' ? 'their ownerReferences follow' : 'would be deleted';
     say(`${owned.length} objects outside of the group are owned by them, and ${what}:`);
     for (const one of owned.slice(0, EXAMPLES)) say(`  - ${nameOfDependent(one)}`);
   }
