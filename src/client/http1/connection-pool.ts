@@ -19,7 +19,7 @@ export interface Received {
 }
 
 /** A request of which the answer is awaited. */
-export interface Exchange {
+interface Exchange {
   readonly address: Address;
   /** Head and body. */
   readonly bytes: Buffer;
