@@ -42,7 +42,7 @@ function metadataOf(value: JsonValue | undefined, note: (path: string) => void):
     );
   }
   try {
-    return readMetadata(value, false, note, 'metadata');
+    return readMetadata(value, 'throw', note, 'metadata');
   } catch (error) {
     throw error instanceof MetadataError ? new DecodeError(error.message) : error;
   }
