@@ -53,6 +53,8 @@ export interface ChainConfig {
   readonly strictTransportSecurity: string;
   /** Turns of the event loop. */
   readonly turns: Turns;
+  /** Why whole collections cannot be read at the moment; undefined where they can. */
+  readonly refusal: (verb: 'list' | 'watch') => string | undefined;
   readonly audit: AuditHook | undefined;
   /** Absent: nothing is traced. */
   readonly tracer: RequestTracer | undefined;

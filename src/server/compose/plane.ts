@@ -86,12 +86,13 @@ export interface Foundation {
 
 /** Opens the store, however long it is away. `rules`: what guards of roles ask; undefined where there are no roles. */
 export async function openFoundation(context: ServerContext, rules: RbacRuleSource | undefined): Promise<Foundation> {
-  const { options, clock, logger, registry: metrics, apis: registry } = context;
+  const { options, clock, logger, memory, registry: metrics, apis: registry } = context;
   const encryption = openEncryption(context);
   const troubles = new StoreTroubles({ registry: metrics, logger, clock, redact: storeRedactor(options) });
   const stores = await makeLogs(options, clock, troubles);
   showTrimming(stores, metrics);
-  const logs = measured(encryption?.wrap(stores) ?? stores, { metrics: new StoreMetrics(metrics), troubles, clock });
+  const tools = { metrics: new StoreMetrics(metrics), troubles, clock, memory };
+  const logs = measured(encryption?.wrap(stores) ?? stores, tools);
   const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
   await encryption?.start();
   await whenStoreAnswers(() => backend.open(), context);
@@ -176,6 +177,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     },
     checks: [
       ...storeChecks(foundation.backend, foundation.cacher, isAggregated(options)),
+      context.memory.check,
       ...(foundation.encryption?.checks ?? []),
       ...(parts.checks ?? []),
     ],
