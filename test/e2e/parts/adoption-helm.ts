@@ -99,6 +99,11 @@ export function adoptionHelm(cluster: TestCluster): void {
     test('uninstall is refused while Annex serves the group, and takes nothing away', async () => {
       const { http, kubectl } = cluster;
       await uninstallIsRefused();
+      // helm takes the release for one that is being uninstalled until somebody says otherwise.
+      const history = JSON.parse(await cluster.helm('history', 'annex', '--namespace', NAMESPACE, '-o', 'json')) as {
+        readonly revision: number;
+      }[];
+      await cluster.helm('rollback', 'annex', String(history.at(-1)?.revision), '--namespace', NAMESPACE);
       await kubectl.ok(['-n', NAMESPACE, 'get', 'deployment,service', 'annex']);
       await kubectl.ok(['get', 'clusterrole', 'annex']);
       await isComplete();
