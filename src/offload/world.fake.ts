@@ -25,6 +25,7 @@ import type { FromWorker, ToWorker } from './messages.js';
 import { OffloadPool, type WorkerLink } from './pool.js';
 import { emptyCache } from './remote-types.js';
 import { TaskRunner } from './task-runner.js';
+import { NEVER_ABORTED } from '../util/never-aborted.js';
 
 const schema = {
   type: 'object',
@@ -273,7 +274,8 @@ export function scopeOf(world: World, verb: 'create' | 'update', name: string, b
       user: { name: 'u', uid: '', groups: [], extra: {} },
       userAgent: 'test',
       auditId: 'a',
-      signal: signal ?? new AbortController().signal,
+      signal: signal ?? NEVER_ABORTED,
+      cancellation: signal ?? NEVER_ABORTED,
       receivedAt: 0,
       dryRun: false,
       warn: (text) => warnings.push(text),

@@ -1,6 +1,7 @@
 import type { UserInfo } from '../authentication/user/user.js';
 import type { AuditLevel, AuditRecorder } from './audit.js';
 import type { YieldPoint } from '@annex/cel/yield-point';
+import type { Cancellation } from '../util/cancellation.js';
 import type { Stopwatch } from '../util/metrics/stopwatch.js';
 import type { Span } from '../util/tracing.js';
 import type { RequestInfo } from './request-info.js';
@@ -12,8 +13,10 @@ export interface RequestContext {
   user: UserInfo;
   readonly userAgent: string;
   readonly auditId: string;
-  /** Aborts when the client goes away or the deadline passes. */
+  /** Aborts when the client goes away or the deadline passes. Made when it is first asked for, which costs; see `cancellation`. */
   readonly signal: AbortSignal;
+  /** Aborts when `signal` does. */
+  readonly cancellation: Cancellation;
   /** Milliseconds since the epoch when the request arrived. */
   readonly receivedAt: number;
   /** When the request ends in any case, in monotonic milliseconds; undefined: it has no end. */

@@ -128,12 +128,12 @@ installs(`install.md on a real kube-apiserver${whyNot}`, () => {
   });
 
   test('cert-manager', async () => {
-    await guide.run(blocks[2]?.text ?? '');
+    await guide.run(blocks[3]?.text ?? '');
     expect(await get('.spec.issuerRef.name', 'certificate.cert-manager.io annex')).toBe('company');
   });
 
   test('OpenShift: no user is asked for', async () => {
-    await guide.run(blocks[3]?.text ?? '');
+    await guide.run(blocks[4]?.text ?? '');
     expect(await get('.spec.template.spec.securityContext')).toBe(
       '{"runAsNonRoot":true,"seccompProfile":{"type":"RuntimeDefault"}}',
     );
@@ -142,7 +142,9 @@ installs(`install.md on a real kube-apiserver${whyNot}`, () => {
   test('manifests, after what helm made is gone', async () => {
     await guide.run('helm uninstall annex -n annex-system');
     expect(await guide.run(blocks[1]?.text ?? '')).toContain('deployment.apps/annex created');
-    expect(await get('.spec.template.spec.containers[0].image')).toBe('registry.example.com/annex');
+    expect(await guide.run(blocks[2]?.text ?? '')).toBe('job.batch/annex-doctor created\n');
+    for (const type of ['deployment annex', 'job annex-doctor'])
+      expect(await get('.spec.template.spec.containers[0].image', type)).toBe('registry.example.com/annex');
   });
 });
 

@@ -68,7 +68,10 @@ export function convertCommand(clock: Pick<Clock, 'monotonic'>): Command {
       process.exitCode = runConvert(optionsOf(paths, given), {
         progress,
         readStandardInput: () => readFileSync(0),
-        out: (text) => void process.stdout.write(text),
+        out: (text) => {
+          progress.clear();
+          process.stdout.write(text);
+        },
         err: (line) => {
           progress.clear();
           process.stderr.write(`${line}\n`);

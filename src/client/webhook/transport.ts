@@ -4,6 +4,7 @@ import { isIP } from 'node:net';
 import { pipeline } from 'node:stream';
 import { isNativeError } from 'node:util/types';
 import { quote } from '../../apimachinery/meta/meta.js';
+import type { Cancellation } from '../../util/cancellation.js';
 import { currentSpan } from '../../util/tracing.js';
 import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
 import type { Egress } from '../egress/egress.js';
@@ -31,8 +32,8 @@ export class HttpsTransport implements WebhookTransport {
     this.connections = new Connections(remote, readFile, source, egress);
   }
 
-  async post(body: string, timeoutMillis: number, signal: AbortSignal): Promise<WebhookResponse> {
-    const limit = new CallLimit(timeoutMillis, signal);
+  async post(body: string, timeoutMillis: number, cancellation: Cancellation): Promise<WebhookResponse> {
+    const limit = new CallLimit(timeoutMillis, cancellation);
     const call: Call = { method: 'POST', url: this.remote.url, redirects: 0, onUsed: false };
     try {
       const response = await this.follow(call, Buffer.from(body), limit);
