@@ -5,7 +5,7 @@ import { ClusterError, type ClusterClient } from '../../../client/cluster-client
 import { ownName } from '../../../client/own-name.js';
 import { type Clock, sleep } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
-import { sizeText } from '../../../util/size-text.js';
+import { sizeText } from '../../../util/text/size-text.js';
 import type { RateLimit } from '../rate-limit.js';
 import { backDoor, type ClusterDefinitions } from '../switch/cluster-definitions.js';
 import type { Fence } from '../switch/fence.js';
