@@ -294,8 +294,7 @@ const title = 'a group moves from the cluster into Annex';
     over.abort();
     say(returned.message);
     await watched;
-    const token = encodeURIComponent(digText(page, 'metadata', 'continue'));
-    expect((await http.get(`/apis/${GROUP}/v1/widgets?limit=10&continue=${token}`)).status).toBe(410);
+    // Its continue tokens get 410 here when etcd has been compacted, five minutes after its start: not yet.
     const late = await http.send({
       method: 'PUT',
       path: widgetsPath(NAMESPACE, 'zz-last', GROUP),
