@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -85,6 +85,41 @@ type Resources = ReadonlyMap<string, string>;
       for (const { apiVersion, kind } of before) {
         expect([apiVersion, kind, (await resourcesOf(apiVersion)).get(kind)]).toEqual([apiVersion, kind, undefined]);
       }
+    });
+
+    test('a custom resource, by its definition', async () => {
+      const definition = join(folder, 'definition.json');
+      const schema = (size: object): object => ({
+        openAPIV3Schema: {
+          type: 'object',
+          properties: { spec: { type: 'object', properties: { size } } },
+        },
+      });
+      const crd = {
+        apiVersion: 'apiextensions.k8s.io/v1',
+        kind: 'CustomResourceDefinition',
+        metadata: { name: 'gears.convert.example.com' },
+        spec: {
+          group: 'convert.example.com',
+          scope: 'Namespaced',
+          names: { plural: 'gears', kind: 'Gear' },
+          versions: [
+            { name: 'v1', served: true, storage: true, schema: schema({ type: 'integer', default: 9 }) },
+            { name: 'v1beta1', served: false, storage: false, schema: schema({ type: 'integer', default: 3 }) },
+          ],
+        },
+      };
+      writeFileSync(definition, JSON.stringify(crd));
+      expect((await call('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd)).status).toBe(201);
+      const old =
+        'apiVersion: convert.example.com/v1beta1\nkind: Gear\nmetadata: {name: g}\nspec: {} # its size is 3\n';
+      const { code, out } = convert(['--definitions', definition, '-'], old);
+      expect([code, out]).toEqual([0, expect.stringContaining('size: 3')]);
+      const path = '/apis/convert.example.com/v1/namespaces/default/gears';
+      while ((await call('GET', path)).status !== 200) await new Promise((resolve) => setTimeout(resolve, 100));
+      const [object = {}] = documentsOf(out);
+      const answer = await call('POST', `${path}?dryRun=All&fieldValidation=Strict`, object);
+      expect([answer.status, answer.body['spec']]).toEqual([201, { size: 3 }]);
     });
   },
 );

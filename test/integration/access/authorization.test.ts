@@ -151,6 +151,18 @@ describe('an AuthorizationConfiguration', () => {
     ]);
   });
 
+  test('a webhook is sent the selectors of a list', async () => {
+    const before = asked().asked.length;
+    const query = 'labelSelector=team%3Dweb&fieldSelector=metadata.namespace%3Ddefault';
+    expect((await jane(`/api/v1/namespaces/default/configmaps?${query}`)).status).toBe(403);
+    const [review] = asked().asked.slice(before);
+    expect(dig(review?.review, 'spec', 'resourceAttributes')).toMatchObject({
+      verb: 'list',
+      labelSelector: { requirements: [{ key: 'team', operator: 'In', values: ['web'] }] },
+      fieldSelector: { requirements: [{ key: 'metadata.namespace', operator: 'In', values: ['default'] }] },
+    });
+  });
+
   test('a webhook denies, and nobody else is asked', async () => {
     const answer = await secret('denied');
     expect([answer.status, treeOf(answer)['message']]).toEqual([
