@@ -1,8 +1,4 @@
-import os from 'node:os';
-import { MongoClient } from 'mongodb';
 import type { MongoBackend, MongoOptions } from '../../src/storage/mongodb/backend.js';
-import { WriterSession } from '../../src/storage/mongodb/commit/writer-session.js';
-import { systemClock } from '../../src/util/clock.js';
 import { FaultProxy } from '../faults/proxy.js';
 import { collect, commit, everything, put, remove, RESOURCE } from './fixtures.js';
 import { Mongod, pause, ReplicaSet, until, withClient } from './mongod.js';
@@ -236,29 +232,5 @@ described('a mongod that is killed under load, with a replica behind a proxy', (
     await agreed([near, far], [...acknowledged]);
     await closeAll();
     await set.dispose();
-  });
-
-  test('a commit path that begins anew has connections of a new client', async () => {
-    const { uri } = await sharedReplicaSet();
-    const database = newDatabase();
-    const made: MongoClient[] = [];
-    await withClient(uri, async (client) => {
-      const connect = (): MongoClient => {
-        const next = new MongoClient(uri, { runtimeAdapters: { os } });
-        made.push(next);
-        return next;
-      };
-      const common = { client, database, clock: systemClock, id: 'one', log: '', layout: '', connect };
-      const session = new WriterSession(common);
-      const first = await session.current();
-      session.startOver();
-      expect(first.connected).toBe(false);
-      const second = await session.current();
-      expect([second.connected, second === first, made.length]).toEqual([true, false, 1]);
-      session.startOver();
-      expect((await session.current()).connected).toBe(true);
-      expect(made.length).toBe(2);
-      await session.close();
-    });
   });
 });

@@ -2,6 +2,7 @@ import type { Collection } from 'mongodb';
 import type { Clock } from '../../util/clock.js';
 import { StorageError } from '../errors.js';
 import {
+  FIRST_REVISION,
   logPlace,
   MAIN_LOG,
   META,
@@ -143,7 +144,9 @@ export class LogLayout {
     );
     for (const place of places) await projectRest(place, clock);
     const base = Math.max(...(await Promise.all(places.map((place) => newestRevision(place)))));
-    for (const name of pending) await raiseAlone(logPlace(this.options, name), base, clock, historyMillis);
+    // Nothing was ever written.
+    if (base > FIRST_REVISION)
+      for (const name of pending) await raiseAlone(logPlace(this.options, name), base, clock, historyMillis);
     await this.meta.updateOne({ _id: LAYOUT }, { $unset: { pending: 1 } });
   }
 

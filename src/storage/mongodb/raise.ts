@@ -13,7 +13,7 @@ export async function appendGap(place: LogPlace, above: Revision, clock: Clock, 
   for (;;) {
     const begun = clock.monotonic();
     const first = ((await newestBatch(place))?.last ?? FIRST_REVISION) + 1;
-    const last = Math.max(above, first);
+    const last = Math.max(above + 1, first);
     const time = new Date(clock.now());
     try {
       await batchesOf(place).insertOne({ _id: first, last, writer: '', batch: 0, time, entries: [] });
