@@ -139,7 +139,7 @@ described('what a write starts from', () => {
 
   test('is found for more objects than are remembered', async () => {
     const keys = keysOf(20);
-    const known = new KnownStates(1, 1);
+    const known = new KnownStates(1, 1, () => undefined);
     const pending = keys.map((key): PendingWrite => ({
       request: remove(key, 7),
       raw: undefined,

@@ -345,7 +345,7 @@ described('faults', () => {
     await set.command({
       configureFailPoint: 'failCommand',
       mode: { times: 2 },
-      data: { failCommands: ['commitTransaction'], ...fault },
+      data: { failCommands: ['insert'], ...fault },
     });
     const results = await Promise.all([1, 2, 3].map((n) => backend.write(put(`a/${n}`, 0, { n }))));
     expect(results.map((result) => result.outcome)).toEqual(['committed', 'committed', 'committed']);
@@ -361,16 +361,20 @@ described('faults', () => {
     const data = { failCommands: ['insert'], blockConnection: true, blockTimeMS: 1_600, appName: 'hasty' };
     const before = await failCommand(set, 'off');
     await failCommand(set, { times: 1 }, data);
+    const told = new Set<unknown>();
     // On a busy machine its time may be over before it is held up.
     await until('a write is held up', async () => {
-      await expect(backend.write(put('a/a', revision))).rejects.toMatchObject({ code: 'unavailable' });
+      told.add(await backend.write(put('a/a', revision)).catch((error: unknown) => (error as { code?: string }).code));
       return (await failCommand(set, { times: 1 }, data)) > before;
     });
     await failCommand(set, 'off');
     await until('it writes again', () => answers(backend.write(put('a/c', 0))));
-    expect(await backend.get(RESOURCE, 'a/a')).toMatchObject({ revision });
-    expect((await collect(backend, 1, 2)).map(describeEvent)).toEqual(['2 ADDED a/a', '3 ADDED a/c']);
-    expect(await backend.currentRevision()).toBe(3);
+    for (const code of told) expect(['unavailable', 'unknown-outcome']).toContain(code);
+    const current = await backend.currentRevision();
+    const changed = (await collect(backend, 1, current - 1)).filter(({ type }) => type === 'MODIFIED').length;
+    // Only what may have been written was.
+    expect(changed).toBeLessThanOrEqual(told.has('unknown-outcome') ? 1 : 0);
+    expect(current).toBe(3 + changed);
   });
 
   test('what is made when MongoDB is held up is written once or not at all, as it is told', async () => {
@@ -412,6 +416,8 @@ described('faults', () => {
       backend = await openedAtLast({ ...hasty, writeMillis });
       // In a session that MongoDB does not know yet it would look for what it did before, which fails already.
       await until('it writes', () => answers(backend.write(put(`a/first${writeMillis}`, 0))));
+      // Nothing has to be read for a write.
+      backend.consult(() => ({ revision: 0, asOf: Infinity }));
       await failCommand(set, 'alwaysOn', data);
       const code: unknown = await backend.write(put(`a/b${writeMillis}`, 0)).then(
         () => 'it went well',

@@ -85,7 +85,6 @@ interface Opened {
   readonly db: Db;
   readonly place: LogPlace;
   readonly reader: Reader;
-  readonly known: KnownStates;
   readonly backlog: Backlog;
   readonly projector: Projector;
   readonly follower: LogFollower;
@@ -117,6 +116,7 @@ export class MongoBackend implements Backend {
   private opened: Opened | undefined;
   private closing = false;
   private readonly clock: Clock;
+  private consulted: Consulted = () => undefined;
   readonly presence = (): MongoPresence => new MongoPresence(this.store().db, this.clock);
 
   constructor(private readonly options: MongoOptions) {
@@ -234,7 +234,7 @@ export class MongoBackend implements Backend {
   }
 
   consult(known: Consulted): void {
-    this.store().known.consulted = known;
+    this.consulted = known;
   }
 
   projectionLag(): ProjectionLag | undefined {
@@ -331,7 +331,7 @@ export class MongoBackend implements Backend {
     const writers = await this.join(client, store, writer);
     const revision = await projectedUpTo(place);
     const newest = await newestBatch(place);
-    const known = new KnownStates(HEAD_BYTES, revision);
+    const known = new KnownStates(HEAD_BYTES, revision, (resource, key) => this.consulted(resource, key));
     const backlog = new Backlog(clock);
     const follower = new LogFollower({
       client,
@@ -371,7 +371,7 @@ export class MongoBackend implements Backend {
     const indexer = this.indexer(store.db);
     const reader = new Reader(current);
     const { db } = store;
-    return { client, db, place, reader, known, backlog, projector, follower, committer, history, writers, indexer };
+    return { client, db, place, reader, backlog, projector, follower, committer, history, writers, indexer };
   }
 
   /** Makes itself known to the other replicas, and agrees with them on the logs. */

@@ -76,6 +76,7 @@ export class MongoStaging implements Staging {
   }
 
   async install(resource: string): Promise<void> {
+    await this.settled();
     const from = this.collection(resource).collectionName;
     const to = stateCollection(resource);
     const names = (await this.db.listCollections({ name: { $in: [from, to] } }, { nameOnly: true }).toArray()).map(
@@ -85,7 +86,6 @@ export class MongoStaging implements Staging {
       // It was renamed before, or nothing was ever copied.
       return;
     }
-    await this.settled();
     if (names.includes(to) && (await statesOf(this.db, resource).findOne(LIVING, { projection: { _id: 1 } })) !== null)
       throw new StorageError('unusable', `the store has objects of ${resource} already`);
     await this.db.renameCollection(from, to, { dropTarget: true, writeConcern: { w: 'majority', journal: true } });

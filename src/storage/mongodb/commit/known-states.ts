@@ -29,11 +29,11 @@ export class KnownStates {
   /** Changes that came while states were read. */
   private readonly readings = new Set<Map<string, StoredObject | undefined>>();
   private cleared = 0;
-  consulted: Consulted | undefined;
 
   constructor(
     private readonly maxBytes: number,
     revision: Revision,
+    private readonly consulted: Consulted,
   ) {
     this.horizon = revision;
   }
@@ -47,7 +47,7 @@ export class KnownStates {
       this.heads.set(id, head);
       return head;
     }
-    const known = this.consulted?.(resource, key);
+    const known = this.consulted(resource, key);
     if (known === undefined || known.asOf < this.horizon) return undefined;
     if (known.revision === 0) return { object: undefined };
     if (known.revision !== expected || previous?.revision !== expected || previous.bytes.length === 0) return undefined;
