@@ -3,7 +3,7 @@ import type { Clock } from '../util/clock.js';
 import type { Authorizer, AuthorizationResult, AuthorizerAttributes } from './authorizer/interfaces.js';
 import { result } from './authorizer/results.js';
 import { reviewSpec, reviewStatus } from './webhook/review.js';
-import { TtlCache } from '../util/ttl-cache.js';
+import { TtlCache } from '../util/caches/ttl-cache.js';
 import { messageOf } from '../util/error-message.js';
 import type { MaybePromise } from '../util/maybe-promise.js';
 

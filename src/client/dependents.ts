@@ -54,13 +54,13 @@ export function dependentsText({ objects, unread }: Dependents): string {
   return `Annex may not list ${unread.slice(0, EXAMPLES).join(', ')}${unread.length > EXAMPLES ? ` and ${unread.length - EXAMPLES} more` : ''}, where objects may be owned by objects that were created in Annex, and would be deleted. annex release looks with your rights; or set spec.dependents: Abandon`;
 }
 
-interface CollectionOfCluster {
+export interface CollectionOfCluster {
   readonly path: string;
   readonly name: string;
 }
 
 /** Every resource that can be listed, in the version that its group prefers, but for those of the group itself. */
-async function collections(client: Pick<ClusterClient, 'call'>, group: string): Promise<CollectionOfCluster[]> {
+export async function collections(client: Pick<ClusterClient, 'call'>, group: string): Promise<CollectionOfCluster[]> {
   const { body } = await client.call('GET', '/apis');
   const versions = [
     { path: '/api/v1', group: '' },

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../apimachinery/json/json.js';
-import { LruCache } from '../util/lru-cache.js';
+import { LruCache } from '../util/caches/lru-cache.js';
 import { type ReadFields, readFieldsV1 } from '../structured-merge-diff/fieldpath/serialize.js';
 
 /** What a text takes beside its characters: the set itself is a few times as large as its text. */

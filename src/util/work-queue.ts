@@ -1,5 +1,5 @@
 import type { Clock } from './clock.js';
-import { type WorkQueueMetrics, workQueueMetrics } from './work-queue-metrics.js';
+import { type WorkQueueMetrics, workQueueMetrics } from './metrics/work-queue-metrics.js';
 
 export interface WorkQueueOptions {
   /** For metrics: the name that the queue has in Kubernetes, where it has one. */

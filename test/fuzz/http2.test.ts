@@ -1,4 +1,4 @@
-import { Flag, FrameType, PREFACE } from '../../packages/http2/src/frame.js';
+import { Flag, FrameType, PREFACE } from '../../packages/http2/src/frames/frame.js';
 import { encode, type Peer, SessionServer } from '../../packages/http2/src/peer.fake.js';
 import { Random } from '../model/random.js';
 

@@ -3,6 +3,6 @@ export { Session } from './session.js';
 export type { SessionConfig } from './session.js';
 export { Http2Request } from './request.js';
 export { Http2Response } from './response.js';
-export { errorName } from './frame.js';
+export { errorName } from './frames/frame.js';
 export { systemClock } from './clock.js';
 export type { Clock, Timer } from './clock.js';

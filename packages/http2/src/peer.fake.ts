@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { FakeClock } from './clock.fake.js';
-import { DEFAULT_WINDOW, Flag, FRAME_HEADER, FrameType, PREFACE, writeFrameHeader } from './frame.js';
+import { DEFAULT_WINDOW, Flag, FRAME_HEADER, FrameType, PREFACE, writeFrameHeader } from './frames/frame.js';
 import { HpackDecoder } from './hpack/decoder.js';
 import { fieldRoom, writeField } from './hpack/encoder.js';
 import type { Http2Request } from './request.js';

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { RequestHead } from './fields.js';
+import type { RequestHead } from './heads/fields.js';
 
 /** Returns flow-control credit for bytes that have been taken. */
 type Consumed = (bytes: number) => void;

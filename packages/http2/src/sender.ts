@@ -9,8 +9,8 @@ import {
   Setting,
   writeFrameHeader,
   writeUint32,
-} from './frame.js';
-import { type FieldValues, headBlock } from './head.js';
+} from './frames/frame.js';
+import { type FieldValues, headBlock } from './heads/head.js';
 import { EMPTY_TABLE } from './hpack/encoder.js';
 import { Output } from './output.js';
 

@@ -9,7 +9,7 @@ import {
   LARGEST_WINDOW,
   PREFACE,
   Setting,
-} from './frame.js';
+} from './frames/frame.js';
 import { encode, type Peer, SessionServer } from './peer.fake.js';
 import type { Http2Request } from './request.js';
 import type { Http2Response } from './response.js';

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from './clock.js';
 import { type HeaderField, HpackDecoder } from './hpack/decoder.js';
 import { HpackError } from './hpack/error.js';
-import { contentLength, type RequestHead, requestHead } from './fields.js';
+import { contentLength, type RequestHead, requestHead } from './heads/fields.js';
 import {
   ConnectionError,
   DEFAULT_FRAME_SIZE,
@@ -16,10 +16,10 @@ import {
   protocolError,
   Setting,
   unpadded,
-} from './frame.js';
-import { FrameReader } from './frame-reader.js';
-import { type HeadBlock, HeadReader } from './head-reader.js';
-import type { FieldValues } from './head.js';
+} from './frames/frame.js';
+import { FrameReader } from './frames/frame-reader.js';
+import { type HeadBlock, HeadReader } from './heads/head-reader.js';
+import type { FieldValues } from './heads/head.js';
 import { Lifetime, type Mortal } from './lifetime.js';
 import type { Http2Request } from './request.js';
 import { type Http2Response, refuseHead } from './response.js';

@@ -1,7 +1,7 @@
 import { Http2Request } from './request.js';
 import { Http2Response, type ResponseStream } from './response.js';
-import type { RequestHead } from './fields.js';
-import { ErrorCode } from './frame.js';
+import type { RequestHead } from './heads/fields.js';
+import { ErrorCode } from './frames/frame.js';
 import { QUANTUM } from './sender.js';
 
 /** What a stream needs of its connection. */

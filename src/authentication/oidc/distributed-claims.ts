@@ -1,5 +1,5 @@
 import type { Clock } from '../../util/clock.js';
-import { LruCache } from '../../util/lru-cache.js';
+import { LruCache } from '../../util/caches/lru-cache.js';
 import { readToken } from '../token/jws.js';
 import type { ProviderClient } from './http.js';
 import { type Claims, issuerOf, verifyIdToken } from './id-token.js';

@@ -1,5 +1,5 @@
 import { messageOf } from '../../util/error-message.js';
-import { LruCache } from '../../util/lru-cache.js';
+import { LruCache } from '../../util/caches/lru-cache.js';
 import type { TLSSocket } from 'node:tls';
 import type { X509Certificate } from 'node:crypto';
 import type { Clock } from '../../util/clock.js';

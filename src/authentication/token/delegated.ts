@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { textsOf } from '../../apimachinery/json/values.js';
 import type { Clock } from '../../util/clock.js';
-import { TtlCache } from '../../util/ttl-cache.js';
+import { TtlCache } from '../../util/caches/ttl-cache.js';
 import {
   AuthenticationError,
   type AuthenticationResponse,

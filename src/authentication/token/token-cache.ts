@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { Clock } from '../../util/clock.js';
 import { CellCounter, CellGauge } from '../../util/metrics/metrics.js';
-import { TtlCache } from '../../util/ttl-cache.js';
+import { TtlCache } from '../../util/caches/ttl-cache.js';
 import {
   AuthenticationError,
   type AuthenticationResponse,

@@ -12,7 +12,7 @@ import { NO_OPINION, result } from '../authorizer/results.js';
 import { ResponseError, type WebhookTransport } from '../../client/webhook/connection.js';
 import type { MatchConditions } from './match-conditions.js';
 import { readReview, reviewBody, reviewSpec, type ReviewStatus, type ReviewVersion } from './review.js';
-import { TtlCache } from '../../util/ttl-cache.js';
+import { TtlCache } from '../../util/caches/ttl-cache.js';
 import { messageOf } from '../../util/error-message.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 

@@ -5,7 +5,7 @@ import type { AuthorizationMetrics } from '../authorizer/instrumentation.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../authorizer/interfaces.js';
 import { ResponseError, type WebhookResponse } from '../../client/webhook/connection.js';
 import { MatchConditions } from './match-conditions.js';
-import { TtlCache } from '../../util/ttl-cache.js';
+import { TtlCache } from '../../util/caches/ttl-cache.js';
 import { WebhookAuthorizer, type WebhookOptions } from './webhook-authorizer.js';
 
 const attributes = (more: Partial<AuthorizerAttributes> = {}): AuthorizerAttributes => ({

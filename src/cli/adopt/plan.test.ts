@@ -1,12 +1,13 @@
-import type { JsonObject } from '../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { ClusterError } from '../../client/cluster-error.js';
 import { makePlan, type Cluster } from './plan.js';
 import { planText } from './report.js';
 
 const GROUP = 'example.com';
-const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions?limit=200';
+const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const CONFIGURATIONS = '/apis/admissionregistration.k8s.io/v1';
-const WIDGETS = `/apis/${GROUP}/v1/widgets?limit=100`;
+const SERVED = `/apis/${GROUP}/v1/widgets`;
 
 const crd = (group: string, plural: string, strategy: string): JsonObject => ({
   metadata: { name: `${plural}.${group}` },
@@ -32,34 +33,53 @@ const widget = (name: string): JsonObject => ({
 });
 
 /** A cluster that answers these paths, and says of each right whether it is given. */
-function clusterOf(answers: Record<string, JsonObject>, mayRead: boolean): Cluster {
-  const answer = (method: string, path: string): JsonObject | undefined => {
-    if (method === 'POST') return { status: { allowed: mayRead } };
-    return answers[path];
+function clusterOf(answers: Record<string, JsonObject>, may: (attributes: JsonObject) => boolean): Cluster {
+  const answer = (method: string, path: string, body?: JsonObject): JsonObject | undefined => {
+    if (method === 'POST') return { status: { allowed: may(objectAt(body, 'spec') ?? {}) } };
+    return answers[path.replace(/\?.*/, '')];
   };
   return {
-    call: (method, path) => {
-      const body = answer(method, path);
+    call: (method, path, given) => {
+      const body = answer(method, path, given);
       return Promise.resolve({ status: body === undefined ? 404 : 200, body: body ?? {} });
     },
-    must: (method, path) => Promise.resolve(answer(method, path) as KubeObject | undefined),
+    must: (method, path, body) => Promise.resolve(answer(method, path, body) as KubeObject | undefined),
+    metadata: (path) => {
+      const body = answer('GET', path);
+      return body === undefined ? Promise.reject(new ClusterError(403, 'forbidden')) : Promise.resolve(body);
+    },
   };
 }
 
 const READY: Record<string, JsonObject> = {
   '/apis/kubeannex.io/v1alpha1': {},
-  [CONFIGURATIONS]: { resources: [{ name: 'validatingadmissionpolicies' }] },
+  [CONFIGURATIONS]: {
+    resources: [{ name: 'validatingadmissionpolicies' }, { name: 'validatingwebhookconfigurations' }],
+  },
   [CRDS]: { items: [crd(GROUP, 'widgets', 'None'), crd('other.com', 'things', 'None')] },
-  [WIDGETS]: { items: [widget('a'), widget('b')], metadata: { remainingItemCount: 998 } },
+  [SERVED]: { items: [widget('a'), widget('b')] },
+  '/apis': { groups: [] },
+  '/api/v1': {
+    resources: [
+      { name: 'configmaps', verbs: ['list'] },
+      { name: 'secrets', verbs: ['list'] },
+    ],
+  },
+  '/api/v1/configmaps': {
+    items: [
+      { metadata: { name: 'c', ownerReferences: [{ apiVersion: `${GROUP}/v1`, kind: 'Widget' }] } },
+      { metadata: { name: 'd', ownerReferences: [{ apiVersion: 'apps/v1', kind: 'Deployment' }] } },
+    ],
+  },
 };
 
-const plan = (answers: Record<string, JsonObject>, mayRead = true) =>
-  makePlan(clusterOf({ ...READY, ...answers }, mayRead), { group: GROUP, account: 'annex-system/annex' });
+const plan = (answers: Record<string, JsonObject>, may: (attributes: JsonObject) => boolean = () => true) =>
+  makePlan(clusterOf({ ...READY, ...answers }, may), { group: GROUP, account: 'annex-system/annex' });
 
 describe('the plan of an adoption', () => {
   test('tells what there is', async () => {
-    const { types, blocks, missingRights, admission, quotas } = await plan({
-      [`${CONFIGURATIONS}/validatingwebhookconfigurations?limit=200`]: {
+    const made = await plan({
+      [`${CONFIGURATIONS}/validatingwebhookconfigurations`]: {
         items: [
           {
             metadata: { name: 'mine' },
@@ -69,7 +89,7 @@ describe('the plan of an adoption', () => {
           { metadata: { name: 'another' }, webhooks: [{ rules: [{ apiGroups: ['*'], resources: ['things'] }] }] },
         ],
       },
-      [`${CONFIGURATIONS}/validatingadmissionpolicies?limit=200`]: {
+      [`${CONFIGURATIONS}/validatingadmissionpolicies`]: {
         items: [
           {
             metadata: { name: 'all' },
@@ -77,14 +97,14 @@ describe('the plan of an adoption', () => {
           },
         ],
       },
-      '/api/v1/resourcequotas?limit=200': {
+      '/api/v1/resourcequotas': {
         items: [
           { metadata: { namespace: 'a', name: 'q' }, spec: { hard: { 'count/widgets.example.com': '5' } } },
           { metadata: { namespace: 'b', name: 'q' }, spec: { hard: { pods: '5' } } },
         ],
       },
     });
-    expect(types).toEqual([
+    expect(made.types).toEqual([
       {
         resource: 'widgets',
         kind: 'Widget',
@@ -92,16 +112,72 @@ describe('the plan of an adoption', () => {
         versions: ['v1beta1', 'v1'],
         storedAs: 'v1',
         conversion: 'None',
-        objects: 1000,
-        bytes: JSON.stringify(widget('a')).length * 1000,
+        objects: 2,
+        bytes: JSON.stringify(widget('a')).length * 2,
         managers: ['kubectl', 'operator'],
         owners: ['Deployment'],
-        withFinalizers: true,
+        withFinalizers: 2,
       },
     ]);
-    expect(admission).toEqual(['ValidatingWebhookConfiguration/mine', 'ValidatingAdmissionPolicy/all']);
-    expect(quotas).toEqual(['a/q']);
-    expect([blocks, missingRights]).toEqual([[], []]);
+    expect(made.admission).toEqual([
+      { name: 'ValidatingWebhookConfiguration/mine', enforced: true, note: '' },
+      { name: 'ValidatingAdmissionPolicy/all', enforced: true, note: 'it has no binding, and so no effect' },
+    ]);
+    expect(made.quotas).toEqual(['a/q']);
+    expect(made.dependents).toEqual({ counts: { configmaps: 1 }, unread: ['secrets'] });
+    expect([made.blocks, made.missingRights]).toEqual([[], []]);
+    const text = planText(made, 'annex-system/annex');
+    for (const line of [
+      'ValidatingWebhookConfiguration/mine: Annex enforces it',
+      '1 configmaps',
+      'you may not list secrets: what is owned there is not known',
+      'kubectl edit rd widgets.example.com',
+    ])
+      expect(text).toContain(line);
+  });
+
+  test('tells which admission does not hold any more, and why', async () => {
+    const policy = (paramKind?: JsonObject): JsonObject => ({
+      metadata: { name: paramKind === undefined ? 'plain' : 'param' },
+      spec: {
+        matchConstraints: { resourceRules: [{ apiGroups: [GROUP], resources: ['widgets'] }] },
+        ...(paramKind !== undefined && { paramKind }),
+      },
+    });
+    const answers = {
+      [CONFIGURATIONS]: {
+        resources: [
+          'validatingadmissionpolicies',
+          'validatingadmissionpolicybindings',
+          'mutatingwebhookconfigurations',
+        ].map((name) => ({ name })),
+      },
+      [`${CONFIGURATIONS}/validatingadmissionpolicies`]: {
+        items: [policy(), policy({ apiVersion: 'v1', kind: 'ConfigMap' })],
+      },
+      [`${CONFIGURATIONS}/validatingadmissionpolicybindings`]: {
+        items: [{ spec: { policyName: 'plain' } }, { spec: { policyName: 'param' } }],
+      },
+      [`${CONFIGURATIONS}/mutatingwebhookconfigurations`]: {
+        items: [{ metadata: { name: 'hook' }, webhooks: [{ rules: [{ apiGroups: ['*'], resources: ['*'] }] }] }],
+      },
+      '/api/v1': { resources: [{ name: 'configmaps', kind: 'ConfigMap', verbs: ['list'] }] },
+    };
+    const may = (spec: JsonObject): boolean =>
+      !['configmaps', 'mutatingwebhookconfigurations'].includes(
+        stringAt(objectAt(spec, 'resourceAttributes'), 'resource') ?? '',
+      );
+    expect((await plan(answers, may)).admission).toEqual([
+      {
+        ...{ name: 'MutatingWebhookConfiguration/hook', enforced: false },
+        note: 'Annex may not list and watch mutatingwebhookconfigurations',
+      },
+      { name: 'ValidatingAdmissionPolicy/plain', enforced: true, note: '' },
+      {
+        ...{ name: 'ValidatingAdmissionPolicy/param', enforced: false },
+        note: "Annex may not list and watch its params, configmaps (the chart's value admission.paramRules)",
+      },
+    ]);
   });
 
   test.each([
@@ -115,6 +191,21 @@ describe('the plan of an adoption', () => {
       },
       /the APIService v1\.example\.com leads to the Service x\/y/,
     ],
+    [
+      'a cluster without policies',
+      { [CONFIGURATIONS]: { resources: [] } },
+      /does not serve ValidatingAdmissionPolicy v1 .*: it can be rehearsed, and not switched/,
+    ],
+    [
+      'Annex itself',
+      {
+        '/apis/apiregistration.k8s.io/v1/apiservices/v1.example.com': {
+          metadata: { labels: { 'app.kubernetes.io/managed-by': 'annex' } },
+          spec: { service: { namespace: 'x', name: 'y' } },
+        },
+      },
+      /leads to Annex: it serves the group already/,
+    ],
   ])('is blocked by %s', async (_, answers, why) => {
     const made = await plan(answers);
     expect(made.blocks).toEqual([expect.stringMatching(why)]);
@@ -123,21 +214,33 @@ describe('the plan of an adoption', () => {
 
   test('is blocked where Annex is not there', async () => {
     const { '/apis/kubeannex.io/v1alpha1': _, ...rest } = READY;
-    const made = await makePlan(clusterOf(rest, true), { group: GROUP, account: 'a/b' });
+    const made = await makePlan(
+      clusterOf(rest, () => true),
+      { group: GROUP, account: 'a/b' },
+    );
     expect(made.blocks).toEqual([expect.stringContaining('Annex has to be installed')]);
   });
 
   test('has the role that is missing, ready to be applied', async () => {
-    const text = planText(await plan({}, false), 'annex-system/annex');
-    expect(text).toMatch(/^RESOURCE +SCOPE +VERSIONS +CONVERSION +OBJECTS +SIZE +MANAGERS +OWNERS$/m);
-    expect(text).toMatch(/^widgets +Namespaced +v1beta1,v1\* +None +1000 +\d+\.\d KiB +kubectl,operator +Deployment$/m);
+    const text = planText(await plan({}, () => false), 'annex-system/annex');
+    expect(text).toMatch(/^RESOURCE +SCOPE +VERSIONS +CONVERSION +OBJECTS +SIZE +FINALIZERS +MANAGERS +OWNERS$/m);
+    expect(text).toMatch(/^widgets +Namespaced +v1beta1,v1\* +None +2 +\d+ B +2 +kubectl,operator +Deployment$/m);
     expect(text).toMatch(/kind: ClusterRole\n/);
     expect(text).toContain('name: annex-adoption:example.com');
+    for (const rule of [
+      /- example\.com\n/,
+      /- customresourcedefinitions\n/,
+      /- \/metrics\n/,
+      /- annex-adoption\.example\.com\n/,
+    ])
+      expect(text).toMatch(rule);
     expect(text).toMatch(/subjects:\n *- kind: ServiceAccount\n *name: annex\n *namespace: annex-system/);
   });
 
   test('says what a conversion webhook means', async () => {
     const made = await plan({ [CRDS]: { items: [crd(GROUP, 'widgets', 'Webhook')] } });
-    expect(made.notes).toEqual(expect.arrayContaining([expect.stringContaining('has a conversion webhook')]));
+    expect(made.changes).toEqual(
+      expect.arrayContaining([expect.stringContaining('Annex calls the conversion webhook of widgets')]),
+    );
   });
 });

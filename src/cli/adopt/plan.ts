@@ -1,13 +1,14 @@
 import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { objectsOf, textOf, textsOf } from '../../apimachinery/json/values.js';
-import type { ClusterClient } from '../../client/cluster-client.js';
+import type { MatchingAdmission } from '../../client/adoption/admission.js';
+import { type Cluster, eachMetadata, listAll } from '../../client/adoption/lists.js';
+import { ownedOutside, type OwnedOutside } from '../../client/adoption/owners.js';
+import { readinessOf } from '../../client/adoption/readiness.js';
 
-/** Objects that are looked at, of each type, for what they have in common. */
+export type { Cluster } from '../../client/adoption/lists.js';
+
+/** Objects of each type whose size is looked at. */
 const SAMPLE = 100;
-const READING = ['get', 'list', 'watch'];
-const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
-
-export type Cluster = Pick<ClusterClient, 'call' | 'must'>;
 
 /** One type of the group. */
 export interface TypePlan {
@@ -20,10 +21,11 @@ export interface TypePlan {
   readonly objects: number;
   /** Of their JSON, reckoned from some of them. */
   readonly bytes: number;
-  /** Of those that were looked at. */
+  /** Who writes them, by managedFields. */
   readonly managers: readonly string[];
+  /** Kinds of their owners. */
   readonly owners: readonly string[];
-  readonly withFinalizers: boolean;
+  readonly withFinalizers: number;
 }
 
 /** What is known before anything happens. */
@@ -31,15 +33,17 @@ export interface Plan {
   readonly group: string;
   readonly types: readonly TypePlan[];
   /** Webhook configurations and policies that match types of the group. */
-  readonly admission: readonly string[];
+  readonly admission: readonly MatchingAdmission[];
   /** Quotas on the number of its objects. */
   readonly quotas: readonly string[];
+  /** What its objects own outside of the group. */
+  readonly dependents: OwnedOutside;
+  /** What is different for users afterwards. */
+  readonly changes: readonly string[];
   /** What keeps it from being adopted at all. */
   readonly blocks: readonly string[];
-  /** What to know before. */
-  readonly notes: readonly string[];
-  /** Verbs that the account of Annex lacks, by resource. */
-  readonly missingRights: readonly { readonly resource: string; readonly verbs: readonly string[] }[];
+  /** Rules of the ClusterRole that the account of Annex lacks. */
+  readonly missingRights: readonly JsonObject[];
 }
 
 export interface PlanOptions {
@@ -50,25 +54,31 @@ export interface PlanOptions {
 
 /** Looks at a group and at what has to do with it; changes nothing. */
 export async function makePlan(cluster: Cluster, { group, account }: PlanOptions): Promise<Plan> {
-  const crds = await list(cluster, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
+  const [namespace = '', name = ''] = account.split('/');
+  const crds = await listAll(cluster, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
   const wanted = crds.filter((crd) => stringAt(objectAt(crd, 'spec'), 'group') === group);
   const types: TypePlan[] = [];
   for (const crd of wanted) types.push(await typePlan(cluster, group, crd));
-  const blocks = [
-    ...(types.length === 0 ? [`the cluster has no CustomResourceDefinition of the group ${group}`] : []),
-    ...(await annexBlocks(cluster)),
-    ...(await apiServiceBlocks(cluster, group, types)),
-  ];
+  const plurals = types.map(({ resource, versions }) => ({ plural: resource, versions }));
+  const { blocks, missing, admission } = await readinessOf(cluster, group, plurals, { namespace, name });
   return {
     group,
     types,
-    admission: await matching(cluster, group, types),
+    admission,
     quotas: await quotasOn(cluster, group, types),
-    blocks,
-    notes: [...(await switchNotes(cluster)), ...types.flatMap(typeNotes)],
-    missingRights: await missingRights(cluster, group, types, account),
+    dependents: await ownedOutside(cluster, group),
+    changes: changesFor(group, types),
+    blocks: [
+      ...(types.length === 0 ? [`the cluster has no CustomResourceDefinition of the group ${group}`] : []),
+      ...types.filter(({ versions }) => versions.length === 0).map(({ resource }) => unserved(resource)),
+      ...(await annexBlocks(cluster)),
+      ...blocks,
+    ],
+    missingRights: missing.map(({ rule }) => rule),
   };
 }
+
+const unserved = (resource: string): string => `the cluster serves no version of ${resource}`;
 
 async function typePlan(cluster: Cluster, group: string, crd: JsonObject): Promise<TypePlan> {
   const spec = objectAt(crd, 'spec');
@@ -77,16 +87,8 @@ async function typePlan(cluster: Cluster, group: string, crd: JsonObject): Promi
   const stored = versions.find((version) => version['storage'] === true);
   const served = versions.filter((version) => version['served'] === true).map((version) => textOf(version['name']));
   const resource = textOf(names?.['plural']);
-  const version = stored?.['served'] === true ? textOf(stored['name']) : (served[0] ?? '');
-  const page = await cluster.must('GET', `/apis/${group}/${version}/${resource}?limit=${SAMPLE}`);
-  const sample = objectsOf(page?.['items']);
-  const remaining = objectAt(page, 'metadata')?.['remainingItemCount'];
-  const objects = sample.length + (typeof remaining === 'number' ? remaining : 0);
-  const size = sample.reduce((sum, object) => sum + Buffer.byteLength(JSON.stringify(object)), 0);
-  const metadata = sample.map((object) => objectAt(object, 'metadata'));
-  const all = (field: string, name: string): string[] => [
-    ...new Set(metadata.flatMap((one) => objectsOf(one?.[field]).map((entry) => textOf(entry[name])))),
-  ];
+  const version = stored?.['served'] === true ? textOf(stored['name']) : served[0];
+  const found = version === undefined ? NOTHING : await objectsOfType(cluster, `/apis/${group}/${version}/${resource}`);
   return {
     resource,
     kind: textOf(names?.['kind']),
@@ -94,12 +96,27 @@ async function typePlan(cluster: Cluster, group: string, crd: JsonObject): Promi
     versions: served,
     storedAs: textOf(stored?.['name']),
     conversion: stringAt(objectAt(spec, 'conversion'), 'strategy') ?? 'None',
-    objects,
-    bytes: sample.length === 0 ? 0 : Math.round((size / sample.length) * objects),
-    managers: all('managedFields', 'manager').sort(),
-    owners: all('ownerReferences', 'kind').sort(),
-    withFinalizers: metadata.some((one) => textsOf(one?.['finalizers']).length > 0),
+    ...found,
   };
+}
+
+type Objects = Pick<TypePlan, 'objects' | 'bytes' | 'managers' | 'owners' | 'withFinalizers'>;
+
+const NOTHING: Objects = { objects: 0, bytes: 0, managers: [], owners: [], withFinalizers: 0 };
+
+async function objectsOfType(cluster: Cluster, path: string): Promise<Objects> {
+  const [managers, owners] = [new Set<string>(), new Set<string>()];
+  let [objects, withFinalizers] = [0, 0];
+  await eachMetadata(cluster, path, (metadata) => {
+    objects++;
+    if (textsOf(metadata['finalizers']).length > 0) withFinalizers++;
+    for (const entry of objectsOf(metadata['managedFields'])) managers.add(textOf(entry['manager']));
+    for (const entry of objectsOf(metadata['ownerReferences'])) owners.add(textOf(entry['kind']));
+  });
+  const sample = objectsOf((await cluster.must('GET', `${path}?limit=${SAMPLE}`))?.['items']);
+  const size = sample.reduce((sum, object) => sum + Buffer.byteLength(JSON.stringify(object)), 0);
+  const bytes = sample.length === 0 ? 0 : Math.round((size / sample.length) * objects);
+  return { objects, bytes, managers: [...managers].sort(), owners: [...owners].sort(), withFinalizers };
 }
 
 async function annexBlocks(cluster: Cluster): Promise<string[]> {
@@ -108,98 +125,29 @@ async function annexBlocks(cluster: Cluster): Promise<string[]> {
   return [`the cluster does not serve kubeannex.io/v1alpha1 (status ${status}): Annex has to be installed, and ready`];
 }
 
-async function apiServiceBlocks(cluster: Cluster, group: string, types: readonly TypePlan[]): Promise<string[]> {
-  const blocks: string[] = [];
-  for (const version of new Set(types.flatMap(({ versions }) => versions))) {
-    const name = `${version}.${group}`;
-    const service = await cluster.must('GET', `/apis/apiregistration.k8s.io/v1/apiservices/${name}`);
-    const target = objectAt(objectAt(service, 'spec'), 'service');
-    if (target === undefined) continue;
-    const to = `${textOf(target['namespace'])}/${textOf(target['name'])}`;
-    blocks.push(`the APIService ${name} leads to the Service ${to}: another server serves the group`);
-  }
-  return blocks;
-}
-
-async function switchNotes(cluster: Cluster): Promise<string[]> {
-  const { status, body } = await cluster.call('GET', ADMISSION);
-  const served = status === 200 ? objectsOf(body['resources']).map(({ name }) => textOf(name)) : [];
+function changesFor(group: string, types: readonly TypePlan[]): string[] {
+  const converted = types.filter(({ conversion }) => conversion === 'Webhook').map(({ resource }) => resource);
+  const resource = types[0]?.resource ?? '';
   return [
+    'at the switch writes are refused for some seconds, and watches end once, so that informers list again; reads go on',
+    `the definitions are ResourceDefinitions: kubectl edit rd ${resource}.${group}; the CustomResourceDefinitions stay, with no version served`,
+    `deleting a ResourceDefinition deletes its objects, deleting the CustomResourceDefinition does not`,
+    `RBAC for ${group} holds as before; admission is Annex', by the webhooks and policies above`,
+    "backups of etcd no longer have the objects: back up MongoDB; while Annex is down the group is unavailable, and the cluster's namespaces with it cannot be deleted",
+    ...(converted.length > 0
+      ? [`Annex calls the conversion webhook of ${converted.join(', ')}, and needs a way to it`]
+      : []),
     'objects that are created in Annex get another uid when the group goes back: annex release --dry-run looks for what they own elsewhere',
-    ...(served.includes('validatingadmissionpolicies')
-      ? []
-      : ['the cluster does not serve ValidatingAdmissionPolicy: it can be rehearsed, and not switched']),
   ];
-}
-
-const typeNotes = ({ resource, conversion }: TypePlan): string[] =>
-  conversion === 'Webhook' ? [`${resource} has a conversion webhook, which Annex calls when it serves the group`] : [];
-
-/** Configurations whose rules name the group, or all. */
-async function matching(cluster: Cluster, group: string, types: readonly TypePlan[]): Promise<string[]> {
-  const found: string[] = [];
-  const resources = new Set(types.map(({ resource }) => resource));
-  const matches = (rule: JsonObject): boolean =>
-    textsOf(rule['apiGroups']).some((one) => one === group || one === '*') &&
-    textsOf(rule['resources']).some((one) => one.startsWith('*') || resources.has(one.split('/')[0] ?? ''));
-  for (const kind of ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration', 'ValidatingAdmissionPolicy']) {
-    const plural = kind === 'ValidatingAdmissionPolicy' ? 'validatingadmissionpolicies' : `${kind.toLowerCase()}s`;
-    for (const one of await list(cluster, `${ADMISSION}/${plural}`)) {
-      const name = stringAt(objectAt(one, 'metadata'), 'name') ?? '';
-      const constraints = objectAt(objectAt(one, 'spec'), 'matchConstraints');
-      const rules = [
-        ...objectsOf(one['webhooks']).flatMap((webhook) => objectsOf(webhook['rules'])),
-        ...objectsOf(constraints?.['resourceRules']),
-      ];
-      if (rules.some(matches)) found.push(`${kind}/${name}`);
-    }
-  }
-  return found;
 }
 
 async function quotasOn(cluster: Cluster, group: string, types: readonly TypePlan[]): Promise<string[]> {
   const keys = types.map(({ resource }) => `count/${resource}.${group}`);
-  const quotas = await list(cluster, '/api/v1/resourcequotas');
+  const quotas = await listAll(cluster, '/api/v1/resourcequotas');
   return quotas.flatMap((quota) => {
     const metadata = objectAt(quota, 'metadata');
     const hard = objectAt(objectAt(quota, 'spec'), 'hard') ?? {};
     const counted = keys.filter((key) => hard[key] !== undefined);
     return counted.length === 0 ? [] : [`${textOf(metadata?.['namespace'])}/${textOf(metadata?.['name'])}`];
   });
-}
-
-async function missingRights(
-  cluster: Cluster,
-  group: string,
-  types: readonly TypePlan[],
-  account: string,
-): Promise<Plan['missingRights']> {
-  const [namespace = '', name = ''] = account.split('/');
-  const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
-  const missing: { resource: string; verbs: string[] }[] = [];
-  for (const { resource } of types) {
-    const verbs: string[] = [];
-    for (const verb of READING) {
-      const user = `system:serviceaccount:${namespace}:${name}`;
-      const spec = { user, groups, resourceAttributes: { verb, group, resource } };
-      const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
-      const answer = await cluster.must('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', review);
-      if (objectAt(answer, 'status')?.['allowed'] !== true) verbs.push(verb);
-    }
-    if (verbs.length > 0) missing.push({ resource, verbs });
-  }
-  return missing;
-}
-
-/** All objects of a collection; none where the cluster does not serve it. */
-async function list(cluster: Cluster, path: string): Promise<JsonObject[]> {
-  const found: JsonObject[] = [];
-  for (let token = ''; ;) {
-    const more = token === '' ? '' : `&continue=${encodeURIComponent(token)}`;
-    const page = await cluster.must('GET', `${path}?limit=200${more}`);
-    if (page === undefined) return found;
-    found.push(...objectsOf(page['items']));
-    token = stringAt(objectAt(page, 'metadata'), 'continue') ?? '';
-    if (token === '') return found;
-  }
 }

@@ -6,9 +6,10 @@ export function planText(plan: Plan, account: string): string {
   const lines = [`Group ${plan.group}`, ''];
   if (plan.types.length > 0) lines.push(...table(plan.types), '');
   const sections: readonly (readonly [string, readonly string[]])[] = [
-    ['Admission that matches the group', plan.admission],
-    ['Quotas on its objects', plan.quotas],
-    ['Good to know', plan.notes],
+    ['Admission that matches the group', plan.admission.map(admissionText)],
+    ['Quotas that count its objects, and go on counting them', plan.quotas],
+    ['Objects outside of the group that its objects own, and go on owning', dependentTexts(plan)],
+    ['What changes for users', plan.changes],
     ['Blocked', plan.blocks],
   ];
   for (const [title, entries] of sections) {
@@ -20,8 +21,18 @@ export function planText(plan: Plan, account: string): string {
   return lines.join('\n').trimEnd();
 }
 
+const admissionText = ({ name, enforced, note }: Plan['admission'][number]): string =>
+  `${name}: ${enforced ? 'Annex enforces it' : 'Annex does NOT enforce it'}${note === '' ? '' : `; ${note}`}`;
+
+function dependentTexts({ dependents: { counts, unread } }: Plan): string[] {
+  const owned = Object.entries(counts).map(([resource, count]) => `${count} ${resource}`);
+  return unread.length === 0
+    ? owned
+    : [...owned, `you may not list ${unread.join(', ')}: what is owned there is not known`];
+}
+
 function table(types: readonly TypePlan[]): string[] {
-  const head = ['RESOURCE', 'SCOPE', 'VERSIONS', 'CONVERSION', 'OBJECTS', 'SIZE', 'MANAGERS', 'OWNERS'];
+  const head = ['RESOURCE', 'SCOPE', 'VERSIONS', 'CONVERSION', 'OBJECTS', 'SIZE', 'FINALIZERS', 'MANAGERS', 'OWNERS'];
   const rows = types.map((type) => [
     type.resource,
     type.scope,
@@ -29,6 +40,7 @@ function table(types: readonly TypePlan[]): string[] {
     type.conversion,
     String(type.objects),
     sizeText(type.bytes),
+    String(type.withFinalizers),
     type.managers.join(',') || '-',
     type.owners.join(',') || '-',
   ]);
@@ -47,17 +59,16 @@ function sizeText(bytes: number): string {
   return `${(bytes / (1 << 20)).toFixed(1)} MiB`;
 }
 
-/** The ClusterRole that gives Annex what it lacks, and its binding. */
+/** The ClusterRole that gives Annex what it lacks, and its binding; the chart gives the same for `adoption.groups`. */
 function rightsText({ group, missingRights }: Plan, account: string): string {
   const name = `annex-adoption:${group}`;
   const [namespace = '', accountName = ''] = account.split('/');
-  const resources = missingRights.map(({ resource }) => resource);
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   const role = {
     apiVersion,
     kind: 'ClusterRole',
     metadata: { name },
-    rules: [{ apiGroups: [group], resources, verbs: ['get', 'list', 'watch'] }],
+    rules: [...missingRights],
   };
   const binding = {
     apiVersion,

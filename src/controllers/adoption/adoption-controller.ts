@@ -12,6 +12,7 @@ import { hasFailed, isMoving, isReturnWanted, isWanted, phaseOf, recordOf } from
 import type { KubeApiservers } from './switch/kube-apiservers.js';
 import type { SwitchOptions } from './switch/options.js';
 import { Switch } from './switch/switch.js';
+import { ReadinessLooks } from './readiness.js';
 import { Rehearsal } from './rehearsal.js';
 import { isNews, type Progress, statusOf } from './status.js';
 
@@ -33,6 +34,7 @@ export interface AdoptionControllerOptions {
   readonly adopted: Pick<AdoptedDefinitions, 'takesWrites' | 'routeOf'>;
   /** Of Annex. */
   readonly namespace: string;
+  readonly admissionFromCluster: boolean;
   readonly clock: Clock;
   readonly lease: Pick<ClusterLease, 'contend'>;
   /** This replica, for people. */
@@ -65,8 +67,11 @@ export class AdoptionController {
   private readonly definitions = new Map<string, KubeObject>();
   private definitionsKnown = false;
   private adoptionsKnown = false;
+  private readonly readiness: ReadinessLooks;
 
-  constructor(private readonly options: AdoptionControllerOptions) {}
+  constructor(private readonly options: AdoptionControllerOptions) {
+    this.readiness = new ReadinessLooks(options);
+  }
 
   /** Contends for the lead until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
@@ -155,10 +160,13 @@ export class AdoptionController {
     }
     const progress = await this.rehearse(adoption);
     const counted = await this.counted(adoption);
-    const status = statusOf(adoption, progress, this.options.clock.now());
+    const readiness = progress.problem === '' ? await this.readiness.of(name, await this.definitionsOf(name)) : [];
+    const status = statusOf(adoption, progress, readiness, this.options.clock.now());
     if (counted !== undefined) status['switch'] = counted;
     await this.report(adoption, status);
-    const isReady = status['phase'] === 'InSync' && phaseOf(adoption) === 'InSync' && progress.refusal === '';
+    const isSwitchable = readiness.some(([type, holds]) => type === 'Switchable' && holds);
+    const isInSync = status['phase'] === 'InSync' && phaseOf(adoption) === 'InSync';
+    const isReady = isInSync && isSwitchable && progress.refusal === '';
     if (isWanted(adoption) && isReady) await this.move(adoption);
   }
 
@@ -286,6 +294,7 @@ export class AdoptionController {
   }
 
   private async end(name: string): Promise<void> {
+    this.readiness.forget(name);
     const running = this.running.get(name);
     this.running.delete(name);
     running?.stop.abort();

@@ -3,6 +3,7 @@ import { deepEqual, type JsonObject } from '../../apimachinery/json/json.js';
 import { formatTime, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Comparison } from './comparison.js';
 import type { CopyState } from './copier.js';
+import type { Statement } from './readiness.js';
 
 /** One resource of the group, as the rehearsal sees it. */
 export interface ResourceProgress {
@@ -23,16 +24,19 @@ export interface Progress {
   readonly refusal: string;
 }
 
-type Condition = readonly [type: string, holds: boolean, reason: string, message: string];
-
 /** The status of an Adoption, with the times of conditions that stay as they are. */
-export function statusOf(adoption: KubeObject, progress: Progress, now: number): JsonObject {
+export function statusOf(
+  adoption: KubeObject,
+  progress: Progress,
+  readiness: readonly Statement[],
+  now: number,
+): JsonObject {
   const { resources } = progress;
   const before = conditionsOf(adoption);
   const generation = adoption.metadata.generation ?? 0;
   // How it went back stays to be seen.
   const returned = before.filter(({ type }) => type === 'Returned');
-  const conditions = findingsOf(progress).map(([type, holds, reason, message]) => {
+  const conditions = [...findingsOf(progress), ...readiness].map(([type, holds, reason, message]) => {
     const status = holds ? 'True' : 'False';
     const old = before.find((one) => one['type'] === type);
     const lastTransitionTime = transitionTime(old, status, now);
@@ -82,10 +86,10 @@ const isEqual = ({ resources }: Progress): boolean =>
 const isInSync = (progress: Progress): boolean =>
   progress.problem === '' && isCopied(progress) && isFollowed(progress) && isEqual(progress);
 
-function findingsOf(progress: Progress): Condition[] {
+function findingsOf(progress: Progress): Statement[] {
   const { problem, problemReason, refusal, resources } = progress;
   const trouble = resources.find(({ copy }) => copy.trouble !== '')?.copy.trouble;
-  const copied: Condition =
+  const copied: Statement =
     problem !== ''
       ? ['Copied', false, problemReason, problem]
       : isCopied(progress)

@@ -1,5 +1,5 @@
 import { whenOver } from '../../util/maybe-promise.js';
-import { attributesOf } from './authorization.js';
+import { attributesOf } from './access/authorization.js';
 import type { ChainConfig, Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
 import { isDefect } from './panic-recovery.js';

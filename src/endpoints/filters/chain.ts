@@ -1,10 +1,10 @@
 import { withAudit } from './audit.js';
-import { withAuthentication } from './authentication.js';
-import { withAuthorization } from './authorization.js';
+import { withAuthentication } from './access/authentication.js';
+import { withAuthorization } from './access/authorization.js';
 import type { ChainConfig, Filter, Step } from './chain-config.js';
 import { withDeadline } from './deadline.js';
 import { withImpersonation } from './impersonation/impersonation.js';
-import { withMaxInFlight } from './max-in-flight.js';
+import { withMaxInFlight } from './in-flight/max-in-flight.js';
 import { withPanicRecovery } from './panic-recovery.js';
 import { withRequestInfo } from './request-info.js';
 import { withTracing } from './tracing.js';

@@ -14,7 +14,7 @@ import {
 import { turns } from '../../scheduling/turns.js';
 import { bodyBytes } from '../responsewriters/body.js';
 import type { Exchange } from './exchange.js';
-import type { Refusal } from './fair-queue.js';
+import type { Refusal } from './in-flight/fair-queue.js';
 
 const COMPONENT = 'apiserver';
 const SERIES = ['verb', 'group', 'version', 'resource', 'subresource', 'scope', 'component'];

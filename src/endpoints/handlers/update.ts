@@ -7,7 +7,7 @@ import { settled } from '../../registry/generic/loopback/settled.js';
 import { isTooLarge } from '../../registry/generic/store/resource-store.js';
 import { dedupOwnerReferences, ensureNamespace } from '../../registry/generic/system-fields.js';
 import { updateObject, type UpdateRequest } from '../../registry/generic/update.js';
-import { forbidden } from '../filters/forbidden.js';
+import { forbidden } from '../filters/access/forbidden.js';
 import type { ResponseSink } from '../responsewriters/sink.js';
 import { readBody } from './request/body.js';
 import { decodeBody } from './codec/decode-body.js';

@@ -17,7 +17,7 @@ import type { AdmissionView } from '../rest/served.js';
 import { type CompiledVersion, readScale } from './compiled.js';
 import type { Conversion } from './conversion/conversion.js';
 import type { Definition, DefinitionVersion } from './definition.js';
-import { SCALE_GVK } from './scale.js';
+import { SCALE_GVK } from './scale/scale.js';
 
 /**
  * A custom type for webhooks and policies: they may speak any version that its definition lists, served or not. `exchanged`: told of

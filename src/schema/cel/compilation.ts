@@ -3,7 +3,7 @@ import { SchemaTypes, types } from '@annex/cel';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { resolveFieldPath } from './field-path.js';
 import type { Rule } from './rule.js';
-import { trimSpace } from '../../util/trim-space.js';
+import { trimSpace } from '../../util/text/trim-space.js';
 
 /** The cost that one evaluation of one expression may have. */
 export const PER_CALL_LIMIT = 1_000_000;

@@ -19,7 +19,7 @@ import { CostTotals, RULE_COST_LIMIT, costMessage, timesCardinality } from './co
 import { resolveFieldPath } from './field-path.js';
 import type { Rule } from './rule.js';
 import { rulesOf } from './rule.js';
-import { trimSpace } from '../../util/trim-space.js';
+import { trimSpace } from '../../util/text/trim-space.js';
 
 const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired'];
 const MAX_REQUEST_BYTES = 3 * 1024 * 1024;

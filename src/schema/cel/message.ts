@@ -1,7 +1,7 @@
 import type { Bindings, Program } from '@annex/cel';
 import { quote } from '../../apimachinery/meta/meta.js';
 import { PER_CALL_LIMIT } from './compilation.js';
-import { trimSpace } from '../../util/trim-space.js';
+import { trimSpace } from '../../util/text/trim-space.js';
 
 const MAX_MESSAGE_BYTES = 5 * 1024;
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../apimachinery/json/values.js';
-import { trimSpace } from '../../util/trim-space.js';
+import { trimSpace } from '../../util/text/trim-space.js';
 
 /** One entry of x-kubernetes-validations. */
 export interface Rule {

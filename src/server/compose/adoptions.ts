@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ClusterClient } from '../../client/cluster-client.js';
+import { recordInCluster } from '../../aggregation/cluster-events.js';
+import { adoptionNews } from '../../controllers/adoption/adoption-news.js';
+import { ObjectEvents } from '../../controllers/object-events.js';
 import { AdoptionController } from '../../controllers/adoption/adoption-controller.js';
 import type { AdoptionWrites } from '../../controllers/adoption/return/adoption-writes.js';
 import type { AdoptedDefinitions } from '../../apimachinery/meta/adopted-definitions.js';
@@ -72,9 +75,25 @@ export function adoptions(context: ServerContext, foundation: Foundation, parts:
     announce: () => replicas?.start(parts.signal) ?? Promise.resolve(),
     start: () => {
       parts.local.for(ADOPTIONS).watch(parts.metrics, parts.signal);
+      tellEvents(context, parts);
       return startAdoptions(context, foundation, { ...parts, replicas: replicas ?? alone });
     },
   };
+}
+
+/** What happens to Adoptions is told by events. */
+function tellEvents({ clock, logger }: ServerContext, { client, local, signal }: AdoptionDependencies): void {
+  const failed = failureLog({ logger }, 'adoption');
+  new ObjectEvents({
+    name: 'adoption_events',
+    news: adoptionNews,
+    client: local.for(ADOPTIONS),
+    clock,
+    record: (event) => recordInCluster(client, event),
+    onError: (name, error) => {
+      failed(`${name}: no event`, error);
+    },
+  }).start(signal);
 }
 
 function startAdoptions(
@@ -100,11 +119,12 @@ function startAdoptions(
       failed('lease', error);
     },
   });
-  const { serviceNamespace: namespace, clusterApiServers: addresses } = options;
+  const { admissionFromCluster, serviceNamespace: namespace, clusterApiServers: addresses } = options;
   const [adoptions, definitions] = [local.for(ADOPTIONS), local.for(RESOURCE_DEFINITIONS)];
   const servers = new KubeApiservers({ client, clock, addresses });
   void new AdoptionController({
     ...{
+      admissionFromCluster,
       adopted,
       adoptions,
       backend,

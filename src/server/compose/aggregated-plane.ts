@@ -39,8 +39,8 @@ import { failureLog } from './controllers.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
 import type { ServingCertificates } from '../certificates/serving-certificates.js';
-import { whenStoreAnswers } from './startup.js';
-import { startDefinitions } from './start-definitions.js';
+import { whenStoreAnswers } from './startup/startup.js';
+import { startDefinitions } from './startup/start-definitions.js';
 
 export interface AggregatedPlaneDependencies {
   readonly delegation: DelegationMetrics;

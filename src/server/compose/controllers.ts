@@ -23,7 +23,7 @@ import { messageOf } from '../../util/error-message.js';
 import { enabledControllers } from '../options/controller-names.js';
 import type { Credentials } from '../certificates/data-directory.js';
 import { knownTypes } from './admission/known-types.js';
-import type { Authorities, HookOptions } from './hook-context.js';
+import type { Authorities, HookOptions } from './startup/hook-context.js';
 
 const RETRY_MILLIS = 1_000;
 const RBAC = 'rbac.authorization.k8s.io';

@@ -35,8 +35,8 @@ import { MeasuredBackend, type MeasuringTools, StoreMetrics } from '../metrics/m
 import type { OffloadPool } from '../../offload/pool.js';
 import { startOffload } from '../../offload/start.js';
 import type { ServerContext } from './server-context.js';
-import { whenStoreAnswers } from './startup.js';
-import { statusWriter } from './status-writer.js';
+import { whenStoreAnswers } from './startup/startup.js';
+import { statusWriter } from './startup/status-writer.js';
 import { storeChecks, type PlaneCheck } from '../health/store-checks.js';
 import { StoreTroubles } from '../health/store-troubles.js';
 

@@ -34,8 +34,8 @@ import type { Options } from '../options/options.js';
 import type { ControlPlane } from './plane.js';
 import type { ServerContext } from './server-context.js';
 import { registerDocument } from '../http/routed-document.js';
-import { waitingStep } from './startup.js';
-import { statusWriter } from './status-writer.js';
+import { waitingStep } from './startup/startup.js';
+import { statusWriter } from './startup/status-writer.js';
 import { annexVersion, versionInfo } from '../http/documents/version.js';
 import { installZPages } from '../health/zpages.js';
 

@@ -4,7 +4,7 @@ import type { MongoObserver } from '../../storage/mongodb/backend.js';
 import type { Clock } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import type { Logger } from '../../util/logger.js';
-import { LruCache } from '../../util/lru-cache.js';
+import { LruCache } from '../../util/caches/lru-cache.js';
 import { CellCounter } from '../../util/metrics/metrics.js';
 
 /** A failure of the same kind is logged again after so long. */

@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import type { EncryptionObserver } from '../../storage/encryption/build.js';
 import type { Clock } from '../../util/clock.js';
 import { configMetrics, hashLabel, type ConfigMetrics } from '../../util/files/config-metrics.js';
-import { LruCache } from '../../util/lru-cache.js';
+import { LruCache } from '../../util/caches/lru-cache.js';
 import { CellCounter, CellGauge, CellHistogram } from '../../util/metrics/metrics.js';
 
 const exponential = (start: number, count: number): number[] => Array.from({ length: count }, (_, i) => start * 2 ** i);

@@ -22,13 +22,13 @@ export function supersede(item: CachedItem, leaves: readonly ItemLeaf[]): void {
 /** A block that is hardly used is given up. */
 function vacate(home: Home, leaves: readonly ItemLeaf[]): void {
   for (const leaf of leaves) {
-    for (const item of leaf.items) if (item.livesIn(home)) item.leave();
+    for (const item of leaf.held) if (item.livesIn(home)) item.leave();
   }
 }
 
-/** All items of a state and of the changes that led to it, without those of packed leaves, which do not outlive a change of the type. */
+/** All items in memory of a state and of the changes that led to it; what selectors see of packed ones does not outlive a change of the type. */
 export function* itemsOf(tree: ItemTree, history: TypeHistory): Generator<CachedItem, void, undefined> {
-  for (const { leaf } of tree.segments(0, tree.size)) if (leaf.packed === undefined) yield* leaf.items;
+  for (const { leaf } of tree.segments(0, tree.size)) yield* leaf.held;
   for (let at = history.start; at < history.end; at++) {
     const change = history.changeAt(at);
     if (change?.current !== undefined) yield change.current;

@@ -3,7 +3,8 @@ import { StorageError } from '../errors.js';
 import type { Backend, LogEvent, Revision, StoredObject } from '../interfaces.js';
 import { Slicer } from '../../scheduling/slicer.js';
 import type { LeafData, ItemLeaf } from './tree/leaf-data.js';
-import { Leaf, LEAF_BULK, Tree } from './tree/btree.js';
+import { Tree } from './tree/btree.js';
+import { Leaf, LEAF_BULK } from './tree/leaf.js';
 import { cachedItem, CachedItem, type ItemSource } from './tree/cached-item.js';
 import { PackedItems, type PackingSource } from './tree/packed-items.js';
 import { copyOf } from '../object-bytes.js';
@@ -189,7 +190,11 @@ class LeavesOfWalk {
     const { items, apart, source } = this;
     const isKept = apart.length === items.length && source.atHand?.keep?.(apart) === true;
     const isCold = isKept || items.every((item) => item.heldBytes === 0 && !item.undecodable);
-    this.leaves.push(new Leaf<CachedItem, LeafData>(isCold ? PackedItems.of(items, source) : items));
+    this.leaves.push(
+      isCold
+        ? new Leaf<CachedItem, LeafData>(undefined, PackedItems.of(items, source))
+        : new Leaf<CachedItem, LeafData>(items),
+    );
     this.items = [];
     this.apart = [];
   }

@@ -8,7 +8,6 @@ import { withClient } from '../../storage/mongod.js';
 import { ADOPTED_GROUP, run, TOOLS, type Replica, type TestCluster } from '../cluster.js';
 import { available, condition, definitionText, widgetsPath, widgetText } from '../widgets.js';
 
-const FORBIDDEN_GROUP = 'closed.example.com';
 const COUNT = 250;
 const NAMESPACES = ['adopted-a', 'adopted-b'];
 const APPLY = { 'content-type': 'application/apply-patch+yaml' };
@@ -225,21 +224,6 @@ export function adoption(cluster: TestCluster): void {
       await writer.stop();
       await inSync();
       await copyIsEqual(cluster);
-    });
-
-    test('says which rights are missing', async () => {
-      const { kubectl } = cluster;
-      await kubectl.ok(['create', '-f', '-'], { stdin: definitionText(FORBIDDEN_GROUP, 'cluster') });
-      await kubectl.ok(['create', '-f', '-'], { stdin: adoptionText(FORBIDDEN_GROUP, {}) });
-      const found = await condition(
-        cluster,
-        `adoption/${FORBIDDEN_GROUP}`,
-        'Copied',
-        ({ reason }) => reason === 'ClusterError',
-      );
-      expect(found.message).toMatch(/cannot list resource "widgets" in API group "closed.example.com"/);
-      await kubectl.ok(['delete', 'adoption', FORBIDDEN_GROUP]);
-      await kubectl.ok(['delete', 'crd', `widgets.${FORBIDDEN_GROUP}`]);
     });
 
     test('the doctor tells how it stands', async () => {

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { LruCache } from '../../../util/lru-cache.js';
+import { LruCache } from '../../../util/caches/lru-cache.js';
 import { compactVerify } from 'jose';
 import { formatMessageList } from '../messages.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';

@@ -1,5 +1,5 @@
 import type { ApiError } from '../../../apimachinery/meta/errors.js';
-import { LruCache } from '../../../util/lru-cache.js';
+import { LruCache } from '../../../util/caches/lru-cache.js';
 import type { Authorizer, AuthorizerAttributes } from '../../../authorization/authorizer/interfaces.js';
 import {
   ALL_AUTHENTICATED,
@@ -12,7 +12,7 @@ import {
   SYSTEM_PRIVILEGED_GROUP,
   type UserInfo,
 } from '../../../authentication/user/user.js';
-import { forbidden } from '../forbidden.js';
+import { forbidden } from '../access/forbidden.js';
 import { quote } from '../../../apimachinery/meta/meta.js';
 
 /** `legacy` is the verb `impersonate` alone; the others are constrained to what they are used for. */

@@ -5,7 +5,7 @@ import type { UserInfo } from '../../../authentication/user/user.js';
 import { headerText } from '../../../util/text/header-text.js';
 import { timed } from '../../../util/metrics/stopwatch.js';
 import { unescapePath } from '../../../go/unescape-path.js';
-import { attributesOf } from '../authorization.js';
+import { attributesOf } from '../access/authorization.js';
 import type { ChainConfig, Step } from '../chain-config.js';
 import type { Exchange } from '../exchange.js';
 import { ImpersonationModes } from './impersonation-modes.js';

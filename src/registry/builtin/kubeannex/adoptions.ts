@@ -121,7 +121,7 @@ const STATUS: JsonObject = {
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['type'],
       description:
-        'Copied: all objects have been copied. InSync: changes are followed, and both sides were equal. Accepted: Annex can serve the definitions. Switched: Annex serves the group. Ready: whoever serves it takes writes. Returned: the group went back to the cluster. DependentsOutside: it cannot, because objects outside of it would be deleted.',
+        'Copied: all objects have been copied. InSync: changes are followed, and both sides were equal. Accepted: Annex can serve the definitions. Switchable: nothing keeps the group from being switched. AdmissionEnforced: the webhooks and policies of the cluster that match the group hold when Annex serves it. Switched: Annex serves the group. Ready: whoever serves it takes writes. Returned: the group went back to the cluster. DependentsOutside: it cannot, because objects outside of it would be deleted.',
       items: CONDITION,
     },
   },

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { LruCache } from '../../../util/lru-cache.js';
+import { LruCache } from '../../../util/caches/lru-cache.js';
 import { parseJson } from '../../../apimachinery/json/decode.js';
 import { ApiError } from '../../../apimachinery/meta/errors.js';
 import { isObject, type JsonObject, objectAt, stringAt, stringifyJson } from '../../../apimachinery/json/json.js';

@@ -16,7 +16,7 @@ import { featureGates } from '../../../util/feature-gates.js';
 import { installBuiltins, loadMergeTypes } from '../../../registry/builtin/install.js';
 import { conversions, resolveByDns } from '../access/conversion-webhooks.js';
 import { localConfigurations, localNamespaces } from './local-sources.js';
-import { startDefinitions } from '../start-definitions.js';
+import { startDefinitions } from '../startup/start-definitions.js';
 
 const CONFIGMAPS = { group: '', version: 'v1', resource: 'configmaps' };
 const DEFINITIONS = { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' };

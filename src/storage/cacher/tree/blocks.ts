@@ -20,7 +20,7 @@ const MAX_ORIGINS = 4;
 export function replaceLeaves(removed: readonly ItemLeaf[], added: readonly ItemLeaf[], budget: Budget): void {
   const origins: ItemLeaf[] = [];
   for (const leaf of removed) {
-    leaf.current = false;
+    leaf.retire();
     const { data } = leaf;
     if (data === undefined) continue;
     data.bytes.keepInherited();
@@ -88,7 +88,7 @@ function settleAll(items: readonly CachedItem[], home: Home, separator: number, 
   });
 }
 
-/** Each item's bytes in a representation: from the joined bytes of a leaf that was replaced, else rendered. */
+/** Each item's bytes in a representation: from the joined bytes of a leaf that was replaced (no two objects have one revision), else rendered. */
 function renderedParts(
   items: readonly CachedItem[],
   representation: Representation,
@@ -97,16 +97,15 @@ function renderedParts(
   const { id } = representation;
   const separator = Buffer.byteLength(representation.separator);
   const parts = new Array<Uint8Array | undefined>(items.length);
-  for (const { items: olds, data } of origins) {
+  for (const origin of origins) {
+    const { data } = origin;
     const joined = data?.bytes.peek(id);
     const offsets = data?.offsets.get(id);
     if (joined === undefined || offsets === undefined) continue;
-    let from = 0;
-    items.forEach((item, i) => {
-      const at = parts[i] === undefined ? olds.indexOf(item, from) : -1;
-      if (at < 0) return;
-      parts[i] = joined.subarray((offsets[at] ?? 0) + separator, offsets[at + 1]);
-      from = at + 1;
+    const olds = new Map(origin.itemsOnce().map(({ revision }, at) => [revision, at]));
+    items.forEach(({ revision }, i) => {
+      const at = parts[i] === undefined ? olds.get(revision) : undefined;
+      if (at !== undefined) parts[i] = joined.subarray((offsets[at] ?? 0) + separator, offsets[at + 1]);
     });
     data?.bytes.drop(id);
   }

@@ -1,102 +1,8 @@
 import { compareUtf8 } from '../../../apimachinery/meta/meta.js';
+import { Leaf, LEAF_BULK, LEAF_MIN, type Keyed } from './leaf.js';
 
-/** What the tree holds. Keys are ordered by their UTF-8 bytes. */
-export interface Keyed {
-  readonly key: string;
-}
-
-const LEAF_MAX = 128;
-const LEAF_MIN = 32;
-/** Items of a leaf that is made with many others. */
-export const LEAF_BULK = 96;
 const INNER_MAX = 32;
 const INNER_MIN = 8;
-
-/** The items of a leaf in a form that takes little memory. */
-export interface Packed<T extends Keyed, Data> {
-  readonly size: number;
-  readonly first: string;
-  at(index: number): T | undefined;
-  keyAt(index: number): string;
-  find(key: string): T | undefined;
-  unpack(): readonly T[];
-  /** A leaf keeps what was unpacked. */
-  kept(leaf: Leaf<T, Data>): void;
-}
-
-/**
- * Some neighbouring items. Never changed, but they may be packed, and come back as items that are equal but not the same; `Data` is for
- * what users of the tree derive from exactly these items.
- */
-export class Leaf<T extends Keyed, Data> {
-  /** Derived from the items; dropped when the leaf is replaced in the newest tree. */
-  data: Data | undefined;
-  /** Whether it is part of the newest tree; for the tree's owner to keep. */
-  current = true;
-  /** Whether all its items were wanted since whoever packs leaves last looked. */
-  touched = true;
-  readonly size: number;
-  readonly first: string;
-  private unpacked: readonly T[] | undefined;
-  private form: Packed<T, Data> | undefined;
-
-  constructor(items: readonly T[] | Packed<T, Data>) {
-    if (isItems(items)) {
-      this.unpacked = items;
-      this.size = items.length;
-      this.first = items[0]?.key ?? '';
-    } else {
-      this.form = items;
-      this.size = items.size;
-      this.first = items.first;
-    }
-  }
-
-  /** All items, which the leaf keeps until it is packed again. */
-  get items(): readonly T[] {
-    this.touched = true;
-    if (this.unpacked !== undefined) return this.unpacked;
-    const items = this.form?.unpack() ?? [];
-    this.unpacked = items;
-    // Where there is no room it is packed again at once.
-    this.form?.kept(this);
-    return items;
-  }
-
-  /** The packed form, while the items are in no other one. */
-  get packed(): Packed<T, Data> | undefined {
-    return this.unpacked === undefined ? this.form : undefined;
-  }
-
-  /** The packed form that the leaf had before its items were wanted. */
-  get packedBefore(): Packed<T, Data> | undefined {
-    return this.form;
-  }
-
-  pack(form: Packed<T, Data>): void {
-    this.form = form;
-    this.unpacked = undefined;
-  }
-
-  /** One item; of a packed leaf one that is made for the caller. */
-  at(index: number): T | undefined {
-    return this.unpacked === undefined ? this.form?.at(index) : this.unpacked[index];
-  }
-
-  keyAt(index: number): string {
-    return (this.unpacked === undefined ? this.form?.keyAt(index) : this.unpacked[index]?.key) ?? '';
-  }
-
-  find(key: string): T | undefined {
-    if (this.unpacked === undefined) return this.form?.find(key);
-    const item = this.unpacked[itemIndex(this.unpacked, key)];
-    return item?.key === key ? item : undefined;
-  }
-}
-
-function isItems<T extends Keyed, Data>(items: readonly T[] | Packed<T, Data>): items is readonly T[] {
-  return Array.isArray(items);
-}
 
 class Inner<T extends Keyed, Data> {
   readonly size: number;
@@ -285,23 +191,23 @@ class Edit<T extends Keyed, Data> {
   }
 
   private setInLeaf(leaf: Leaf<T, Data>, item: T): Leaf<T, Data>[] {
-    const index = itemIndex(leaf.items, item.key);
-    const found = leaf.items[index];
-    this.removed.push(leaf);
-    if (found?.key === item.key) {
-      this.previous = found;
-      return this.leaves(leaf.items.with(index, item));
-    }
-    return this.leaves(leaf.items.toSpliced(index, 0, item));
+    const index = leaf.indexOf(item.key);
+    const isThere = leaf.keyAt(index) === item.key;
+    if (isThere) this.previous = leaf.at(index);
+    return this.replace(leaf, leaf.splice(index, isThere ? 1 : 0, item));
   }
 
   private deleteInLeaf(leaf: Leaf<T, Data>, key: string): Leaf<T, Data> {
-    const index = itemIndex(leaf.items, key);
-    const found = leaf.items[index];
-    if (found?.key !== key) return leaf;
-    this.previous = found;
+    const index = leaf.indexOf(key);
+    if (leaf.keyAt(index) !== key) return leaf;
+    this.previous = leaf.at(index);
+    return this.replace(leaf, leaf.splice(index, 1))[0] ?? leaf;
+  }
+
+  private replace(leaf: Leaf<T, Data>, leaves: Leaf<T, Data>[]): Leaf<T, Data>[] {
     this.removed.push(leaf);
-    return this.leaves(leaf.items.toSpliced(index, 1))[0] ?? leaf;
+    this.added.push(...leaves);
+    return leaves;
   }
 
   /** Joins a small node with a neighbour; the two become one, or two of equal size. */
@@ -315,18 +221,12 @@ class Edit<T extends Keyed, Data> {
         if (made >= 0) this.added.splice(made, 1);
         else this.removed.push(leaf);
       }
-      children.splice(at, 2, ...this.leaves([...left.items, ...right.items]));
+      const joined = new Leaf<T, Data>([...left.itemsOnce(), ...right.itemsOnce()]).parts();
+      this.added.push(...joined);
+      children.splice(at, 2, ...joined);
     } else if (left instanceof Inner && right instanceof Inner) {
       children.splice(at, 2, ...inners([...left.children, ...right.children]));
     }
-  }
-
-  private leaves(items: readonly T[]): Leaf<T, Data>[] {
-    const parts =
-      items.length <= LEAF_MAX ? [items] : [items.slice(0, items.length >> 1), items.slice(items.length >> 1)];
-    const leaves = parts.map((part) => new Leaf<T, Data>(part));
-    this.added.push(...leaves);
-    return leaves;
   }
 }
 
@@ -350,18 +250,6 @@ function childIndex(children: readonly { readonly first: string }[], key: string
     else high = middle;
   }
   return low - 1;
-}
-
-/** The first item whose key is not before the given one. */
-function itemIndex(items: readonly Keyed[], key: string): number {
-  let low = 0;
-  let high = items.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (compareUtf8(items[middle]?.key ?? '', key) < 0) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 function split<X>(items: readonly X[], size: number): X[][] {

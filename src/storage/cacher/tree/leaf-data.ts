@@ -1,5 +1,5 @@
 import { DerivedSet, type Budget } from '../budget.js';
-import type { Leaf } from './btree.js';
+import type { Leaf } from './leaf.js';
 import type { CachedItem } from './cached-item.js';
 
 export type ItemLeaf = Leaf<CachedItem, LeafData>;

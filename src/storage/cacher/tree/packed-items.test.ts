@@ -1,9 +1,11 @@
 import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { objectAt } from '../../../apimachinery/json/json.js';
 import type { StoredObject } from '../../interfaces.js';
+import { compareUtf8 } from '../../../apimachinery/meta/meta.js';
 import { Budget } from '../budget.js';
 import type { CachedType } from '../interfaces.js';
-import { Leaf } from './btree.js';
+import { Leaf } from './leaf.js';
+import { Tree } from './btree.js';
 import { cachedItem, type CachedItem } from './cached-item.js';
 import type { LeafData } from './leaf-data.js';
 import { PackedItems, type PackingSource } from './packed-items.js';
@@ -45,6 +47,13 @@ function setup(count: number) {
   return {
     source,
     items,
+    /** Another state of an object, which the file has too. */
+    changed: (key: string, revision: number) => {
+      const bytes = Buffer.from(JSON.stringify({ metadata: { name: key, labels: { changed: `${revision}` } } }));
+      const stored = { key, revision, bytes, flags: 0 };
+      file.set(revision, stored);
+      return cachedItem(stored, source);
+    },
     file,
     unpacked,
     reads: () => reads,
@@ -120,4 +129,93 @@ test('a leaf that is empty is not kept: nobody tells of it when its type goes', 
   const warmth = new Warmth(3_000);
   warmth.add(new Leaf<CachedItem, LeafData>([]), source);
   expect((warmth as unknown as { readonly leaves: ReadonlyMap<unknown, unknown> }).leaves.size).toBe(0);
+});
+
+const shown = (item: CachedItem): unknown[] => [
+  item.key,
+  item.revision,
+  item.attributes.labels,
+  Buffer.from(item.bytes).toString(),
+];
+
+test('a tree of packed leaves is changed without unpacking them, splits and joins them, and older trees stay as they are', () => {
+  const { source, items, changed, unpacked } = setup(500);
+  items.sort((a, b) => compareUtf8(a.key, b.key));
+  const model = new Map(items.map((item) => [item.key, shown(item)]));
+  const leaves = [0, 100, 200, 300, 400].map(
+    (at) => new Leaf<CachedItem, LeafData>(undefined, PackedItems.of(items.slice(at, at + 100), source)),
+  );
+  let tree = Tree.ofLeaves(leaves);
+  const snapshots: [typeof tree, unknown[]][] = [];
+  const expected = (): unknown[] => [...model].sort(([a], [b]) => compareUtf8(a, b)).map(([, item]) => item);
+  for (let i = 0; i < 3000; i++) {
+    const random = (i * 7919) % 1000;
+    // Many come, then most go.
+    const key = `a/k${random}`;
+    const item = i < 1500 || i % 16 === 0 ? changed(key, 1000 + i) : undefined;
+    const { previous, added, ...change } = item === undefined ? tree.delete(key) : tree.set(item);
+    expect(previous && shown(previous)).toEqual(model.get(key));
+    if (item === undefined) model.delete(key);
+    else model.set(key, shown(item));
+    for (const leaf of added) {
+      const { packed } = leaf;
+      if (i % 3 === 0 && packed instanceof PackedItems) leaf.pack(packed.packed());
+      if (packed === undefined) leaf.pack(PackedItems.of(leaf.held, source));
+    }
+    tree = change.tree;
+    if (i % 100 === 0) snapshots.push([tree, expected()]);
+  }
+  snapshots.push([tree, expected()]);
+  for (const [snapshot, all] of snapshots) {
+    expect([...snapshot].map(shown)).toEqual(all);
+    const [first] = snapshot.segments(0, 1);
+    const separator = Buffer.from(',');
+    const joined = (first?.leaf.packed as PackedItems | undefined)?.join(0, 2, separator) ?? '';
+    expect(Buffer.from(joined).toString()).toBe(
+      `,${String((all[0] as string[])[3])},${String((all[1] as string[])[3])}`,
+    );
+  }
+  expect([...tree.segments(0, tree.size)].length).toBeLessThan(5);
+  expect(unpacked).toEqual([]);
+});
+
+test('what selectors see of a changed leaf is packed with it, and only what was changed is in memory until then', () => {
+  const { source, items, changed } = setup(9);
+  const warmth = new Warmth(10_000_000);
+  const packed = PackedItems.of(items, source);
+  const [leaf] = new Leaf<CachedItem, LeafData>(undefined, packed).splice(4, 1, changed('a/k4', 100));
+  if (leaf === undefined) throw new Error('no leaf');
+  warmth.add(leaf, source);
+  expect(leaf.held.map(({ key, revision }) => [key, revision])).toEqual([['a/k4', 100]]);
+  expect(warmth.stats().bytes).toBeLessThan(1_000);
+  const again = (leaf.packed as PackedItems).packed();
+  expect(again.loose).toEqual([]);
+  expect(again.unpack().map(({ revision, attributes }) => [revision, attributes.labels])).toEqual([
+    [1, { part: '0' }],
+    [2, { part: '1' }],
+    [3, { part: '2' }],
+    [4, { part: '0' }],
+    [100, { changed: '100' }],
+    [6, { part: '2' }],
+    [7, { part: '0' }],
+    [8, { part: '1' }],
+    [9, { part: '2' }],
+  ]);
+});
+
+test('a leaf that was changed often is packed at once', () => {
+  const { source, items, changed } = setup(40);
+  const warmth = new Warmth(10_000_000);
+  items.sort((a, b) => compareUtf8(a.key, b.key));
+  let tree = Tree.ofLeaves([new Leaf<CachedItem, LeafData>(undefined, PackedItems.of(items, source))]);
+  for (let i = 0; i < 100; i++) {
+    const { removed, added, ...change } = tree.set(changed(`a/k${i % 40}`, 1000 + i));
+    for (const leaf of removed) warmth.remove(leaf);
+    for (const leaf of added) {
+      warmth.add(leaf, source);
+      expect(leaf.held.length).toBeLessThanOrEqual(16);
+    }
+    tree = change.tree;
+  }
+  expect(warmth.stats().packed).toBe(5);
 });

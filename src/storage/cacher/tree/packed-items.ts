@@ -1,7 +1,9 @@
-import type { Attributes, CachedType } from '../interfaces.js';
-import type { Packed } from './btree.js';
+import { compareUtf8 } from '../../../apimachinery/meta/meta.js';
+import { INCOMPLETE } from '../../record.js';
+import { CachedItem, type ItemSource } from './cached-item.js';
 import type { ItemLeaf, LeafData } from './leaf-data.js';
-import { attributesOfText, CachedItem, type ItemFacts, type ItemSource, type PackedAttributes } from './cached-item.js';
+import type { Packed } from './leaf.js';
+import { PackedRow, PackedTable } from './packed-table.js';
 
 /** The cache that has leaves of packed items. */
 export interface PackingSource extends ItemSource {
@@ -12,99 +14,112 @@ export interface PackingSource extends ItemSource {
   unpacked(leaf: ItemLeaf): void;
 }
 
-/** Of each item: revision (64-bit float), length, end of the key, end of the attributes (32 bits each), flags (8 bits). */
-const REVISION = 0;
-const LENGTH = 8;
-const KEY_END = 12;
-const ATTRIBUTES_END = 16;
-const FLAGS = 20;
-const FIXED = 21;
-
 /**
- * The items of a leaf in one piece of memory outside of the heap, where the garbage collector does not walk: a table of fixed width,
- * the keys, and what selectors see (as JSON, nothing where it was not made yet). The objects' bytes are in the store's file.
+ * The items of a leaf as rows of a table; the objects' bytes are in the store's file. What is changed afterwards is loose: the leaves that
+ * a change makes share the table, and have the changed items in memory until a table is made anew.
  */
-export class PackedItems implements Packed<CachedItem, LeafData>, PackedAttributes {
-  /** The type as it was described when the items were packed. */
-  private readonly describedBy: CachedType;
+export class PackedItems implements Packed<CachedItem, LeafData> {
+  readonly loose: readonly CachedItem[];
+  /** By place: a row of the table, or ~n for the n-th loose item. Absent where it is all rows, in order. */
+  private readonly order: readonly number[] | undefined;
 
   private constructor(
-    readonly size: number,
-    private readonly table: Buffer,
+    private readonly table: PackedTable,
     private readonly source: PackingSource,
-    /** Whether some item's type adds to it whenever it is shown. */
-    readonly incomplete: boolean,
-    /** How many items have attributes. */
-    private readonly attributed: number,
+    order?: readonly number[],
+    loose: readonly CachedItem[] = [],
   ) {
-    this.describedBy = source.type();
+    const kept: CachedItem[] = [];
+    this.order = order?.map((row) => {
+      const item = row < 0 ? loose[~row] : undefined;
+      return item === undefined ? row : ~(kept.push(item) - 1);
+    });
+    this.loose = kept;
   }
 
   static of(items: readonly CachedItem[], source: PackingSource): PackedItems {
-    const attributes = items.map((item) => item.attributesText());
-    let size = FIXED * items.length;
-    items.forEach(({ key }, i) => (size += Buffer.byteLength(key) + Buffer.byteLength(attributes[i] ?? '')));
-    const table = Buffer.allocUnsafeSlow(size);
-    let at = FIXED * items.length;
-    let row = 0;
-    for (const { key, revision, length, flags } of items) {
-      table.writeDoubleLE(revision, row + REVISION);
-      table.writeUInt32LE(length, row + LENGTH);
-      at += table.write(key, at);
-      table.writeUInt32LE(at, row + KEY_END);
-      table[row + FLAGS] = flags;
-      row += FIXED;
-    }
-    row = 0;
-    for (const text of attributes) {
-      at += table.write(text, at);
-      table.writeUInt32LE(at, row + ATTRIBUTES_END);
-      row += FIXED;
-    }
-    const incomplete = items.some((item) => item.incomplete);
-    const attributed = attributes.filter((text) => text !== '').length;
-    return new PackedItems(items.length, table, source, incomplete, attributed);
+    return new PackedItems(PackedTable.of(items, source), source);
+  }
+
+  /** The same in a table of its own, without loose items. */
+  packed(): PackedItems {
+    const { order, table, source } = this;
+    if (order === undefined) return this;
+    const rows = order.map((row) => this.looseAt(row) ?? new PackedRow(table, row));
+    return new PackedItems(PackedTable.of(rows, source), source);
   }
 
   /** Whether it says as much of the items as they know by now. */
   saysAllOf(items: readonly CachedItem[]): boolean {
-    if (this.describedBy !== this.source.type()) return false;
-    return this.attributed === this.size || !items.some((item) => item.hasAttributes);
+    const { table } = this;
+    if (!table.isOfNow) return false;
+    return items.every((item, i) => {
+      const row = this.rowAt(i);
+      return row < 0 || !item.hasAttributes || table.hasAttributes(row);
+    });
+  }
+
+  get size(): number {
+    return this.order?.length ?? this.table.rows;
   }
 
   get first(): string {
     return this.keyAt(0);
   }
 
-  /** Memory that it takes. */
+  /** Memory that the table takes. */
   get bytes(): number {
-    return this.table.length;
+    return this.table.size;
+  }
+
+  /** Whether some item's type adds to it whenever it is shown. */
+  get incomplete(): boolean {
+    for (let i = 0; i < this.size; i++) {
+      const row = this.rowAt(i);
+      const flags = this.looseAt(row)?.flags ?? this.table.flagsAt(row);
+      if ((flags & INCOMPLETE) !== 0) return true;
+    }
+    return false;
   }
 
   keyAt(index: number): string {
-    return index >= this.size ? '' : this.table.toString('utf8', this.keyStart(index), this.keyEnd(index));
+    if (index >= this.size) return '';
+    const row = this.rowAt(index);
+    return this.looseAt(row)?.key ?? this.table.keyAt(row);
   }
 
   at(index: number): CachedItem | undefined {
     return index >= this.size ? undefined : this.item(index, true);
   }
 
-  find(key: string): CachedItem | undefined {
+  indexOf(key: string): number {
     const wanted = Buffer.from(key);
     let low = 0;
     let high = this.size;
     while (low < high) {
       const middle = (low + high) >> 1;
-      const order = this.table.compare(wanted, 0, wanted.length, this.keyStart(middle), this.keyEnd(middle));
-      if (order === 0) return this.item(middle, true);
+      const row = this.rowAt(middle);
+      const item = this.looseAt(row);
+      const order = item === undefined ? this.table.compareKey(row, wanted) : compareUtf8(item.key, key);
       if (order < 0) low = middle + 1;
       else high = middle;
     }
-    return undefined;
+    return low;
   }
 
   unpack(): readonly CachedItem[] {
     return Array.from({ length: this.size }, (_, i) => this.item(i, false));
+  }
+
+  splice(index: number, removed: number, added: CachedItem | undefined): PackedItems {
+    const { table, source, loose } = this;
+    return added === undefined
+      ? new PackedItems(table, source, this.rows().toSpliced(index, removed), loose)
+      : new PackedItems(table, source, this.rows().toSpliced(index, removed, ~loose.length), [...loose, added]);
+  }
+
+  slice(start: number, end: number): PackedItems {
+    return new PackedItems(this.table, this.source, this.rows().slice(start, end), this.loose);
   }
 
   kept(leaf: ItemLeaf): void {
@@ -114,7 +129,10 @@ export class PackedItems implements Packed<CachedItem, LeafData>, PackedAttribut
   /** Some of the items' bytes as they are stored, a separator before each; where each begins and the last ends goes to `offsets`. */
   join(start: number, end: number, separator: Uint8Array, offsets?: Uint32Array): Uint8Array {
     let total = 0;
-    for (let i = start; i < end; i++) total += separator.length + this.table.readUInt32LE(i * FIXED + LENGTH);
+    for (let i = start; i < end; i++) {
+      const row = this.rowAt(i);
+      total += separator.length + (this.looseAt(row)?.length ?? this.table.lengthAt(row));
+    }
     const joined = Buffer.allocUnsafeSlow(total);
     let at = 0;
     for (let i = start; i < end; i++) {
@@ -130,38 +148,20 @@ export class PackedItems implements Packed<CachedItem, LeafData>, PackedAttribut
   }
 
   private item(index: number, keeps: boolean): CachedItem {
-    const row = index * FIXED;
-    const { table } = this;
-    const facts: ItemFacts = {
-      key: this.keyAt(index),
-      revision: table.readDoubleLE(row + REVISION),
-      length: table.readUInt32LE(row + LENGTH),
-      flags: table[row + FLAGS] ?? 0,
-    };
-    return CachedItem.withoutBytes(facts, this.source, keeps, this, index);
+    const row = this.rowAt(index);
+    const { table, source } = this;
+    return this.looseAt(row) ?? CachedItem.withoutBytes(table.facts(row), source, keeps, table, row);
   }
 
-  attributesAt(index: number, key: string): Attributes | undefined {
-    const text = this.attributesTextAt(index);
-    return text === '' ? undefined : attributesOfText(key, text);
+  private rows(): readonly number[] {
+    return this.order ?? Array.from({ length: this.table.rows }, (_, row) => row);
   }
 
-  /** Nothing where the type has been described anew since. */
-  attributesTextAt(index: number): string {
-    if (this.describedBy !== this.source.type()) return '';
-    const start = index === 0 ? this.keyEnd(this.size - 1) : this.attributesEnd(index - 1);
-    return this.table.toString('utf8', start, this.attributesEnd(index));
+  private rowAt(index: number): number {
+    return this.order === undefined ? index : (this.order[index] ?? 0);
   }
 
-  private keyStart(index: number): number {
-    return index === 0 ? this.size * FIXED : this.keyEnd(index - 1);
-  }
-
-  private keyEnd(index: number): number {
-    return this.table.readUInt32LE(index * FIXED + KEY_END);
-  }
-
-  private attributesEnd(index: number): number {
-    return this.table.readUInt32LE(index * FIXED + ATTRIBUTES_END);
+  private looseAt(row: number): CachedItem | undefined {
+    return row < 0 ? this.loose[~row] : undefined;
   }
 }

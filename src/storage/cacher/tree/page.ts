@@ -176,7 +176,7 @@ class RangePage implements CachedList {
   *items(): Generator<CachedItem, void, undefined> {
     for (const { leaf, start, end } of this.segments()) {
       const items = this.unpacked.get(leaf) ?? leaf.items;
-      if (leaf.packedBefore !== undefined) this.unpacked.set(leaf, items);
+      if (leaf.packedForm !== undefined) this.unpacked.set(leaf, items);
       for (let i = start; i < end; i++) {
         const item = items[i];
         if (item !== undefined) yield item;

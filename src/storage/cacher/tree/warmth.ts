@@ -6,6 +6,8 @@ import { PackedItems, type PackingSource } from './packed-items.js';
 const ITEM_BYTES = 600;
 /** Leaves that are spared at one time because they were touched. */
 const SPARED = 4;
+/** Changed items of a packed leaf before all of it is packed again. */
+const MAX_LOOSE = 16;
 
 interface Warm {
   readonly source: PackingSource;
@@ -37,13 +39,16 @@ export class Warmth {
     return { bytes, limit, packed, unpacked };
   }
 
-  /** A leaf has its items in memory. */
+  /** A leaf has items in memory: all of them, or those that were changed since it was packed. */
   add(leaf: ItemLeaf, source: PackingSource): void {
+    const { held } = leaf;
     // One that is empty takes nothing, and is not told of when its type goes.
-    if (source.atHand === undefined || leaf.size === 0) return;
-    if (leaf.packedBefore !== undefined) this.unpacked++;
-    let bytes = leaf.size * ITEM_BYTES;
-    for (const item of leaf.items) bytes += item.heldBytes;
+    if (source.atHand === undefined || held.length === 0) return;
+    if (leaf.packed === undefined) {
+      if (leaf.packedForm !== undefined) this.unpacked++;
+    } else if (held.length > MAX_LOOSE && source.mayPack() && this.pack(leaf, source)) return;
+    let bytes = held.length * ITEM_BYTES;
+    for (const item of held) bytes += item.heldBytes;
     this.leaves.set(leaf, { source, bytes });
     this.bytes += bytes;
     this.cool();
@@ -79,17 +84,17 @@ export class Warmth {
 
   /** False where the file has no room for it now. */
   private pack(leaf: ItemLeaf, source: PackingSource): boolean {
-    const { items, packedBefore } = leaf;
+    const { held, packed, packedForm } = leaf;
     // What cannot be had from the file stays as it is; it is not looked at again before the leaf changes.
-    const apart = items.filter((item) => !item.isAtHand());
+    const apart = held.filter((item) => !item.isAtHand());
     if (apart.length > 0) {
       if (source.atHand?.keep === undefined || apart.some((item) => item.undecodable)) return true;
       if (!source.atHand.keep(apart)) return false;
     }
     source.packed();
-    const isSame = packedBefore instanceof PackedItems && packedBefore.saysAllOf(items);
-    leaveBlocks(leaf);
-    leaf.pack(isSame ? packedBefore : PackedItems.of(items, source));
+    const known = packedForm instanceof PackedItems && (packed !== undefined || packedForm.saysAllOf(held));
+    if (packed === undefined) leaveBlocks(leaf);
+    leaf.pack(known ? packedForm.packed() : PackedItems.of(held, source));
     this.packed++;
     return true;
   }

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { messageOf } from '../../../util/error-message.js';
 import type { Clock, Timer } from '../../../util/clock.js';
-import { LruCache } from '../../../util/lru-cache.js';
+import { LruCache } from '../../../util/caches/lru-cache.js';
 import { Gcm, SeededGcm } from '../aes.js';
 import { type Decrypted, TransformError, type Transformer } from '../transformer.js';
 import { type Annotations, encryptedObject, type EncryptedObject } from './messages.js';

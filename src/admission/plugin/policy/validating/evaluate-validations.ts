@@ -1,4 +1,4 @@
-import { trimSpace } from '../../../../util/trim-space.js';
+import { trimSpace } from '../../../../util/text/trim-space.js';
 import { Activation, BudgetExceeded, type ActivationInput, type Evaluation } from '../../../cel/activation.js';
 import { PER_CALL_LIMIT, RUNTIME_BUDGET } from '../../../cel/budget.js';
 import type { CompiledAnnotation, CompiledValidation, ValidatingPolicy } from './validating-policy.js';

@@ -12,7 +12,7 @@ import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { validateObjectMeta } from '../../../../apimachinery/validation/object-meta.js';
-import { trimSpace } from '../../../../util/trim-space.js';
+import { trimSpace } from '../../../../util/text/trim-space.js';
 import { expressionErrors, PolicyCompiler } from '../shared/expressions.js';
 import { validateMutatingOperations } from '../shared/match-resources.js';
 import { validateCommonSpec, validateVariables } from '../shared/policy-spec.js';

@@ -11,7 +11,7 @@ import {
 import { type JsonValue, stringAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../../apimachinery/json/values.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
-import { trimSpace } from '../../../../util/trim-space.js';
+import { trimSpace } from '../../../../util/text/trim-space.js';
 import { expressionErrors } from './expressions.js';
 
 const MAX_CONDITIONS = 64;

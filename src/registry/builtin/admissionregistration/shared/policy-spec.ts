@@ -8,7 +8,7 @@ import {
 } from '../../../../apimachinery/meta/field-error.js';
 import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../../apimachinery/json/values.js';
-import { trimSpace } from '../../../../util/trim-space.js';
+import { trimSpace } from '../../../../util/text/trim-space.js';
 import { conditionExpressions, validateMatchConditions } from './match-conditions.js';
 import { expressionErrors, type PolicyCompiler } from './expressions.js';
 import { validateMatchResources } from './match-resources.js';

@@ -15,7 +15,7 @@ import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { validateObjectMeta } from '../../../../apimachinery/validation/object-meta.js';
 import { JsonPathError, parseJsonPath } from '../../../../schema/columns/json-path-parser.js';
-import { trimSpace } from '../../../../util/trim-space.js';
+import { trimSpace } from '../../../../util/text/trim-space.js';
 import { validateConditions } from '../shared/conditions.js';
 import { expressionErrors, PolicyCompiler } from '../shared/expressions.js';
 import { validateCommonSpec, validateVariables } from '../shared/policy-spec.js';

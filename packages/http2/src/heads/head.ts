@@ -1,4 +1,4 @@
-import { fieldRoom, statusRoom, writeField, writeStatus } from './hpack/encoder.js';
+import { fieldRoom, statusRoom, writeField, writeStatus } from '../hpack/encoder.js';
 
 export type FieldValues = ReadonlyMap<string, string | number | readonly string[]>;
 

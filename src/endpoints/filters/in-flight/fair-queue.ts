@@ -1,4 +1,4 @@
-import { type TimerWheel, WheelEntry } from '../../util/timer-wheel.js';
+import { type TimerWheel, WheelEntry } from '../../../util/timer-wheel.js';
 
 /** Why a request got no seat, by kube-apiserver's names. */
 export type Refusal = 'queue-full' | 'time-out' | 'cancelled';

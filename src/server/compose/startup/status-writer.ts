@@ -1,9 +1,9 @@
-import type { ApiError } from '../../apimachinery/meta/errors.js';
-import type { HandlerEnvironment } from '../../endpoints/router/scope.js';
-import type { StatusWriter } from '../../endpoints/filters/status.js';
-import { writeStatus } from '../../endpoints/responsewriters/status.js';
-import { messageOf } from '../../util/error-message.js';
-import type { Logger } from '../../util/logger.js';
+import type { ApiError } from '../../../apimachinery/meta/errors.js';
+import type { HandlerEnvironment } from '../../../endpoints/router/scope.js';
+import type { StatusWriter } from '../../../endpoints/filters/status.js';
+import { writeStatus } from '../../../endpoints/responsewriters/status.js';
+import { messageOf } from '../../../util/error-message.js';
+import type { Logger } from '../../../util/logger.js';
 
 /** Errors of the chain, in the form that the client asked for. */
 export function statusWriter(

@@ -1,18 +1,18 @@
-import type { AuthenticationInfo } from '../../controllers/cluster-authentication-info.js';
-import type { AdmissionChain } from '../../admission/interfaces.js';
-import type { ServiceAccountTokenSigner } from '../../authentication/token/service-account/service-account-signer.js';
-import type { UserInfo } from '../../authentication/user/user.js';
-import type { LocalClients } from '../../registry/generic/loopback/local-client.js';
-import type { OffloadShow } from '../../registry/customresource/serve-options.js';
-import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
-import type { Cacher } from '../../storage/cacher/interfaces.js';
-import type { Backend } from '../../storage/interfaces.js';
-import type { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.js';
-import type { Clock } from '../../util/clock.js';
-import type { Logger } from '../../util/logger.js';
-import type { SigningAuthority } from '../../pki/sign-request.js';
-import type { Authorization } from './access/authorization.js';
-import type { Options } from '../options/options.js';
+import type { AuthenticationInfo } from '../../../controllers/cluster-authentication-info.js';
+import type { AdmissionChain } from '../../../admission/interfaces.js';
+import type { ServiceAccountTokenSigner } from '../../../authentication/token/service-account/service-account-signer.js';
+import type { UserInfo } from '../../../authentication/user/user.js';
+import type { LocalClients } from '../../../registry/generic/loopback/local-client.js';
+import type { OffloadShow } from '../../../registry/customresource/serve-options.js';
+import type { ApiRegistry } from '../../../registry/generic/store/api-registry.js';
+import type { Cacher } from '../../../storage/cacher/interfaces.js';
+import type { Backend } from '../../../storage/interfaces.js';
+import type { BuiltinTypes } from '../../../structured-merge-diff/schema/builtin-types.js';
+import type { Clock } from '../../../util/clock.js';
+import type { Logger } from '../../../util/logger.js';
+import type { SigningAuthority } from '../../../pki/sign-request.js';
+import type { Authorization } from '../access/authorization.js';
+import type { Options } from '../../options/options.js';
 
 /** What controllers hand out in the server's name. */
 export interface Authorities {

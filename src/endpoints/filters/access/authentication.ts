@@ -1,11 +1,11 @@
-import { messageOf } from '../../util/error-message.js';
-import { ApiError, newUnauthorized } from '../../apimachinery/meta/errors.js';
-import { AuthenticationError, type AuthenticationResponse } from '../../authentication/authenticator/interfaces.js';
-import { ALL_UNAUTHENTICATED, ANONYMOUS } from '../../authentication/user/user.js';
+import { messageOf } from '../../../util/error-message.js';
+import { ApiError, newUnauthorized } from '../../../apimachinery/meta/errors.js';
+import { AuthenticationError, type AuthenticationResponse } from '../../../authentication/authenticator/interfaces.js';
+import { ALL_UNAUTHENTICATED, ANONYMOUS } from '../../../authentication/user/user.js';
 import { attributesOf } from './authorization.js';
-import { type MaybePromise, settle } from '../../util/maybe-promise.js';
-import type { ChainConfig, Step } from './chain-config.js';
-import type { Exchange } from './exchange.js';
+import { type MaybePromise, settle } from '../../../util/maybe-promise.js';
+import type { ChainConfig, Step } from '../chain-config.js';
+import type { Exchange } from '../exchange.js';
 
 /** Finds out who asks; 401 where no method vouches for the request. */
 export function withAuthentication(next: Step, config: ChainConfig): Step {

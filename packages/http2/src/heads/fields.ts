@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { HeaderField } from './hpack/decoder.js';
+import type { HeaderField } from '../hpack/decoder.js';
 
 /** The head of a request. */
 export interface RequestHead {

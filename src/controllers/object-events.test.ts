@@ -1,8 +1,9 @@
-import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import type { JsonObject } from '../../apimachinery/json/json.js';
-import type { ResourceEventHandler } from '../../registry/rest/loopback-client.js';
-import { FakeClock } from '../../util/clock.fake.js';
-import { DefinitionEvents } from './definition-events.js';
+import type { KubeObject } from '../apimachinery/meta/meta.js';
+import type { JsonObject } from '../apimachinery/json/json.js';
+import type { ResourceEventHandler } from '../registry/rest/loopback-client.js';
+import { FakeClock } from '../util/clock.fake.js';
+import { definitionNews } from './definitions/definition-news.js';
+import { ObjectEvents } from './object-events.js';
 
 const TAKEN = {
   type: 'Registered',
@@ -25,7 +26,9 @@ function setUp() {
   const errors: string[] = [];
   const state = { failing: false };
   const clock = new FakeClock(Date.UTC(2026, 0, 1));
-  const controller = new DefinitionEvents({
+  const controller = new ObjectEvents({
+    name: 'definition_events',
+    news: definitionNews,
     client: {
       watch: (given) => {
         listener = given;
@@ -48,7 +51,7 @@ const settle = async (): Promise<void> => {
   for (let i = 0; i < 50; i++) await Promise.resolve();
 };
 
-describe('DefinitionEvents', () => {
+describe('ObjectEvents', () => {
   test('a condition that is bad is an event about the definition, once', async () => {
     const { listener, events } = setUp();
     listener.upsert(definition([TAKEN, { type: 'Established', status: 'False', reason: 'Installing' }]));

@@ -1,9 +1,9 @@
-import { SYSTEM_PRIVILEGED_GROUP } from '../../authentication/user/user.js';
-import { type MaybePromise, then, whenOver } from '../../util/maybe-promise.js';
-import type { ChainConfig, Step } from './chain-config.js';
-import type { Exchange } from './exchange.js';
+import { SYSTEM_PRIVILEGED_GROUP } from '../../../authentication/user/user.js';
+import { type MaybePromise, then, whenOver } from '../../../util/maybe-promise.js';
+import type { ChainConfig, Step } from '../chain-config.js';
+import type { Exchange } from '../exchange.js';
 import { FairQueue, type Refusal } from './fair-queue.js';
-import { writeText } from './status.js';
+import { writeText } from '../status.js';
 
 /** A request waits no longer than this part of the time that it has, as in kube-apiserver. */
 const WAIT_PART = 4;

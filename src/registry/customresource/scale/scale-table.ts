@@ -1,5 +1,5 @@
-import { objectAt } from '../../apimachinery/json/json.js';
-import { Age, tableOf } from '../builtin/shared/table.js';
+import { objectAt } from '../../../apimachinery/json/json.js';
+import { Age, tableOf } from '../../builtin/shared/table.js';
 
 /** A scale subresource as a Table. */
 export const scaleTable = tableOf('apis/autoscaling/v1/scale', (scale) => [

@@ -1,6 +1,6 @@
-import { type ApiError, newForbidden } from '../../apimachinery/meta/errors.js';
-import { quote } from '../../apimachinery/meta/meta.js';
-import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
+import { type ApiError, newForbidden } from '../../../apimachinery/meta/errors.js';
+import { quote } from '../../../apimachinery/meta/meta.js';
+import type { AuthorizerAttributes } from '../../../authorization/authorizer/interfaces.js';
 
 /** Keeps texts from looking like HTML; quotes stay. */
 export const escapeHtml = (text: string): string =>

@@ -1,10 +1,10 @@
-import type { DetailedJson } from '../../apimachinery/json/decode.js';
-import { goKind } from '../../apimachinery/json/decode.js';
-import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
-import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
-import { strictErrors } from '../../apimachinery/scheme/builtin-schema.js';
-import { MetadataError, readMetadata } from '../../schema/metadata.js';
-import { DecodeError, type DecodedObject } from '../rest/served.js';
+import type { DetailedJson } from '../../../apimachinery/json/decode.js';
+import { goKind } from '../../../apimachinery/json/decode.js';
+import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
+import type { GroupVersionKind, KubeObject } from '../../../apimachinery/meta/meta.js';
+import { strictErrors } from '../../../apimachinery/scheme/builtin-schema.js';
+import { MetadataError, readMetadata } from '../../../schema/metadata.js';
+import { DecodeError, type DecodedObject } from '../../rest/served.js';
 
 export const SCALE_GVK: GroupVersionKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' };
 

@@ -1,5 +1,5 @@
-import { FakeClock } from '../../util/clock.fake.js';
-import { TimerWheel } from '../../util/timer-wheel.js';
+import { FakeClock } from '../../../util/clock.fake.js';
+import { TimerWheel } from '../../../util/timer-wheel.js';
 import { FairQueue } from './fair-queue.js';
 
 function setup(seats: number) {

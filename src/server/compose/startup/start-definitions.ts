@@ -1,11 +1,15 @@
-import { admissionChain } from '../../admission/chain.js';
-import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
-import { DefinitionEvents } from '../../controllers/definitions/definition-events.js';
-import { DefinitionController } from '../../controllers/definitions/definitions.js';
-import { CustomResourceHandler, type ServingOptions } from '../../controllers/definitions/custom-resource-handler.js';
-import { LocalClients } from '../../registry/generic/loopback/local-client.js';
-import type { LoopbackClients } from '../../registry/rest/loopback-client.js';
-import { deleteEach } from './delete-each.js';
+import { admissionChain } from '../../../admission/chain.js';
+import type { GroupResource, KubeObject } from '../../../apimachinery/meta/meta.js';
+import { definitionNews } from '../../../controllers/definitions/definition-news.js';
+import { ObjectEvents } from '../../../controllers/object-events.js';
+import { DefinitionController } from '../../../controllers/definitions/definitions.js';
+import {
+  CustomResourceHandler,
+  type ServingOptions,
+} from '../../../controllers/definitions/custom-resource-handler.js';
+import { LocalClients } from '../../../registry/generic/loopback/local-client.js';
+import type { LoopbackClients } from '../../../registry/rest/loopback-client.js';
+import { deleteEach } from '../delete-each.js';
 
 export interface DefinitionsOptions extends ServingOptions {
   /** The type whose objects are definitions. */
@@ -34,7 +38,9 @@ export async function startDefinitions(options: DefinitionsOptions): Promise<voi
     },
   });
   controller.start(signal);
-  const events = new DefinitionEvents({
+  const events = new ObjectEvents({
+    name: 'definition_events',
+    news: definitionNews,
     client: clients.for(type),
     clock,
     record: recordEvent,

@@ -1,14 +1,14 @@
-import { newPathsNotInstalled } from '../../apimachinery/meta/errors.js';
-import type { ChainConfig, Step } from '../../endpoints/filters/chain-config.js';
-import { withPanicRecovery } from '../../endpoints/filters/panic-recovery.js';
-import { withRequestInfo } from '../../endpoints/filters/request-info.js';
-import { StorageError, type StorageErrorCode } from '../../storage/errors.js';
-import { type Clock, sleep } from '../../util/clock.js';
-import type { Logger } from '../../util/logger.js';
-import { messageOf } from '../../util/error-message.js';
+import { newPathsNotInstalled } from '../../../apimachinery/meta/errors.js';
+import type { ChainConfig, Step } from '../../../endpoints/filters/chain-config.js';
+import { withPanicRecovery } from '../../../endpoints/filters/panic-recovery.js';
+import { withRequestInfo } from '../../../endpoints/filters/request-info.js';
+import { StorageError, type StorageErrorCode } from '../../../storage/errors.js';
+import { type Clock, sleep } from '../../../util/clock.js';
+import type { Logger } from '../../../util/logger.js';
+import { messageOf } from '../../../util/error-message.js';
 import { Registry } from 'prom-client';
-import { Health, pingCheck, LogCheck } from '../health/health.js';
-import { NonResourceRoutes } from '../http/non-resource-routes.js';
+import { Health, pingCheck, LogCheck } from '../../health/health.js';
+import { NonResourceRoutes } from '../../http/non-resource-routes.js';
 
 const RETRY_MILLIS = 500;
 

@@ -1,4 +1,4 @@
-import { ConnectionError, ErrorCode, Flag, frameSizeError, protocolError, unpadded } from './frame.js';
+import { ConnectionError, ErrorCode, Flag, frameSizeError, protocolError, unpadded } from '../frames/frame.js';
 
 /** A header block as it came, whole. */
 export interface HeadBlock {

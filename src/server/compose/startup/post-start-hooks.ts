@@ -1,15 +1,15 @@
-import { readDataFile } from '../../apimachinery/scheme/data-files.js';
-import { AuthenticationInfoPublisher } from '../../controllers/cluster-authentication-info.js';
-import { unlessOvertaken } from '../../controllers/errors.js';
-import { LegacyTokenTracking } from '../../controllers/service-accounts/legacy-token-tracking.js';
-import { keepSystemNamespaces } from '../../controllers/system-namespaces.js';
-import { ensureRbacDefaults, parseRbacDefaults } from '../../registry/builtin/rbac/bootstrap.js';
-import { feedNodeGraph, feedRbacIndex } from '../../registry/builtin/rbac/feed.js';
-import { sleep } from '../../util/clock.js';
-import { conversions, resolveByServices } from './access/conversion-webhooks.js';
-import { Controllers, failureLog } from './controllers.js';
+import { readDataFile } from '../../../apimachinery/scheme/data-files.js';
+import { AuthenticationInfoPublisher } from '../../../controllers/cluster-authentication-info.js';
+import { unlessOvertaken } from '../../../controllers/errors.js';
+import { LegacyTokenTracking } from '../../../controllers/service-accounts/legacy-token-tracking.js';
+import { keepSystemNamespaces } from '../../../controllers/system-namespaces.js';
+import { ensureRbacDefaults, parseRbacDefaults } from '../../../registry/builtin/rbac/bootstrap.js';
+import { feedNodeGraph, feedRbacIndex } from '../../../registry/builtin/rbac/feed.js';
+import { sleep } from '../../../util/clock.js';
+import { conversions, resolveByServices } from '../access/conversion-webhooks.js';
+import { Controllers, failureLog } from '../controllers.js';
 import type { HookOptions } from './hook-context.js';
-import type { Hook } from './plane.js';
+import type { Hook } from '../plane.js';
 import { startDefinitions } from './start-definitions.js';
 
 const RETRY_MILLIS = 1_000;

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.js';
+import type { Clock } from '../clock.js';
 import { LruCache } from './lru-cache.js';
 
 interface Entry<T> {

@@ -1,11 +1,4 @@
-import {
-  CellCounter,
-  CellGauge,
-  CellHistogram,
-  type HistogramCell,
-  type Cell,
-  metricsRegistry,
-} from './metrics/metrics.js';
+import { CellCounter, CellGauge, CellHistogram, type HistogramCell, type Cell, metricsRegistry } from './metrics.js';
 
 /** As in Kubernetes: from 10 ns on, each bound ten times the one before. */
 const BUCKETS = Array.from({ length: 10 }, (_, i) => 10 ** (i - 8));

@@ -1,11 +1,11 @@
-import { quote } from '../../apimachinery/meta/meta.js';
-import type { AuthorizationResult, AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
-import { NEVER_ABORTED } from '../../util/never-aborted.js';
-import { type MaybePromise, then } from '../../util/maybe-promise.js';
-import type { ChainConfig, Step } from './chain-config.js';
-import type { Exchange } from './exchange.js';
+import { quote } from '../../../apimachinery/meta/meta.js';
+import type { AuthorizationResult, AuthorizerAttributes } from '../../../authorization/authorizer/interfaces.js';
+import { NEVER_ABORTED } from '../../../util/never-aborted.js';
+import { type MaybePromise, then } from '../../../util/maybe-promise.js';
+import type { ChainConfig, Step } from '../chain-config.js';
+import type { Exchange } from '../exchange.js';
 import { escapeHtml, forbidden } from './forbidden.js';
-import { writeText } from './status.js';
+import { writeText } from '../status.js';
 
 /** What the request is about to do, as authorizers see it. */
 export function attributesOf(exchange: Exchange, config: ChainConfig): AuthorizerAttributes {

@@ -1,0 +1,99 @@
+import { ADOPTION_PREFIX } from '../../apimachinery/meta/adopted-definitions.js';
+import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { objectsOf, textOf, textsOf } from '../../apimachinery/json/values.js';
+import { parseGroupVersion } from '../../apimachinery/meta/meta.js';
+import { type Cluster, listAll } from './lists.js';
+import { mayFollow, type Whose } from './rights.js';
+
+const GROUP = 'admissionregistration.k8s.io';
+/** Newest first. */
+const VERSIONS = ['v1', 'v1beta1', 'v1alpha1'];
+const KINDS: Readonly<Record<string, string>> = {
+  MutatingWebhookConfiguration: 'mutatingwebhookconfigurations',
+  ValidatingWebhookConfiguration: 'validatingwebhookconfigurations',
+  MutatingAdmissionPolicy: 'mutatingadmissionpolicies',
+  ValidatingAdmissionPolicy: 'validatingadmissionpolicies',
+};
+
+/** A webhook configuration or a policy of the cluster whose rules match types of a group. */
+export interface MatchingAdmission {
+  /** `ValidatingAdmissionPolicy/colours`. */
+  readonly name: string;
+  /** Whether it holds when Annex serves the group, too. */
+  readonly enforced: boolean;
+  /** Why it does not, or what to know of it. */
+  readonly note: string;
+}
+
+/** Everything of the cluster that admits requests to the group now. */
+export async function matchingAdmission(
+  cluster: Cluster,
+  group: string,
+  plurals: ReadonlySet<string>,
+  whose: Whose,
+): Promise<MatchingAdmission[]> {
+  const found: MatchingAdmission[] = [];
+  for (const [kind, resource] of Object.entries(KINDS)) {
+    const all = (await newest(cluster, resource)).filter((one) => matches(one, group, plurals));
+    if (all.length === 0) continue;
+    const isPolicy = kind.endsWith('Policy');
+    const followed = isPolicy ? [resource, `${resource.slice(0, -3)}ybindings`] : [resource];
+    const unread: string[] = [];
+    for (const one of followed) if (!(await mayFollow(cluster, GROUP, one, whose))) unread.push(one);
+    const bound = isPolicy ? await boundPolicies(cluster, followed[1] ?? '') : undefined;
+    for (const one of all) {
+      const name = stringAt(objectAt(one, 'metadata'), 'name') ?? '';
+      const params = unread.length === 0 ? await unreadParams(cluster, one, whose) : '';
+      const why = unread.length > 0 ? `Annex may not list and watch ${unread.join(' and ')}` : params;
+      const idle = bound?.has(name) === false ? 'it has no binding, and so no effect' : '';
+      found.push({ name: `${kind}/${name}`, enforced: why === '', note: why === '' ? idle : why });
+    }
+  }
+  return found;
+}
+
+async function newest(cluster: Cluster, resource: string): Promise<JsonObject[]> {
+  for (const version of VERSIONS) {
+    const { status, body } = await cluster.call('GET', `/apis/${GROUP}/${version}`);
+    if (status !== 200 || !objectsOf(body['resources']).some(({ name }) => name === resource)) continue;
+    return listAll(cluster, `/apis/${GROUP}/${version}/${resource}`);
+  }
+  return [];
+}
+
+/** Names of the policies that have a binding. */
+async function boundPolicies(cluster: Cluster, bindings: string): Promise<ReadonlySet<string>> {
+  const all = await newest(cluster, bindings);
+  return new Set(all.map((one) => textOf(objectAt(one, 'spec')?.['policyName'])));
+}
+
+/** Objects that no rule names by its kind are left out; selectors and conditions, which depend on objects, are not looked at. */
+function matches(configuration: JsonObject, group: string, plurals: ReadonlySet<string>): boolean {
+  if (stringAt(objectAt(configuration, 'metadata'), 'name')?.startsWith(ADOPTION_PREFIX) === true) return false;
+  const constraints = objectAt(objectAt(configuration, 'spec'), 'matchConstraints');
+  const rules = [
+    ...objectsOf(configuration['webhooks']).flatMap((webhook) => objectsOf(webhook['rules'])),
+    ...objectsOf(constraints?.['resourceRules']),
+  ];
+  return rules.some(
+    (rule) =>
+      textsOf(rule['apiGroups']).some((one) => one === group || one === '*') &&
+      textsOf(rule['resources']).some((one) => one.startsWith('*') || plurals.has(one.split('/')[0] ?? '')),
+  );
+}
+
+/** Why the params of a policy cannot be read; '' where they can, or there are none. */
+async function unreadParams(cluster: Cluster, policy: JsonObject, whose: Whose): Promise<string> {
+  const paramKind = objectAt(objectAt(policy, 'spec'), 'paramKind');
+  const groupVersion = parseGroupVersion(stringAt(paramKind, 'apiVersion') ?? '');
+  if (paramKind === undefined || groupVersion === undefined) return '';
+  const { group, version } = groupVersion;
+  const { body } = await cluster.call('GET', group === '' ? `/api/${version}` : `/apis/${group}/${version}`);
+  const type = objectsOf(body['resources']).find(
+    ({ name, kind }) => kind === paramKind['kind'] && !textOf(name).includes('/'),
+  );
+  if (type === undefined) return `nobody serves its params, ${textOf(paramKind['kind'])} of ${group}/${version}`;
+  const plural = textOf(type['name']);
+  if (await mayFollow(cluster, group, plural, whose)) return '';
+  return `Annex may not list and watch its params, ${group === '' ? plural : `${plural}.${group}`} (the chart's value admission.paramRules)`;
+}

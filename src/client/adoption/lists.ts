@@ -1,0 +1,40 @@
+import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { objectsOf } from '../../apimachinery/json/values.js';
+import type { ClusterClient } from '../cluster-client.js';
+
+export type Cluster = Pick<ClusterClient, 'call' | 'must' | 'metadata'>;
+
+const PAGE = 500;
+
+/** All objects of a collection; none where the cluster does not serve it. */
+export async function listAll(cluster: Cluster, path: string): Promise<JsonObject[]> {
+  const found: JsonObject[] = [];
+  await pages(async (query) => {
+    const page = await cluster.must('GET', `${path}${query}`);
+    found.push(...objectsOf(page?.['items']));
+    return page;
+  });
+  return found;
+}
+
+/** The metadata of all objects of a collection, one after the other. */
+export async function eachMetadata(
+  cluster: Cluster,
+  path: string,
+  visit: (metadata: JsonObject) => void,
+): Promise<void> {
+  await pages(async (query) => {
+    const page = await cluster.metadata(`${path}${query}`);
+    for (const item of objectsOf(page['items'])) visit(objectAt(item, 'metadata') ?? {});
+    return page;
+  });
+}
+
+async function pages(read: (query: string) => Promise<JsonObject | undefined>): Promise<void> {
+  for (let token = ''; ;) {
+    const more = token === '' ? '' : `&continue=${encodeURIComponent(token)}`;
+    const page = await read(`?limit=${PAGE}${more}`);
+    token = stringAt(objectAt(page, 'metadata'), 'continue') ?? '';
+    if (token === '') return;
+  }
+}

@@ -1,0 +1,30 @@
+import { objectsOf, textOf } from '../../apimachinery/json/values.js';
+import { ClusterError } from '../cluster-client.js';
+import { collections } from '../dependents.js';
+import { type Cluster, eachMetadata } from './lists.js';
+
+export interface OwnedOutside {
+  /** How many objects are owned by objects of the group, by `<plural>.<group>`. */
+  readonly counts: Readonly<Record<string, number>>;
+  /** Resources that could not be listed. */
+  readonly unread: readonly string[];
+}
+
+/** What objects of a group own outside of it: all resources of the cluster are listed, their metadata alone. */
+export async function ownedOutside(cluster: Cluster, group: string): Promise<OwnedOutside> {
+  const counts: Record<string, number> = {};
+  const unread: string[] = [];
+  for (const { path, name } of await collections(cluster, group)) {
+    try {
+      await eachMetadata(cluster, path, (metadata) => {
+        const owners = objectsOf(metadata['ownerReferences']);
+        if (owners.some((owner) => textOf(owner['apiVersion']).startsWith(`${group}/`)))
+          counts[name] = (counts[name] ?? 0) + 1;
+      });
+    } catch (error) {
+      if (!(error instanceof ClusterError)) throw error;
+      if (error.status !== 404 && error.status !== 405) unread.push(name);
+    }
+  }
+  return { counts, unread };
+}

@@ -1,0 +1,71 @@
+import { objectAt, type JsonObject } from '../../apimachinery/json/json.js';
+import { objectsOf, textOf, textsOf } from '../../apimachinery/json/values.js';
+import { type MatchingAdmission, matchingAdmission } from './admission.js';
+import type { Cluster } from './lists.js';
+import { type AdoptionRight, adoptionRights, missingOf, type Whose } from './rights.js';
+
+/** What decides whether a group can be switched to Annex, and by what it is admitted then. */
+export interface Readiness {
+  /** What keeps it from being switched. */
+  readonly blocks: readonly string[];
+  readonly missing: readonly AdoptionRight[];
+  readonly admission: readonly MatchingAdmission[];
+}
+
+export interface GroupType {
+  readonly plural: string;
+  readonly versions: readonly string[];
+}
+
+/** Looks at the cluster around a group; changes nothing. */
+export async function readinessOf(
+  cluster: Cluster,
+  group: string,
+  types: readonly GroupType[],
+  whose: Whose,
+): Promise<Readiness> {
+  const plurals = types.map(({ plural }) => plural);
+  return {
+    blocks: [...(await policyBlocks(cluster)), ...(await apiServiceBlocks(cluster, group, types))],
+    missing: await missingOf(cluster, adoptionRights(group, plurals), whose),
+    admission: await matchingAdmission(cluster, group, new Set(plurals), whose),
+  };
+}
+
+async function policyBlocks(cluster: Cluster): Promise<string[]> {
+  const { status, body } = await cluster.call('GET', '/apis/admissionregistration.k8s.io/v1');
+  const served = status === 200 ? objectsOf(body['resources']).map(({ name }) => textOf(name)) : [];
+  if (served.includes('validatingadmissionpolicies')) return [];
+  return [
+    'the cluster does not serve ValidatingAdmissionPolicy v1 (Kubernetes 1.30 has it), with which writes are refused while the group moves: it can be rehearsed, and not switched',
+  ];
+}
+
+async function apiServiceBlocks(cluster: Cluster, group: string, types: readonly GroupType[]): Promise<string[]> {
+  const blocks: string[] = [];
+  for (const version of new Set(types.flatMap(({ versions }) => versions))) {
+    const name = `${version}.${group}`;
+    const service = await cluster.must('GET', `/apis/apiregistration.k8s.io/v1/apiservices/${name}`);
+    const target = objectAt(objectAt(service, 'spec'), 'service');
+    if (target === undefined) continue;
+    const labels = objectAt(objectAt(service, 'metadata'), 'labels');
+    const to = `${textOf(target['namespace'])}/${textOf(target['name'])}`;
+    blocks.push(
+      labels?.['app.kubernetes.io/managed-by'] === 'annex'
+        ? `the APIService ${name} leads to Annex: it serves the group already`
+        : `the APIService ${name} leads to the Service ${to}: another server serves the group`,
+    );
+  }
+  return blocks;
+}
+
+/** What is missing, for a message. */
+export function missingText(missing: readonly AdoptionRight[]): string {
+  const ruleText = ({ rule }: { readonly rule: JsonObject }): string => {
+    const paths = textsOf(rule['nonResourceURLs']);
+    const [group = ''] = textsOf(rule['apiGroups']);
+    const what = paths.length > 0 ? paths : textsOf(rule['resources']).map((one) => `${one}.${group}`);
+    return `${textsOf(rule['verbs']).join(', ')} ${what.join(', ')}`;
+  };
+  return missing.map(ruleText).join('; ');
+}

@@ -1,0 +1,97 @@
+import { ADOPTION_PREFIX } from '../../apimachinery/meta/adopted-definitions.js';
+import { type JsonObject, objectAt } from '../../apimachinery/json/json.js';
+import type { ClusterClient } from '../cluster-client.js';
+
+/** A rule of a ClusterRole, and the questions that show whether somebody has what it gives. */
+export interface AdoptionRight {
+  readonly rule: JsonObject;
+  /** Attributes of access reviews. */
+  readonly asked: readonly JsonObject[];
+}
+
+/** Whose rights are looked at: those of the caller itself, or of a service account. */
+export type Whose = 'own' | { readonly namespace: string; readonly name: string };
+
+const WRITTEN = ['get', 'create', 'patch', 'delete'];
+
+const attributes = (verb: string, group: string, resource: string, more: JsonObject = {}): JsonObject => ({
+  resourceAttributes: { verb, group, resource, ...more },
+});
+
+function right(group: string, resources: readonly string[], verbs: readonly string[], name = ''): AdoptionRight {
+  const rule = { apiGroups: [group], resources: [...resources], verbs: [...verbs] };
+  return {
+    rule: name === '' ? rule : { ...rule, resourceNames: [name] },
+    asked: resources.flatMap((resource) =>
+      verbs.map((verb) => attributes(verb, group, resource, name === '' ? {} : { name })),
+    ),
+  };
+}
+
+/** What Annex needs in the cluster to move a group, in both directions. `plurals`: the types of the group. */
+export function adoptionRights(group: string, plurals: readonly string[]): readonly AdoptionRight[] {
+  const verbs = ['get', 'list', 'watch', 'create', 'update', 'delete'];
+  const own = ADOPTION_PREFIX + group;
+  return [
+    {
+      rule: { apiGroups: [group], resources: ['*'], verbs },
+      asked: plurals.flatMap((plural) => [
+        ...verbs.map((verb) => attributes(verb, group, plural)),
+        attributes('update', group, plural, { subresource: 'status' }),
+      ]),
+    },
+    right('apiextensions.k8s.io', ['customresourcedefinitions'], verbs),
+    right(
+      'admissionregistration.k8s.io',
+      ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'],
+      WRITTEN,
+      own,
+    ),
+    right('flowcontrol.apiserver.k8s.io', ['flowschemas'], WRITTEN, own),
+    right('discovery.k8s.io', ['endpointslices'], ['list']),
+    {
+      rule: { nonResourceURLs: ['/metrics'], verbs: ['get'] },
+      asked: [{ nonResourceAttributes: { path: '/metrics', verb: 'get' } }],
+    },
+  ];
+}
+
+/** Those of which something is missing. */
+export async function missingOf(
+  cluster: Pick<ClusterClient, 'must'>,
+  rights: readonly AdoptionRight[],
+  whose: Whose,
+): Promise<readonly AdoptionRight[]> {
+  const given = await Promise.all(
+    rights.map(async ({ asked }) => {
+      for (const one of asked) if (!(await mayDo(cluster, one, whose))) return false;
+      return true;
+    }),
+  );
+  return rights.filter((_, i) => given[i] === false);
+}
+
+/** Whether somebody may list and watch a resource in all namespaces. */
+export async function mayFollow(
+  cluster: Pick<ClusterClient, 'must'>,
+  group: string,
+  resource: string,
+  whose: Whose,
+): Promise<boolean> {
+  for (const verb of ['list', 'watch'])
+    if (!(await mayDo(cluster, attributes(verb, group, resource), whose))) return false;
+  return true;
+}
+
+async function mayDo(cluster: Pick<ClusterClient, 'must'>, asked: JsonObject, whose: Whose): Promise<boolean> {
+  const [kind, spec] = whose === 'own' ? ['SelfSubjectAccessReview', asked] : ['SubjectAccessReview', of(whose, asked)];
+  const review = { apiVersion: 'authorization.k8s.io/v1', kind, spec };
+  const answer = await cluster.must('POST', `/apis/authorization.k8s.io/v1/${kind.toLowerCase()}s`, review);
+  return objectAt(answer, 'status')?.['allowed'] === true;
+}
+
+const of = ({ namespace, name }: Exclude<Whose, 'own'>, asked: JsonObject): JsonObject => ({
+  ...asked,
+  user: `system:serviceaccount:${namespace}:${name}`,
+  groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'],
+});

@@ -1,0 +1,89 @@
+import type { ClusterClient } from '../../client/cluster-client.js';
+import { missingText, type Readiness, readinessOf } from '../../client/adoption/readiness.js';
+import { servedVersions } from '../../registry/builtin/kubeannex/resource-definitions.js';
+import { objectAt } from '../../apimachinery/json/json.js';
+import { textOf } from '../../apimachinery/json/values.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import type { Clock } from '../../util/clock.js';
+import { messageOf } from '../../util/error-message.js';
+
+const LOOK_MILLIS = 60_000;
+/** Sooner while something is in the way. */
+const LOOK_AGAIN_MILLIS = 5_000;
+
+/** Something that is said of an Adoption: type, whether it holds, a reason and a sentence. */
+export type Statement = readonly [type: string, holds: boolean, reason: string, message: string];
+
+export interface ReadinessLooksOptions {
+  readonly client: Pick<ClusterClient, 'call' | 'must' | 'metadata'>;
+  readonly clock: Clock;
+  /** Whether webhooks and policies of the cluster hold for what Annex serves. */
+  readonly admissionFromCluster: boolean;
+}
+
+/** Looks now and then whether the groups that are rehearsed can be switched. */
+export class ReadinessLooks {
+  private readonly looks = new Map<string, { readonly at: number; readonly statements: readonly Statement[] }>();
+
+  constructor(private readonly options: ReadinessLooksOptions) {}
+
+  /** What was found last. */
+  async of(group: string, crds: readonly KubeObject[]): Promise<readonly Statement[]> {
+    const { client, clock } = this.options;
+    const last = this.looks.get(group);
+    const wait =
+      last?.statements.every(([type, holds]) => holds || type !== 'Switchable') === true
+        ? LOOK_MILLIS
+        : LOOK_AGAIN_MILLIS;
+    if (last !== undefined && clock.monotonic() - last.at < wait) return last.statements;
+    const types = crds.map((crd) => ({
+      plural: textOf(objectAt(objectAt(crd, 'spec'), 'names')?.['plural']),
+      versions: servedVersions(crd),
+    }));
+    let statements: readonly Statement[];
+    try {
+      statements = this.statementsOf(group, await readinessOf(client, group, types, 'own'));
+    } catch (error) {
+      statements = [['Switchable', false, 'ClusterError', messageOf(error).slice(0, 1024)]];
+    }
+    this.looks.set(group, { at: clock.monotonic(), statements });
+    return statements;
+  }
+
+  forget(group: string): void {
+    this.looks.delete(group);
+  }
+
+  private statementsOf(group: string, { blocks, missing, admission }: Readiness): readonly Statement[] {
+    const isEnforced = ({ enforced }: Readiness['admission'][number]): boolean =>
+      enforced && this.options.admissionFromCluster;
+    const lost = admission.filter((one) => !isEnforced(one));
+    const text = (one: Readiness['admission'][number]): string =>
+      `${one.name} (${this.options.admissionFromCluster ? one.note : '--admission-from-cluster=false'})`;
+    return [
+      blocks.length > 0
+        ? ['Switchable', false, 'Blocked', blocks.join('; ').slice(0, 1024)]
+        : missing.length > 0
+          ? [
+              ...(['Switchable', false, 'RightsMissing'] as const),
+              `Annex may not ${missingText(missing)}; annex adopt ${group} --dry-run prints the ClusterRole`.slice(
+                0,
+                1024,
+              ),
+            ]
+          : ['Switchable', true, 'NothingInTheWay', 'nothing keeps the group from being switched to Annex'],
+      lost.length > 0
+        ? [
+            ...(['AdmissionEnforced', false, 'NotEnforced'] as const),
+            `when Annex serves the group these do not hold: ${lost.map(text).join(', ')}`.slice(0, 1024),
+          ]
+        : [
+            ...(['AdmissionEnforced', true, 'AllEnforced'] as const),
+            `Annex enforces all that match the group: ${admission.map(({ name }) => name).join(', ') || 'none'}`.slice(
+              0,
+              1024,
+            ),
+          ],
+    ];
+  }
+}

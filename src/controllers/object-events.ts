@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import type { JsonValue } from '../apimachinery/json/json.js';
+import { formatTime, hasDeletionTimestamp, type KubeObject } from '../apimachinery/meta/meta.js';
+import type { LoopbackClient } from '../registry/rest/loopback-client.js';
+import type { Clock } from '../util/clock.js';
+import { WorkQueue } from '../util/work-queue.js';
+
+const COMPONENT = 'annex';
+/** Events of objects without a namespace are in this one. */
+const NAMESPACE = 'default';
+const MAX_MESSAGE = 1024;
+const MAX_NAME = 230;
+
+/** Something that people are told by an event. */
+export interface News {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+  /** What makes it news: told once for each. */
+  readonly facts: readonly (JsonValue | undefined)[];
+}
+
+export interface ObjectEventsOptions {
+  /** Of the queue, in metrics. */
+  readonly name: string;
+  /** What there is to tell of an object as it is. */
+  readonly news: (object: KubeObject) => readonly News[];
+  readonly client: Pick<LoopbackClient, 'watch'>;
+  readonly clock: Clock;
+  /** Creates the event; one that exists already is no error. */
+  record(event: KubeObject): Promise<void>;
+  onError(name: string, error: unknown): void;
+}
+
+/**
+ * Tells people by events what is new of objects. An event's name follows from the facts, so that several replicas, and one that starts
+ * anew, create it once.
+ */
+export class ObjectEvents {
+  private readonly objects = new Map<string, KubeObject>();
+  /** By the object's name: the names of its events. */
+  private readonly told = new Map<string, ReadonlySet<string>>();
+  private readonly queue: WorkQueue;
+
+  constructor(private readonly options: ObjectEventsOptions) {
+    this.queue = new WorkQueue({
+      name: options.name,
+      clock: options.clock,
+      work: (name) => this.sync(name),
+      workers: 1,
+      onError: (name, error) => {
+        options.onError(name, error);
+      },
+    });
+  }
+
+  start(signal: AbortSignal): void {
+    const nameOf = ({ metadata }: KubeObject): string => metadata.name ?? '';
+    this.options.client.watch(
+      {
+        upsert: (object) => {
+          this.objects.set(nameOf(object), object);
+          this.queue.add(nameOf(object));
+        },
+        delete: (object) => {
+          this.objects.delete(nameOf(object));
+          this.told.delete(nameOf(object));
+        },
+        reset: () => {
+          this.objects.clear();
+        },
+        synced: () => undefined,
+      },
+      signal,
+    );
+    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+  }
+
+  private async sync(name: string): Promise<void> {
+    const object = this.objects.get(name);
+    if (object === undefined || hasDeletionTimestamp(object)) return;
+    const events = this.options.news(object).map((one) => eventOf(object, one, this.options.clock.now()));
+    const before = this.told.get(name);
+    for (const event of events) {
+      if (before?.has(event.metadata.name ?? '') !== true) await this.options.record(event);
+    }
+    this.told.set(name, new Set(events.map(({ metadata }) => metadata.name ?? '')));
+  }
+}
+
+function eventOf(object: KubeObject, { type, reason, message, facts }: News, now: number): KubeObject {
+  const { name = '', uid = '', resourceVersion = '' } = object.metadata;
+  const { apiVersion = '', kind = '' } = object;
+  const hash = createHash('sha256')
+    .update(JSON.stringify([uid, ...facts]))
+    .digest('hex')
+    .slice(0, 16);
+  const time = formatTime(now);
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: `${name.slice(0, MAX_NAME).replace(/[.-]+$/, '')}.${hash}`, namespace: NAMESPACE },
+    involvedObject: { apiVersion, kind, name, uid, resourceVersion },
+    type,
+    reason,
+    message: message.slice(0, MAX_MESSAGE),
+    source: { component: COMPONENT },
+    reportingComponent: COMPONENT,
+    firstTimestamp: time,
+    lastTimestamp: time,
+    count: 1,
+  };
+}

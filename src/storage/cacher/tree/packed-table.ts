@@ -1,0 +1,146 @@
+import type { Attributes, CachedType } from '../interfaces.js';
+import { attributesOfText, type ItemFacts, type ItemSource, type PackedAttributes } from './cached-item.js';
+
+/**
+ * Rows in one piece of memory outside of the heap, where the garbage collector does not walk: first where each ends (32 bits), then
+ * each in one piece:
+ *
+ *     0  revision (64-bit float)
+ *     8  length of the object's bytes (32 bits)
+ *    12  length of the key (16 bits)
+ *    14  flags
+ *    15  the key, then what selectors see as JSON, or nothing where that was not made yet
+ */
+const LENGTH = 8;
+const KEY_LENGTH = 12;
+const FLAGS = 14;
+const KEY = 15;
+const END = 4;
+
+/** A row of a table. */
+export class PackedRow {
+  constructor(
+    readonly table: PackedTable,
+    readonly row: number,
+  ) {}
+}
+
+/** An item that is not in a table yet, with what selectors see. */
+export interface UnpackedRow extends ItemFacts {
+  attributesText(): string;
+}
+
+export class PackedTable implements PackedAttributes {
+  /** The type as it was described when the rows were made. */
+  private readonly describedBy: CachedType;
+
+  private constructor(
+    readonly rows: number,
+    private readonly bytes: Buffer,
+    private readonly source: ItemSource,
+  ) {
+    this.describedBy = source.type();
+  }
+
+  static of(rows: readonly (PackedRow | UnpackedRow)[], source: ItemSource): PackedTable {
+    const texts = rows.map((row) => (row instanceof PackedRow ? '' : row.attributesText()));
+    const lengths = rows.map((row, i) =>
+      row instanceof PackedRow
+        ? row.table.lengthNow(row.row)
+        : KEY + Buffer.byteLength(row.key) + Buffer.byteLength(texts[i] ?? ''),
+    );
+    let at = END * rows.length;
+    const bytes = Buffer.allocUnsafeSlow(lengths.reduce((sum, length) => sum + length, at));
+    rows.forEach((row, i) => {
+      const length = lengths[i] ?? 0;
+      if (row instanceof PackedRow) row.table.copy(row.row, length, bytes, at);
+      else write(row, texts[i] ?? '', bytes, at);
+      at += length;
+      bytes.writeUInt32LE(at, END * i);
+    });
+    return new PackedTable(rows.length, bytes, source);
+  }
+
+  /** Memory that it takes. */
+  get size(): number {
+    return this.bytes.length;
+  }
+
+  /** Whether the type is still described as it was then. */
+  get isOfNow(): boolean {
+    return this.describedBy === this.source.type();
+  }
+
+  keyAt(row: number): string {
+    const start = this.start(row);
+    return this.bytes.toString('utf8', start + KEY, this.keyEnd(start));
+  }
+
+  /** How the key of a row compares with another one. */
+  compareKey(row: number, key: Uint8Array): number {
+    const start = this.start(row);
+    return this.bytes.compare(key, 0, key.length, start + KEY, this.keyEnd(start));
+  }
+
+  facts(row: number): ItemFacts {
+    const start = this.start(row);
+    return {
+      key: this.bytes.toString('utf8', start + KEY, this.keyEnd(start)),
+      revision: this.bytes.readDoubleLE(start),
+      length: this.bytes.readUInt32LE(start + LENGTH),
+      flags: this.bytes[start + FLAGS] ?? 0,
+    };
+  }
+
+  flagsAt(row: number): number {
+    return this.bytes[this.start(row) + FLAGS] ?? 0;
+  }
+
+  lengthAt(row: number): number {
+    return this.bytes.readUInt32LE(this.start(row) + LENGTH);
+  }
+
+  attributesAt(row: number, key: string): Attributes | undefined {
+    const text = this.attributesTextAt(row);
+    return text === '' ? undefined : attributesOfText(key, text);
+  }
+
+  /** Nothing where the type has been described anew since. */
+  attributesTextAt(row: number): string {
+    const start = this.start(row);
+    return this.bytes.toString('utf8', this.keyEnd(start), start + this.lengthNow(row));
+  }
+
+  hasAttributes(row: number): boolean {
+    const start = this.start(row);
+    return this.keyEnd(start) < start + this.lengthNow(row);
+  }
+
+  /** What a row takes, without what selectors saw where the type has been described anew since. */
+  private lengthNow(row: number): number {
+    const start = this.start(row);
+    return (this.isOfNow ? this.bytes.readUInt32LE(END * row) : this.keyEnd(start)) - start;
+  }
+
+  private copy(row: number, length: number, target: Buffer, at: number): void {
+    const start = this.start(row);
+    this.bytes.copy(target, at, start, start + length);
+  }
+
+  private start(row: number): number {
+    return row === 0 ? END * this.rows : this.bytes.readUInt32LE(END * (row - 1));
+  }
+
+  private keyEnd(start: number): number {
+    return start + KEY + this.bytes.readUInt16LE(start + KEY_LENGTH);
+  }
+}
+
+function write(row: UnpackedRow, text: string, target: Buffer, at: number): void {
+  target.writeDoubleLE(row.revision, at);
+  target.writeUInt32LE(row.length, at + LENGTH);
+  target[at + FLAGS] = row.flags;
+  const keyLength = target.write(row.key, at + KEY);
+  target.writeUInt16LE(keyLength, at + KEY_LENGTH);
+  target.write(text, at + KEY + keyLength);
+}
