@@ -5,7 +5,8 @@ import { CellGauge } from '../../util/metrics/metrics.js';
 /** How far what people read in MongoDB is behind the log; of several logs the one that is furthest behind. */
 export function showProjection({ main, others }: LogSet, registry: Registry): void {
   const lags = () => [main, ...others.values()].flatMap((backend) => backend.projectionLag?.() ?? []);
-  const seconds = 'Time for which the oldest committed write has waited to be projected into the collections of MongoDB.';
+  const seconds =
+    'Time for which the oldest committed write has waited to be projected into the collections of MongoDB.';
   new CellGauge({ name: 'annex_store_projection_lag_seconds', help: seconds, labels: [] }, registry, (gauge) => {
     const all = lags();
     if (all.length > 0) gauge.cell().value = Math.max(...all.map((lag) => lag.seconds));

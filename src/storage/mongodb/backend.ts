@@ -223,9 +223,8 @@ export class MongoBackend implements Backend {
 
   async raise(above: Revision): Promise<void> {
     const { place, follower, history } = this.store();
-    const gap = await this.answer(appendGap(place, above, this.clock, this.historyMillis));
-    await this.answer(follower.catchUp());
-    await this.answer(history.forget(gap.last));
+    const { last } = await this.answer(appendGap(place, above, this.clock, this.historyMillis));
+    await this.answer(follower.catchUp().then(() => history.forget(last)));
   }
 
   staging(name: string): Staging {
@@ -278,8 +277,8 @@ export class MongoBackend implements Backend {
     }
   }
 
-  private async leave(work: Promise<unknown>, millis = GOODBYE_MILLIS): Promise<void> {
-    await this.soon(
+  private leave(work: Promise<unknown>, millis = GOODBYE_MILLIS): Promise<unknown> {
+    return this.soon(
       work.catch(() => undefined),
       millis,
     );

@@ -42,7 +42,8 @@ export function isRefusal(error: unknown): boolean {
 /** Clients learn nothing of what the driver says, which names hosts and ports: that is the cause, for the log. */
 export function unavailable(error: unknown): StorageError {
   if (error instanceof StorageError) return error;
-  const message = error instanceof MongoServerError ? `MongoDB answers with error ${String(error.code)}` : 'MongoDB does not answer';
+  const message =
+    error instanceof MongoServerError ? `MongoDB answers with error ${String(error.code)}` : 'MongoDB does not answer';
   return new StorageError('unavailable', message, { cause: error });
 }
 

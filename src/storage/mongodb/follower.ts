@@ -190,8 +190,9 @@ export class LogFollower {
   }
 
   private async readLog(after: Revision): Promise<readonly LogEvent[]> {
-    const { oldest, place } = this.options;
-    if (after < oldest()) throw compacted(after, oldest());
+    const { place } = this.options;
+    const oldest = this.options.oldest();
+    if (after < oldest) throw compacted(after, oldest);
     const { revision } = this.feed;
     try {
       const first = await firstOf(place, after + 1);

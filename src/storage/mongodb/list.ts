@@ -96,16 +96,12 @@ class SnapshotList {
     const { limit } = options;
     const items: StoredObject[] = [];
     const visit = this.request.visit?.bind(this.request) ?? ((item: StoredObject): void => void items.push(item));
-    let more = false;
-    const merge = new Merge(told, (item) => {
-      more ||= limit !== 0 && items.length === limit;
-      if (!more) visit(item);
-    });
+    const merge = new Merge(told, visit);
     const cursor = this.cursor(limit === 0 ? 0 : limit + 1 + told.size);
-    while (!more && (await cursor.hasNext())) for (const state of cursor.readBufferedDocuments()) merge.take(state);
+    while (await cursor.hasNext()) for (const state of cursor.readBufferedDocuments()) merge.take(state);
     merge.end();
-    if (!more) return { items, revision, more, remaining: 0 };
-    return { items, revision, more, remaining: (await this.count(told)) - limit };
+    if (limit === 0 || items.length <= limit) return { items, revision, more: false, remaining: 0 };
+    return { items: items.slice(0, limit), revision, more: true, remaining: (await this.count(told)) - limit };
   }
 
   /** The newest revision, and before which one nothing of the log counts. */
@@ -137,7 +133,8 @@ class SnapshotList {
     for await (const batch of changes) {
       for (const event of eventsOf(batch, from)) {
         const id = Buffer.from(event.key);
-        if (event.resource !== resource || id.compare(begin) < 0 || (end !== undefined && id.compare(end) >= 0)) continue;
+        if (event.resource !== resource || id.compare(begin) < 0 || (end !== undefined && id.compare(end) >= 0))
+          continue;
         if (event.revision > revision) {
           if (!told.has(event.key)) told.set(event.key, { id, object: event.previous });
         } else told.set(event.key, { id, object: event.type === 'DELETED' ? undefined : event.object });

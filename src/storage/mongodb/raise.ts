@@ -54,8 +54,7 @@ export async function projectRest(place: LogPlace, clock: Clock): Promise<void> 
   const projector = new Projector({ place, clock, backlog, writer: '' });
   for (let ended = false; !ended;) {
     const read = await batchesAfter(place, after, { limit: READ_AHEAD });
-    for (const batch of read.batches)
-      backlog.add({ first: batch._id, writer: batch.writer, events: eventsOf(batch) });
+    for (const batch of read.batches) backlog.add({ first: batch._id, writer: batch.writer, events: eventsOf(batch) });
     await projector.takeOverAll();
     after = read.batches.at(-1)?.last ?? after;
     ended = read.ended;

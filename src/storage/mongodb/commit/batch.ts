@@ -123,7 +123,8 @@ export class Batch {
 
   private addEvent(write: PendingWrite, event: LogEvent, record?: Buffer): void {
     const { resource, type, key, object, previous } = event;
-    const size = 3 * (resource.length + key.length) + (record?.length ?? 0) + (previous?.bytes.length ?? 0) + ENTRY_BYTES;
+    const size =
+      3 * (resource.length + key.length) + (record?.length ?? 0) + (previous?.bytes.length ?? 0) + ENTRY_BYTES;
     if (this.events.length > 0 && this.bytes + size > MAX_DOCUMENT_BYTES) {
       this.rest.push(write);
       return;

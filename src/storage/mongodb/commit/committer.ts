@@ -272,7 +272,9 @@ export class Committer {
       if (inserted.outcome !== 'unknown') return { ...inserted, sent };
       for (let attempt = 0; clock.monotonic() < end && !this.stopped; attempt++) {
         this.trouble = inserted.error;
-        const verdict = await this.read(appender.judge(document, sent)).catch((error: unknown) => void (this.trouble = error));
+        const verdict = await this.read(appender.judge(document, sent)).catch(
+          (error: unknown) => void (this.trouble = error),
+        );
         if (verdict === 'committed' || verdict === 'stale') return { outcome: verdict, sent };
         if (verdict === 'lost') break;
         if (verdict === 'absent') {

@@ -1,4 +1,4 @@
-import { Long, type ClientSession, type Document } from 'mongodb';
+import type { ClientSession, Document, Long } from 'mongodb';
 import type { Revision } from '../../interfaces.js';
 import {
   batchesOf,
@@ -31,7 +31,13 @@ export interface ReadOptions {
 export async function batchesAfter(place: LogPlace, after: Revision, options: ReadOptions): Promise<Batches> {
   const { limit, session } = options;
   const how = session === undefined ? place.latest.options : { readConcern: { level: 'majority' } };
-  const command = { find: place.collection, filter: { _id: { $gt: after } }, sort: { _id: 1 }, limit, batchSize: limit };
+  const command = {
+    find: place.collection,
+    filter: { _id: { $gt: after } },
+    sort: { _id: 1 },
+    limit,
+    batchSize: limit,
+  };
   const reply = await place.db.command({ ...command, ...how }, { ...DECODING, ...(session && { session }) });
   const { id, firstBatch } = reply['cursor'] as { id: Long | number; firstBatch: BatchDocument[] };
   const isOpen = id.toString() !== '0';

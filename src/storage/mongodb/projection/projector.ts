@@ -88,11 +88,10 @@ export class Projector {
     const { clock } = this.options;
     const { signal } = this.stopping;
     let retry = RETRY_MILLIS;
-    while (!signal.aborted && this.own().length > 0) {
+    while (!this.isStopping() && this.own().length > 0) {
       await sleep(clock, GATHER_MILLIS, signal);
-      if (signal.aborted) break;
       try {
-        await this.projectOwn();
+        if (!this.isStopping()) await this.projectOwn();
         retry = RETRY_MILLIS;
       } catch {
         this.doubt = true;
@@ -102,6 +101,11 @@ export class Projector {
     }
     // In the same step as the last look: what is committed later starts anew.
     this.running = undefined;
+  }
+
+  /** It may come about while something is awaited. */
+  private isStopping(): boolean {
+    return this.stopping.signal.aborted;
   }
 
   private own(): readonly Waiting[] {

@@ -1,10 +1,4 @@
-import {
-  MongoBulkWriteError,
-  type AnyBulkWriteOperation,
-  type Collection,
-  type Db,
-  type Document,
-} from 'mongodb';
+import { MongoBulkWriteError, type AnyBulkWriteOperation, type Collection, type Db, type Document } from 'mongodb';
 import { parseJson } from '../../../apimachinery/json/decode.js';
 import { isObject } from '../../../apimachinery/json/json.js';
 import { encodeObject } from '../../encode.js';
