@@ -33,7 +33,7 @@ import { LogFollower } from './follower.js';
 import { History } from './history.js';
 import { Indexer } from './indexes.js';
 import { layoutText, LogLayout } from './layout.js';
-import { listAt } from './list.js';
+import { listAt, type ListRequest } from './list.js';
 import { newestBatch, newestRevision } from './log/read.js';
 import { Backlog } from './projection/backlog.js';
 import { Projector } from './projection/projector.js';
@@ -167,19 +167,14 @@ export class MongoBackend implements Backend {
     return this.answer(reader.get(resource, key));
   }
 
-  async list(resource: string, options: ListOptions): Promise<StoredList> {
-    const { client, place, backlog, history } = this.store();
-    const { clock } = this;
-    return this.answer(listAt({ client, place, clock, backlog, resource, options, oldest: history.oldest }));
+  list(resource: string, options: ListOptions): Promise<StoredList> {
+    return this.listed({ resource, options });
   }
 
   /** The newest state of a type, object by object, and its revision. */
   async walk(resource: string, visit: (object: StoredObject) => void): Promise<Revision> {
-    const { client, place, backlog, history } = this.store();
     const options = { prefix: '', from: '', limit: 0, revision: 0 };
-    const { oldest } = history;
-    const { clock } = this;
-    return (await this.answer(listAt({ client, place, clock, backlog, resource, options, oldest, visit }))).revision;
+    return (await this.listed({ resource, options, visit })).revision;
   }
 
   async currentRevision(): Promise<Revision> {
@@ -295,6 +290,12 @@ export class MongoBackend implements Backend {
     } catch (error) {
       throw this.closing ? closed() : unavailable(error);
     }
+  }
+
+  private async listed(wanted: Pick<ListRequest, 'resource' | 'options' | 'visit'>): Promise<StoredList> {
+    const { client, place, backlog, follower, history } = this.store();
+    const { oldest } = history;
+    return this.answer(listAt({ ...wanted, client, place, clock: this.clock, backlog, follower, oldest }));
   }
 
   private connection(): ConnectionOptions {

@@ -15,13 +15,15 @@ import {
 } from './documents.js';
 import { isSnapshotLost } from './failures.js';
 import { firstOf, readProjected } from './log/read.js';
+import type { LogFollower } from './follower.js';
 import type { Backlog } from './projection/backlog.js';
 
 export interface ListRequest {
   readonly client: MongoClient;
   readonly place: LogPlace;
   readonly clock: Clock;
-  readonly backlog: Pick<Backlog, 'known'>;
+  readonly backlog: Pick<Backlog, 'known' | 'lowest'>;
+  readonly follower: Pick<LogFollower, 'revision'>;
   readonly resource: string;
   readonly options: ListOptions;
   /** What lies before is no longer kept. */
@@ -84,15 +86,16 @@ class SnapshotList {
   }
 
   async read(): Promise<StoredList> {
-    const { options, oldest, backlog } = this.request;
-    const { lowest, projected } = backlog.known();
-    const { newest, kept } = await this.bounds(projected);
+    const { options, oldest, backlog, follower } = this.request;
+    // All before is projected, and the snapshot, which comes later, has it.
+    const lowest = backlog.lowest ?? follower.revision + 1;
+    const { newest, kept } = await this.bounds(backlog.known());
     const revision = options.revision === 0 ? newest : options.revision;
     if (revision > newest) throw tooLarge(revision, newest);
     // The newest state is there even where the log was raised and nothing has been written since.
     const readable = Math.max(oldest, kept);
     if (options.revision !== 0 && revision < readable) throw compacted(revision, readable);
-    const told = await this.told(Math.max(Math.min(lowest ?? newest + 1, revision + 1), kept + 1), revision, newest);
+    const told = await this.told(Math.max(Math.min(lowest, revision + 1), kept + 1), revision, newest);
     const { limit } = options;
     const items: StoredObject[] = [];
     const visit = this.request.visit?.bind(this.request) ?? ((item: StoredObject): void => void items.push(item));

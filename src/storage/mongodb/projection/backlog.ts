@@ -68,9 +68,9 @@ export class Backlog {
     for (const batch of this.all()) if (batch.writer === writer && batch.first <= upTo) this.drop(batch);
   }
 
-  /** What is known at the moment of what is projected. */
-  known(): { readonly lowest: Revision | undefined; readonly projected: ReadonlyMap<string, Revision> } {
-    return { lowest: this.lowest, projected: new Map(this.projected) };
+  /** Up to which first revision the batches of each writer are known to be projected at the moment. */
+  known(): ReadonlyMap<string, Revision> {
+    return new Map(this.projected);
   }
 
   /** It is void. */
