@@ -93,8 +93,8 @@ described.each([['the main log'], ['heavy']])('a replica that was cut off for lo
         delete: remove('far/old', before.revision),
       }[verb];
       // Nothing has to be read for it.
-    if (verb === 'create') far.consult(() => ({ revision: 0, asOf: Infinity }));
-    // It is on its way, and comes to a place that was taken, and is free again.
+      if (verb === 'create') far.consult(() => ({ revision: 0, asOf: Infinity }));
+      // It is on its way, and comes to a place that was taken, and is free again.
       const writing = outcomeOf(far.write(request));
       await pause(100);
       const keys: string[] = [];
