@@ -34,6 +34,7 @@ interface Logged {
 export class StoreTroubles implements MongoObserver {
   private readonly streams: CellCounter;
   private readonly restarts: CellCounter;
+  private readonly projections: CellCounter;
   private readonly indexes: CellCounter;
   private readonly logged = new LruCache<string, Logged>({ capacity: MAX_KINDS });
 
@@ -55,6 +56,14 @@ export class StoreTroubles implements MongoObserver {
       },
       registry,
     );
+    this.projections = new CellCounter(
+      {
+        name: 'annex_store_projection_errors_total',
+        help: 'Failed attempts to project committed writes of a MongoDB log; the name of the main log is empty.',
+        labels: ['log'],
+      },
+      registry,
+    );
     this.indexes = new CellCounter(
       {
         name: 'annex_store_index_errors_total',
@@ -69,6 +78,14 @@ export class StoreTroubles implements MongoObserver {
     this.streams.cell(log).inc();
     const text = this.textOf(error);
     this.options.logger.warn('MongoDB change stream failed; reopening it', { log, error: text });
+  }
+
+  projectionFailed(log: string, error: unknown): void {
+    this.projections.cell(log).inc();
+    this.options.logger.warn('cannot project committed writes into the collections of MongoDB; will retry', {
+      log,
+      error: this.textOf(error),
+    });
   }
 
   startedOver(log: string): void {

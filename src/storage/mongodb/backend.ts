@@ -74,6 +74,8 @@ export interface MongoOptions {
 export interface MongoObserver {
   /** The change stream broke off; it is opened anew. */
   streamFailed?(log: string, error: unknown): void;
+  /** What is committed in a log could not be projected; it is tried again. */
+  projectionFailed?(log: string, error: unknown): void;
   /** No write in a log succeeded for long; the commit path has begun anew with new connections. */
   startedOver?(log: string): void;
   /** The indexes of a type could not be brought up to date; it is tried again. */
@@ -347,7 +349,8 @@ export class MongoBackend implements Backend {
       lost: (before) => history.lost(before),
       failed: (error) => this.options.observer?.streamFailed?.(name, error),
     });
-    const projector = new Projector({ place, clock, backlog, writer });
+    const failed = (error: unknown): void => this.options.observer?.projectionFailed?.(name, error);
+    const projector = new Projector({ place, clock, backlog, writer, failed });
     const renew = (): Promise<void> => writers.announce();
     const history: History = new History({ place, clock, historyMillis, follower, backlog, projector, renew });
     const current = new CurrentStates({ place, follower, backlog });

@@ -11,6 +11,8 @@ export interface ProjectorOptions {
   readonly clock: Clock;
   readonly backlog: Backlog;
   readonly writer: string;
+  /** Hears why something was not projected; it is tried again. */
+  failed?(error: unknown): void;
 }
 
 /** What gathers in this time is projected together. */
@@ -47,7 +49,7 @@ export class Projector {
     this.looking = this.options.clock.setTimer(LOOK_MILLIS, () => {
       // What could not be done now is done the next time.
       void this.look()
-        .catch(() => undefined)
+        .catch((error: unknown) => this.options.failed?.(error))
         .finally(() => {
           if (!this.stopping.signal.aborted) this.start();
         });
@@ -56,7 +58,7 @@ export class Projector {
 
   /** Something was committed. */
   wake(): void {
-    if (!this.stopping.signal.aborted) this.running ??= this.run();
+    if (!this.stopping.signal.aborted && this.own().length > 0) this.running ??= this.run();
   }
 
   /** Projects what waits, once. */
@@ -93,8 +95,9 @@ export class Projector {
       try {
         if (!this.isStopping()) await this.projectOwn();
         retry = RETRY_MILLIS;
-      } catch {
+      } catch (error) {
         this.doubt = true;
+        this.options.failed?.(error);
         await sleep(clock, retry, signal);
         retry = Math.min(2 * retry, MAX_RETRY_MILLIS);
       }
