@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A first look: a type, thousands of objects, and what kubectl does with them.
+# A first look: a type, thousands of objects, and what kubectl does with them. In a cluster with Annex in it the type is one of the
+# cluster, and is rehearsed as an adoption at the end.
 #   examples/demo.sh [KUBECONFIG [COUNT]]     (default: .annex/admin.kubeconfig, 10000)
 # Without a server at that kubeconfig it starts one of its own, in a folder that is removed at the end.
 set -euo pipefail
@@ -74,6 +75,16 @@ rm -f "${own:-/tmp}/shared.$$"
 
 title 'What the fields mean'
 first 14 explain policyreport.summary
+
+if k get --raw /apis/kubeannex.io/v1alpha1 > /dev/null 2>&1 && [ -z "$own" ]; then
+  title 'Out of etcd, rehearsed: copied, followed, compared; the cluster goes on serving the group'
+  printf '\n%s$ annex adopt wgpolicyk8s.io%s\n' "$bold" "$plain"
+  # Where something is in the way, the plan says what.
+  if node dist/main.js adopt wgpolicyk8s.io --kubeconfig "$config"; then
+    show get adoptions
+    k delete adoption wgpolicyk8s.io --timeout=60s > /dev/null
+  fi
+fi
 
 k delete -f examples/policy.yaml > /dev/null
 printf '\nNext: docs/install.md puts this into a cluster, docs/standalone.md keeps a server.\n'

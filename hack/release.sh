@@ -86,7 +86,9 @@ START
 chart() {
   say 'the chart and the manifests'
   "$helm" package charts/annex --version "$version" --app-version "$version" --destination "$out" > /dev/null
-  sed "s/:$(node -p 'require("./package.json").version')\"/:$version\"/; s#app.kubernetes.io/version: \".*\"#app.kubernetes.io/version: \"$version\"#" manifests/annex.yaml > "$out/annex.yaml"
+  for name in annex annex-doctor; do
+    sed "s/:$(node -p 'require("./package.json").version')\"/:$version\"/; s#app.kubernetes.io/version: \".*\"#app.kubernetes.io/version: \"$version\"#" "manifests/$name.yaml" > "$out/$name.yaml"
+  done
 }
 
 sbom() {

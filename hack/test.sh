@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All checks and tests, each though one before it failed, in two lanes: jest, whose suites mostly wait, and beside it all the rest; at last
+# All checks and tests, each though one before it failed, in two lanes: jest, and beside it all the rest; at last
 # the tests end to end, alone. Where the tools are still to be built, the checks of the sources run beside that, and the lanes wait for the
 # tools, which tests skip without.
 # The last line is plain: `N passed, N failed`, the sum over the checks, the jest tests and the steps of the oracle. Fails unless nothing failed.
@@ -74,7 +74,9 @@ run_jest() {
 CAMPAIGN=test/faults/faults.test.ts
 
 run_suites() {
-  run_jest jest --testPathIgnorePatterns /node_modules/ --testPathIgnorePatterns test/e2e/ --testPathIgnorePatterns "$CAMPAIGN"
+  # The suites mostly wait for servers: at least two at a time, though there be two cores.
+  local workers=$(($(nproc) > 3 ? $(nproc) - 1 : 2))
+  run_jest jest --maxWorkers="$workers" --testPathIgnorePatterns /node_modules/ --testPathIgnorePatterns test/e2e/ --testPathIgnorePatterns "$CAMPAIGN"
 }
 
 run_oracle() {

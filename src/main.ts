@@ -9,6 +9,7 @@ import { uninstallCheckCommand } from './cli/adopt/uninstall-check.js';
 import { completionCommand } from './cli/completion.js';
 import { convertCommand } from './cli/convert/command.js';
 import { kubeconfigCommand } from './cli/kubeconfig.js';
+import { Progress } from './cli/progress.js';
 import { tokenCommand } from './cli/token.js';
 import { versionCommand, type Versions } from './cli/version.js';
 import { isAggregated } from './server/options/aggregation-options.js';
@@ -115,7 +116,15 @@ async function doctor(options: Options, { output, serverKubeconfig, verifyStore 
     results.push(resultOf(finding));
   };
   for await (const finding of findings) tell(finding);
-  if (verifyStore === true) tell(await checkRecords(options, systemClock));
+  if (verifyStore === true) {
+    const progress = new Progress(systemClock, process.stderr);
+    const step = (revision: number, newest: number): void => {
+      progress.step(revision, newest, 'revisions read');
+    };
+    const records = await checkRecords(options, systemClock, step);
+    progress.clear();
+    tell(records);
+  }
   if (output === 'json') say(JSON.stringify(results, null, 2));
   if (results.some(({ status }) => status === 'failed')) process.exitCode = 1;
 }

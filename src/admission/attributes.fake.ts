@@ -1,3 +1,4 @@
+import { NEVER_ABORTED } from '../util/never-aborted.js';
 import type { AdmissionAttributes } from './interfaces.js';
 
 /** The attributes of a create of a core object, but for what is given. */
@@ -17,7 +18,8 @@ export function fakeAttributes(
     options: {},
     dryRun: false,
     user: { name: 'someone', uid: '', groups: [], extra: {} },
-    signal: new AbortController().signal,
+    signal: NEVER_ABORTED,
+    cancellation: NEVER_ABORTED,
     warn: () => undefined,
     annotate: () => undefined,
     ...rest,

@@ -5,6 +5,7 @@ import type { FloatLiterals } from '../apimachinery/json/parser.js';
 import type { AuditLevel } from '../request/audit.js';
 import type { Type } from '../structured-merge-diff/schema/schema.js';
 import type { Reinvocation } from './reinvocation.js';
+import type { Cancellation } from '../util/cancellation.js';
 import type { MaybePromise } from '../util/maybe-promise.js';
 
 export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
@@ -56,7 +57,9 @@ export interface AdmissionAttributes {
   readonly options: JsonObject;
   readonly dryRun: boolean;
   readonly user: UserInfo;
+  /** As those of RequestContext. */
   readonly signal: AbortSignal;
+  readonly cancellation: Cancellation;
   /** See RequestContext. */
   readonly deadline?: number | undefined;
   /** Absent: the kind has one version, and nobody changes its objects. */

@@ -13,7 +13,7 @@ const MANAGED_BY = 'app.kubernetes.io/managed-by';
 const MANAGER = 'annex';
 /** kube-apiserver keeps those with it: they are those of CustomResourceDefinitions. */
 const AUTOMANAGED = 'kube-aggregator.kubernetes.io/automanaged';
-/** What the group version serves: the cluster's API server reads its discovery and OpenAPI anew when the APIService changes, else once a minute. */
+/** Identifies what the group version serves: the cluster's API server reloads discovery and OpenAPI when the APIService changes, else once a minute. */
 const FINGERPRINT = 'kubeannex.io/fingerprint';
 /** After this the other replicas serve what has changed, too: whichever is asked gives the new documents. */
 const ANNOUNCE_MILLIS = 300;
@@ -49,7 +49,7 @@ export interface ApiServicesOptions {
   readonly owner: Owner;
   /** What is served now. */
   served(): readonly ServedGroupVersion[];
-  /** Who is to get the requests for a group of an adoption. */
+  /** Which server gets the requests for a group of an adoption. */
   routeOf(group: string): GroupRoute;
   /** The APIServices cannot be read: nothing is known of any group version. */
   unreadable(error: unknown): void;
@@ -148,7 +148,7 @@ export class ApiServices {
     });
   }
 
-  /** Whether whoever goes by the APIServices, as far as is known, accepts what the CA has issued. */
+  /** Whether clients that read the APIServices accept, as far as is known, what the CA has issued. */
   carry(authority: X509Certificate): boolean {
     if (!this.synced) return false;
     return this.options.served().every(({ group, version }) => {

@@ -5,7 +5,7 @@ import { pem, pemBlocks } from '../pki/der.js';
 const LABEL = 'CERTIFICATE';
 /** How long a CA that this replica does not need stays in an APIService. */
 const KEEP_MILLIS = 3_600_000;
-/** Of each APIService; there are two or three while a CA is exchanged. */
+/** CAs per APIService; there are two or three while a CA is exchanged. */
 const KEEP_MOST = 16;
 
 /**

@@ -52,7 +52,7 @@ export class FrontProxyTrust {
     if (this.trouble !== '') throw new Error(this.trouble);
   }
 
-  /** Told with every change; `broken` where the ConfigMap cannot be read or used, `mended` where it could be. */
+  /** Called with every change; `broken` when the ConfigMap cannot be read or used, `mended` when it can be again. */
   follow(
     client: Pick<ClusterClient, 'follow'>,
     signal: AbortSignal,

@@ -4,6 +4,7 @@ import { deepCopy, type JsonObject, objectAt } from '../apimachinery/json/json.j
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterListener } from '../client/cluster-client.js';
 import { ClusterQuotas } from './resource-quota.js';
+import { NEVER_ABORTED } from '../util/never-aborted.js';
 
 const KEY = 'count/widgets.example.com';
 
@@ -92,7 +93,8 @@ const creation = (name: string, over: Partial<AdmissionAttributes> = {}): Admiss
   options: {},
   dryRun: false,
   user: { name: 'u', uid: '', groups: [], extra: {} },
-  signal: new AbortController().signal,
+  signal: NEVER_ABORTED,
+  cancellation: NEVER_ABORTED,
   warn: () => undefined,
   annotate: () => undefined,
   ...over,

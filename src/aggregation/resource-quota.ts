@@ -14,7 +14,7 @@ const MAX_ATTEMPTS = 8;
 /** A creation that waits to be counted. */
 interface Waiting {
   readonly attributes: AdmissionAttributes;
-  /** Of what is counted: `count/<resource>.<group>`. */
+  /** Name of what is counted: `count/<resource>.<group>`. */
   readonly key: string;
   resolve(): void;
   reject(error: unknown): void;
@@ -122,13 +122,13 @@ export class ClusterQuotas implements AdmissionPlugin {
     }
   }
 
-  /** Before the watch has told of them. */
+  /** Before the watch has delivered them. */
   private async read(namespace: string): Promise<void> {
     try {
       const list = await this.client.must('GET', `/api/v1/namespaces/${encodeURIComponent(namespace)}/resourcequotas`);
       for (const quota of (list?.['items'] ?? []) as KubeObject[]) this.set(quota);
     } catch (error) {
-      // Without the right to read them there are none; whoever follows them has told.
+      // Without permission to read them there are none; the watch has reported that.
       if (!(error instanceof ClusterError && error.status === 403)) throw error;
     }
   }

@@ -51,7 +51,7 @@ export interface AuthorizationDependencies {
   connect(target: WebhookTarget, timeoutMillis: number): Promise<WebhookConnection>;
   /** Whether the server itself serves SubjectAccessReviews. */
   readonly hostsReviews: boolean;
-  /** Told of configuration files that were not taken at a reload. */
+  /** Called for configuration files that were rejected at a reload. */
   failed(text: string): void;
 }
 

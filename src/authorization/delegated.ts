@@ -18,7 +18,7 @@ export interface DelegatedAuthorizationOptions {
   readonly alwaysAllowPaths: readonly string[];
   /** Posts a SubjectAccessReview to the cluster; the status and body of its answer. Throws where there is none. */
   post(review: JsonObject): Promise<{ readonly status: number; readonly body: JsonObject }>;
-  /** Told of each review sent, and whether it failed. */
+  /** Called for each review sent, with whether it failed. */
   observe(failed: boolean): void;
 }
 

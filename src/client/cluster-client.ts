@@ -105,7 +105,7 @@ export class ClusterClient {
     return answer.body as KubeObject;
   }
 
-  /** Lists and watches a collection until the signal aborts; whatever interrupts it is mended, and told to `failed`. */
+  /** Lists and watches a collection until the signal aborts; recovers from interruptions and reports them to `failed`. */
   async follow(
     path: string,
     listener: ClusterListener,

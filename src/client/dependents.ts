@@ -3,7 +3,7 @@ import { objectsOf, textOf, textsOf } from '../apimachinery/json/values.js';
 import { type ClusterClient, ClusterError } from './cluster-client.js';
 
 const PAGE = 500;
-/** Of those that were found, for people. */
+/** Number of dependents that messages name. */
 const EXAMPLES = 5;
 
 export interface Dependents {

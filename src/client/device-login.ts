@@ -24,7 +24,7 @@ export interface Tokens {
 export interface LoginOptions {
   readonly issuer: string;
   readonly clientId: string;
-  /** Of a client that is not public. */
+  /** Set for a confidential client. */
   readonly clientSecret: string | undefined;
   readonly scopes: readonly string[];
   /** PEM; undefined for the host's CAs. */

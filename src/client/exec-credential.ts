@@ -80,7 +80,7 @@ function resolveCommand(command: string, directory: string): string {
   return normalize(join(directory, command));
 }
 
-/** What a plugin is told of the cluster; `ca` is the text of its CA, wherever that was. */
+/** The cluster as a plugin sees it; `ca` is the text of its CA, wherever that was. */
 export function clusterInfo(cluster: JsonObject, ca: string | undefined): JsonObject {
   const extension = objectsOf(cluster['extensions']).find((item) => item['name'] === EXTENSION)?.['extension'];
   const optional = (key: string): JsonObject => {
@@ -100,7 +100,7 @@ export function clusterInfo(cluster: JsonObject, ca: string | undefined): JsonOb
 
 export interface ExecCredentialOptions {
   readonly config: ExecConfig;
-  /** As `clusterInfo` makes it; told where the configuration asks for it. */
+  /** As `clusterInfo` makes it; passed on where the configuration asks for it. */
   readonly cluster: JsonObject;
   readonly clock: Clock;
   /** Whether a person can answer on standard input. */

@@ -3,11 +3,11 @@ import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { type Clock, sleep } from '../util/clock.js';
 import { ClusterError } from './cluster-error.js';
 
-/** Told of the objects of a collection and of their changes, in order. Called synchronously; must not throw. */
+/** Receives the objects of a collection and their changes, in order. Called synchronously; must not throw. */
 export interface ClusterListener {
   upsert(object: KubeObject): void;
   delete(object: KubeObject): void;
-  /** The complete state has been told; what was known before and was not told again is gone. */
+  /** The complete state has been delivered; objects known before that were not delivered again are gone. */
   replaced(objects: readonly KubeObject[]): void;
   /** The cluster vouches for what is known: a list came, a watch began, or an event or a bookmark came by one. Called after the others. */
   heard?(): void;
@@ -28,7 +28,7 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
   /** Between 0 and 1. */
   readonly random: () => number;
-  /** Told of whatever interrupts; it is tried again. */
+  /** Called for each interruption; it is retried. */
   failed(error: unknown): void;
 }
 
@@ -42,8 +42,8 @@ const FIRST_RETRY_MILLIS = 250;
 const LAST_RETRY_MILLIS = 8_000;
 
 /**
- * Lists and watches a collection until the signal aborts. A watch that ends goes on from the newest version that it has told of; only
- * where the server no longer has that (410) is everything listed anew.
+ * Lists and watches a collection until the signal aborts. A watch that ends resumes from the newest version that it delivered; only
+ * where the server no longer has that (410) is everything listed again.
  */
 export async function follow(
   path: string,
@@ -76,7 +76,7 @@ const retryMillis = (failures: number, random: number): number =>
   Math.min(FIRST_RETRY_MILLIS * 2 ** failures, LAST_RETRY_MILLIS) * (1 + random / 2);
 
 class Following {
-  /** Up to which version everything has been told; undefined: nothing has, or the server has forgotten it. */
+  /** The version up to which everything has been delivered; undefined: nothing has, or the server has forgotten it. */
   private revision: string | undefined;
   private heard = false;
 

@@ -18,7 +18,7 @@ const INTERVAL_MILLIS = 60_000;
 export interface AuthenticationInfo {
   /** PEM of each CA of clients. */
   readonly clientCa: readonly string[];
-  /** Undefined: there is no front proxy. */
+  /** Undefined without a front proxy. */
   readonly proxy: ProxyInfo | undefined;
 }
 

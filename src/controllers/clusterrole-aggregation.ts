@@ -22,7 +22,7 @@ export class ClusterRoleAggregation {
   constructor(
     private readonly client: LoopbackClient,
     private readonly clock: Clock,
-    /** Told of every attempt that failed; it is repeated later. */
+    /** Called for each failed attempt; the controller retries later. */
     private readonly failed: (text: string) => void,
   ) {}
 

@@ -23,7 +23,7 @@ export interface NamespaceControllerOptions {
   onError(name: string, error: unknown): void;
 }
 
-/** What is left in a namespace after everything was told to go. */
+/** What is left in a namespace after everything was deleted. */
 interface Remainder {
   readonly resources: Map<string, number>;
   readonly finalizers: Map<string, number>;
@@ -86,7 +86,7 @@ export class NamespaceController {
       try {
         const contents = await contentsOf(api, namespace);
         if (contents.length === 0) continue;
-        // What waits for its finalizers is not told again to go.
+        // Objects that wait for their finalizers are not deleted again.
         if (someAreAlive(contents)) await this.options.deleteAll(api, namespace);
         count(api, await contentsOf(api, namespace), remainder);
       } catch (error) {

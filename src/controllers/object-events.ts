@@ -11,23 +11,23 @@ const NAMESPACE = 'default';
 const MAX_MESSAGE = 1024;
 const MAX_NAME = 230;
 
-/** Something that people are told by an event. */
+/** Something that an Event reports. */
 export interface News {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;
-  /** What makes it news: told once for each. */
+  /** Identifies the news; each is reported once. */
   readonly facts: readonly (JsonValue | undefined)[];
 }
 
 export interface ObjectEventsOptions {
-  /** Of the queue, in metrics. */
+  /** Name of the queue in metrics. */
   readonly name: string;
   /** What there is to tell of an object as it is. */
   readonly news: (object: KubeObject) => readonly News[];
   readonly client: Pick<LoopbackClient, 'watch'>;
   readonly clock: Clock;
-  /** Creates the event; one that exists already is no error. */
+  /** Creates the event; one that exists already is not an error. */
   record(event: KubeObject): Promise<void>;
   onError(name: string, error: unknown): void;
 }

@@ -15,7 +15,7 @@ export interface PolicyStatusOptions {
   readonly client: LoopbackClient;
   readonly types: KnownTypes;
   readonly clock: Clock;
-  /** Told of every attempt that failed; it is repeated later. */
+  /** Called for each failed attempt; the controller retries later. */
   readonly failed: (text: string, error: unknown) => void;
 }
 

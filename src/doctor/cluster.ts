@@ -28,7 +28,7 @@ export interface Right {
   readonly name?: string;
 }
 
-/** Of --kubeconfig. */
+/** Permissions of --kubeconfig. */
 const MAIN_RIGHTS: readonly Right[] = [
   {
     verbs: ['list', 'watch', 'create', 'update', 'delete'],
@@ -40,7 +40,7 @@ const MAIN_RIGHTS: readonly Right[] = [
   { verbs: ['update'], group: '', resource: 'resourcequotas', subresource: 'status' },
 ];
 
-/** Of --kubeconfig, with --owner-cluster-role. */
+/** Permissions of --kubeconfig, with --owner-cluster-role. */
 const ownerRights = (name: string): readonly Right[] =>
   name === '' ? [] : [{ verbs: ['list', 'watch'], group: 'rbac.authorization.k8s.io', resource: 'clusterroles', name }];
 
@@ -49,7 +49,7 @@ export const mainRights = ({ ownerClusterRole }: ServiceOptions): readonly Right
   ...ownerRights(ownerClusterRole),
 ];
 
-/** Of --authentication-kubeconfig. */
+/** Permissions of --authentication-kubeconfig. */
 export const AUTHENTICATION_RIGHTS: readonly Right[] = [
   { verbs: ['create'], group: 'authentication.k8s.io', resource: 'tokenreviews' },
   {
@@ -61,7 +61,7 @@ export const AUTHENTICATION_RIGHTS: readonly Right[] = [
   },
 ];
 
-/** Of --authorization-kubeconfig. */
+/** Permissions of --authorization-kubeconfig. */
 export const AUTHORIZATION_RIGHTS: readonly Right[] = [
   { verbs: ['create'], group: 'authorization.k8s.io', resource: 'subjectaccessreviews' },
 ];

@@ -20,6 +20,7 @@ import {
   type ServiceOptions,
 } from './cluster.js';
 import { checkFiles } from './files.js';
+import { checkLeftOvers } from './left-overs.js';
 import { type Finding, skipped, failed } from './finding.js';
 import { checkStore } from './store.js';
 
@@ -70,6 +71,7 @@ export async function* examineCluster(
   yield await checkRights('rights to authorize', authz, AUTHORIZATION_RIGHTS);
   yield* await checkApiServices(main, service, known);
   yield await checkAdoptions(main);
+  yield await checkLeftOvers(main);
   yield await checkFrontProxy(authn, known.now);
   yield await checkTokenReview(authn);
   yield await checkAccessReview(authz);

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import type { StorageOptions } from '../server/options/storage-options.js';
 import { checkDirectory } from '../storage/embedded/directory.js';
 import { EmbeddedBackend } from '../storage/embedded/backend.js';
-import type { DamagedRecord, Verification } from '../storage/embedded/verify.js';
+import type { DamagedRecord, Step, Verification } from '../storage/embedded/verify.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import { failed, type Finding, ok, skipped, warning } from './finding.js';
@@ -13,7 +13,7 @@ const CHECK = 'records';
 const NAMED = 20;
 
 /** Reads all of the store that the flags name, and tells which objects in it are damaged. */
-export async function checkRecords(options: StorageOptions, clock: Clock): Promise<Finding> {
+export async function checkRecords(options: StorageOptions, clock: Clock, step: Step): Promise<Finding> {
   if (options.storageBackend === 'mongodb')
     return skipped(CHECK, 'MongoDB verifies the checksums of what it keeps by itself');
   const directory = join(resolve(options.dataDir), 'store');
@@ -22,7 +22,7 @@ export async function checkRecords(options: StorageOptions, clock: Clock): Promi
   try {
     checkDirectory(directory);
     await backend.open();
-    return findingOf(backend.verify());
+    return findingOf(backend.verify(step));
   } catch (error) {
     if (messageOf(error).includes('in use by another process'))
       return skipped(CHECK, `${directory} is in use by a running server: stop it, or name a copy in --data-dir`);

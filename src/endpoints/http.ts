@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { RequestContext } from '../request/context.js';
 import type { MaybePromise } from '../util/maybe-promise.js';
 
-/** Of whatever event; a method's type, because what arrives depends on the event. */
+/** Listener of any event; a method's type, because what arrives depends on the event. */
 type Listener = { on(...args: unknown[]): void }['on'];
 
 /** A request of HTTP/1.1 (node:http) or HTTP/2 (packages/http2), as far as handlers need it. */

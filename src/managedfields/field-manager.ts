@@ -216,7 +216,7 @@ class DefaultFieldManager implements FieldManager {
   }
 }
 
-/** A manager that writes the same fields again keeps its set itself, so that its entry need not be written anew. */
+/** A manager that writes the same fields again keeps its set, so that its entry need not be rewritten. */
 function keepSets(before: Managed['fields'], after: Managed['fields'], manager: string): void {
   const old = before.get(manager);
   const now = after.get(manager);
@@ -234,7 +234,7 @@ function entriesOf(object: KubeObject | undefined): readonly JsonValue[] | undef
   return Array.isArray(entries) ? entries : undefined;
 }
 
-/** A list of one empty entry. An empty list is no reset, lest clients that do not know managedFields clear them. */
+/** A list of one empty entry. An empty list does not reset, lest clients that do not know managedFields clear them. */
 function isReset(entries: readonly JsonValue[]): boolean {
   const [only] = entries;
   if (entries.length !== 1 || !isObject(only)) return false;

@@ -61,7 +61,7 @@ function isWide(fields: JsonObject, depth = 0): boolean {
   return false;
 }
 
-/** What cannot be written (nested too deep, numbers out of place) is no field set. */
+/** A set that cannot be serialized (nested too deep, numbers out of place) is not a field set. */
 function textOf(fields: JsonObject): string {
   try {
     return JSON.stringify(fields);

@@ -71,6 +71,6 @@ export interface FieldManagerOptions {
   /** Sets the defaults of the version in place, after an apply. */
   readonly applyDefaults?: ((object: KubeObject) => void) | undefined;
   readonly clock: Clock;
-  /** Told of every failure that update() swallows. */
+  /** Called for each failure that update() swallows. */
   readonly onError?: ((error: unknown, object: KubeObject) => void) | undefined;
 }

@@ -2,7 +2,7 @@ import { deepCopy, isObject, type JsonObject, objectAt, stringAt } from '../apim
 import { goJson, type KubeObject } from '../apimachinery/meta/meta.js';
 
 const ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
-/** Of all annotations of an object, keys and values. */
+/** Limit of all annotations of an object, keys and values. */
 const MAX_ANNOTATIONS_BYTES = 256 * 1024;
 
 /** The manager whose applies keep and take over what client-side applies left. */

@@ -137,7 +137,7 @@ const CANONICAL_TIME = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$
 /** Go's time of nothing. */
 const ZERO_TIME = '0001-01-01T00:00:00Z';
 
-/** In UTC, whole seconds. A JSON null is no time. */
+/** In UTC, whole seconds. A JSON null is not a time. */
 function normalizeTime(time: unknown): string {
   if (time === null || time === ZERO_TIME) return '';
   if (typeof time !== 'string') throw new Error('the time of a managed fields entry must be a string');

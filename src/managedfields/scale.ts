@@ -84,7 +84,7 @@ export class ScaleManagedFields {
       const path = this.paths.get(owned.apiVersion);
       if (path === undefined || !owned.set.has(path)) continue;
       if (written.fields.delete(manager)) continue;
-      // Who wrote the scale took the replicas from this manager.
+      // The writer of the scale took the replicas from this manager.
       const set = owned.set.difference(FieldSet.ofPaths([path]));
       if (set.isEmpty) managed.fields.delete(manager);
       else managed.fields.set(manager, { ...owned, set });

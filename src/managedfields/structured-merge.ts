@@ -13,7 +13,7 @@ import { FieldSet } from '../structured-merge-diff/fieldpath/field-set.js';
 import { PathElement } from '../structured-merge-diff/fieldpath/path-element.js';
 import type { Type } from '../structured-merge-diff/schema/schema.js';
 import { type Managers, type TypedValue, Updater } from '../structured-merge-diff/updater.js';
-import { validateValue } from '../structured-merge-diff/validate.js';
+import { type ListItems, validateValue } from '../structured-merge-diff/validate.js';
 import { messageOf } from '../util/error-message.js';
 import { ConversionPending, type FieldManagerOptions, MissingVersionError } from './interfaces.js';
 
@@ -51,8 +51,8 @@ export class StructuredMerge {
   }
 
   update(live: JsonObject, next: JsonObject, managers: Managers, manager: string): Managers {
-    const after = this.typed(next, true, 'failed to convert new object', ' to smd typed');
-    const before = this.typed(live, true, 'failed to convert live object', ' to smd typed', next);
+    const after = this.typed(next, 'duplicates allowed', 'failed to convert new object', ' to smd typed');
+    const before = this.typed(live, 'duplicates allowed', 'failed to convert live object', ' to smd typed', next);
     const updated = this.updater.update(before, after, managers, manager);
     strip(updated, manager);
     return updated;
@@ -68,8 +68,8 @@ export class StructuredMerge {
   ): { object: KubeObject | undefined; managers: Managers } {
     const given = objectAt(configuration, 'metadata')?.['managedFields'];
     if (Array.isArray(given) && areEntries(given)) throw newBadRequest('metadata.managedFields must be nil');
-    const config = this.typed(configuration, false, 'failed to create typed patch object');
-    const before = this.typed(live, true, 'failed to create typed live object');
+    const config = this.typed(configuration, 'unique', 'failed to create typed patch object');
+    const before = this.typed(live, 'duplicates allowed', 'failed to create typed live object');
     const applied = this.updater.apply(before, config, managers, manager, force);
     strip(applied.managers, manager);
     if (applied.value === undefined) return { object: undefined, managers: applied.managers };
@@ -87,12 +87,12 @@ export class StructuredMerge {
     return { object, managers: applied.managers };
   }
 
-  /** What the client-side apply that left `lastApplied` owns: what still is as it was applied. Undefined: it cannot be told. */
+  /** What the client-side apply that left `lastApplied` owns: what still has the applied value. Undefined if unknown. */
   ownedByLastApplied(lastApplied: JsonObject, live: JsonObject): FieldSet | undefined {
     if (lastApplied['apiVersion'] !== this.version || lastApplied['kind'] !== this.options.kind.kind) return undefined;
     const type = this.type();
-    validateValue(type, live, false);
-    validateValue(type, lastApplied, false);
+    validateValue(type, live, 'unique');
+    validateValue(type, lastApplied, 'unique');
     return this.updater.unchanged(type, lastApplied, live);
   }
 
@@ -103,10 +103,10 @@ export class StructuredMerge {
   }
 
   /** Members that `valid` has, too, were looked at before. */
-  private typed(object: JsonObject, duplicates: boolean, failure: string, to = '', valid?: JsonObject): TypedValue {
+  private typed(object: JsonObject, items: ListItems, failure: string, to = '', valid?: JsonObject): TypedValue {
     try {
       const type = this.type();
-      validateValue(type, valid === undefined ? object : withoutShared(object, valid), duplicates);
+      validateValue(type, valid === undefined ? object : withoutShared(object, valid), items);
       return { version: this.version, type, value: object };
     } catch (error) {
       const why = messageOf(error);
@@ -123,7 +123,7 @@ export class StructuredMerge {
       const value = converter.convert(typed.value as KubeObject, version);
       const type = this.options.typeOf(version);
       if (type === undefined) return undefined;
-      validateValue(type, value, false);
+      validateValue(type, value, 'unique');
       return { version, type, value };
     } catch (error) {
       if (error instanceof MissingVersionError) return undefined;

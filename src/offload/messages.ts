@@ -40,7 +40,7 @@ export interface ReadFacts {
   readonly key: string;
   readonly revision: Revision;
   readonly flags: number;
-  /** Of an item of a list. */
+  /** Set for an item of a list. */
   readonly form: ItemForm | undefined;
 }
 
@@ -123,7 +123,7 @@ export interface SentResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | number | string[]>>;
   readonly body: Uint8Array;
-  /** Of an object that was shown. */
+  /** Set for an object that was shown. */
   readonly attributes?: Attributes;
 }
 

@@ -1,6 +1,6 @@
 import { deserialize } from 'node:v8';
 import { compileDefinition } from '../registry/customresource/compiled.js';
-import type { Definition } from '../registry/customresource/definition.js';
+import { type Definition, storedType } from '../registry/customresource/definition.js';
 import type { Conversion } from '../registry/customresource/conversion/conversion.js';
 import { serveDefinition } from '../registry/customresource/serve.js';
 import { serveBuiltin } from '../registry/generic/store/builtin-served.js';
@@ -60,14 +60,12 @@ export class RemoteTypes {
     if (known !== undefined) return known;
     if (serialized === undefined) throw new Error(`definition ${id} is not known`);
     const definition = deserialize(serialized) as Definition;
-    const groupResource = { group: definition.group, resource: definition.names.plural };
     const attributes: ResourceType['attributes'] = (object) => {
       const [api] = apis;
       return api === undefined ? { labels: undefined, fields: {} } : api.served.type.attributes(object);
     };
     const store = new ResourceStore(
-      groupResource,
-      definition.namespaced,
+      storedType(definition),
       resource,
       this.backendOf({ attributes }),
       emptyCache(resource),
@@ -94,11 +92,10 @@ export class RemoteTypes {
     const types = offloadableBuiltins(this.dependencies);
     return types.flatMap((type) => {
       const name = builtinStorageName(type);
-      const groupResource = { group: type.group, resource: type.resource };
       // What selectors look at is the business of the type under whose name the object is kept.
       const owner = types.find((other) => other.storedAs === undefined && builtinStorageName(other) === name) ?? type;
       const backend = this.backendOf(owner);
-      const store = new ResourceStore(groupResource, type.namespaced, name, backend, emptyCache(name), this.clock);
+      const store = new ResourceStore(type, name, backend, emptyCache(name), this.clock);
       return serveBuiltin(declaredType(type, { gates: featureGates, report: this.report }), {
         store,
         mergeTypes,

@@ -109,7 +109,7 @@ async function answer(
   }
 }
 
-/** Who waits for a request that is over would keep a worker from others. */
+/** Waiting for a request that is over would keep a worker from others. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abandon = (): void => {

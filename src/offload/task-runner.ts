@@ -314,6 +314,7 @@ export class TaskRunner {
       auditId,
       receivedAt,
       signal,
+      cancellation: signal,
       dryRun: false,
       warn: (text) => {
         this.send({ type: 'warning', task: id, text });

@@ -76,7 +76,7 @@ class Watch {
         return Promise.resolve(watcher);
       },
     };
-    const groupResource = { group: 'example.com', resource: 'things' };
+    const type = { group: 'example.com', resource: 'things', namespaced: true };
     const { backend, clock } = world;
     const environment = elsewhere ? world.environment : { ...world.environment, offload: undefined };
     const watched: RequestScope = {
@@ -85,7 +85,7 @@ class Watch {
       context: { ...scope.context, info: { ...scope.context.info, verb: 'watch', name: '' } },
       request,
       response,
-      store: new ResourceStore(groupResource, true, 'things.example.com', backend, cache, clock),
+      store: new ResourceStore(type, 'things.example.com', backend, cache, clock),
     };
     this.ended = watchHandler(watched);
     this.drain = () => {

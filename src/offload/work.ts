@@ -38,7 +38,7 @@ export class KnownDefinitions {
   /** Least recently used first. */
   private readonly ids = new Set<string>();
 
-  /** What the worker must be told to use the definition now, and the ones that it has to forget for it. */
+  /** What the worker needs to know to use the definition, and the ones that it forgets for it. */
   use(offloadable: OffloadableDefinition, resource: string, cbor: boolean): DefinitionFacts {
     const { id } = offloadable;
     const known = this.ids.delete(id);

@@ -25,6 +25,7 @@ import type { FromWorker, ToWorker } from './messages.js';
 import { OffloadPool, type WorkerLink } from './pool.js';
 import { emptyCache } from './remote-types.js';
 import { TaskRunner } from './task-runner.js';
+import { NEVER_ABORTED } from '../util/never-aborted.js';
 
 const schema = {
   type: 'object',
@@ -178,8 +179,7 @@ export function setup({
     ...(maxQueuedBytes === undefined ? {} : { maxQueuedBytes }),
   });
   const store = new ResourceStore(
-    { group: 'example.com', resource: 'things' },
-    true,
+    { group: 'example.com', resource: 'things', namespaced: true },
     'things.example.com',
     backend,
     emptyCache('things.example.com'),
@@ -274,7 +274,8 @@ export function scopeOf(world: World, verb: 'create' | 'update', name: string, b
       user: { name: 'u', uid: '', groups: [], extra: {} },
       userAgent: 'test',
       auditId: 'a',
-      signal: signal ?? new AbortController().signal,
+      signal: signal ?? NEVER_ABORTED,
+      cancellation: signal ?? NEVER_ABORTED,
       receivedAt: 0,
       dryRun: false,
       warn: (text) => warnings.push(text),

@@ -1,5 +1,5 @@
 import { constants, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import { bits, contextTag, der, integer, octets, oid, pem, sequence, Tag, utf8 } from './der.js';
+import { bits, explicitTag, implicitTag, der, integer, octets, oid, pem, sequence, Tag, utf8 } from './der.js';
 
 export interface FakeRequest {
   readonly commonName: string;
@@ -36,11 +36,11 @@ export function makeCertificateRequest(request: FakeRequest): string {
     ...organizations.map((organization) => attribute('2.5.4.10', organization)),
     attribute('2.5.4.3', commonName),
   );
-  const names = sequence(...dnsNames.map((name) => der(contextTag(2, false), Buffer.from(name))));
+  const names = sequence(...dnsNames.map((name) => der(implicitTag(2), Buffer.from(name))));
   const extensions = sequence(sequence(oid('2.5.29.17'), octets(names)));
   const attributes = dnsNames.length === 0 ? [] : [sequence(oid('1.2.840.113549.1.9.14'), der(Tag.SET, extensions))];
   const publicKey = pair.publicKey.export({ type: 'spki', format: 'der' });
-  const info = sequence(integer(Buffer.from([0])), subject, publicKey, der(contextTag(0, true), ...attributes));
+  const info = sequence(integer(Buffer.from([0])), subject, publicKey, der(explicitTag(0), ...attributes));
   const signer = forged ? keyPair(key).privateKey : pair.privateKey;
   const { pss: saltLength } = request;
   if (saltLength !== undefined) {
@@ -55,9 +55,9 @@ export function makeCertificateRequest(request: FakeRequest): string {
 function pssAlgorithm(saltLength: number): Buffer {
   const sha256 = sequence(oid('2.16.840.1.101.3.4.2.1'));
   const parameters = sequence(
-    der(contextTag(0, true), sha256),
-    der(contextTag(1, true), sequence(oid('1.2.840.113549.1.1.8'), sha256)),
-    der(contextTag(2, true), integer(Buffer.from([saltLength]))),
+    der(explicitTag(0), sha256),
+    der(explicitTag(1), sequence(oid('1.2.840.113549.1.1.8'), sha256)),
+    der(explicitTag(2), integer(Buffer.from([saltLength]))),
   );
   return sequence(oid('1.2.840.113549.1.1.10'), parameters);
 }

@@ -1,5 +1,5 @@
 import { constants, createPublicKey, type KeyObject, verify } from 'node:crypto';
-import { contextTag, DerError, type DerNode, oidText, readDer, stringText, Tag } from './der.js';
+import { explicitTag, DerError, type DerNode, oidText, readDer, stringText, Tag } from './der.js';
 import { nextPemBlock } from './pem.js';
 
 const COMMON_NAME = '2.5.4.3';
@@ -56,7 +56,7 @@ function parse(raw: Buffer): ParsedRequest {
   child(info, 0).expect(Tag.INTEGER);
   const subject = child(info, 1).expect(Tag.SEQUENCE);
   const names = namesOf(subject);
-  const attributes = info[3]?.tag === contextTag(0, true) ? info[3].children() : [];
+  const attributes = info[3]?.tag === explicitTag(0) ? info[3].children() : [];
   const subjectAltName = requestedAltNames(attributes);
   return {
     raw,
@@ -152,14 +152,14 @@ function pssAlgorithm(parameters: DerNode | undefined): Algorithm | undefined {
     node?.tag === Tag.SEQUENCE ? oidText(child(node.children(), 0).expect(Tag.OID).content) : '';
   const numberOf = (node: DerNode | undefined, normal: number): number =>
     node === undefined ? normal : parseInt(node.expect(Tag.INTEGER).content.toString('hex'), 16);
-  const hash = members.get(contextTag(0, true));
-  const mask = members.get(contextTag(1, true));
+  const hash = members.get(explicitTag(0));
+  const mask = members.get(explicitTag(1));
   const name = idOf(hash);
   const known = Object.hasOwn(PSS_HASHES, name) ? PSS_HASHES[name] : undefined;
   const maskHash = mask?.tag === Tag.SEQUENCE ? mask.children()[1] : undefined;
   if (known === undefined || idOf(mask) !== MGF1 || idOf(maskHash) !== name) return undefined;
-  if (numberOf(members.get(contextTag(2, true)), 20) !== known.saltLength) return undefined;
-  return numberOf(members.get(contextTag(3, true)), 1) === 1 ? known : undefined;
+  if (numberOf(members.get(explicitTag(2)), 20) !== known.saltLength) return undefined;
+  return numberOf(members.get(explicitTag(3)), 1) === 1 ? known : undefined;
 }
 
 const MD5_WITH_RSA = '1.2.840.113549.1.1.4';

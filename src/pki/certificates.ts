@@ -11,7 +11,8 @@ import { isIP } from 'node:net';
 import {
   bits,
   boolean,
-  contextTag,
+  explicitTag,
+  implicitTag,
   der,
   integer,
   octets,
@@ -54,7 +55,7 @@ export interface CertificateRequest {
   readonly notAfter: number;
 }
 
-/** Who signs: an ECDSA key on P-256 with its certificate; without certificate the new one is signed by itself. */
+/** The signer: an ECDSA key on P-256 with its certificate; without one the new certificate is self-signed. */
 export interface Issuer {
   readonly key: KeyObject;
   readonly certificate?: X509Certificate;
@@ -81,7 +82,7 @@ function name(subject: Subject): Buffer {
   );
 }
 
-export const extension = (type: string, value: Buffer, critical = false): Buffer =>
+export const extension = (type: string, value: Buffer, critical?: 'critical'): Buffer =>
   sequence(oid(type), ...(critical ? [boolean(true)] : []), octets(value));
 
 const spki = (key: KeyObject): Buffer => key.export({ type: 'spki', format: 'der' });
@@ -96,8 +97,8 @@ export function keyId(key: KeyObject): Buffer {
 
 function altName(value: string): Buffer {
   const family = isIP(value);
-  if (family === 0) return der(contextTag(2, false), Buffer.from(value, 'latin1'));
-  return der(contextTag(7, false), family === 4 ? Buffer.from(value.split('.').map(Number)) : ipv6(value));
+  if (family === 0) return der(implicitTag(2), Buffer.from(value, 'latin1'));
+  return der(implicitTag(7), family === 4 ? Buffer.from(value.split('.').map(Number)) : ipv6(value));
 }
 
 function ipv6(text: string): Buffer {
@@ -117,10 +118,10 @@ function extensions(request: CertificateRequest, issuerKey: KeyObject): Buffer[]
   // digitalSignature; for CAs keyCertSign and cRLSign as well.
   const usage = ca ? bits(Buffer.from([0x86]), 1) : bits(Buffer.from([0x80]), 7);
   const out = [
-    extension(OID.keyUsage, usage, true),
-    extension(OID.basicConstraints, sequence(...(ca ? [boolean(true)] : [])), true),
+    extension(OID.keyUsage, usage, 'critical'),
+    extension(OID.basicConstraints, sequence(...(ca ? [boolean(true)] : [])), 'critical'),
     extension(OID.subjectKeyId, octets(keyId(request.publicKey))),
-    extension(OID.authorityKeyId, sequence(der(contextTag(0, false), keyId(issuerKey)))),
+    extension(OID.authorityKeyId, sequence(der(implicitTag(0), keyId(issuerKey)))),
   ];
   if (!ca) {
     out.push(extension(OID.extKeyUsage, sequence(oid(request.usage === 'server' ? OID.serverAuth : OID.clientAuth))));
@@ -137,14 +138,14 @@ export function createCertificate(request: CertificateRequest, issuer: Issuer): 
   const algorithm = sequence(oid(OID.ecdsaWithSha256));
   const issuerName = issuer.certificate === undefined ? name(request.subject) : subjectOf(issuer.certificate);
   const body = sequence(
-    der(contextTag(0, true), integer(Buffer.from([2]))),
+    der(explicitTag(0), integer(Buffer.from([2]))),
     integer(serial),
     algorithm,
     issuerName,
     sequence(time(request.notBefore), time(request.notAfter)),
     name(request.subject),
     spki(request.publicKey),
-    der(contextTag(3, true), sequence(...extensions(request, createPublicKey(issuer.key)))),
+    der(explicitTag(3), sequence(...extensions(request, createPublicKey(issuer.key)))),
   );
   const signature = sign('sha256', body, { key: issuer.key, dsaEncoding: 'der' });
   return pem('CERTIFICATE', sequence(body, algorithm, bits(signature)));
@@ -153,7 +154,7 @@ export function createCertificate(request: CertificateRequest, issuer: Issuer): 
 /** The subject's name as it stands in the certificate. */
 export function subjectOf(certificate: X509Certificate): Buffer {
   const fields = readDer(certificate.raw).children()[0]?.children() ?? [];
-  const subject = fields[fields[0]?.tag === contextTag(0, true) ? 5 : 4];
+  const subject = fields[fields[0]?.tag === explicitTag(0) ? 5 : 4];
   if (subject === undefined) throw new Error('the certificate has no subject');
   return subject.raw;
 }

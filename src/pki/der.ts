@@ -18,8 +18,10 @@ export const Tag = {
   SET: 0x31,
 } as const;
 
-/** Tag of a context-specific element. */
-export const contextTag = (number: number, constructed: boolean): number => 0x80 | (constructed ? 0x20 : 0) | number;
+/** Tag of a context-specific element that holds another. */
+export const explicitTag = (number: number): number => 0xa0 | number;
+/** The same of a primitive type in its place. */
+export const implicitTag = (number: number): number => 0x80 | number;
 
 export class DerError extends Error {
   override readonly name = 'DerError';

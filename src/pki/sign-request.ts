@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject, randomBytes, sign, type X509Certificate } from 'node:crypto';
 import type { ParsedRequest } from './certificate-request.js';
 import { extension, keyId, OID, subjectOf } from './certificates.js';
-import { bits, contextTag, der, integer, octets, oid, pem, sequence, time } from './der.js';
+import { bits, explicitTag, implicitTag, der, integer, octets, oid, pem, sequence, time } from './der.js';
 import { own } from '../util/own.js';
 
 /** Bits of the key usage extension, from the first. */
@@ -59,7 +59,7 @@ function keyUsage(usages: readonly string[]): Buffer[] {
   }
   if (last < 0) return [];
   const content = last > 7 ? Buffer.from([mask >> 8, mask & 0xff]) : Buffer.from([mask >> 8]);
-  return [extension(OID.keyUsage, bits(content, content.length * 8 - 1 - last), true)];
+  return [extension(OID.keyUsage, bits(content, content.length * 8 - 1 - last), 'critical')];
 }
 
 function extendedUsage(usages: readonly string[]): Buffer[] {
@@ -79,19 +79,19 @@ export function signRequest(request: ParsedRequest, terms: SigningTerms, authori
   const extensions = [
     ...keyUsage(terms.usages),
     ...extendedUsage(terms.usages),
-    extension(OID.basicConstraints, sequence(), true),
-    extension(OID.authorityKeyId, sequence(der(contextTag(0, false), keyId(createPublicKey(authority.key))))),
+    extension(OID.basicConstraints, sequence(), 'critical'),
+    extension(OID.authorityKeyId, sequence(der(implicitTag(0), keyId(createPublicKey(authority.key))))),
     ...(subjectAltName === undefined ? [] : [sequence(oid(OID.subjectAltName), octets(subjectAltName))]),
   ];
   const body = sequence(
-    der(contextTag(0, true), integer(Buffer.from([2]))),
+    der(explicitTag(0), integer(Buffer.from([2]))),
     integer(serial),
     algorithm,
     subjectOf(authority.certificate),
     sequence(time(terms.notBefore), time(terms.notAfter)),
     request.subject,
     request.publicKeyInfo,
-    der(contextTag(3, true), sequence(...extensions)),
+    der(explicitTag(3), sequence(...extensions)),
   );
   const signature = sign('sha256', body, { key: authority.key, dsaEncoding: 'der' });
   return pem('CERTIFICATE', sequence(body, algorithm, bits(signature)));

@@ -31,7 +31,7 @@ const IGNORED = new Set([
 const MAX_COUNTERS = 10_000;
 const counters = new Map<string, Evaluator>();
 
-/** Who measures a type; undefined: quotas ignore it. */
+/** The evaluator of a type; undefined if quotas ignore it. */
 export function evaluatorOf(type: GroupResource): Evaluator | undefined {
   const name = formatGroupResource(type);
   if (IGNORED.has(name)) return undefined;
@@ -42,7 +42,7 @@ export function evaluatorOf(type: GroupResource): Evaluator | undefined {
   return made;
 }
 
-/** Of a type that is gone. */
+/** Forgets a type that is gone. */
 export function forgetEvaluator(type: GroupResource): void {
   counters.delete(formatGroupResource(type));
 }

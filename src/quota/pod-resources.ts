@@ -27,7 +27,7 @@ export function podResources(pod: KubeObject, part: Part): ResourceList {
   const total = new Map([...containerResources(pod, part), ...whole]);
   for (const [name, overhead] of resourceList(spec?.['overhead'])) {
     const amount = total.get(name);
-    // Overhead is no limit where there is none.
+    // Overhead does not create a limit.
     if (part === 'requests') total.set(name, amount?.add(overhead) ?? overhead);
     else if (amount !== undefined && amount.sign !== 0) total.set(name, amount.add(overhead));
   }

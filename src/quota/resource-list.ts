@@ -10,7 +10,7 @@ export const ONE = Quantity.of(1n);
 
 const NONE: ResourceList = new Map();
 
-/** From the JSON of an object that was validated; what is no quantity is left out. */
+/** Reads the JSON of a validated object; anything but quantities is left out. */
 export function resourceList(value: JsonValue | undefined): ResourceList {
   if (!isObject(value)) return NONE;
   const list = new Map<string, Quantity>();

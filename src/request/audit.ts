@@ -4,7 +4,7 @@ import type { JsonValue } from '../apimachinery/json/json.js';
 /** From which level of the audit policy on something is written. */
 export type AuditLevel = 'Metadata' | 'Request' | 'RequestResponse';
 
-/** Where a request is audited: told of what came and what is answered. Each call costs nothing where the level is too low. */
+/** Records a request for auditing: its body and its response. Calls cost nothing where the level is too low. */
 export interface AuditRecorder {
   /** Whether what belongs to this level is written. */
   records(level: AuditLevel): boolean;

@@ -1,6 +1,7 @@
 import type { UserInfo } from '../authentication/user/user.js';
 import type { AuditLevel, AuditRecorder } from './audit.js';
 import type { YieldPoint } from '@annex/cel/yield-point';
+import type { Cancellation } from '../util/cancellation.js';
 import type { Stopwatch } from '../util/metrics/stopwatch.js';
 import type { Span } from '../util/tracing.js';
 import type { RequestInfo } from './request-info.js';
@@ -12,8 +13,10 @@ export interface RequestContext {
   user: UserInfo;
   readonly userAgent: string;
   readonly auditId: string;
-  /** Aborts when the client goes away or the deadline passes. */
+  /** Aborts when the client goes away or the deadline passes. Made when it is first asked for, which costs; see `cancellation`. */
   readonly signal: AbortSignal;
+  /** Aborts when `signal` does. */
+  readonly cancellation: Cancellation;
   /** Milliseconds since the epoch when the request arrived. */
   readonly receivedAt: number;
   /** When the request ends in any case, in monotonic milliseconds; undefined: it has no end. */
@@ -22,7 +25,7 @@ export interface RequestContext {
   warn(text: string): void;
   /** Adds an annotation to the audit event, if the event's level is at least `level`. */
   annotate(key: string, value: string, level?: AuditLevel): void;
-  /** Takes down how long an admission webhook took: that is no time of the server's own. */
+  /** Adds the time that an admission webhook took, which is not the server's own. */
   waitedForWebhook?(layer: 'mutating-webhook' | 'validating-webhook', millis: number): void;
   /** Takes down what the request spends its time on; undefined: nobody wants to know. */
   readonly stopwatch?: Stopwatch | undefined;
@@ -39,6 +42,6 @@ export interface RequestContext {
   ruleYieldPoint?: (() => YieldPoint) | undefined;
   /** The resource handler sets it once it knows that the resource exists: only then do metrics name the resource. */
   served?: boolean;
-  /** Set once a handler of the resource has the request: what it refuses is told in any form that it speaks. */
+  /** Set once a handler of the resource has the request: from then on refusals are encoded as the handler does. */
   handled?: boolean;
 }

@@ -169,7 +169,7 @@ function decodable(query: Query): boolean {
 function exactName(selector: string): string | undefined {
   if (!selector.includes('metadata.name')) return undefined;
   let found: string | undefined;
-  // Of several the first in order, as the list itself takes it.
+  // The first of several in order, as the list itself takes it.
   for (const term of selector.split(/(?<!\\),/).sort(compareUtf8)) {
     if (term === '') continue;
     const match = /^((?:[^\\=!]|\\.|!(?!=))*)(!=|==|=)(.*)$/s.exec(term);

@@ -11,7 +11,7 @@ export function yieldNow(): Promise<void> {
   });
 }
 
-/** Who yields for nobody in particular. */
+/** The flow of work that no user asked for. */
 const SERVER = '';
 
 /** Yields until a turn of the event loop that nobody else who asks for one of these has. */

@@ -15,7 +15,7 @@ export interface CoerceOptions {
 }
 
 /**
- * Reads the metadata of embedded objects anew, in place: unknown and empty fields go. Parts of the schema without embedded
+ * Rereads the metadata of embedded objects in place: unknown and empty fields go. Parts of the schema without embedded
  * objects are not walked. Returns the first error. With `isRoot` the object itself counts as embedded.
  */
 export function coerceEmbedded(
@@ -125,7 +125,7 @@ function validateMetadata(value: JsonValue, path: FieldPath): FieldError[] {
   try {
     const meta: ObjectMeta = readMetadata(value, false);
     const named = meta.name === undefined ? { ...meta, name: 'fakename' } : meta;
-    return validateObjectMeta(named, meta.namespace !== undefined, nameIsPathSegment, path);
+    return validateObjectMeta(named, meta.namespace === undefined ? 'Cluster' : 'Namespaced', nameIsPathSegment, path);
   } catch (error) {
     if (!(error instanceof MetadataError)) throw error;
     return [invalid(path, value, error.message)];

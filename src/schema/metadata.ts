@@ -86,7 +86,7 @@ export function readMetadata(
   return readStruct(value, OBJECT_META, root, dropInvalid, unknown);
 }
 
-/** Paths of unknown fields as kube-apiserver finds them: it has written the metadata anew, in the order of keys. */
+/** Paths of unknown fields as kube-apiserver finds them: it has re-encoded the metadata with sorted keys. */
 export const inOrderOfKeys = (paths: readonly string[]): string[] =>
   paths
     .map((path) => ({ path, key: path.replace(/\[(\d+)\]/g, (_, index: string) => `[${index.padStart(9, '0')}]`) }))
@@ -139,7 +139,7 @@ interface Failure {
   readonly fatal: boolean;
 }
 
-/** Go has written the object anew by then, in the order of its keys. */
+/** Go has re-encoded the object by then, with sorted keys. */
 function firstFailure(failures: Failure[]): MetadataError | undefined {
   const sorted = failures.sort((a, b) => (a.key < b.key ? -1 : 1));
   return (sorted.find(({ fatal }) => fatal) ?? sorted[0])?.error;

@@ -276,7 +276,7 @@ function compileProperties(value: JsonValue | undefined, sub: Sub): ReadonlyMap<
 /** What was made of the parts of a schema before. */
 export interface MadeParts {
   readonly nodes: ReadonlyMap<JsonSchemaProps, SchemaNode>;
-  /** Of parts that have many. */
+  /** Properties of parts that have many. */
   readonly properties: ReadonlyMap<JsonSchemaProps, ReadonlyMap<string, SchemaNode>>;
 }
 

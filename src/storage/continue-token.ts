@@ -69,7 +69,7 @@ export function decodeContinueToken(text: string): ContinueToken {
   return { revision: at, startKey: key, log };
 }
 
-/** A wrong type is told by Go's decoder, the first one in the text. */
+/** Go's decoder reports the first wrong type in the text. */
 function checkTypes(token: JsonObject): void {
   for (const key in token) {
     const value = token[key];

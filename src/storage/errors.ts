@@ -3,7 +3,7 @@ import type { Revision } from './interfaces.js';
 export type StorageErrorCode =
   /** The store does not answer; nothing is known to have been written. */
   | 'unavailable'
-  /** The cache has not loaded the type yet, or loads it anew. */
+  /** The cache has not loaded the type yet, or reloads it. */
   | 'initializing'
   /** The outcome of a write is unknown. */
   | 'unknown-outcome'

@@ -54,7 +54,7 @@ function compareAs(kind: Kind, type: Type, before: JsonValue, after: JsonValue):
 }
 
 function compareLeaves(before: JsonValue, after: JsonValue): Change | undefined {
-  return deepEqual(before, after, true) ? undefined : MODIFIED;
+  return deepEqual(before, after, 'as floats') ? undefined : MODIFIED;
 }
 
 function asMap(value: JsonValue): JsonObject | undefined {

@@ -11,7 +11,7 @@ interface ListKey {
   readonly default: JsonValue | undefined;
 }
 
-/** How the items of one list are told apart; made once per list type. */
+/** Identifies the items of one list; made once per list type. */
 interface ItemNamer {
   /** By name, which is their order in path elements. */
   readonly keys: readonly ListKey[];
@@ -33,7 +33,7 @@ function namerOf(list: ListType): ItemNamer {
   return namer;
 }
 
-/** Why an item has no path element, so that it cannot be told apart; undefined: it has one. For lists that are not atomic. */
+/** Why an item has no path element, and so no identity; undefined if it has one. For lists that are not atomic. */
 export function itemProblem(list: ListType, item: JsonValue | undefined): string | undefined {
   if (list.keys.length === 0) return setItemProblem(item);
   if (item === null || item === undefined) return 'associative list with keys may not have a null element';
@@ -75,7 +75,7 @@ function keyedText({ keys, labels }: ItemNamer, item: JsonValue | undefined, ind
   return text === '' ? `!${String(index)}` : `${text}}`;
 }
 
-/** Most items whose numbers are the same but for their digits that are told apart; others count as different. */
+/** Maximum number of items with equal numbers in different digits that are compared; further ones count as different. */
 const MAX_PEERS = 64;
 
 /**

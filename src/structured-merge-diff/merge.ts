@@ -54,7 +54,7 @@ function mergeLists(type: ListType, live: JsonValue, config: JsonValue): JsonVal
   return new ListMerge(type, old, now).run();
 }
 
-/** One merge of two lists whose items are told apart. */
+/** One merge of two lists whose items have identities. */
 class ListMerge {
   private readonly out: JsonValue[] = [];
   private readonly oldTexts: string[];

@@ -93,7 +93,7 @@ describe('an integer beyond 2^53 beside a float', () => {
 describe('items that are equal and written differently', () => {
   const duplicates = (object: JsonObject): string[] => {
     try {
-      validateValue(type, object, false);
+      validateValue(type, object, 'unique');
       return [];
     } catch (error) {
       return [String(error)];

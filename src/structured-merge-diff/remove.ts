@@ -10,54 +10,56 @@ import type { ListType, MapType, Type } from './schema/schema.js';
  * remains with the value.
  */
 export function removeItems(type: Type, value: JsonValue, items: FieldSet): JsonValue {
-  return items.isEmpty ? value : pick(type, value, items, false);
+  return items.isEmpty ? value : pick(type, value, items, 'remove');
 }
 
 /** The value with nothing but the fields and items of the set. */
 export function extractItems(type: Type, value: JsonValue, items: FieldSet): JsonValue {
-  return pick(type, value, items, true);
+  return pick(type, value, items, 'extract');
 }
 
-function pick(type: Type, value: JsonValue, items: FieldSet, extract: boolean): JsonValue {
+type Mode = 'extract' | 'remove';
+
+function pick(type: Type, value: JsonValue, items: FieldSet, mode: Mode): JsonValue {
   const kind = kindOf(type, value);
-  if (kind === 'map' && type.map !== undefined) return pickFromMap(type.map, value, items, extract);
-  if (kind === 'list' && type.list !== undefined) return pickFromList(type.list, value, items, extract);
+  if (kind === 'map' && type.map !== undefined) return pickFromMap(type.map, value, items, mode);
+  if (kind === 'list' && type.list !== undefined) return pickFromList(type.list, value, items, mode);
   return value;
 }
 
-function pickFromList(type: ListType, value: JsonValue, items: FieldSet, extract: boolean): JsonValue {
+function pickFromList(type: ListType, value: JsonValue, items: FieldSet, mode: Mode): JsonValue {
   if (!Array.isArray(value)) return null;
-  if (value.length === 0 || type.atomic) return extract ? value : null;
+  if (value.length === 0 || type.atomic) return mode === 'extract' ? value : null;
   const out: JsonValue[] = [];
   value.forEach((item, i) => {
     const node = nodeOf(items, itemElement(type, item, itemText(type, item, i)));
-    if (extract) {
+    if (mode === 'extract') {
       if (node !== undefined)
-        out.push(node.children === undefined ? item : pick(type.element, item, node.children, true));
+        out.push(node.children === undefined ? item : pick(type.element, item, node.children, 'extract'));
     } else if (node?.member !== true) {
-      out.push(node?.children === undefined ? item : pick(type.element, item, node.children, false));
+      out.push(node?.children === undefined ? item : pick(type.element, item, node.children, 'remove'));
     }
   });
   return out.length === 0 ? null : out;
 }
 
-function pickFromMap(type: MapType, value: JsonValue, items: FieldSet, extract: boolean): JsonValue {
+function pickFromMap(type: MapType, value: JsonValue, items: FieldSet, mode: Mode): JsonValue {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
-  if (type.atomic || isEmptyMap(value)) return extract ? value : null;
+  if (type.atomic || isEmptyMap(value)) return mode === 'extract' ? value : null;
   const out: JsonObject = {};
   for (const key in value) {
     const member = value[key];
     if (member === undefined) continue;
     const node = nodeOf(items, type.fields.get(key)?.element ?? PathElement.field(key));
-    if (extract ? node === undefined : node?.member === true) continue;
-    out[key] = node === undefined ? member : pickMember(fieldType(type, key), member, node, extract);
+    if (mode === 'extract' ? node === undefined : node?.member === true) continue;
+    out[key] = node === undefined ? member : pickMember(fieldType(type, key), member, node, mode);
   }
   return isEmptyMap(out) ? null : out;
 }
 
-function pickMember(type: Type, value: JsonValue, node: SetNode, extract: boolean): JsonValue {
-  if (node.children !== undefined) return pick(type, value, node.children, extract);
-  return extract ? pick(type, value, FieldSet.empty, true) : value;
+function pickMember(type: Type, value: JsonValue, node: SetNode, mode: Mode): JsonValue {
+  if (node.children !== undefined) return pick(type, value, node.children, mode);
+  return mode === 'extract' ? pick(type, value, FieldSet.empty, 'extract') : value;
 }
 
 const nodeOf = (items: FieldSet, element: PathElement): SetNode | undefined => items.get(element);

@@ -99,7 +99,7 @@ function listContent(
       const element = itemElement(list, item, text);
       nodes.set(text, { element, member: true, children: contentOf(list.element, item).children });
     } else if (same.children !== undefined) {
-      // Of an item that is there twice only the fact counts.
+      // An item that occurs twice is only noted.
       nodes.set(text, { element: same.element, member: true, children: undefined });
     }
   }

@@ -107,7 +107,7 @@ class World {
 
   private typed(value: JsonValue, version: string): TypedValue {
     const type = types.get(version)!;
-    validateValue(type, value, true);
+    validateValue(type, value, 'duplicates allowed');
     return { version, type, value };
   }
 }

@@ -88,7 +88,7 @@ export class Updater {
     reconciled.set(manager, { set, apiVersion: config.version, applied: true });
     const value = this.prune(merged, reconciled, config.version, set, last);
     this.distribute(live, value, reconciled, manager, force);
-    return { value: deepEqual(live.value, value.value, true) ? undefined : value, managers: reconciled };
+    return { value: deepEqual(live.value, value.value, 'as floats') ? undefined : value, managers: reconciled };
   }
 
   /** What `value` mentions and `other` holds as it is. */

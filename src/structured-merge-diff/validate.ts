@@ -24,12 +24,15 @@ function formatErrors(errors: readonly ValidationError[]): string {
   return lines.length === 1 ? (lines[0] ?? '') : ['errors:', ...lines.map((line) => `  ${line}`)].join('\n');
 }
 
+/** Whether an item of a set or keyed list may come twice. */
+export type ListItems = 'unique' | 'duplicates allowed';
+
 /**
- * Throws TypeMismatchError if the value does not fit the type. Sets and keyed lists may hold an item twice if `duplicates`.
+ * Throws TypeMismatchError if the value does not fit the type.
  * Everything else here works on values that were validated.
  */
-export function validateValue(type: Type, value: JsonValue | undefined, duplicates: boolean): void {
-  const errors = validate(type, value, duplicates, 0);
+export function validateValue(type: Type, value: JsonValue | undefined, items: ListItems): void {
+  const errors = validate(type, value, items, 0);
   if (errors !== undefined) throw new TypeMismatchError(errors);
 }
 
@@ -37,7 +40,7 @@ type Errors = ValidationError[] | undefined;
 
 const failure = (message: string): ValidationError[] => [{ path: '', message }];
 
-function validate(type: Type, value: JsonValue | undefined, duplicates: boolean, depth: number): Errors {
+function validate(type: Type, value: JsonValue | undefined, items: ListItems, depth: number): Errors {
   if (depth > MAX_DEPTH) return failure('exceeded max depth');
   switch (kindOf(type, value)) {
     case 'scalar':
@@ -48,11 +51,11 @@ function validate(type: Type, value: JsonValue | undefined, duplicates: boolean,
       if (value === null || value === undefined || type.map === undefined) return undefined;
       if (typeof value !== 'object' || Array.isArray(value) || value instanceof GoValue)
         return failure(`expected map, got &{${formatPlain(value)}}`);
-      return validateMap(type.map, value, duplicates, depth);
+      return validateMap(type.map, value, items, depth);
     case 'list':
       if (value === null || value === undefined || type.list === undefined) return undefined;
       if (!Array.isArray(value)) return failure(`expected list, got &{${formatPlain(value)}}`);
-      return validateList(type.list, value, duplicates, depth);
+      return validateList(type.list, value, items, depth);
     case 'none':
       return failure('schema error: invalid atom: inlined');
   }
@@ -94,7 +97,7 @@ function below(found: ValidationError[], errors: Errors, prefix: string): Errors
   return errors;
 }
 
-function validateMap(map: MapType, value: JsonObject, duplicates: boolean, depth: number): Errors {
+function validateMap(map: MapType, value: JsonObject, items: ListItems, depth: number): Errors {
   let errors: Errors;
   for (const key in value) {
     const member = value[key];
@@ -102,17 +105,20 @@ function validateMap(map: MapType, value: JsonObject, duplicates: boolean, depth
     if (map.element === undefined && !map.fields.has(key)) {
       return below(failure('field not declared in schema'), errors, `.${key}`);
     }
-    const found = validate(fieldType(map, key), member, duplicates, depth + 1);
+    const found = validate(fieldType(map, key), member, items, depth + 1);
     if (found !== undefined) errors = below(found, errors, `.${key}`);
   }
   return errors;
 }
 
-function validateList(list: ListType, items: readonly JsonValue[], duplicates: boolean, depth: number): Errors {
+function validateList(list: ListType, values: readonly JsonValue[], items: ListItems, depth: number): Errors {
   let errors: Errors;
-  const seen = list.atomic || duplicates ? undefined : { names: new ItemNames(list), texts: new Set<string>() };
-  for (let i = 0; i < items.length; i++) {
-    const item = items[i];
+  const seen =
+    list.atomic || items === 'duplicates allowed'
+      ? undefined
+      : { names: new ItemNames(list), texts: new Set<string>() };
+  for (let i = 0; i < values.length; i++) {
+    const item = values[i];
     const problem = list.atomic ? undefined : itemProblem(list, item);
     // An item without an element ends the list, for nothing below it could be named.
     if (problem !== undefined) return below(failure(`element ${String(i)}: ${problem}`), errors, '');
@@ -122,7 +128,7 @@ function validateList(list: ListType, items: readonly JsonValue[], duplicates: b
         errors = below(failure(`duplicate entries for key ${itemName(list, item, i)}`), errors, '');
       else seen.texts.add(text);
     }
-    const found = validate(list.element, item, duplicates, depth + 1);
+    const found = validate(list.element, item, items, depth + 1);
     if (found !== undefined) errors = below(found, errors, itemName(list, item, i));
   }
   return errors;

@@ -1,3 +1,5 @@
+import type { Cancellation } from './cancellation.js';
+
 /** Time as code with logic sees it; tests inject one that they turn by hand. */
 export interface Clock {
   /** Milliseconds since the epoch. */
@@ -40,18 +42,18 @@ export const foregroundClock: Clock = {
 };
 
 /** Resolves after `millis`, or at once when the signal aborts. */
-export function sleep(clock: Clock, millis: number, signal?: AbortSignal): Promise<void> {
+export function sleep(clock: Clock, millis: number, cancellation?: Cancellation): Promise<void> {
   return new Promise((resolve) => {
-    if (signal?.aborted === true) {
+    if (cancellation?.aborted === true) {
       resolve();
       return;
     }
     const done = (): void => {
       timer.cancel();
-      signal?.removeEventListener('abort', done);
+      cancellation?.removeEventListener('abort', done);
       resolve();
     };
     const timer = clock.setTimer(millis, done);
-    signal?.addEventListener('abort', done, { once: true });
+    cancellation?.addEventListener('abort', done);
   });
 }

@@ -21,7 +21,7 @@ export interface Span {
 
 let source: () => Span | undefined = () => undefined;
 
-/** The span of whoever calls; undefined where requests are not traced. */
+/** The span of the caller; undefined where requests are not traced. */
 export const currentSpan = (): Span | undefined => source();
 
 /** The process's tracer says from now on what the current span is. */

@@ -67,10 +67,20 @@ const title = 'helm upgrade from the chart before, with a release name of 53 cha
     ])('%s: what owns others, and the volume, stay', (_, settings) => {
       helm('install', join(folder, 'before/charts/annex'), ...settings);
       const [roles, claims] = [uids('clusterroles'), uids('persistentvolumeclaims')];
-      helm('upgrade', join(ROOT, 'charts/annex'), ...settings);
+      // As docs/upgrading.md has it.
+      const upgrade = ['upgrade', RELEASE, join(ROOT, 'charts/annex'), '-n', NAMESPACE, '--reset-then-reuse-values'];
+      for (let times = 0; times < 2; times++) {
+        run('helm', ...upgrade);
+        expect(uids('clusterroles')).toMatchObject(roles);
+        expect(uids('persistentvolumeclaims')).toEqual(claims);
+      }
+      const values = JSON.parse(run('helm', 'get', 'values', RELEASE, '-n', NAMESPACE, '-o', 'json')) as unknown;
+      expect(JSON.stringify(values)).toBe(
+        settings.length === 0 ? 'null' : '{"replicas":1,"storage":{"backend":"embedded"}}',
+      );
+      run('helm', 'rollback', RELEASE, '1', '-n', NAMESPACE);
       expect(uids('clusterroles')).toMatchObject(roles);
-      expect(uids('persistentvolumeclaims')).toEqual(claims);
-      helm('upgrade', join(ROOT, 'charts/annex'), ...settings);
+      run('helm', ...upgrade);
       expect(uids('clusterroles')).toMatchObject(roles);
       const args = run(
         'kubectl',

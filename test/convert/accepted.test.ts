@@ -77,7 +77,7 @@ type Resources = ReadonlyMap<string, string>;
       const code = runConvert(
         { paths: [join(MANIFESTS, name)], ...options, ...more },
         {
-          clock: { monotonic: () => 0 },
+          progress: { step: () => undefined },
           readStandardInput: () => Buffer.alloc(0),
           out: (text) => (out += text),
           err: (line) => errors.push(line),

@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import type { FieldError } from '../../src/apimachinery/meta/field-error.js';
 import { type JsonObject, deepCopy, objectAt, stringAt } from '../../src/apimachinery/json/json.js';
 import { parseJson } from '../../src/apimachinery/json/decode.js';
-import type { ObjectMeta } from '../../src/apimachinery/meta/meta.js';
+import { type ObjectMeta, scopeOf } from '../../src/apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../src/apimachinery/validation/names.js';
 import { validateObjectMeta } from '../../src/apimachinery/validation/object-meta.js';
 import { compileSchema } from '../../src/schema/compile.js';
@@ -111,7 +111,7 @@ export function create(sample: JsonObject, served: Served, strict: boolean): Res
   if (served.namespaced) meta.namespace = 'corpus';
   if (meta.name === undefined && meta.generateName !== undefined) meta.name = `${meta.generateName}abcde`;
   meta.generation = 1;
-  const before = validateObjectMeta(meta, served.namespaced, nameIsDnsSubdomain);
+  const before = validateObjectMeta(meta, scopeOf(served), nameIsDnsSubdomain);
   const errors: readonly FieldError[] = [...before, ...served.schema.validate(object, { before })];
   if (errors.length > 0) return rejected([...new Set(errors.map(String))], object);
   // What was dropped before it was stored may have a default, which is set when the object is read.

@@ -54,3 +54,9 @@ test('links between the texts lead somewhere', () => {
     expect(links.filter((link) => !existsSync(link))).toEqual([]);
   }
 });
+
+test('the tests that docs/security.md names are there', () => {
+  const named = [...read('docs/security.md').matchAll(/`((?:test|src|hack)\/[^`]+)`/g)].map(([, path]) => path ?? '');
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+});

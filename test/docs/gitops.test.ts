@@ -16,13 +16,17 @@ const guide = readFileSync(join(__dirname, '../../docs/gitops.md'), 'utf8');
 const text = /## Flux[^]*?```yaml\n([^]*?)```/.exec(guide)?.[1] ?? '';
 const [definitions, reports] = parseAllDocuments(text).map((document) => document.toJS() as Kustomization);
 const checks = definitions?.spec.healthCheckExprs?.[0];
+const adopting = readFileSync(join(__dirname, '../../docs/adopting-a-crd.md'), 'utf8');
+const [ofAdoptions] = parseAllDocuments(/```yaml\n(healthCheckExprs:[^]*?)```/.exec(adopting)?.[1] ?? '').map(
+  (document) => document.toJS() as Kustomization['spec'],
+);
 
 /** As Flux does (RFC 0009), without its rule for observedGeneration, which definitions do not have; an error is no verdict yet. */
-function judge(status: JsonObject | undefined): string {
+function judge(status: JsonObject | undefined, by = checks): string {
   const environment = kubernetesEnvironment('new').extend([{ name: 'status', type: types.DYN }]);
   for (const [verdict, source] of [
-    ['Failed', checks?.failed],
-    ['Current', checks?.current],
+    ['Failed', by?.failed],
+    ['Current', by?.current],
   ] as const) {
     const { program, failure } = environment.compile(source ?? '');
     if (program === undefined) throw new Error(failure.text);
@@ -45,6 +49,16 @@ test.each<[string, JsonObject | undefined, string]>([
   ['one without names', { conditions: [condition('NamesAccepted', 'False')] }, 'Failed'],
 ])('the guide’s health check of Flux: %s', (_, status, verdict) => {
   expect(judge(status)).toBe(verdict);
+});
+
+test.each<[string, JsonObject | undefined, string]>([
+  ['one that was just made', undefined, 'InProgress'],
+  ['one that is copied', { phase: 'Copying' }, 'InProgress'],
+  ['one that is rehearsed', { phase: 'InSync' }, 'Current'],
+  ['one that is switched', { phase: 'Served' }, 'Current'],
+  ['one that failed', { phase: 'Failed' }, 'Failed'],
+])('the guide’s health check of Flux for Adoptions: %s', (_, status, verdict) => {
+  expect(judge(status, ofAdoptions?.healthCheckExprs?.[0])).toBe(verdict);
 });
 
 test('objects wait for their definitions', () => {

@@ -128,12 +128,12 @@ installs(`install.md on a real kube-apiserver${whyNot}`, () => {
   });
 
   test('cert-manager', async () => {
-    await guide.run(blocks[2]?.text ?? '');
+    await guide.run(blocks[3]?.text ?? '');
     expect(await get('.spec.issuerRef.name', 'certificate.cert-manager.io annex')).toBe('company');
   });
 
   test('OpenShift: no user is asked for', async () => {
-    await guide.run(blocks[3]?.text ?? '');
+    await guide.run(blocks[4]?.text ?? '');
     expect(await get('.spec.template.spec.securityContext')).toBe(
       '{"runAsNonRoot":true,"seccompProfile":{"type":"RuntimeDefault"}}',
     );
@@ -142,7 +142,9 @@ installs(`install.md on a real kube-apiserver${whyNot}`, () => {
   test('manifests, after what helm made is gone', async () => {
     await guide.run('helm uninstall annex -n annex-system');
     expect(await guide.run(blocks[1]?.text ?? '')).toContain('deployment.apps/annex created');
-    expect(await get('.spec.template.spec.containers[0].image')).toBe('registry.example.com/annex');
+    expect(await guide.run(blocks[2]?.text ?? '')).toBe('job.batch/annex-doctor created\n');
+    for (const type of ['deployment annex', 'job annex-doctor'])
+      expect(await get('.spec.template.spec.containers[0].image', type)).toBe('registry.example.com/annex');
   });
 });
 
@@ -184,17 +186,40 @@ test.each([...readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.m
   },
 );
 
+const condition = (type: string, status: string) => ({ type, status, reason: 'Why', message: 'because' });
+
+function judge(object: object, script = 'health.lua'): unknown {
+  const { status, stdout, stderr } = spawnSync('go', ['run', '.', join(ROOT, 'examples/argocd', script)], {
+    cwd: join(__dirname, 'lua'),
+    input: JSON.stringify(object),
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(stderr);
+  return JSON.parse(stdout) as unknown;
+}
+
+(go ? describe : describe.skip)('examples/argocd/adoption-health.lua, in the interpreter of Argo CD', () => {
+  const adoption = (servedBy: string, phase: string, ...conditions: object[]): object => ({
+    metadata: {},
+    spec: { servedBy },
+    status: { phase, conditions },
+  });
+  test.each<[string, object, string]>([
+    ['one that was just made', { metadata: {}, spec: {} }, 'Progressing'],
+    ['one that is copied', adoption('Cluster', 'Copying', condition('InSync', 'False')), 'Progressing'],
+    ['one that is rehearsed', adoption('Cluster', 'InSync'), 'Healthy'],
+    ['one that is to be switched', adoption('Annex', 'InSync', condition('InSync', 'True')), 'Progressing'],
+    ['one that cannot be switched', adoption('Annex', 'InSync', condition('Switchable', 'False')), 'Degraded'],
+    ['one that moves', adoption('Annex', 'Fencing', condition('Ready', 'False')), 'Progressing'],
+    ['one that is switched', adoption('Annex', 'Served'), 'Healthy'],
+    ['one that is to go back', adoption('Cluster', 'Served', condition('Ready', 'True')), 'Progressing'],
+    ['one that failed', adoption('Annex', 'Failed', condition('Switched', 'False')), 'Degraded'],
+  ])('%s', (_, object, status) => {
+    expect(judge(object, 'adoption-health.lua')).toMatchObject({ status });
+  });
+});
+
 (go ? describe : describe.skip)('examples/argocd/health.lua, in the interpreter of Argo CD', () => {
-  const condition = (type: string, status: string) => ({ type, status, reason: 'Why', message: 'because' });
-  const judge = (object: object): unknown => {
-    const { status, stdout, stderr } = spawnSync('go', ['run', '.', join(ROOT, 'examples/argocd/health.lua')], {
-      cwd: join(__dirname, 'lua'),
-      input: JSON.stringify(object),
-      encoding: 'utf8',
-    });
-    if (status !== 0) throw new Error(stderr);
-    return JSON.parse(stdout) as unknown;
-  };
   const served = [condition('NamesAccepted', 'True'), condition('Established', 'True')];
 
   test.each<[string, object, string]>([

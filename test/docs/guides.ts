@@ -4,8 +4,8 @@ import { delimiter, join } from 'node:path';
 import { freePorts } from '../convert/control-plane.js';
 import { eventually, MAIN, ROOT } from '../integration/server.js';
 
-/** What its fence says of a block: `sh` is run, `sh server` keeps running, `sh pods` needs Annex in a cluster. */
-type Kind = 'sh' | 'sh server' | 'sh pods';
+/** What its fence says of a block: `sh` is run, `sh server` keeps running, `sh pods` needs Annex in a cluster, `sh mongodb` MongoDB's tools. */
+type Kind = 'sh' | 'sh server' | 'sh pods' | 'sh mongodb';
 
 interface Block {
   readonly kind: Kind;
@@ -15,7 +15,7 @@ interface Block {
 /** The blocks of a guide for shells, in order. */
 export function shellBlocks(page: string): Block[] {
   const text = readFileSync(join(ROOT, 'docs', page), 'utf8');
-  return [...text.matchAll(/^```(sh(?: server| pods)?)\n([^]*?)^```$/gm)].map(([, kind, block]) => ({
+  return [...text.matchAll(/^```(sh(?: server| pods| mongodb)?)\n([^]*?)^```$/gm)].map(([, kind, block]) => ({
     kind: kind as Kind,
     text: block ?? '',
   }));

@@ -370,18 +370,34 @@ const isAnswering = (http: Http1): Promise<unknown> =>
   });
 
 /** `annex serve` with other values for some flags, or without them. */
-function replaced(args: readonly string[], values: Readonly<Record<string, string | undefined>>): string[] {
+export function replaced(args: readonly string[], values: Readonly<Record<string, string | undefined>>): string[] {
   const kept = args.filter((arg) => !Object.keys(values).some((name) => arg.startsWith(`--${name}=`)));
   const given = Object.entries(values).filter(([, value]) => value !== undefined);
   return [...kept, ...given.map(([name, value]) => `--${name}=${value}`)];
 }
 
 /** The output of a program that must succeed. */
-export function run(
+export async function run(
   path: string,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<string> {
+  const { code, out } = await outcomeOf(path, args, env);
+  if (code !== 0) throw new Error(`${path} ${args.join(' ')}: exit ${String(code)}\n${out}`);
+  return out;
+}
+
+interface Outcome {
+  readonly code: number | null;
+  readonly out: string;
+}
+
+/** How a program ended, and what it printed. */
+export function outcomeOf(
+  path: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Outcome> {
   const child = spawn(path, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   let out = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
@@ -389,8 +405,7 @@ export function run(
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code) => {
-      if (code === 0) resolve(out);
-      else reject(new Error(`${path} ${args.join(' ')}: exit ${String(code)}\n${out}`));
+      resolve({ code, out });
     });
   });
 }

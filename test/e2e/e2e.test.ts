@@ -1,8 +1,11 @@
-import { TestCluster } from './cluster.js';
+import { ADOPTED_GROUP, TestCluster } from './cluster.js';
 import { access } from './parts/access.js';
 import { admission } from './parts/admission.js';
 import { alerts } from './parts/alerts.js';
 import { adoption } from './parts/adoption.js';
+import { adoptionGuide, GUIDED_GROUPS } from './parts/adoption-guide.js';
+import { adoptionHelm, HELM_GROUP } from './parts/adoption-helm.js';
+import { adoptionSource, SOURCE_GROUPS } from './parts/adoption-source.js';
 import { adoptionPlan } from './parts/adoption-plan.js';
 import { definitions } from './parts/definitions.js';
 import { demo } from './parts/demo.js';
@@ -36,7 +39,10 @@ const missing = process.env['E2E_MISSING'] ?? '';
 const title = 'a cluster with Annex in it';
 
 (missing === '' ? describe : describe.skip)(missing === '' ? title : `${title} (skipped: ${missing})`, () => {
-  const cluster = new TestCluster({ traced: true });
+  const cluster = new TestCluster({
+    traced: true,
+    groups: [ADOPTED_GROUP, HELM_GROUP, ...GUIDED_GROUPS, ...SOURCE_GROUPS],
+  });
   const rotation = new Rotation(cluster);
 
   beforeAll(async () => {
@@ -79,7 +85,10 @@ const title = 'a cluster with Annex in it';
   });
   alerts(cluster, say);
   adoptionPlan(cluster);
+  adoptionSource(cluster);
   adoption(cluster);
+  adoptionGuide(cluster);
+  adoptionHelm(cluster);
   faults(cluster, say);
   restarts(cluster, say);
   uninstall(cluster);

@@ -25,6 +25,7 @@ const CONTROLLERS = [
   'deployment-controller',
   'replicaset-controller',
   'disruption-controller',
+  'job-controller',
 ];
 
 export function etcd(path: string, folder: string, ports: Ports): Program {

@@ -40,6 +40,7 @@ suite(`hack/release.sh${why}`, () => {
         `annex-${VERSION}.cdx.json`,
         `annex-${VERSION}.tgz`,
         'annex.yaml',
+        'annex-doctor.yaml',
       ].sort(),
     );
     const sums = names
@@ -81,8 +82,8 @@ suite(`hack/release.sh${why}`, () => {
       },
     );
     expect(rendered.stderr).toBe('');
-    for (const text of [rendered.stdout, read('annex.yaml')]) {
-      expect(parseAllDocuments(text).length).toBeGreaterThan(5);
+    expect(parseAllDocuments(rendered.stdout + read('annex.yaml')).length).toBeGreaterThan(10);
+    for (const text of [rendered.stdout, read('annex.yaml'), read('annex-doctor.yaml')]) {
       expect(text).toContain(`image: "annex:${VERSION}"`);
       expect(text).toContain(`app.kubernetes.io/version: "${VERSION}"`);
     }

@@ -66,7 +66,7 @@ describe('annex doctor --verify-store', () => {
       given: new Set<string>(),
       ...mongodb,
     };
-    return lineOf(await checkRecords(options, systemClock));
+    return lineOf(await checkRecords(options, systemClock, () => undefined));
   };
   const store = (): string => join(directory, 'store');
   const opened = async (): Promise<EmbeddedBackend> => {

@@ -35,7 +35,7 @@ export interface VariableDecl {
 /** The fields of an object type. */
 export interface StructDecl {
   readonly type: Type;
-  /** Undefined: there is no such field. */
+  /** Undefined for unknown fields. */
   field(name: string): Type | undefined;
   /** Makes an object of the type from the fields given; absent if literals of it are not supported. */
   readonly create?: (fields: ReadonlyMap<string, Value>) => Value | CelError;

@@ -15,7 +15,7 @@ const LIMIT = 2_000_000;
 
 /** Work after which an evaluation comes to a yield point, if anybody wants that. */
 const WORK_SLICE = 20_000;
-/** The same for cost, which can be dearer. */
+/** The same for cost, which can be higher. */
 const COST_SLICE = 2_000;
 /** Short evaluations come to one only every so often. */
 const EVALUATIONS = 16;

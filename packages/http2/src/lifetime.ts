@@ -11,7 +11,7 @@ const LINGER_MILLIS = 1000;
 export interface Mortal {
   /** Open streams. */
   readonly size: number;
-  /** The client is told to go elsewhere. */
+  /** Asks the client to go elsewhere (GOAWAY). */
   notice(): void;
   /** No further streams are taken. */
   goodbye(): void;
@@ -22,7 +22,7 @@ export interface Mortal {
 
 /** When a connection ends, and in which steps: one timer. */
 export class Lifetime {
-  /** serving; told to go elsewhere; takes nothing more; over. */
+  /** serving; client asked to go elsewhere; takes nothing more; over. */
   private phase: 'open' | 'noticed' | 'closing' | 'closed' = 'open';
   private greeted = false;
   private timer: Timer | undefined;

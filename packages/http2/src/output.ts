@@ -18,7 +18,7 @@ class Pool {
   }
 }
 
-/** Of a connection that has little to say, of which there may be many; and what one write takes at most. */
+/** Size for a connection that has little to say, of which there may be many; also the most that one write takes. */
 const SMALL = new Pool(16 * 1024, 512);
 const LARGE = new Pool(128 * 1024, 48);
 
@@ -131,7 +131,7 @@ export class Output {
   private readonly onWritten = (error?: Error | null): void => {
     const written = this.writing as Buffer;
     this.writing = undefined;
-    // Of a socket that failed it is not known what still reads it.
+    // After a socket failed it is unknown what still reads the buffer.
     if (error === undefined || error === null) (written.length === SMALL.bytes ? SMALL : LARGE).give(written);
     this.written();
     this.write();

@@ -83,7 +83,7 @@ export class SessionServer {
   }
 }
 
-/** A client that says frame by frame what it is told to. */
+/** A client that sends the frames that a test names. */
 export class Peer {
   /** All that has come. */
   readonly frames: Frame[] = [];

@@ -33,7 +33,7 @@ export interface SessionConfig {
   readonly clock: Clock;
   /** Streams that may be open at once. */
   readonly maxConcurrentStreams: number;
-  /** Of one request, each field counted with 32 bytes besides its text. */
+  /** Limit of one request's head, each field counted with 32 bytes besides its text. */
   readonly maxHeaderListBytes: number;
   readonly maxFrameBytes: number;
   /** What a client may send of one body, and of all, before they are read. */

@@ -29,10 +29,10 @@ export class Stream implements ResponseStream {
   /** All of the answer has been written. */
   localEnded = false;
   closed = false;
-  /** What the client may still send, and what of it has been taken but not yet allowed anew. */
+  /** What the client may still send, and what has been consumed of it but not yet allowed again. */
   receiveWindow: number;
   taken = 0;
-  /** Of the request's body: as announced, -1 where it is not, and as received. */
+  /** Length of the request's body: as announced, -1 without, and as received. */
   announced = -1;
   received = 0;
   private queue: Uint8Array[] = [];

@@ -6,7 +6,7 @@ const GRACE_MILLIS = 2000;
 
 /**
  * Streams that were answered before the whole request had come. What still comes has to be right, as if somebody read it; after a
- * while the client is told to stop (RFC 9113, section 8.1).
+ * while the client is asked to stop (RFC 9113, section 8.1).
  */
 export class UnreadStreams {
   /** The longest known first. */

@@ -14,7 +14,7 @@ import type { MaybePromise } from '../../util/maybe-promise.js';
 /** As long as kube-apiserver waits in a request for params that it has just begun to follow. */
 const FIRST_LIST_MILLIS = 1_000;
 
-/** A kind with more objects than these is no kind of params: it is not kept in memory. */
+/** Kinds with more objects than these are not kept in memory. */
 const MAX_OBJECTS = 50_000;
 
 export interface ParamEvents {

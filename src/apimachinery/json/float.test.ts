@@ -68,9 +68,9 @@ test('an integer beyond 2^53 equals no float, unless integers count as floats', 
     true,
   ]);
   expect([
-    deepEqual(big, 2 ** 53, true),
-    deepEqual({ a: [2 ** 53] }, { a: [big] }, true),
-    deepEqual(big, big - 1n, true),
-    deepEqual(big, '1', true),
+    deepEqual(big, 2 ** 53, 'as floats'),
+    deepEqual({ a: [2 ** 53] }, { a: [big] }, 'as floats'),
+    deepEqual(big, big - 1n, 'as floats'),
+    deepEqual(big, '1', 'as floats'),
   ]).toEqual([true, true, false, false]);
 });

@@ -84,18 +84,20 @@ function copyValue(value: JsonValue | undefined): JsonValue | undefined {
   return isEmpty && value instanceof Float ? value : copy;
 }
 
+type Bigints = 'exact' | 'as floats';
+
 /**
  * Deep equality of JSON values; the order of keys is immaterial, 1 and 1n are equal. An integer beyond 2^53 equals no float, though it may
- * be the same number, unless `asFloats`.
+ * be the same number, unless it is compared as a float.
  */
-export function deepEqual(a: JsonValue | undefined, b: JsonValue | undefined, asFloats = false): boolean {
+export function deepEqual(a: JsonValue | undefined, b: JsonValue | undefined, bigints: Bigints = 'exact'): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) {
-    return typeof a === 'bigint' ? equalsNumber(a, b, asFloats) : typeof b === 'bigint' && equalsNumber(b, a, asFloats);
+    return typeof a === 'bigint' ? equalsNumber(a, b, bigints) : typeof b === 'bigint' && equalsNumber(b, a, bigints);
   }
   if (Array.isArray(a)) {
     if (!Array.isArray(b) || a.length !== b.length) return false;
-    for (let i = 0; i < a.length; i++) if (!deepEqual(a[i], b[i], asFloats)) return false;
+    for (let i = 0; i < a.length; i++) if (!deepEqual(a[i], b[i], bigints)) return false;
     return true;
   }
   if (Array.isArray(b)) return false;
@@ -105,14 +107,14 @@ export function deepEqual(a: JsonValue | undefined, b: JsonValue | undefined, as
   for (const key in a) {
     if (a[key] === undefined) continue;
     count++;
-    if (!deepEqual(a[key], b[key], asFloats)) return false;
+    if (!deepEqual(a[key], b[key], bigints)) return false;
   }
   for (const key in b) if (b[key] !== undefined) count--;
   return count === 0;
 }
 
-const equalsNumber = (a: bigint, b: JsonValue | undefined, asFloats: boolean): boolean =>
-  typeof b === 'number' && (asFloats || Number.isSafeInteger(b)) && Number(a) === b;
+const equalsNumber = (a: bigint, b: JsonValue | undefined, bigints: Bigints): boolean =>
+  typeof b === 'number' && (bigints === 'as floats' || Number.isSafeInteger(b)) && Number(a) === b;
 
 /**
  * JSON text of a value. Values that hold a bigint take a slower way, because JSON.stringify refuses them.

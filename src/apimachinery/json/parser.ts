@@ -41,9 +41,9 @@ export interface ExactOptions {
   onKey?: (parent: string, key: string, again: boolean) => void;
   /** A key that stands twice with an object each: the second adds to the first, as where Go decodes into a struct or a map. */
   merges?: boolean;
-  /** Filled with the literals of floats: `1.0` reads as the number 1, but is no integer to a typed decoder. */
+  /** Filled with the literals of floats: `1.0` reads as the number 1, but typed decoders do not take it for an integer. */
   floats?: FloatLiterals;
-  /** With `merges`: filled with what stood where a null came after it, which to some types is no change. */
+  /** With `merges`: filled with values that a later null replaced, which for some types changes nothing. */
   nulled?: Replaced;
   /** Tells scalars by their text; a token takes the place of one that is not written as usual. */
   literals?: Tokens | undefined;
@@ -57,7 +57,7 @@ export interface ExactOptions {
  */
 export class ExactParser {
   private at = 0;
-  /** Of the float just read. */
+  /** Literal of the float just read. */
   private literal: string | undefined;
 
   constructor(
@@ -219,9 +219,9 @@ function merged(before: JsonValue | undefined, value: JsonValue): JsonValue {
   return before;
 }
 
-/** Fields of schemas that are read anew: their types read themselves. */
+/** Fields of schemas that are decoded again: their types have decoders of their own. */
 const REPLACED = new Set(['items', 'additionalItems', 'additionalProperties']);
-/** Fields of schemas that hold schemas by name: a map keeps its keys, but what it holds under one is read anew. */
+/** Fields of schemas that hold schemas by name: a map keeps its keys, but what it holds under one is decoded again. */
 const OF_SCHEMAS = new Set(['properties', 'patternProperties', 'definitions', 'dependencies']);
 
 function mergedField(key: string, before: JsonValue | undefined, value: JsonValue): JsonValue {

@@ -34,7 +34,7 @@ export const beingMoved = (group: string): Error =>
 
 const ROUTED: ReadonlySet<string> = new Set<AdoptionStage>(['Switching', 'Served', 'Returning']);
 
-/** Who is to get the requests for a group. Ordinary: Annex, unless somebody else has it. */
+/** Which server gets the requests for a group. By default Annex, unless another one has it. */
 export type GroupRoute = 'Ordinary' | 'Cluster' | 'Annex';
 
 interface Adopted {

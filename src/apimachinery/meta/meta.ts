@@ -166,3 +166,9 @@ export function compareUtf8(a: string, b: string): number {
 /** That a decoder knows no such kind, in Kubernetes' words. */
 export const kindNotRegistered = (apiVersion: string, kind: string): string =>
   `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+
+/** As definitions say where objects of a type are. */
+export type Scope = 'Namespaced' | 'Cluster';
+
+export const scopeOf = ({ namespaced }: { readonly namespaced: boolean }): Scope =>
+  namespaced ? 'Namespaced' : 'Cluster';

@@ -1,4 +1,4 @@
-/** A text that is no quantity; the message is the one that Go's parser gives. */
+/** A text that is not a quantity; the message is Go's. */
 export class QuantityError extends Error {
   override readonly name = 'QuantityError';
 }
@@ -54,7 +54,7 @@ function interpretSuffix(suffix: string): Suffix {
 
 const power10 = (exponent: number): bigint => 10n ** BigInt(exponent);
 
-/** Divides away what is below a billionth, away from zero: whoever asks for something gets something. */
+/** Rounds to billionths, away from zero: a request for anything gets something. */
 function roundToNano(unscaled: bigint, exponent: number): { unscaled: bigint; exponent: number } {
   if (exponent >= NANO) return { unscaled, exponent };
   const divisor = power10(NANO - exponent);

@@ -17,7 +17,7 @@ export interface DecodedPatch<T> {
   readonly patch: T;
   /** `json patch unknown field "[0].foo"`. Empty unless asked for. */
   readonly strictErrors: readonly string[];
-  /** Of a JSON patch that was asked for them: the objects of the patch in which a key stands twice. */
+  /** Set on a JSON patch when asked for: its objects in which a key stands twice. */
   readonly parts?: Parts | undefined;
 }
 
@@ -122,13 +122,13 @@ function during<T>(what: string, run: () => T): T {
 
 const INDEX = /^[-+]?[0-9]{1,15}$/;
 
-function index(key: string, length: number, insert: boolean): number {
+function index(key: string, length: number, what: 'existing' | 'insert'): number {
   if (!INDEX.test(key)) {
     const syntax = `strconv.Atoi: parsing ${quote(key)}: invalid syntax`;
-    throw new PatchFailure(insert ? `value was not a proper array index: '${key}': ${syntax}` : syntax);
+    throw new PatchFailure(what === 'insert' ? `value was not a proper array index: '${key}': ${syntax}` : syntax);
   }
   const given = Number(key);
-  const limit = insert ? length + 1 : length;
+  const limit = what === 'insert' ? length + 1 : length;
   // Negative indices count from the end.
   const at = given < 0 ? given + limit : given;
   if (at < 0 || at >= limit) {
@@ -281,7 +281,7 @@ class Patcher {
     const actual = during(`error in test for path: '${path}'`, () => read(container, key));
     if (!testEqual(actual, expected)) throw failed;
     if (!isContainer(actual)) return;
-    (container as JsonObject)[Array.isArray(container) ? index(key, container.length, false) : key] =
+    (container as JsonObject)[Array.isArray(container) ? index(key, container.length, 'existing') : key] =
       this.allWritable(actual);
   }
 
@@ -321,18 +321,18 @@ class Patcher {
 
 /** Undefined where an object lacks the key; an array must have the index. */
 function read(container: Container, key: string): JsonValue | undefined {
-  if (Array.isArray(container)) return container[index(key, container.length, false)];
+  if (Array.isArray(container)) return container[index(key, container.length, 'existing')];
   return Object.hasOwn(container, key) ? container[key] : undefined;
 }
 
 function insert(container: Container, key: string, value: JsonValue): void {
   if (!Array.isArray(container)) container[key] = value;
   else if (key === '-') container.push(value);
-  else container.splice(index(key, container.length, true), 0, value);
+  else container.splice(index(key, container.length, 'insert'), 0, value);
 }
 
 function drop(container: Container, key: string): void {
-  if (Array.isArray(container)) container.splice(index(key, container.length, false), 1);
+  if (Array.isArray(container)) container.splice(index(key, container.length, 'existing'), 1);
   else if (!Object.hasOwn(container, key)) throw missing(`Unable to remove nonexistent key: ${key}`);
   else delete container[key];
 }

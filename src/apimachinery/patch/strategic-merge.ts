@@ -226,7 +226,7 @@ function listAt(object: JsonObject, key: string): JsonValue[] | undefined {
 
 function mergeWanted(current: JsonValue[] | undefined, wanted: JsonValue[] | undefined, meta: FieldMeta): JsonValue[] {
   if (wanted === undefined) return current ?? [];
-  if (current !== undefined) return mergeList([...current], wanted, meta, false);
+  if (current !== undefined) return mergeList([...current], wanted, meta);
   const added = removeDirectives(wanted);
   return Array.isArray(added) ? added : [];
 }
@@ -246,7 +246,7 @@ function elementsAreMaps(lists: readonly JsonValue[][]): boolean {
   return first.startsWith('map');
 }
 
-function mergeList(original: JsonValue[], patch: JsonValue[], meta: FieldMeta, isDeleteList: boolean): JsonValue[] {
+function mergeList(original: JsonValue[], patch: JsonValue[], meta: FieldMeta, isDeleteList = false): JsonValue[] {
   if (meta.strategy !== 'merge' && !isDeleteList) return patch;
   if (original.length === 0 && patch.length === 0) return original;
   if (!elementsAreMaps([original, patch])) {

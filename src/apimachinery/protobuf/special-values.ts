@@ -2,7 +2,7 @@ import { type JsonValue, stringifyJson } from '../json/json.js';
 import { parseJson } from '../json/decode.js';
 import { ProtobufError, type ReverseWriter, WireReader, wireBytes, wireVarint, wrongWireType } from './wire.js';
 
-/** How a value that is no ordinary message stands in JSON. */
+/** JSON forms of values that are not ordinary messages. */
 export interface SpecialValue {
   write(writer: ReverseWriter, value: JsonValue): void;
   read(bytes: Uint8Array): JsonValue;

@@ -91,7 +91,7 @@ const isWithin = (path: string, parent: string): boolean =>
 
 const schemas = new Map<string, BuiltinSchema>();
 
-/** The schema of a built-in kind; undefined where there is no such kind. */
+/** The schema of a built-in kind; undefined for unknown kinds. */
 export function builtinSchema(gvk: GroupVersionKind): BuiltinSchema | undefined {
   const key = `${formatGroupVersion(gvk)}/${gvk.kind}`;
   let schema = schemas.get(key);

@@ -40,7 +40,7 @@ function convertField(type: GoType, key: string, value: JsonValue): JsonValue {
   return field === undefined ? value : convertNumbers(field.type, value);
 }
 
-/** The integer that a number becomes; undefined: it is no number, or has a fraction. */
+/** The integer that a number becomes; undefined if it is not a number or has a fraction. */
 function whole(value: JsonValue): number | bigint | undefined {
   if (typeof value === 'bigint') return value;
   if (typeof value !== 'number' && !(value instanceof Float)) return undefined;

@@ -35,9 +35,9 @@ export interface GoType {
   readonly text: string;
   /** Without package; empty for unnamed types. */
   readonly name: string;
-  /** Of maps, slices and pointers. */
+  /** For maps, slices and pointers. */
   readonly elem: GoType | undefined;
-  /** Of structs, in the order in which they are written. */
+  /** For structs, in the order in which they are written. */
   readonly fields: ReadonlyMap<string, GoField>;
 }
 

@@ -199,10 +199,12 @@ function maskTrailingDash(name: string): string {
   return `${name.slice(0, -2)}${name.charCodeAt(name.length - 2) > 0x7f ? '\ufffd' : ''}a`;
 }
 
-/** Validators for metadata.name; with `prefix` the value is a generateName and may end with a dash. */
-export const nameIsDnsSubdomain = (name: string, prefix: boolean): string[] =>
-  isDns1123Subdomain(prefix ? maskTrailingDash(name) : name);
-export const nameIsDnsLabel = (name: string, prefix: boolean): string[] =>
-  isDns1123Label(prefix ? maskTrailingDash(name) : name);
-export const nameIsPathSegment = (name: string, prefix: boolean): string[] =>
-  prefix ? isPathSegmentPrefix(name) : isPathSegmentName(name);
+/** What is wrong with a metadata.name, or with a generateName, which is a `prefix` and may end with a dash. */
+export type NameValidator = (name: string, use?: 'prefix') => string[];
+
+export const nameIsDnsSubdomain: NameValidator = (name, use) =>
+  isDns1123Subdomain(use === 'prefix' ? maskTrailingDash(name) : name);
+export const nameIsDnsLabel: NameValidator = (name, use) =>
+  isDns1123Label(use === 'prefix' ? maskTrailingDash(name) : name);
+export const nameIsPathSegment: NameValidator = (name, use) =>
+  use === 'prefix' ? isPathSegmentPrefix(name) : isPathSegmentName(name);

@@ -1,4 +1,4 @@
-import type { ObjectMeta } from '../meta/meta.js';
+import type { ObjectMeta, Scope } from '../meta/meta.js';
 import {
   isDns1035Label,
   isDns1123Label,
@@ -56,18 +56,18 @@ describe('names', () => {
   });
 
   test('prefixes', () => {
-    expect(nameIsDnsSubdomain('abc-', true)).toEqual([]);
-    expect(nameIsDnsSubdomain('abc-', false)).toHaveLength(1);
-    expect(nameIsDnsLabel('-', true)).toHaveLength(1);
-    expect(nameIsPathSegment('..', true)).toEqual([]);
+    expect(nameIsDnsSubdomain('abc-', 'prefix')).toEqual([]);
+    expect(nameIsDnsSubdomain('abc-')).toHaveLength(1);
+    expect(nameIsDnsLabel('-', 'prefix')).toHaveLength(1);
+    expect(nameIsPathSegment('..', 'prefix')).toEqual([]);
     expect(isDns1123Label('a.b')).toEqual(['must not contain dots']);
     expect(isDns1123Subdomain('a'.repeat(254))).toEqual(['must be no more than 253 characters']);
     expect(isLabelValue('a'.repeat(64))).toEqual(['must be no more than 63 bytes']);
   });
 });
 
-const texts = (meta: ObjectMeta, namespaced = true): string[] =>
-  validateObjectMeta(meta, namespaced, nameIsDnsSubdomain).map((error) => error.toString());
+const texts = (meta: ObjectMeta, scope: Scope = 'Namespaced'): string[] =>
+  validateObjectMeta(meta, scope, nameIsDnsSubdomain).map((error) => error.toString());
 
 describe('validateObjectMeta', () => {
   const good: ObjectMeta = { name: 'a', namespace: 'n' };
@@ -139,7 +139,7 @@ describe('validateObjectMeta', () => {
     expect(texts(meta)).toEqual(expected);
   });
   test('cluster scope', () => {
-    expect(texts({ name: 'a', namespace: 'n' }, false)).toEqual([
+    expect(texts({ name: 'a', namespace: 'n' }, 'Cluster')).toEqual([
       'metadata.namespace: Forbidden: not allowed on this type',
     ]);
   });

@@ -9,13 +9,13 @@ import {
   type OwnerReference,
   parseGroupVersion,
   quote,
+  type Scope,
 } from '../meta/meta.js';
 import { strayByte } from '../../util/text/utf8.js';
 import { labelErrors, labelValueErrors, qualifiedNameErrors } from './name-errors.js';
-import { isQualifiedName } from './names.js';
+import { isQualifiedName, type NameValidator } from './names.js';
 
 /** Validates metadata.name; `prefix`: the name is a generateName and may end with a dash. */
-export type ValidateName = (name: string, prefix: boolean) => readonly string[];
 
 const TOTAL_ANNOTATION_SIZE_LIMIT = 256 * 1024;
 export const FIELD_IMMUTABLE = 'field is immutable';
@@ -174,20 +174,20 @@ function validateManagedFields(entries: readonly ManagedFieldsEntry[] | undefine
 /** Metadata of an object that is created, name generation already done. */
 export function validateObjectMeta(
   meta: ObjectMeta,
-  namespaced: boolean,
-  validateName: ValidateName,
+  scope: Scope,
+  validateName: NameValidator,
   path: FieldPath = METADATA,
 ): FieldError[] {
   const errors: FieldError[] = [];
   const { generateName = '', name = '', namespace = '' } = meta;
   if (generateName !== '') {
-    for (const text of validateName(generateName, true))
+    for (const text of validateName(generateName, 'prefix'))
       errors.push(invalid(path.child('generateName'), generateName, text));
   }
   if (name === '') errors.push(required(path.child('name'), 'name or generateName is required'));
-  else for (const text of validateName(name, false)) errors.push(invalid(path.child('name'), name, text));
+  else for (const text of validateName(name)) errors.push(invalid(path.child('name'), name, text));
   const namespacePath = path.child('namespace');
-  if (!namespaced) {
+  if (scope === 'Cluster') {
     if (namespace !== '') errors.push(forbidden(namespacePath, 'not allowed on this type'));
   } else if (namespace === '') errors.push(required(namespacePath));
   else errors.push(...labelErrors(namespace, namespacePath));

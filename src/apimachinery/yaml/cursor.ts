@@ -8,8 +8,8 @@ export interface Mark {
 }
 
 /** What Go says of a mistake: the line is named unless it is the first, and the scanner counts it from one, the parser from zero. */
-export function yamlProblem(what: string, line: number, contextLine: number, scanner: boolean): JsonError {
-  const named = line === 0 ? contextLine : scanner ? line + 1 : line;
+export function yamlProblem(what: string, line: number, contextLine: number, finder: 'scanner' | 'parser'): JsonError {
+  const named = line === 0 ? contextLine : finder === 'scanner' ? line + 1 : line;
   return new JsonError(named === 0 ? `yaml: ${what}` : `yaml: line ${String(named)}: ${what}`);
 }
 
@@ -138,6 +138,6 @@ export class YamlCursor {
   }
 
   fail(what: string, context: Mark): never {
-    throw yamlProblem(what, this.line, context.line, true);
+    throw yamlProblem(what, this.line, context.line, 'scanner');
   }
 }

@@ -119,7 +119,7 @@ class Emitter {
       this.value(value, indent + 2, indent + 2, true);
       return;
     }
-    // An empty plain text is no key.
+    // An empty plain text cannot be a key.
     this.write(`${key === '' ? '""' : this.scalar(key, indent, true)}:`);
     const block = typeof value === 'object' && value !== null && Object.keys(value).length > 0;
     if (!block) this.write(' ');

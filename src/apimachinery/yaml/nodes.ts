@@ -35,6 +35,9 @@ export type YamlNode = ScalarNode | SequenceNode | MappingNode | AliasNode;
 /** So many nodes take some 100 MB, and as much again as JSON. */
 const MOST = 500_000;
 
+/** Which collections may begin: those in brackets, block ones too, or also a sequence that is not indented. */
+type Allowed = 'flow' | 'block' | 'indentless';
+
 /** An open collection; its state says what may come next. */
 interface Open {
   readonly node: SequenceNode | MappingNode;
@@ -76,7 +79,7 @@ class DocumentReader {
       if (['directive', 'document-start', 'document-end', 'stream-end'].includes(token.type))
         return this.empty(token.line);
     }
-    const root = this.node(true, false);
+    const root = this.node('block');
     while (this.open.length > 0) this.step(this.open[this.open.length - 1] as Open);
     // What follows is not read, but for the token that shows the end.
     scanner.peek();
@@ -115,8 +118,8 @@ class DocumentReader {
     return node;
   }
 
-  /** The next node; a collection is left open. `indentless`: a sequence may begin without being indented. */
-  private node(block: boolean, indentless: boolean): YamlNode {
+  /** The next node; a collection is left open. */
+  private node(allowed: Allowed): YamlNode {
     const { scanner } = this;
     let token = scanner.peek();
     if (token.type === 'alias') return this.alias(token.name, token.line);
@@ -131,7 +134,7 @@ class DocumentReader {
       token = scanner.peek();
     }
     const tag = tagged === undefined ? '' : this.fullTag(tagged, line);
-    const node = this.content(token, { line, tag }, block, indentless, anchor !== undefined);
+    const node = this.content(token, { line, tag }, allowed, anchor !== undefined);
     if (anchor !== undefined) this.anchors.set(anchor, node);
     return node;
   }
@@ -146,15 +149,14 @@ class DocumentReader {
   private fullTag({ tag: { handle, suffix }, line }: Token & { readonly type: 'tag' }, start: number): string {
     if (handle === '') return suffix;
     const prefix = this.handles.get(handle);
-    if (prefix === undefined) throw yamlProblem('found undefined tag handle', line, start, false);
+    if (prefix === undefined) throw yamlProblem('found undefined tag handle', line, start, 'parser');
     return prefix + suffix;
   }
 
   private content(
     token: Token,
     common: Common,
-    block: boolean,
-    indentless: boolean,
+    allowed: Allowed,
     anchored: boolean,
   ): ScalarNode | SequenceNode | MappingNode {
     const { type } = token;
@@ -168,13 +170,13 @@ class DocumentReader {
       this.begin({ kind: 'sequence', ...common, items: [] }, style, token);
     const mapping = (style: Open['style']): MappingNode =>
       this.begin({ kind: 'mapping', ...common, items: [] }, style, token);
-    if (indentless && type === 'block-entry') return sequence('indentless');
+    if (allowed === 'indentless' && type === 'block-entry') return sequence('indentless');
     if (type === 'flow-sequence') return sequence('flow');
     if (type === 'flow-mapping') return mapping('flow');
-    if (block && type === 'block-sequence') return sequence('block');
-    if (block && type === 'block-mapping') return mapping('block');
+    if (allowed !== 'flow' && type === 'block-sequence') return sequence('block');
+    if (allowed !== 'flow' && type === 'block-mapping') return mapping('block');
     if (anchored || tag !== '') return this.count({ kind: 'scalar', ...common, value: '', plain: tag === '' });
-    throw yamlProblem('did not find expected node content', token.line, common.line, false);
+    throw yamlProblem('did not find expected node content', token.line, common.line, 'parser');
   }
 
   private begin<T extends SequenceNode | MappingNode>(node: T, style: Open['style'], token: Token): T {
@@ -207,10 +209,11 @@ class DocumentReader {
       this.end();
       return;
     }
-    if (token.type !== 'block-entry') throw yamlProblem("did not find expected '-' indicator", token.line, line, false);
+    if (token.type !== 'block-entry')
+      throw yamlProblem("did not find expected '-' indicator", token.line, line, 'parser');
     const next = scanner.peek();
     if (next.type === 'block-entry' || next.type === 'block-end') items.push(this.empty(token.line));
-    else items.push(this.node(true, false));
+    else items.push(this.node('block'));
   }
 
   private indentlessSequence({ items }: SequenceNode): void {
@@ -222,7 +225,7 @@ class DocumentReader {
     const token = scanner.take();
     const next = scanner.peek();
     if (next.type === 'block-entry' || ENDS_BLOCK.has(next.type)) items.push(this.empty(token.line));
-    else items.push(this.node(true, false));
+    else items.push(this.node('block'));
   }
 
   private blockMapping({ line }: Open, { items }: MappingNode): void {
@@ -235,13 +238,13 @@ class DocumentReader {
     const token = scanner.take();
     if (token.type === 'block-end') this.end();
     else if (token.type === 'key') this.blockMember(items, token);
-    else throw yamlProblem('did not find expected key', token.line, line, false);
+    else throw yamlProblem('did not find expected key', token.line, line, 'parser');
   }
 
   /** What stands behind the indicator of a key or value. */
   private blockMember(items: YamlNode[], indicator: Token): void {
     if (ENDS_BLOCK.has(this.scanner.peek().type)) items.push(this.empty(indicator.line));
-    else items.push(this.node(true, true));
+    else items.push(this.node('indentless'));
   }
 
   /** Takes the comma before what is not the first; whether the collection goes on. */
@@ -250,7 +253,7 @@ class DocumentReader {
     if (scanner.peek().type !== end && !open.first) {
       const { type, line } = scanner.peek();
       if (type !== 'flow-entry') {
-        throw yamlProblem(`did not find expected ',' or '${bracket}'`, line, open.line, false);
+        throw yamlProblem(`did not find expected ',' or '${bracket}'`, line, open.line, 'parser');
       }
       scanner.take();
     }
@@ -265,7 +268,7 @@ class DocumentReader {
     const { scanner } = this;
     const token = scanner.peek();
     if (token.type !== 'key') {
-      items.push(this.node(false, false));
+      items.push(this.node('flow'));
       return;
     }
     items.push(this.begin({ kind: 'mapping', line: token.line, tag: '', items: [] }, 'pair', token));
@@ -277,7 +280,7 @@ class DocumentReader {
     const isOver = (type: Token['type']): boolean => type === 'flow-entry' || type === 'flow-sequence-end';
     const token = scanner.peek();
     if (items.length === 0) {
-      if (token.type !== 'value' && !isOver(token.type)) items.push(this.node(false, false));
+      if (token.type !== 'value' && !isOver(token.type)) items.push(this.node('flow'));
       else {
         // The token is lost, as it is in Go.
         scanner.take();
@@ -285,7 +288,7 @@ class DocumentReader {
       }
     } else if (items.length === 1) {
       if (token.type === 'value') scanner.take();
-      if (token.type === 'value' && !isOver(scanner.peek().type)) items.push(this.node(false, false));
+      if (token.type === 'value' && !isOver(scanner.peek().type)) items.push(this.node('flow'));
       else items.push(this.empty(token.line));
     } else this.end();
   }
@@ -299,7 +302,7 @@ class DocumentReader {
       if (keyed && token.type === 'value') {
         scanner.take();
         if (!isOver(scanner.peek().type)) {
-          items.push(this.node(false, false));
+          items.push(this.node('flow'));
           return;
         }
       }
@@ -308,21 +311,21 @@ class DocumentReader {
     }
     if (!this.goesOn(open, 'flow-mapping-end', '}')) return;
     if (scanner.peek().type !== 'key') {
-      items.push(this.node(false, false));
+      items.push(this.node('flow'));
       return;
     }
     scanner.take();
     this.keyed.add(open);
     const next = scanner.peek();
     if (next.type === 'value' || isOver(next.type)) items.push(this.empty(next.line));
-    else items.push(this.node(false, false));
+    else items.push(this.node('flow'));
   }
 
   /** Mappings in braces whose last key was one, not a value alone. */
   private readonly keyed = new Set<Open>();
 }
 
-const problem = (what: string, { line }: Token): JsonError => yamlProblem(what, line, 0, false);
+const problem = (what: string, { line }: Token): JsonError => yamlProblem(what, line, 0, 'parser');
 
 /** The first document of a text. Throws JsonError with Go's text, and a Status where it would take too much memory. */
 export const readYamlDocument = (text: string, most = MOST): YamlNode | undefined =>

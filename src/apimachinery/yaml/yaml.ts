@@ -225,7 +225,7 @@ function toJson(value: Resolved, text: string): JsonValue {
 /**
  * The first document of a YAML text as JSON. Throws JsonError with the text of Go's decoder, and a Status where reading it would take too
  * much memory. `duplicates` holds at most one
- * text, which names every duplicate key; it is no path, and is reported as it is.
+ * text, which names every duplicate key; it is not a path, and is reported as it is.
  */
 export function parseYaml(input: Uint8Array | string): {
   readonly value: JsonValue;

@@ -34,7 +34,7 @@ export class AuthenticationError extends Error {
   override readonly name = 'AuthenticationError';
   constructor(
     message: string,
-    /** True: the text may be told to the client (a token webhook's own words). */
+    /** True if clients may see the text (a token webhook's own words). */
     readonly tellClient = false,
   ) {
     super(message);

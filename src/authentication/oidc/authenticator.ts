@@ -121,7 +121,7 @@ export class OidcAuthenticator implements TokenAuthenticator {
   }
 }
 
-/** Who the claims make their bearer. Throws an Error where they are not enough, or break a rule. */
+/** The user that the claims describe. Throws an Error where they are not enough, or break a rule. */
 function mapUser(compiled: CompiledAuthenticator, claims: Claims): UserInfo {
   const value = claimsValue(claims);
   const user: UserInfo = {
@@ -179,7 +179,7 @@ function userName({ config, username }: CompiledAuthenticator, claims: Claims, v
 function groupsOf({ config, groups }: CompiledAuthenticator, claims: Claims, value: Value): readonly string[] {
   const { claim, prefix = '' } = config.claimMappings.groups;
   if (claim !== '' && Object.hasOwn(claims, claim)) {
-    // null is no groups, a text one.
+    // null means no groups, a text one.
     const held = claims[claim] === null ? [] : texts(claims[claim]);
     if (held === undefined) throw new Error(`oidc: parse groups claim "${claim}": not a string or a list of strings`);
     return held.map((group) => prefix + group);

@@ -20,7 +20,7 @@ export interface ProviderOptions {
   readonly client: ProviderClient;
   readonly clock: Clock;
   readonly failed: (text: string) => void;
-  /** Told of every attempt to get keys; the text is the key set. */
+  /** Called for every attempt to fetch keys; the text is the key set. */
   readonly fetched: (result: { readonly keySet: string } | 'failure') => void;
 }
 

@@ -26,7 +26,7 @@ export interface ReloadOptions {
   readonly oidc: OidcDependencies;
   readonly metrics: ConfigMetrics;
   readonly clock: Clock;
-  /** Told of every file that was not taken, and why. */
+  /** Called for every rejected file, with the reason. */
   readonly failed: (text: string) => void;
 }
 

@@ -76,7 +76,7 @@ export function validateAuthenticationConfiguration(
   return { authenticators, errors };
 }
 
-/** What is no absolute URL is looked at for the rest of its mistakes nevertheless. */
+/** Lets a URL that is not absolute be checked for its other mistakes. */
 const RELATIVE_BASE = 'https://base';
 
 class Validation {

@@ -1,5 +1,5 @@
 import { createHash, type X509Certificate } from 'node:crypto';
-import { contextTag, type DerNode, oidText, readDer, stringText, Tag } from '../../pki/der.js';
+import { explicitTag, type DerNode, oidText, readDer, stringText, Tag } from '../../pki/der.js';
 
 const COMMON_NAME = '2.5.4.3';
 const ORGANIZATION = '2.5.4.10';
@@ -25,7 +25,7 @@ interface Attribute {
   readonly value: string;
 }
 
-/** What authentication needs of a certificate, read from its DER: node:crypto shows names only as text that cannot be told apart. */
+/** The parts of a certificate that authentication needs, read from its DER: node:crypto shows names only as ambiguous text. */
 export class CertificateInfo {
   readonly notBefore: number;
   readonly notAfter: number;
@@ -45,9 +45,9 @@ export class CertificateInfo {
     this.notAfter = Date.parse(certificate.validTo);
     this.fingerprint = createHash('sha256').update(certificate.raw).digest('hex');
     const fields = readDer(certificate.raw).expect(Tag.SEQUENCE).children()[0]?.expect(Tag.SEQUENCE).children() ?? [];
-    const shift = fields[0]?.tag === contextTag(0, true) ? 1 : 0;
+    const shift = fields[0]?.tag === explicitTag(0) ? 1 : 0;
     this.attributes = readName(fields[4 + shift]);
-    const extensions = readExtensions(fields.find((field) => field.tag === contextTag(3, true)));
+    const extensions = readExtensions(fields.find((field) => field.tag === explicitTag(3)));
     this.criticalUnknown = [...extensions]
       .filter(([type, { critical }]) => critical && !HANDLED.has(type))
       .map(([type]) => type);

@@ -49,7 +49,7 @@ export class CaBundle implements ClientCaPool {
     return this.roots.map((root) => pem('CERTIFICATE', root.certificate.raw));
   }
 
-  /** Throws where the text is no bundle; the old one stays in force then. */
+  /** Throws for a malformed bundle; the old one stays in use then. */
   replace(text: string): void {
     this.roots = parseBundle(text);
     this.version++;

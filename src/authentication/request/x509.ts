@@ -85,7 +85,7 @@ export function peerChain(socket: TLSSocket): PeerChain | null {
 interface Verdict {
   readonly generation: number;
   readonly validUntil: number;
-  /** Of the certificate that was shown. */
+  /** When the client's certificate expires. */
   readonly notAfter: number | undefined;
   readonly response: AuthenticationResponse | undefined;
 }

@@ -60,7 +60,7 @@ export class DelegatedTokenAuthenticator implements TokenAuthenticator {
       status = objectAt(answer.body, 'status') ?? {};
       this.options.observe(false);
     } catch {
-      // What went wrong may hold the token; it is not told.
+      // The error may hold the token; it is not passed on.
       this.options.observe(true);
       throw new AuthenticationError('the cluster could not be asked about the token');
     }

@@ -1,4 +1,4 @@
-/** Who makes a request (spec: Authentication, Model). All values are opaque to authentication. */
+/** The user of a request (spec: Authentication, Model). All values are opaque to authentication. */
 export interface UserInfo {
   readonly name: string;
   readonly uid: string;

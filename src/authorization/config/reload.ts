@@ -29,7 +29,7 @@ export interface ReloadOptions {
   readonly watch: (changed: () => void, signal: AbortSignal) => void;
   readonly clock: Clock;
   readonly metrics: AuthorizationMetrics;
-  /** Told of every file that was not taken. */
+  /** Called for every rejected file. */
   readonly failed: (text: string) => void;
 }
 

@@ -67,7 +67,7 @@ export class NodeGraph {
     }
   }
 
-  /** Forgets everything, before all objects are told anew. */
+  /** Forgets everything, before all objects are delivered again. */
   clearPods(): void {
     this.pods.clear();
     this.users.clear();

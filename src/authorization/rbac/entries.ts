@@ -12,7 +12,7 @@ const ROLES_TO_INDEX = 16;
 
 /** A role that exists or that a binding refers to. */
 export class RoleEntry {
-  /** Undefined: bindings refer to it, but there is no such role. */
+  /** Undefined if bindings refer to a role that does not exist. */
   rules: readonly PolicyRule[] | undefined = undefined;
   private table: PermissionTable<RoleEntry> | undefined = undefined;
   /** Subjects that hold the role through any binding. */
@@ -58,7 +58,7 @@ export class RoleEntry {
 /** A user or group in one scope (cluster or namespace), with the roles bound to it. */
 export class SubjectEntry {
   readonly roles = new Map<RoleEntry, Set<BindingEntry>>();
-  /** Of the roles, those that do not exist. */
+  /** Roles that do not exist. */
   readonly missing = new Set<RoleEntry>();
   private table: PermissionTable<RoleEntry> | undefined = undefined;
 

@@ -58,7 +58,7 @@ export class RbacIndex implements Authorizer, RuleResolver, RbacRuleSource {
     this.bindings.set(key, binding);
   }
 
-  /** Forgets an object; an unknown one is no error. */
+  /** Forgets an object; an unknown one is not an error. */
   delete(kind: RbacKind, namespace: string, name: string): void {
     if (kind === 'Role' || kind === 'ClusterRole') {
       const role = this.roles.get(roleKey(kind, namespace, name));

@@ -38,7 +38,7 @@ export interface HeldRules {
 /** What guards against escalation ask (DESIGN: RBAC); RbacIndex answers. */
 export interface RbacRuleSource {
   policyRulesFor(user: UserInfo, namespace: string): HeldRules;
-  /** Rules of the role a binding in `namespace` ('' for a cluster role binding) refers to; undefined: there is no such role. */
+  /** Rules of the role a binding in `namespace` ('' for a cluster role binding) refers to; undefined if it does not exist. */
   roleRules(ref: RoleRef, namespace: string): readonly PolicyRule[] | undefined;
 }
 

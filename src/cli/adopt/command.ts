@@ -7,6 +7,7 @@ import { type JsonObject, objectAt } from '../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../apimachinery/json/values.js';
 import { ClusterClient } from '../../client/cluster-client.js';
 import { type Clock, sleep } from '../../util/clock.js';
+import { Progress } from '../progress.js';
 import { type Cluster, makePlan } from './plan.js';
 import { planText } from './report.js';
 
@@ -133,16 +134,24 @@ async function waitUntilSwitched(cluster: Cluster, clock: Clock, path: string, m
 
 async function waitUntilInSync(cluster: Cluster, clock: Clock, path: string, millis: number): Promise<JsonObject> {
   const end = clock.monotonic() + millis;
+  const progress = new Progress(clock, process.stderr);
   let shown = '';
   for (;;) {
     const adoption = await cluster.must('GET', path);
     const status = objectAt(adoption, 'status') ?? {};
     const inSync = conditionsOf(adoption).find(({ type }) => type === 'InSync');
-    if (inSync?.['status'] === 'True') return status;
-    const line = `${textOf(status['phase'])} ${textOf(status['copied'])}: ${textOf(inSync?.['message'])}`;
+    const line = `${textOf(status['phase'])}: ${textOf(inSync?.['message'])}`;
+    const isInSync = inSync?.['status'] === 'True';
+    if (isInSync || line !== shown) progress.clear();
+    if (isInSync) return status;
     if (line !== shown) say(line);
     shown = line;
+    const resources = objectsOf(status['resources']);
+    progress.step(sumOf(resources, 'copied'), sumOf(resources, 'source'), 'objects copied');
     if (clock.monotonic() >= end) throw new Error(`the copy is not in sync within ${millis / 1000} s: ${line}`);
     await sleep(clock, POLL_MILLIS);
   }
 }
+
+const sumOf = (resources: readonly JsonObject[], key: string): number =>
+  resources.reduce((sum, resource) => sum + Number(resource[key] ?? 0), 0);

@@ -1,4 +1,5 @@
 import { toYaml } from '../../apimachinery/yaml/yaml.js';
+import { sizeText } from '../../util/size-text.js';
 import type { Plan, TypePlan } from './plan.js';
 
 /** A plan for people. */
@@ -51,12 +52,6 @@ function table(types: readonly TypePlan[]): string[] {
       .join('   ')
       .trimEnd(),
   );
-}
-
-function sizeText(bytes: number): string {
-  if (bytes < 1 << 10) return `${bytes} B`;
-  if (bytes < 1 << 20) return `${(bytes / (1 << 10)).toFixed(1)} KiB`;
-  return `${(bytes / (1 << 20)).toFixed(1)} MiB`;
 }
 
 /** The ClusterRole that gives Annex what it lacks, and its binding; the chart gives the same for `adoption.groups`. */

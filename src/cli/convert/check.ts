@@ -2,7 +2,7 @@ import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachiner
 import { type Definitions, objectsOfDocument, preferredVersion } from './definitions/definitions.js';
 import type { Piece } from './documents/documents.js';
 import type { Input } from './documents/inputs.js';
-import { lifecycleOf, minorOf, type Replacement, replacementsOf } from './lifecycles.js';
+import { lifecycleOf, minorOf, type Replacement } from './lifecycles.js';
 import { describe } from './name.js';
 import { deadOf } from './table.js';
 
@@ -78,9 +78,8 @@ function checkPiece(piece: Piece, file: string, minor: number, definitions: Defi
 function builtIn(apiVersion: string, kind: string, target: number): Verdict | undefined {
   const row = lifecycleOf(apiVersion, kind);
   if (row === undefined) return undefined;
-  const { deprecated, removed } = row;
+  const { deprecated, removed, replacements } = row;
   const isServed = ({ since }: Replacement): boolean => (minorOf(since) ?? 0) <= target;
-  const replacements = replacementsOf(row, kind);
   const replacement = replacements.find(isServed) ?? replacements[0];
   const isRemoved = removed !== undefined && (minorOf(removed) ?? 0) <= target;
   const isDeprecated = (minorOf(deprecated) ?? 0) <= target && replacement !== undefined && isServed(replacement);

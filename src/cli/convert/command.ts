@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
 import type { Clock } from '../../util/clock.js';
+import { Progress } from '../progress.js';
 import type { ConvertOptions } from './run.js';
 
 const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
@@ -63,12 +64,20 @@ export function convertCommand(clock: Pick<Clock, 'monotonic'>): Command {
     .addHelpText('after', HELP)
     .action(async (paths: readonly string[], given: Given) => {
       const { runConvert } = await import('./run.js');
+      const progress = new Progress(clock, process.stderr);
       process.exitCode = runConvert(optionsOf(paths, given), {
-        clock,
+        progress,
         readStandardInput: () => readFileSync(0),
-        out: (text) => void process.stdout.write(text),
-        err: (line) => void process.stderr.write(`${line}\n`),
+        out: (text) => {
+          progress.clear();
+          process.stdout.write(text);
+        },
+        err: (line) => {
+          progress.clear();
+          process.stderr.write(`${line}\n`);
+        },
       });
+      progress.clear();
     });
 }
 

@@ -38,7 +38,7 @@ function run(input: string, options: Partial<ConvertOptions> = {}): Run {
   const code = runConvert(
     { ...NOTHING, ...options },
     {
-      clock: { monotonic: () => 0 },
+      progress: { step: () => undefined },
       readStandardInput: () => Buffer.from(input),
       out: (text) => {
         out += text;

@@ -23,7 +23,7 @@ function run(
   const code = runConvert(
     { ...base, targetVersion: undefined, definitions: [], allowLoss: false, ...given, paths: [path] },
     {
-      clock: { monotonic: () => 0 },
+      progress: { step: () => undefined },
       readStandardInput: () => Buffer.alloc(0),
       out: (part) => {
         out += part;

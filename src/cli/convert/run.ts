@@ -1,5 +1,4 @@
 import { chmodSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import type { Clock } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import { check, hasFailed, reportText } from './check.js';
 import { convertDocuments, fileText, type Result, streamText } from './convert-documents.js';
@@ -7,7 +6,7 @@ import { CURRENT } from './convert-value.js';
 import { Definitions, objectsOfDocument } from './definitions/definitions.js';
 import { filesOf, type Input, readInput } from './documents/inputs.js';
 import { minorOf } from './lifecycles.js';
-import { Progress } from './documents/progress.js';
+import type { Progress } from '../progress.js';
 import { isTarget } from './table.js';
 
 export interface ConvertOptions {
@@ -24,7 +23,7 @@ export interface ConvertOptions {
 
 /** What the command touches beside files. */
 export interface Surroundings {
-  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly progress: Pick<Progress, 'step'>;
   readStandardInput(): Buffer;
   out(text: string): void;
   readonly err: (line: string) => void;
@@ -48,7 +47,6 @@ function checkOptions(options: ConvertOptions): void {
 /** Runs the command; resolves with its exit code. Throws an Error for options that cannot be met. */
 export function runConvert(options: ConvertOptions, around: Surroundings): number {
   checkOptions(options);
-  const progress = new Progress(around.clock, around.err);
   const definitions = new Definitions();
   const state = { failed: false };
   const fail = (line: string): void => {
@@ -56,7 +54,7 @@ export function runConvert(options: ConvertOptions, around: Surroundings): numbe
     around.err(`error: ${line}`);
   };
   readDefinitions(options, definitions, around, fail);
-  const inputs = readInputs(options, around, progress, fail);
+  const inputs = readInputs(options, around, fail);
   for (const input of inputs) addDefinitions(input, definitions, () => undefined);
   if (options.check) return runCheck(options, inputs, definitions, around) || state.failed ? 1 : 0;
   const { outputVersion } = options;
@@ -64,7 +62,7 @@ export function runConvert(options: ConvertOptions, around: Surroundings): numbe
     throw new Error(`--output-version: no conversion leads to ${outputVersion}`);
   const rules = { outputVersion, definitions, allowLoss: options.allowLoss };
   const results = inputs.map((input, i) => {
-    progress.step('converted', i, inputs.length);
+    around.progress.step(i, inputs.length, 'files converted');
     const converted = convertDocuments(input, rules, around.err);
     if (options.write) writeBack(input, converted, around, fail);
     return converted;
@@ -77,12 +75,11 @@ export function runConvert(options: ConvertOptions, around: Surroundings): numbe
 function readInputs(
   { paths, recursive }: ConvertOptions,
   around: Surroundings,
-  progress: Progress,
   fail: (line: string) => void,
 ): readonly Input[] {
   const files = filesOf(paths, recursive, fail);
   return files.flatMap((path, i) => {
-    progress.step('read', i, files.length);
+    around.progress.step(i, files.length, 'files read');
     try {
       return [readInput(path, () => around.readStandardInput())];
     } catch (error) {
@@ -149,7 +146,7 @@ function writeBack(
   }
 }
 
-/** All of the new content or all of the old: whoever ends the program in between leaves no half. */
+/** Replaces the file at once: a program that ends in between leaves no half. */
 function replaceFile(path: string, text: string): void {
   const real = realpathSync(path);
   const temporary = `${real}.annex-convert-${String(process.pid)}`;

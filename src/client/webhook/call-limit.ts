@@ -1,3 +1,4 @@
+import type { Cancellation } from '../../util/cancellation.js';
 import { systemClock, type Timer } from '../../util/clock.js';
 
 /**
@@ -13,7 +14,7 @@ export class CallLimit {
 
   constructor(
     timeoutMillis: number,
-    private readonly caller: AbortSignal,
+    private readonly caller: Cancellation,
   ) {
     this.timer = systemClock.setTimer(timeoutMillis, () => {
       this.end(true);

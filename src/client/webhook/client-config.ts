@@ -12,7 +12,7 @@ interface Address {
   readonly port: number;
 }
 
-/** Who calls a webhook, where a kubeconfig says so. */
+/** The user that calls a webhook, where a kubeconfig names one. */
 export type WebhookCredentials = Pick<
   RemoteConfig,
   'certificate' | 'key' | 'token' | 'tokenFile' | 'basic' | 'impersonation' | 'exec'

@@ -1,4 +1,5 @@
 import { type JsonObject, stringifyJson } from '../../apimachinery/json/json.js';
+import type { Cancellation } from '../../util/cancellation.js';
 import type { Clock } from '../../util/clock.js';
 import { type ServiceResolver, webhookRemote, webhookTarget, type WebhookCredentials } from './client-config.js';
 import type { WebhookResponse, WebhookTransport } from './connection.js';
@@ -17,7 +18,7 @@ const MAX_CALLS = 1024;
 export interface WebhookClientsOptions {
   readonly resolve: ServiceResolver;
   readonly clock: Clock;
-  /** Who calls, by host and port; undefined: nobody in particular. */
+  /** The users by host and port; undefined: webhooks are called anonymously. */
   readonly credentials?: ((target: string) => WebhookCredentials | undefined) | undefined;
   /** Runs credential plugins. */
   readonly source?: ((remote: RemoteConfig) => CredentialSource | undefined) | undefined;
@@ -37,9 +38,14 @@ export class WebhookClients {
   }
 
   /** Resolves with whatever was answered; rejects with a ResponseError where nothing was, or another Error where nobody can be called. */
-  async post(config: JsonObject, body: string, timeoutSeconds: number, signal: AbortSignal): Promise<WebhookResponse> {
+  async post(
+    config: JsonObject,
+    body: string,
+    timeoutSeconds: number,
+    cancellation: Cancellation,
+  ): Promise<WebhookResponse> {
     const transport: WebhookTransport = this.transport(config, timeoutSeconds);
-    return postRetrying(transport, body, timeoutSeconds * 1000, this.options.clock, signal);
+    return postRetrying(transport, body, timeoutSeconds * 1000, this.options.clock, cancellation);
   }
 
   private transport(config: JsonObject, timeoutSeconds: number): HttpsTransport {

@@ -1,3 +1,4 @@
+import type { Cancellation } from '../../util/cancellation.js';
 import type { FaultAnnotation } from './peer-certificates.js';
 
 export interface WebhookResponse {
@@ -13,7 +14,7 @@ export interface WebhookResponse {
 
 /** Sends a review to the remote service and gives back its answer, whatever the status. Failures throw ResponseError. */
 export interface WebhookTransport {
-  post(body: string, timeoutMillis: number, signal: AbortSignal): Promise<WebhookResponse>;
+  post(body: string, timeoutMillis: number, cancellation: Cancellation): Promise<WebhookResponse>;
 }
 
 /** A call that gave no usable answer. */

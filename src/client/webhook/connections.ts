@@ -15,10 +15,10 @@ export interface CredentialSource {
   rejected(): void;
 }
 
-/** What one call needs; to be released at its end, more than once is no harm. */
+/** What one call needs; released at its end, more than once does no harm. */
 export interface Lease {
   readonly agent: HttpAgent;
-  /** Who calls, as far as headers say it. */
+  /** The user, as far as headers carry it. */
   readonly headers: Readonly<Record<string, string | string[]>>;
   release(): void;
 }

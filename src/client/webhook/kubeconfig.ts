@@ -20,7 +20,7 @@ export interface RemoteConfig {
   readonly certificate: string | undefined;
   readonly key: string | undefined;
   readonly token: string | undefined;
-  /** Read anew for calls, as its content rotates. */
+  /** Reread for calls, as its content rotates. */
   readonly tokenFile: string | undefined;
   readonly basic: { readonly username: string; readonly password: string } | undefined;
   /** Headers by which the user acts as somebody else. */
@@ -33,7 +33,7 @@ export interface RemoteConfig {
   readonly maxCalls?: number | undefined;
   /** Whether the client's own timeout ends calls, which errors then say, or the time of the request. Default: the client's. */
   readonly timeout?: 'client' | 'request' | undefined;
-  /** The user's `exec` entry with the cluster entry, for whoever runs credential plugins. */
+  /** The user's `exec` entry with the cluster entry, for callers that run credential plugins. */
   readonly exec: { readonly user: JsonObject; readonly cluster: JsonObject; readonly directory: string } | undefined;
 }
 
@@ -122,7 +122,7 @@ function remoteConfig({ cluster, user, directory }: Entries, url: URL, read: (fi
   };
 }
 
-/** Who a user entry is, with all files read. Relative paths are relative to the folder. */
+/** The credentials of a user entry, with all files read. Relative paths are relative to the folder. */
 export async function loadUser(
   user: JsonObject,
   directory: string,

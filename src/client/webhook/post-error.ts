@@ -41,7 +41,7 @@ const FINAL_REASONS: ReadonlySet<string> = new Set([
 const isTransient = ({ reason, code }: FailureStatus): boolean =>
   TRANSIENT_REASONS.has(reason) || code === 429 || (!FINAL_REASONS.has(reason) && (code === 500 || code === 504));
 
-/** The error for a status that is no success, in the words of Kubernetes' client, or in those of a Status that came with it. */
+/** The error for an unsuccessful status, in the words of Kubernetes' client, or in those of a Status that came with it. */
 export function postError(response: WebhookResponse): ResponseError {
   const { status, retryAfter } = response;
   const told = failure(response);

@@ -1,3 +1,4 @@
+import type { Cancellation } from '../../util/cancellation.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import type { WebhookResponse, WebhookTransport } from './connection.js';
 
@@ -13,16 +14,16 @@ export async function postRetrying(
   body: string,
   timeoutMillis: number,
   clock: Clock,
-  signal: AbortSignal,
+  cancellation: Cancellation,
 ): Promise<WebhookResponse> {
   const end = clock.monotonic() + timeoutMillis;
   for (let attempt = 0; ; attempt++) {
     // Without time left the transport says so in its own words.
     const left = Math.max(0, Math.ceil(end - clock.monotonic()));
-    const response = await transport.post(body, left, signal);
+    const response = await transport.post(body, left, cancellation);
     const { status, retryAfterSeconds } = response;
     const again = (status === 429 || status >= 500) && retryAfterSeconds !== undefined && attempt < MAX_RETRIES;
     if (!again) return response;
-    await sleep(clock, Math.min(retryAfterSeconds * MILLIS, end - clock.monotonic()), signal);
+    await sleep(clock, Math.min(retryAfterSeconds * MILLIS, end - clock.monotonic()), cancellation);
   }
 }

@@ -4,6 +4,7 @@ import { isIP } from 'node:net';
 import { pipeline } from 'node:stream';
 import { isNativeError } from 'node:util/types';
 import { quote } from '../../apimachinery/meta/meta.js';
+import type { Cancellation } from '../../util/cancellation.js';
 import { currentSpan } from '../../util/tracing.js';
 import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
 import type { Egress } from '../egress/egress.js';
@@ -31,8 +32,8 @@ export class HttpsTransport implements WebhookTransport {
     this.connections = new Connections(remote, readFile, source, egress);
   }
 
-  async post(body: string, timeoutMillis: number, signal: AbortSignal): Promise<WebhookResponse> {
-    const limit = new CallLimit(timeoutMillis, signal);
+  async post(body: string, timeoutMillis: number, cancellation: Cancellation): Promise<WebhookResponse> {
+    const limit = new CallLimit(timeoutMillis, cancellation);
     const call: Call = { method: 'POST', url: this.remote.url, redirects: 0, onUsed: false };
     try {
       const response = await this.follow(call, Buffer.from(body), limit);
@@ -103,7 +104,7 @@ export class HttpsTransport implements WebhookTransport {
         call.onUsed = sent.reusedSocket;
         reject(error);
       });
-      // What goes wrong on the way is told by the request's own error.
+      // The request's own error reports failures on the way.
       if (body.length <= PIECE) sent.end(body);
       else pipeline(piecesOf(body), sent, () => undefined);
     });
@@ -123,7 +124,7 @@ export class HttpsTransport implements WebhookTransport {
     }
     const fault = isNativeError(error) ? certificateFault(error, url, ca) : undefined;
     const text = fault === undefined ? networkText(error, url) : `${VERIFICATION}: ${fault.text}`;
-    // Who hangs up on a new connection means it; one that was kept may have ended by itself just then.
+    // A server that closes a new connection means it; a kept connection may just have ended by itself.
     const reset = isNativeError(error) && 'code' in error && error.code === 'ECONNRESET';
     const transient = reset && (text !== HUNG_UP || onUsed);
     return new ResponseError(`${where}: ${text}`, transient, false, undefined, fault?.annotation);

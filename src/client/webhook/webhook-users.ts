@@ -7,7 +7,7 @@ import { loadUser, named, parseKubeconfig, type ReadFile } from './kubeconfig.js
 const HTTPS = ':443';
 
 /**
- * Who calls which webhook, by the kubeconfig of an admission plugin: its users are named after the host and port that they are for
+ * The user for each webhook, by the kubeconfig of an admission plugin: its users are named after the host and port that they are for
  * (`webhook.example.com:8443`, `*.svc`, `*`); where none fits, the user of the current context calls.
  */
 export async function loadWebhookUsers(

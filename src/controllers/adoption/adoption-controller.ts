@@ -11,8 +11,9 @@ import type { AdoptedDefinitions } from '../../apimachinery/meta/adopted-definit
 import { hasFailed, isMoving, isReturnWanted, isWanted, phaseOf, recordOf } from './switch/journal.js';
 import type { KubeApiservers } from './switch/kube-apiservers.js';
 import type { SwitchOptions } from './switch/options.js';
+import { isFreed } from './source/source.js';
 import { Switch } from './switch/switch.js';
-import { ReadinessLooks } from './readiness.js';
+import { ReadinessLooks } from './told/readiness.js';
 import { Rehearsal } from './rehearsal.js';
 import { isNews, type Progress, statusOf } from './status.js';
 
@@ -210,14 +211,15 @@ export class AdoptionController {
         type === 'Returned' && status === 'False' && observedGeneration === generation,
     );
     const isTime = moving === undefined || clock.monotonic() - moving.movedAt > RETURN_AGAIN_MILLIS;
+    const crds = this.definitionsKnown ? await this.definitionsOf(adoption.metadata.name ?? '') : [];
     if (isReturnWanted(adoption) && (!wasRefused || isTime)) await this.move(adoption);
-    else await this.hold(adoption);
+    else await this.hold(adoption, isWanted(adoption) && isFreed(adoption, crds));
   }
 
-  /** What keeps the group with Annex is looked at now and then. */
-  private async hold(adoption: KubeObject): Promise<void> {
+  /** What keeps the group with Annex is looked at now and then, and the cluster's copy goes where it is not to stay. */
+  private async hold(adoption: KubeObject, frees: boolean): Promise<void> {
     const group = adoption.metadata.name ?? '';
-    const { clock } = this.options;
+    const { clock, failed } = this.options;
     let moving = this.moving.get(group);
     if (moving?.uid !== uidOf(adoption)) {
       await this.end(group);
@@ -226,8 +228,15 @@ export class AdoptionController {
       this.moving.set(group, moving);
     }
     if (moving.done !== undefined || clock.monotonic() - moving.heldAt < HOLD_MILLIS) return;
-    await moving.move.hold();
-    moving.heldAt = clock.monotonic();
+    const held = moving;
+    held.done = (frees ? held.move.free(held.stop.signal) : held.move.hold())
+      .catch((error: unknown) => {
+        if (!isConflictOrNotFound(error)) failed(group, error);
+      })
+      .finally(() => {
+        held.done = undefined;
+        held.heldAt = clock.monotonic();
+      });
   }
 
   private movingOf(adoption: KubeObject): Moving | undefined {

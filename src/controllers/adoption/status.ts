@@ -3,7 +3,7 @@ import { deepEqual, type JsonObject } from '../../apimachinery/json/json.js';
 import { formatTime, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Comparison } from './comparison.js';
 import type { CopyState } from './copier.js';
-import type { Statement } from './readiness.js';
+import type { Statement } from './told/readiness.js';
 
 /** One resource of the group, as the rehearsal sees it. */
 export interface ResourceProgress {

@@ -5,7 +5,7 @@ import { expirationOf, isBootstrapToken } from './bootstrap-tokens.js';
 import { unlessOvertaken } from '../errors.js';
 import { ObjectCache, splitKey } from '../garbage-collector/object-cache.js';
 
-/** Timers hold no more than 2^31 ms; whoever ends later is looked at again. */
+/** Timers hold at most 2^31 ms; tokens that expire later are checked again. */
 const LONGEST_WAIT_MILLIS = 86_400_000;
 
 interface Token {

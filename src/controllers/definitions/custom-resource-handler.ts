@@ -2,13 +2,17 @@ import { setMaxListeners } from 'node:events';
 import { isReturning } from '../../apimachinery/meta/adopted-definitions.js';
 import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
 import { deepEqual, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { isConditionTrue, readDefinition } from '../../registry/customresource/definition.js';
+import {
+  type Definition,
+  isConditionTrue,
+  readDefinition,
+  storedType,
+} from '../../registry/customresource/definition.js';
 import { CompiledDefinition, compileSliced } from '../../registry/customresource/compiled.js';
 import { customAttributes } from '../../registry/customresource/attributes.js';
 import { serveDefinition } from '../../registry/customresource/serve.js';
 import type { OffloadShow } from '../../registry/customresource/serve-options.js';
 import type { Conversion } from '../../registry/customresource/conversion/conversion.js';
-import type { Definition } from '../../registry/customresource/definition.js';
 import { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
@@ -22,7 +26,7 @@ import type { MaybePromise } from '../../util/maybe-promise.js';
 const WATCH_GRACE_MILLIS = 1000;
 /** How long the cache of a deleted definition's objects is kept. */
 const FORGET_MILLIS = 5000;
-/** Whoever watches lists anew, until the cluster answers. */
+/** Clients list again after their watch ended, until the cluster answers. */
 const ELSEWHERE = new StorageError('compacted', 'the cluster is about to serve the type');
 /** Custom groups come after the built-in ones in discovery. */
 const CUSTOM_GROUP_PRIORITY = 1000;
@@ -39,7 +43,7 @@ export interface ServingOptions {
   readonly offloadShow: OffloadShow;
   /** Definitions of Annex itself, which no object of the store describes. */
   readonly own?: readonly KubeObject[];
-  /** Is told of each definition before it is served, and when it is gone. */
+  /** Sees each definition before it is served, and when it is gone. */
   readonly observer?: { seen(crd: KubeObject): void; gone(crd: KubeObject): void };
   /** What stands between the writes to a type and the store. */
   readonly gate?: WriteGate;
@@ -107,7 +111,7 @@ export class CustomResourceHandler {
     for (const crd of own) this.serve(crd);
   }
 
-  /** All definitions of the start have been told; those that come now are new. Resolves when those that were told are served. */
+  /** All definitions present at startup have been delivered; later ones are new. Resolves when those at startup are served. */
   async started(): Promise<void> {
     this.live = true;
     await Promise.allSettled([...this.compilations.values()].map(({ result }) => Promise.resolve(result)));
@@ -188,14 +192,14 @@ export class CustomResourceHandler {
   /** The store of a definition's objects, whether it is served or not. */
   store(crd: KubeObject): ResourceStore {
     const definition = readDefinition(crd);
-    const groupResource = { group: definition.group, resource: definition.names.plural };
+    const type = storedType(definition);
     const resource = storageName(crd);
     const { backend, cacher, clock, gate } = this.options;
     const cache = cacher.add({ resource, attributes: customAttributes(definition) });
     // Revisions of a log of the type's own say nothing about when the definition was made.
     const bornAt = (backend.logOf?.(resource) ?? '') === '' ? this.births.get(crd.metadata.uid ?? '') : undefined;
-    const written = gate?.through(backend, groupResource) ?? backend;
-    return new ResourceStore(groupResource, definition.namespaced, resource, written, cache, clock, bornAt ?? 0);
+    const written = gate?.through(backend, type) ?? backend;
+    return new ResourceStore(type, resource, written, cache, clock, bornAt ?? 0);
   }
 
   private compilationOf(crd: KubeObject): Compilation {

@@ -31,7 +31,7 @@ export class DefinitionRegistration {
       clock,
       work: (name) => this.sync(name),
       onError: (name, error) => {
-        // Somebody was faster: it is told to the newer state.
+        // Another writer was faster; its newer state is reconciled next.
         if (!isConflictOrNotFound(error)) failed(name, error);
       },
     });

@@ -109,7 +109,7 @@ export class DefinitionController {
     const structural = await this.nonStructural(crd);
     const next = establish(named, now, () => structural);
     if (deepEqual(next['status'], crd['status'])) return;
-    // Whoever sees that a definition is established wants to use it.
+    // A client that sees an established definition uses it right away.
     if (isConditionTrue(next, 'Established')) await this.options.serving.prepare(next);
     await yieldNow();
     await this.options.client.updateStatus(next);

@@ -89,7 +89,7 @@ export class GarbageCollector {
     this.followKinds();
   }
 
-  /** Whoever has an owner of a kind that was not served until now may be judged. */
+  /** Dependents of owners whose kind was not served until now can be judged. */
   private followKinds(): void {
     const before = this.kinds;
     const now = new Set<string>();

@@ -6,7 +6,7 @@ export interface ObjectCacheOptions<T> {
   readonly only?: string;
   /** What of an object is remembered; undefined: the object is none of the controller's business. */
   keep(object: KubeObject): T | undefined;
-  /** Told of every object that came, changed or went, with what was remembered of it last. */
+  /** Called for each object that was added, changed or deleted, with what was last remembered of it. */
   changed(key: string, item: T): void;
 }
 
@@ -15,7 +15,7 @@ export class ObjectCache<T> {
   private readonly items = new Map<string, T>();
   private told: Set<string> | undefined = new Set();
   private first: (() => void) | undefined;
-  /** Resolves when all objects there were have been told. */
+  /** Resolves when all existing objects have been delivered. */
   readonly synced: Promise<void>;
 
   constructor(private readonly options: ObjectCacheOptions<T>) {

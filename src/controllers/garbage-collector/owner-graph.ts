@@ -18,7 +18,7 @@ const idOf = (place: ObjectPlace): string => `${place.resource}\0${place.key}`;
 
 export const kindOf = ({ apiVersion = '', kind = '' }: OwnerReference): string => `${apiVersion}\0${kind}`;
 
-/** Who is owned by whom. Holds only objects that have owners; an owner is known by its uid alone. */
+/** The graph of owners and dependents. Holds only objects that have owners; an owner is known by its uid alone. */
 export class OwnerGraph {
   private readonly dependents = new Map<string, Dependent>();
   private readonly byOwner = new Map<string, Set<string>>();

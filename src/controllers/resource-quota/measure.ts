@@ -40,7 +40,7 @@ export async function measure(
   const used = new Map(only(resourceList(objectAt(quota, 'status')?.['used']), (name) => hard.has(name)));
   const served = new Set([...types.values()].map(({ evaluator }) => formatGroupResource(evaluator.groupResource)));
   for (const evaluator of specialEvaluators()) {
-    // Of a type that is not served there are no objects.
+    // A type that is not served has no objects.
     if (served.has(formatGroupResource(evaluator.groupResource))) continue;
     for (const name of hard.keys()) if (evaluator.matchesResource(name)) used.set(name, ZERO);
   }

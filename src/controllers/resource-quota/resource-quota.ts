@@ -21,7 +21,7 @@ export interface ResourceQuotaOptions {
 
 const QUOTAS = { group: '', resource: 'resourcequotas' };
 const RESTART_MILLIS = 1000;
-/** All quotas are counted anew that often, as in kube-controller-manager. */
+/** How often all quotas are recounted, as in kube-controller-manager. */
 const RESYNC_MILLIS = 300_000;
 /** Changes within this time lead to one count, and counting takes a twentieth of the time at most. */
 const GATHER_MILLIS = 50;
@@ -31,7 +31,7 @@ const VERIFY_MILLIS = 1000;
 
 /**
  * Keeps the status of quotas: takes the limits over from their spec, counts what is used when objects go or change, and counts
- * all of it anew from time to time. What is created is charged by admission.
+ * all of it again from time to time. Admission charges what is created.
  */
 export class ResourceQuotaController {
   private readonly index = new QuotaIndex();
@@ -185,7 +185,7 @@ export class ResourceQuotaController {
     const before = resourceList(status?.['used']);
     const limits = resourceList(hard);
     if (isEqual(limits, resourceList(status?.['hard'])) && isEqual(used, before)) return;
-    // Of something that admission has charged the object may not have been stored yet.
+    // An object that admission has charged may not have been stored yet.
     const isLess = [...used].some(([name, amount]) => (before.get(name)?.compare(amount) ?? 0) > 0);
     if (this.doubtful.delete(key) && isLess) {
       this.later(key, VERIFY_MILLIS);

@@ -18,7 +18,7 @@ const INTERVAL_MILLIS = 86_400_000;
 
 export interface LegacyTokenCleanerOptions {
   readonly clients: LoopbackClients;
-  /** For what kube-controller-manager reads in its own name, whoever the controller is. */
+  /** Reads objects that kube-controller-manager reads in its own name, whichever account the controller has. */
   readonly readers: LoopbackClients;
   readonly clock: Clock;
   /** How long a token must have been idle before it is marked invalid, and again before it is removed. */

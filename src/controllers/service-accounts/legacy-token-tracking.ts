@@ -9,13 +9,13 @@ const NAMESPACE = 'kube-system';
 const NAME = 'kube-apiserver-legacy-service-account-token-tracking';
 const KEY = 'since';
 const DAY_MILLIS = 86_400_000;
-/** A config map that somebody keeps deleting is not made anew all the time. */
+/** A config map that somebody keeps deleting is recreated at most that often. */
 const CREATION_MILLIS = 30 * 60_000;
 
 /** The day of a time, UTC, as it stands in labels: 2006-01-02. */
 export const dayOf = (millis: number): string => new Date(millis).toISOString().slice(0, 10);
 
-/** The first moment of a day; undefined: the text is no day. */
+/** The first moment of a day; undefined if the text is not a date. */
 export function parseDay(text: string): number | undefined {
   const millis = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : NaN;
   return Number.isNaN(millis) || dayOf(millis) !== text ? undefined : millis;

@@ -9,7 +9,7 @@ import { isConflictOrNotFound } from '../errors.js';
 export interface ProtectionOptions {
   /** Name of the work queue in metrics. */
   readonly queue: string;
-  /** Of the protected type. */
+  /** Client of the protected type. */
   readonly client: LoopbackClient;
   readonly finalizer: string;
   readonly clock: Clock;

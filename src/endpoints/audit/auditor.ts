@@ -35,7 +35,7 @@ class Recorder implements AuditRecorder {
   requestBody: JsonValue | undefined;
   responseBody: JsonValue | undefined;
   status: JsonObject | undefined;
-  /** Of the object, once it is known. */
+  /** Identity of the object, once it is known. */
   reference: { name?: string; namespace?: string; uid?: string; resourceVersion?: string } = {};
 
   constructor(
@@ -51,7 +51,7 @@ class Recorder implements AuditRecorder {
     return rank(this.decision.level) >= rank(level);
   }
 
-  /** Of a slow request, where the time went. */
+  /** Notes where the time of a slow request went. */
   noteLatency(): void {
     const { exchange } = this;
     const total = this.clock.monotonic() - exchange.startedAt;
@@ -95,7 +95,7 @@ class Recorder implements AuditRecorder {
   }
 }
 
-/** Addresses that the request came over, as proxies told, and the peer's at the end. */
+/** Addresses that the request came over, as proxies report them, and the peer's at the end. */
 function sourceIps({ headers, socket }: Exchange): string[] {
   const { 'x-forwarded-for': forwarded, 'x-real-ip': real } = headers;
   const told = typeof forwarded === 'string' ? forwarded.split(',').map((ip) => ip.trim()) : [];
@@ -219,7 +219,7 @@ export class Auditor implements AuditHook {
   }
 }
 
-/** An error that is going to be told. Where none of the client's media types fits, only the code is known. */
+/** An error about to be sent. Where none of the client's media types fits, only the code is known. */
 function noteFailure(recorder: Recorder, { code, status }: ApiError): void {
   if (code === 406) recorder.status = { metadata: {}, code };
   else recorder.responseStatus(status);

@@ -25,7 +25,7 @@ export interface LogFileOptions {
   /** For how many days; 0: for ever. */
   readonly maxAgeDays: number;
   readonly clock: Clock;
-  /** Told of lines that could not be written. */
+  /** Called for lines that could not be written. */
   failed(error: unknown): void;
 }
 

@@ -58,7 +58,7 @@ function ruleErrors(rule: WrittenRule, path: FieldPath): FieldError[] {
   errors.push(...urlErrors(rule.nonResourceURLs, path.child('nonResourceURLs')));
   for (const { group, resources, resourceNames } of rule.resources) {
     const at = path.child('resources');
-    const bad = group === '' || group === '*' ? [] : nameIsDnsSubdomain(group, false);
+    const bad = group === '' || group === '*' ? [] : nameIsDnsSubdomain(group);
     if (bad.length > 0) errors.push(invalid(at.child('group'), group, bad.join(',')));
     if (resourceNames.length > 0 && resources.length === 0) {
       const why = 'using resourceNames requires at least one resource';

@@ -96,7 +96,7 @@ function versionDiscovery(group: ApiGroup, version: ApiGroupVersion): JsonObject
 
 const noVersion = { group: '', version: '' };
 
-/** Resources with their subresources; kinds of built-in types are told without group and version, as in kube-apiserver. */
+/** Resources with their subresources; kinds of built-in types have no group and version, as in kube-apiserver. */
 function aggregate(
   entries: readonly ApiResourceEntry[],
   own: { readonly group: string; readonly version: string },

@@ -51,8 +51,10 @@ export interface ChainConfig {
   readonly random: () => number;
   /** Value of Strict-Transport-Security; empty: not sent. */
   readonly strictTransportSecurity: string;
-  /** Of the event loop. */
+  /** Turns of the event loop. */
   readonly turns: Turns;
+  /** Why whole collections cannot be read at the moment; undefined where they can. */
+  readonly refusal: (verb: 'list' | 'watch') => string | undefined;
   readonly audit: AuditHook | undefined;
   /** Absent: nothing is traced. */
   readonly tracer: RequestTracer | undefined;

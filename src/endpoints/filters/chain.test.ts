@@ -85,6 +85,15 @@ describe('the handler chain', () => {
     expect((await stage.run()).statusCode).toBe(403);
   });
 
+  test('reads no collections while memory has no room for them', async () => {
+    const stage = new Stage({ refusal: (verb) => `no room for ${verb}es` });
+    const watching = await stage.run({ url: '/api/v1/pods?watch=1' });
+    expect([watching.statusCode, message(watching)]).toEqual([503, 'no room for watches']);
+    expect((await stage.run({ url: '/api/v1/pods' })).statusCode).toBe(503);
+    expect((await stage.run({ url: '/api/v1/namespaces/a/pods/b' })).statusCode).toBe(200);
+    expect((await stage.run({ url: '/api/v1/namespaces/a/pods', method: 'DELETE' })).statusCode).toBe(200);
+  });
+
   test('says why in the text of a 403', async () => {
     const stage = new Stage();
     stage.authorize = () => ({ decision: 'no-opinion', reason: 'no <rule>' });

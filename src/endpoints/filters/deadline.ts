@@ -18,7 +18,7 @@ const TIMEOUT_BODY = `${JSON.stringify({
 /** Nothing is done in less. */
 const SHORTEST_MILLIS = 0.1;
 
-/** The wish in the query, within what the server allows. Throws a 400 for a text that is no duration. */
+/** The timeout in the query, within what the server allows. Throws a 400 for a malformed duration. */
 function timeoutOf(exchange: Exchange, maximum: number): number {
   if (!exchange.rawQuery.includes('timeout')) return maximum;
   const text = first(parseQuery(exchange.rawQuery), 'timeout');

@@ -5,6 +5,7 @@ import type { UserInfo } from '../../authentication/user/user.js';
 import type { AuditLevel, AuditRecorder } from '../../request/audit.js';
 import type { RequestContext } from '../../request/context.js';
 import type { RequestInfo } from '../../request/request-info.js';
+import { LazySignal } from '../../util/cancellation.js';
 import { headerText } from '../../util/text/header-text.js';
 import { WheelEntry } from '../../util/timer-wheel.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
@@ -13,7 +14,7 @@ import type { Layer } from '../../util/metrics/stopwatch.js';
 import type { Span } from '../../util/tracing.js';
 import type { Timings } from './timings.js';
 
-/** Of requests that take longer it is noted where the time went. */
+/** Requests that take longer note where the time went. */
 export const SLOW_MILLIS = 500;
 
 const NOBODY: UserInfo = { name: '', uid: '', groups: [], extra: {} };
@@ -48,7 +49,7 @@ export interface Connection {
 export class Exchange extends WheelEntry implements RequestContext, AuthenticationRequest {
   info: RequestInfo = NO_INFO;
   user: UserInfo = NOBODY;
-  /** Who authenticated; differs from `user` under impersonation. */
+  /** The authenticated user; differs from `user` under impersonation. */
   requestor: UserInfo = NOBODY;
   /** A proxy that may speak for users has sent it. */
   viaProxy = false;
@@ -75,17 +76,17 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
   /** Set by the deadline filter, as is what follows. */
   deadline: number | undefined;
   onExpire: (() => void) | undefined;
-  /** Told of an annotation of the audit event that has another value already, which stays. */
+  /** Called for an annotation of the audit event that has another value already, which stays. */
   onConflict: ((auditId: string, key: string, value: string, known: string) => void) | undefined;
   private warnings: WarningRecorder | undefined;
-  private controller: AbortController | undefined;
+  private ending: LazySignal | undefined;
 
   constructor(
     readonly request: HttpRequest,
     readonly response: HttpResponse,
     readonly connection: Connection,
     readonly auditId: string,
-    /** Of the wall clock. */
+    /** By the wall clock. */
     readonly receivedAt: number,
     /** Monotonic. */
     readonly startedAt: number,
@@ -124,18 +125,21 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
     if (this.stopwatch !== undefined) this.stopwatch.span = span;
   }
 
-  /** Made when first asked for: most requests never need one. */
-  get signal(): AbortSignal {
-    if (this.controller === undefined) {
-      this.controller = new AbortController();
-      if (this.timedOut || this.response.destroyed) this.controller.abort(GONE);
+  get cancellation(): LazySignal {
+    if (this.ending === undefined) {
+      this.ending = new LazySignal(GONE);
+      if (this.timedOut || this.response.destroyed) this.ending.abort();
     }
-    return this.controller.signal;
+    return this.ending;
   }
 
-  /** Without effect where nobody asked for the signal. */
+  get signal(): AbortSignal {
+    return this.cancellation.signal;
+  }
+
+  /** Without effect where nobody wants to be told. */
   abort(): void {
-    this.controller?.abort(GONE);
+    this.ending?.abort();
   }
 
   warn(text: string): void {

@@ -20,7 +20,7 @@ const COMPONENT = 'apiserver';
 const SERIES = ['verb', 'group', 'version', 'resource', 'subresource', 'scope', 'component'];
 const DURATIONS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
 const SLI = DURATIONS.slice(2);
-/** Of who somebody is and what they may do. */
+/** Buckets of authentication and authorization. */
 const DECISION_DURATIONS = Array.from({ length: 15 }, (_, i) => 0.001 * 2 ** i);
 const SIZES = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 const CONNECT = new Set(['proxy', 'attach', 'exec', 'portforward']);
@@ -37,7 +37,7 @@ const METHODS = new Set([
   'OPTIONS',
   'HEAD',
 ]);
-/** Of kube-apiserver's waits in queues. */
+/** Buckets of kube-apiserver's waits in queues. */
 const QUEUE_WAITS = [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30];
 /** The only flow schema: each user is a flow. */
 const FLOWS = 'users';
@@ -294,7 +294,7 @@ export class ChainMetrics {
         total: this.requests.cell(...dry, String(code)),
         duration: this.durations.cell(...dry),
         sli: dryRun === '' ? this.slis.cell(...labels) : undefined,
-        // Of reads only.
+        // Reads only.
         size: verb === 'GET' || verb === 'LIST' ? this.responseSizes.cell(...labels) : undefined,
       };
       this.series.set(key, series);

@@ -96,6 +96,7 @@ export class Stage {
       turns: new Turns((callback) => {
         callback();
       }),
+      refusal: () => undefined,
       audit: undefined,
       tracer: undefined,
       parseSelectors: undefined,

@@ -1,8 +1,8 @@
 import { newBadRequest } from '../../apimachinery/meta/errors.js';
-import { isUncached, requestedRevision } from '../../registry/generic/resource-version.js';
+import { listResourceVersion, parseResourceVersion } from '../../registry/generic/resource-version.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 import { timed } from '../../util/metrics/stopwatch.js';
-import type { GroupResource } from '../../apimachinery/meta/meta.js';
+import type { StoredType } from '../../registry/generic/store/resource-store.js';
 import type { ReadAt } from '../../storage/cacher/interfaces.js';
 import { negotiateObject, writeStored } from './respond.js';
 import { Query } from './request/query.js';
@@ -16,7 +16,7 @@ export function getHandler(scope: RequestScope): MaybePromise<void> {
   const { namespace, name } = context.info;
   const asked = askedVersion(query);
   const key = store.key(namespace, name);
-  const at = readAt(asked, served.groupResource);
+  const at = readAt(asked, served.type);
   const object = store.getNow(key, at);
   if (object !== undefined) return writeStored(scope, sink, object);
   return timed(context.stopwatch, 'etcd', () => store.get(key, name, at, asked)).then((found) =>
@@ -33,8 +33,9 @@ export function askedVersion(query: Query): string {
 }
 
 /** Which state a get wants (spec: List and get semantics). */
-export function readAt(resourceVersion: string, type: GroupResource): ReadAt {
+export function readAt(resourceVersion: string, { uncached = false }: StoredType): ReadAt {
   if (resourceVersion === '') return { mode: 'most-recent' };
-  const revision = requestedRevision(resourceVersion, type);
-  return revision === 0 ? { mode: 'any' } : { mode: 'not-older-than', revision, atOnce: isUncached(type) };
+  // Without a cache a get refuses as lists do.
+  const revision = uncached ? listResourceVersion(resourceVersion) : parseResourceVersion(resourceVersion);
+  return revision === 0 ? { mode: 'any' } : { mode: 'not-older-than', revision, atOnce: uncached };
 }

@@ -122,7 +122,7 @@ export function patchMechanism(scope: RequestScope, patchType: string, body: Buf
   const manager = managerOrUserAgent(options.fieldManager, scope.context.userAgent);
   let patch: Patch | undefined;
   return (current) => {
-    // A missing object is told before a malformed patch.
+    // A missing object is reported before a malformed patch.
     if (current === undefined) throw newNotFound(scope.served.groupResource, scope.context.info.name);
     patch ??= decodePatch(scope, patchType, body, options.fieldValidation !== 'Ignore');
     const { apply, strictErrors, parts, literals, value } = patch;

@@ -19,17 +19,17 @@ import type { Exchanged, RequestScope } from '../router/scope.js';
 
 /** The answer to a request for an object, in the form in which it is wanted. */
 export function negotiateObject(scope: RequestScope, query: Query): ResponseSink {
-  return sinkOf(scope, query, { media: negotiated(scope, query, false), conventions: scope.codec.responses });
+  return sinkOf(scope, query, { media: negotiated(scope, query, 'object'), conventions: scope.codec.responses });
 }
 
 /** The answer to a request for a list. Another thread makes large items, where there is one. */
 export function negotiateList(scope: RequestScope, query: Query): ResponseSink {
-  return itemSink(scope, query, negotiated(scope, query, false));
+  return itemSink(scope, query, negotiated(scope, query, 'object'));
 }
 
 /** The answer to a watch. */
 export function negotiateWatch(scope: RequestScope, query: Query): ResponseSink {
-  return itemSink(scope, query, negotiated(scope, query, true));
+  return itemSink(scope, query, negotiated(scope, query, 'watch'));
 }
 
 /** The answer to a request that creates an object that is not stored: such kinds have no columns. */
@@ -44,14 +44,14 @@ export function negotiateCreated(exchanged: Exchanged, query: Query): ResponseSi
   return sinkOf(exchanged, query, { media, conventions: builtinConventions });
 }
 
-function negotiated(scope: RequestScope, query: Query, watch: boolean): NegotiatedMedia {
+function negotiated(scope: RequestScope, query: Query, answer: 'object' | 'watch'): NegotiatedMedia {
   return negotiate(
     scope.request.headers.accept,
     {
       noProtobuf: scope.served.type.noProtobuf === true,
       cbor: scope.environment.features.enabled('CBORServingAndStorage'),
       transforms: true,
-      watch,
+      watch: answer === 'watch',
     },
     { pretty: query.string('pretty'), userAgent: scope.context.userAgent },
   );

@@ -36,7 +36,7 @@ export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Prom
   if (verb === 'get') {
     const sink = negotiateObject(scope, query);
     const asked = askedVersion(query);
-    const object = await store.get(store.key(namespace, name), name, readAt(asked, store.groupResource), asked);
+    const object = await store.get(store.key(namespace, name), name, readAt(asked, store.type), asked);
     const { scale, found } = scaleOf(scope.served.toObject(object), paths);
     if (!found) throw newInternalError(`the spec replicas field ${quote(paths.specReplicasPath)} does not exist`);
     await writeScale(scope, sink, scale);

@@ -1,6 +1,6 @@
 import { type ApiError, newResourceExpired, toApiError } from '../../apimachinery/meta/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
-import { isUncached, parseResourceVersion } from '../../registry/generic/resource-version.js';
+import { parseResourceVersion } from '../../registry/generic/resource-version.js';
 import { StorageError } from '../../storage/errors.js';
 import { Slicer, yieldNow } from '../../scheduling/slicer.js';
 import type { CacheWatchOptions, ReadAt, Watcher, WatchEvent } from '../../storage/cacher/interfaces.js';
@@ -42,7 +42,7 @@ export async function serveWatch(scope: RequestScope, options: ListOptions, sink
   let watcher: Watcher;
   try {
     const { start } = wanted;
-    if (isUncached(served.groupResource) && start.mode === 'exact' && BigInt(options.resourceVersion || 0) >= MAX_INT64)
+    if (served.type.uncached === true && start.mode === 'exact' && BigInt(options.resourceVersion || 0) >= MAX_INT64)
       throw new StorageError('compacted', 'the revision after it does not fit an integer');
     if (start.mode === 'exact' && start.revision < scope.store.bornAt) {
       const info = { revision: start.revision, current: scope.store.bornAt };
@@ -51,8 +51,8 @@ export async function serveWatch(scope: RequestScope, options: ListOptions, sink
     watcher = await scope.store.cache.watch(wanted, stream);
   } catch (error) {
     if (error instanceof StorageError && (error.code === 'compacted' || error.code === 'too-large')) {
-      // Told as an event of a stream that has begun, as kube-apiserver does.
-      const uncached = error.code === 'compacted' && isUncached(served.groupResource);
+      // Sent as an event of a stream that has begun, as kube-apiserver does.
+      const uncached = error.code === 'compacted' && served.type.uncached === true;
       const told = interpretStorageError(error, 'watch', options.resourceVersion);
       stream.fail(uncached ? newResourceExpired(TOO_OLD_UNCACHED) : toApiError(told));
       return;
@@ -85,14 +85,14 @@ function watchOptions(scope: RequestScope, options: ListOptions, deadline: numbe
     prefix,
     key: single ? store.key(namespace, name) : undefined,
     predicate: options.predicate,
-    start: watchStart(options, store.cache.revision(), isUncached(store.groupResource)),
+    start: watchStart(options, store.cache.revision(), store.type.uncached === true),
     initialEventsBookmark: options.sendInitialEvents === true && options.allowWatchBookmarks,
     bookmarks: options.allowWatchBookmarks,
     deadline,
   };
 }
 
-/** What is no name of an object may still be asked for in a selector, and matches nothing. */
+/** A selector may ask for a text that cannot be a name; it matches nothing. */
 const isPathSegment = (name: string): boolean => name !== '.' && name !== '..' && !/[/%]/.test(name);
 
 /** Where a watch starts (spec: watch). Without initial events a watch from "most recent" or "any" starts at the cache's revision. */

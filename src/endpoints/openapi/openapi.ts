@@ -70,7 +70,7 @@ export class OpenApi {
     private readonly published: PublishedComponents,
     private readonly clock: Clock,
     private readonly offload: OffloadDescription = () => undefined,
-    /** Of paths that lead to no resources. */
+    /** Documents of paths outside of resources. */
     private readonly roots: readonly RootDocument[] = [],
     /** Whether who asks for an outdated document is sent to the present one. The proxy before an extension of a cluster lets nobody be sent. */
     private readonly redirects = true,
@@ -123,7 +123,7 @@ export class OpenApi {
     }
     const { document } = this.index;
     response.setHeader('Content-Type', 'text/plain; charset=utf-8');
-    serve(request, response, document.bytes, document, false);
+    serve(request, response, document.bytes, document, 'always');
   }
 
   private async v3(path: string, request: HttpRequest, response: HttpResponse): Promise<void> {
@@ -156,7 +156,13 @@ export class OpenApi {
       response.setHeader('Cache-Control', 'public, immutable');
       response.setHeader('Expires', expires.toUTCString().replace('GMT', 'UTC'));
     }
-    serve(request, response, format === 'json' ? document.bytes : await this.protobufOf(gv, document), document, true);
+    serve(
+      request,
+      response,
+      format === 'json' ? document.bytes : await this.protobufOf(gv, document),
+      document,
+      'conditional',
+    );
   }
 
   private async protobufOf(gv: Described, document: Document): Promise<Uint8Array> {
@@ -178,7 +184,7 @@ export class OpenApi {
       response.setHeader('Content-Encoding', 'gzip');
       bytes = document.gzipped ??= await gzip(bytes);
     }
-    serve(request, response, bytes, document, true);
+    serve(request, response, bytes, document, 'conditional');
   }
 
   /** The whole v2 document in both formats; requests that come meanwhile wait for the same one. */
@@ -279,13 +285,13 @@ function serve(
   response: HttpResponse,
   bytes: Uint8Array,
   document: Document,
-  tagged: boolean,
+  conditional: 'conditional' | 'always',
 ): void {
   const known = request.headers['if-none-match'];
   const tags = (Array.isArray(known) ? known.join(',') : (known ?? ''))
     .split(',')
     .map((tag) => tag.trim().replace(/^W\//, ''));
-  if (tagged && (tags.includes(`"${document.etag}"`) || tags.includes('*'))) {
+  if (conditional === 'conditional' && (tags.includes(`"${document.etag}"`) || tags.includes('*'))) {
     for (const header of ['Content-Type', 'Content-Length', 'Content-Encoding']) response.removeHeader(header);
     response.writeHead(304);
     response.end();

@@ -133,7 +133,7 @@ function setGzip(response: HttpResponse): void {
 export interface Pieces {
   readonly head: Uint8Array;
   readonly middle: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
-  /** The middle as gzip members; where absent, the middle is compressed anew. */
+  /** The middle as gzip members; where absent, the middle is compressed for this response. */
   readonly gzipMiddle?: (() => Iterable<Uint8Array> | AsyncIterable<Uint8Array>) | undefined;
   readonly tail: Uint8Array;
 }
@@ -265,7 +265,7 @@ function writeTimed(
   });
 }
 
-/** Of long pieces each goes by itself, in parts that a connection may hold for a slow reader: to copy them is dearer than a write. */
+/** Long pieces are written one by one, in parts that a connection may hold for a slow reader: copying them costs more than a write. */
 async function writeInPieces(response: HttpResponse, parts: readonly Uint8Array[], length: number): Promise<void> {
   const isShort = parts.every((part) => part.length < smallPiece);
   for (const piece of isShort ? [joined(parts, length)] : parts) {

@@ -40,7 +40,7 @@ type Media = Pick<NegotiatedMedia, 'encoding' | 'as' | 'asVersion'>;
 /** What making events takes of an answer. */
 type EventSink = Pick<ResponseSink, 'media' | 'clock' | 'protobuf' | 'includeObject' | 'offload' | 'conventions'>;
 
-/** Rows with ages are encoded anew for watches that begin in another span of this length. */
+/** Rows with ages are encoded again for watches that begin in another span of this length. */
 const ageSpanMillis = 10_000;
 
 /** Puts the type of an event around the encoded object. */

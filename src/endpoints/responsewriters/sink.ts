@@ -10,7 +10,7 @@ export interface ItemForm extends Pick<NegotiatedMedia, 'encoding' | 'pretty' | 
   readonly includeObject: string | undefined;
   /** For ages. */
   readonly now: number;
-  /** Of a watch event: an object by itself. */
+  /** Set for a watch event: an object by itself. */
   readonly whole?: boolean;
 }
 

@@ -57,7 +57,10 @@ export async function createOnlyHandler({ type, fieldManager }: CreateOnlyApi, e
     options: changeOptions({ request }, 'CreateOptions'),
     dryRun: options.dryRun,
     user: context.user,
-    signal: context.signal,
+    get signal() {
+      return context.signal;
+    },
+    cancellation: context.cancellation,
     versions: soleVersion(target.decode),
     waited: (layer: 'mutating-webhook' | 'validating-webhook', millis: number) =>
       context.waitedForWebhook?.(layer, millis),

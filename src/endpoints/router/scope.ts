@@ -28,7 +28,7 @@ export interface HandlerEnvironment {
   readonly minRequestTimeoutSeconds: number;
   readonly metrics: HandlerMetrics;
   readonly watches: WatchTracker;
-  /** Of the built-in types. */
+  /** Protobuf of the built-in types. */
   readonly protobuf: ProtobufCodec;
   /** Absent: every write is done here. */
   readonly offload?: Offload | undefined;

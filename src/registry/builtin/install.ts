@@ -75,7 +75,7 @@ export function installBuiltins(
     const shared = stores.get(name);
     const cache = shared?.cache ?? cacher.add({ resource: name, attributes: (object) => type.attributes(object) });
     const groupResource = { group: type.group, resource: type.resource };
-    const store = new ResourceStore(groupResource, type.namespaced, name, backend, cache, clock);
+    const store = new ResourceStore(type, name, backend, cache, clock);
     if (shared === undefined) stores.set(name, store);
     const shown = declaredType(typeAt(type, emulation, registry.isEarly(groupResource)), declarative);
     const apis = serveBuiltin(shown, { store, mergeTypes, clock, cbor });

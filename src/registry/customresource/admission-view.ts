@@ -50,7 +50,7 @@ export function customAdmissionView(
   };
 }
 
-/** A mutation that makes another type's object of it is no fault of the client's. */
+/** A mutation that makes it an object of another type is not the client's fault. */
 function checkKind(changed: JsonObject, wanted: GroupVersionKind): void {
   const kind = stringAt(changed, 'kind') ?? '';
   if (kind === '') throw newInternalError(`Object 'Kind' is missing in '${goJson(changed)}'`);

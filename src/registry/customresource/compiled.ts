@@ -13,7 +13,7 @@ let ids = 0;
 
 /** A definition with what its schemas are compiled to. It serves as long as neither the spec nor the accepted names change. */
 export class CompiledDefinition {
-  /** Of this compilation, in this process. */
+  /** Identifies this compilation within the process. */
   readonly id: string;
   private bytes: Uint8Array | undefined;
 

@@ -2,6 +2,7 @@ import { conditionsOf } from '../../apimachinery/meta/conditions.js';
 import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { objectsOf, textsOf } from '../../apimachinery/json/values.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import type { StoredType } from '../generic/store/resource-store.js';
 
 /** What serving needs to know of a CustomResourceDefinition or ResourceDefinition that has been validated. */
 export interface Definition {
@@ -38,6 +39,13 @@ export interface DefinitionVersion {
   /** JSON paths as written, with the leading dot. */
   readonly selectableFields: readonly string[];
 }
+
+/** The definition's type, as its store knows it. */
+export const storedType = ({ group, names, namespaced }: Definition): StoredType => ({
+  group,
+  resource: names.plural,
+  namespaced,
+});
 
 /** Reads a definition's spec, and of its status the names that were accepted. */
 export function readDefinition(crd: KubeObject): Definition {

@@ -1,7 +1,7 @@
 import { type FieldError, FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
 import { keepFloats, withFloats } from '../../apimachinery/json/float.js';
 import { addFacts, deepCopy, deepEqual, FACTS } from '../../apimachinery/json/json.js';
-import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
+import { type GroupVersionKind, type KubeObject, scopeOf } from '../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../apimachinery/validation/names.js';
 import {
   finalizerWarnings,
@@ -23,7 +23,7 @@ export interface CustomStrategyOptions {
 
 /** How objects of a custom resource are created and updated (apiextensions-apiserver, registry/customresource). */
 export function customResourceStrategy(options: CustomStrategyOptions): Strategy {
-  const { gvk, schema, namespaced } = options;
+  const { gvk, schema } = options;
   const groupVersion = `${gvk.group}/${gvk.version}`;
   return {
     allowCreateOnUpdate: false,
@@ -38,7 +38,7 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
       const mistyped = typeErrors.length > 0;
       const before = mistyped
         ? typeErrors
-        : validateObjectMeta(object.metadata, namespaced, nameIsDnsSubdomain, METADATA);
+        : validateObjectMeta(object.metadata, scopeOf(options), nameIsDnsSubdomain, METADATA);
       return [
         ...before,
         ...withYieldPoint(context.ruleYieldPoint?.(), () => schema.validate(withFloats(object), { before, mistyped })),

@@ -50,7 +50,7 @@ export class CustomView {
   readonly json: Representation & { identity: boolean };
   /** Bytes of remotely converted objects, as long as the objects are kept, and conversions under way. */
   private readonly converted = new WeakMap<CachedObject, Uint8Array | Promise<void>>();
-  /** Of these, as long as the objects are kept. */
+  /** Kept as long as the objects are in the cache. */
   private readonly selectable = new WeakMap<CachedObject, Attributes>();
   private readonly sameVersion: Buffer;
 

@@ -40,7 +40,7 @@ export const soleVersion = (decode: ServedVersion['decode']): AttributeVersions 
   mergeType: () => undefined,
 });
 
-/** What does not fit a kind after a mutation is no fault of the client's. */
+/** A mutation that does not fit a kind is not the client's fault. */
 export function decodedOrInternal<T>(decode: () => T): T {
   try {
     return decode();

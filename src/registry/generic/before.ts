@@ -2,7 +2,7 @@ import { newInvalid } from '../../apimachinery/meta/errors.js';
 import { FieldPath, type FieldError } from '../../apimachinery/meta/field-error.js';
 import { withFloats } from '../../apimachinery/json/float.js';
 import { deepEqual } from '../../apimachinery/json/json.js';
-import { type KubeObject, parseGroupVersion } from '../../apimachinery/meta/meta.js';
+import { type KubeObject, parseGroupVersion, scopeOf } from '../../apimachinery/meta/meta.js';
 import { nameIsPathSegment } from '../../apimachinery/validation/names.js';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../apimachinery/validation/object-meta.js';
 import type { RequestContext } from '../../request/context.js';
@@ -24,7 +24,7 @@ export function beforeCreate(
   strategy.prepareForCreate(context, object);
   if (strategy.hasGeneration === true) object.metadata.generation = 1;
   refuse(served, object, strategy.validateCreate(context, object));
-  refuse(served, object, validateObjectMeta(object.metadata, served.type.namespaced, nameIsPathSegment, METADATA));
+  refuse(served, object, validateObjectMeta(object.metadata, scopeOf(served.type), nameIsPathSegment, METADATA));
   for (const text of strategy.warningsOnCreate?.(context, object) ?? []) context.warn(text);
   strategy.canonicalize?.(object);
 }
@@ -49,7 +49,7 @@ export function beforeUpdate(
   keepSystemFields(object, old);
   // The strategy may have exchanged metadata.
   const errors = [
-    ...validateObjectMeta(object.metadata, served.type.namespaced, nameIsPathSegment, METADATA),
+    ...validateObjectMeta(object.metadata, scopeOf(served.type), nameIsPathSegment, METADATA),
     ...validateObjectMetaUpdate(object.metadata, old.metadata, METADATA),
     ...strategy.validateUpdate(context, object, old),
   ];

@@ -24,7 +24,7 @@ export interface CollectionRequest extends Omit<DeleteRequest, 'name'> {
   readonly inOrder?: boolean;
 }
 
-/** Deletes what a list selects, page by page; an object that is gone meanwhile is no error. */
+/** Deletes the objects that a list selects, page by page; objects that are gone meanwhile are not errors. */
 export async function deleteCollection(
   store: ResourceStore,
   request: CollectionRequest,
@@ -72,7 +72,7 @@ async function deleteAll(
   const inOrder = request.inOrder === true || uid !== undefined || resourceVersion !== undefined;
   const workers = inOrder ? 1 : WORKERS;
   await Promise.all(Array.from({ length: Math.min(workers, found.length) }, work));
-  // The first in the list's order, whoever came first.
+  // The first in the list's order, not in time.
   const [first] = failures.sort((a, b) => a.at - b.at);
   if (first !== undefined) throw first.error instanceof Error ? first.error : new Error(messageOf(first.error));
 }

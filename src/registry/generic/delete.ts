@@ -149,7 +149,7 @@ async function take(
   if (removed.outcome === 'committed') {
     return { object: at(object, removed.object.revision), stored: undefined, removed: true };
   }
-  // Whoever removed it first did what was asked for.
+  // Another client removed it first, as was asked for.
   if (removed.current === undefined) return { object: at(object, revision), stored: undefined, removed: true };
   return removed;
 }

@@ -32,7 +32,7 @@ export function resolveList(request: ListRequest, log: string | undefined): List
   }
   if (revision === 0) return { at: { mode: 'any' }, from: '' };
   // Without a match a limit makes the version exact: the pages that follow must agree with the first.
-  // A single object is no list that could have pages.
+  // A single object has no pages.
   const paged = request.limit > 0 && request.predicate.name === undefined;
   if (request.resourceVersionMatch === '' && paged) return { at: { mode: 'exact', revision }, from: '' };
   return { at: { mode: 'not-older-than', revision }, from: '' };
@@ -45,7 +45,7 @@ function resolveContinue(request: ListRequest, log: string | undefined): ListSta
       throw newBadRequest('specifying resource version is not allowed when using continue');
     }
     const at: ReadAt = token.revision > 0 ? { mode: 'exact', revision: token.revision } : { mode: 'most-recent' };
-    // Whoever goes on at the newest state has agreed to it, whichever log the list was begun in.
+    // A client that continues at the newest state has agreed to it, whichever log the list was begun in.
     return { at, from: token.startKey, foreign: token.revision > 0 && token.log !== log };
   } catch (error) {
     if (error instanceof ContinueTokenError) throw newBadRequest(`invalid continue token: ${error.message}`);

@@ -5,7 +5,6 @@ import type { CachedList } from '../../storage/cacher/interfaces.js';
 import { interpretStorageError } from './interpret-error.js';
 import { type ListRequest, type ListStart, resolveList } from './list-options.js';
 import type { ResourceStore } from './store/resource-store.js';
-import { isUncached } from './resource-version.js';
 
 const CONTINUE_EXPIRED =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter';
@@ -16,7 +15,7 @@ export interface ListResult {
   readonly list: CachedList;
   /** '' at the end of the list. */
   readonly continue: string;
-  /** Undefined where it is not told: with selectors, and when the list is complete. */
+  /** Undefined with selectors, and when the list is complete. */
   readonly remainingItemCount: number | undefined;
 }
 
@@ -37,7 +36,7 @@ export async function listObjects(store: ResourceStore, namespace: string, reque
       revision: list.revision,
       log: logId,
       // kube-apiserver's cache begins the key with a slash, its store does not; both are read.
-      startKey: `${isUncached(store.groupResource) ? '' : '/'}${list.lastKey.slice(scope.length)}\0`,
+      startKey: `${store.type.uncached === true ? '' : '/'}${list.lastKey.slice(scope.length)}\0`,
     }),
     remainingItemCount: request.predicate.everything ? list.remaining : undefined,
   };
@@ -59,7 +58,7 @@ async function read(
     }
     // kube-apiserver asks its store, which does not wait, for types that it does not cache and for single objects at a revision.
     const single = request.predicate.name !== undefined && (prefix !== '' || !store.namespaced);
-    const atOnce = isUncached(store.groupResource) || (single && start.at.mode === 'exact');
+    const atOnce = store.type.uncached === true || (single && start.at.mode === 'exact');
     const revised = start.at.mode === 'exact' || start.at.mode === 'not-older-than';
     const at = revised && atOnce ? { ...start.at, atOnce } : start.at;
     return await store.cache.list(at, {

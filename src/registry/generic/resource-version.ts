@@ -1,5 +1,5 @@
 import { ApiError, newBadRequest } from '../../apimachinery/meta/errors.js';
-import { type GroupResource, quote } from '../../apimachinery/meta/meta.js';
+import { quote } from '../../apimachinery/meta/meta.js';
 import type { Revision } from '../../storage/interfaces.js';
 
 /** strconv.ParseUint's refusal of a text, or undefined where it is a number. */
@@ -17,14 +17,6 @@ export function parseResourceVersion(text: string): Revision {
   return Number(text);
 }
 
-/** Whether kube-apiserver reads a type without a cache: some refusals differ, and nothing waits for a future version. */
-export const isUncached = ({ group, resource }: GroupResource): boolean =>
-  resource === 'events' && (group === '' || group === 'events.k8s.io');
-
-/** The same for a get of a type: one without a cache refuses as lists do. */
-export const requestedRevision = (text: string, type: GroupResource): Revision =>
-  isUncached(type) ? listResourceVersion(text) : parseResourceVersion(text);
-
 /** The same for lists, where it is a 400. */
 export function listResourceVersion(text: string): Revision {
   if (text === '' || text === '0') return 0;
@@ -35,7 +27,7 @@ export function listResourceVersion(text: string): Revision {
   return Number(text);
 }
 
-/** Whether the resourceVersion inside an object names a revision; what is no number names none, as in kube-apiserver. */
+/** Whether the resourceVersion inside an object names a revision; text that is not a number names none, as in kube-apiserver. */
 export function namesRevision(text: string | undefined): boolean {
   return text !== undefined && text !== '' && parseFailure(text) === undefined && BigInt(text) !== 0n;
 }

@@ -2,6 +2,7 @@ import type { ApiError } from '../../apimachinery/meta/errors.js';
 import type { FieldError } from '../../apimachinery/meta/field-error.js';
 import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
 import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
+import type { NameValidator } from '../../apimachinery/validation/names.js';
 import type { RequestContext } from '../../request/context.js';
 import type { Attributes, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 
@@ -36,7 +37,7 @@ export interface TableConvertor {
   /**
    * For each cell that shows an age, the time (milliseconds since the epoch) from which it counts; undefined for the cells that
    * do not depend on `now`. Such a cell is `humanDuration(now - since)`, with texts around it where it is an AgeText. With it rows are
-   * cached and only ages are printed anew.
+   * cached and only ages are printed again.
    */
   since?(object: KubeObject): readonly (number | AgeText | undefined)[];
   /** The conditions of an object's row, which tell clients more of it than the cells; undefined: there are none. */
@@ -65,9 +66,6 @@ export interface Strategy {
   /** Generates metadata.generation: starts at 1, grows when something but metadata and status changes. */
   readonly hasGeneration?: boolean;
 }
-
-/** Validates metadata.name; `prefix`: the name is a generateName and may end with a dash. */
-export type NameValidator = (name: string, prefix: boolean) => readonly string[];
 
 /** What a deletion asks for the dependents. */
 export interface Propagation {
@@ -151,6 +149,10 @@ export interface ResourceType {
   readonly namespaced: boolean;
   readonly versions: readonly ResourceVersion[];
   readonly storageVersion: string;
+  /** Where kube-apiserver's messages say that objects are, below `/registry`; absent: `group/resource`. */
+  readonly registryPath?: string | undefined;
+  /** kube-apiserver reads the type without a cache: some refusals differ, and nothing waits for a future version. */
+  readonly uncached?: boolean | undefined;
   /** The version that discovery's storageVersionHash tells of, where kube-apiserver stores another one. */
   readonly announcedStorageVersion?: string | undefined;
   readonly custom: boolean;

@@ -32,20 +32,20 @@ export interface LoopbackClient {
   deleteCollection(namespace: string): Promise<void>;
   /**
    * Tells the listener of every object there is, then `synced`, then of every change, in order, until the signal aborts. What
-   * interrupts it is mended inside; after a gap all objects are told again, between `reset` and `synced`.
+   * interrupts it is repaired inside; after a gap all objects are delivered again, between `reset` and `synced`.
    */
   watch(listener: ResourceEventHandler, signal: AbortSignal): void;
 }
 
 /** Called synchronously; must not throw. */
 export interface ResourceEventHandler {
-  /** The name of the objects that are wanted, where it is one: the listener is told of no other. */
+  /** The name of a single object to watch. */
   readonly only?: string | undefined;
   upsert(object: KubeObject): void;
   delete(object: KubeObject): void;
-  /** What was told so far is void: the objects come anew. */
+  /** The objects delivered so far are void: all are delivered again. */
   reset(): void;
-  /** All objects have been told. */
+  /** All objects have been delivered. */
   synced(): void;
 }
 

@@ -36,7 +36,7 @@ export interface ScalePaths {
   readonly specReplicasPath: string;
   /** Where each version of the type (`group/version`) has its replicas; null: it has no scale. */
   readonly byVersion: Readonly<Record<string, readonly string[] | null>>;
-  /** Of the scale subresource, for autoscaling/v1 Scale objects. */
+  /** Field manager of autoscaling/v1 Scale objects. */
   readonly fieldManager: FieldManager;
 }
 

@@ -2,30 +2,32 @@ import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import { DecodedObjects } from './decoded-objects.js';
 
-const cached = (bytes: number): CachedObject => ({ bytes: new Uint8Array(bytes) }) as unknown as CachedObject;
+const cached = (key: string, revision = 1): CachedObject =>
+  ({ key, revision, bytes: new Uint8Array(40) }) as unknown as CachedObject;
 
-test('decoded once, as long as there is room; the least recently used go first', () => {
-  const objects = new DecodedObjects(100);
-  let decoded = 0;
-  const decode = (): KubeObject => ({ metadata: { name: String(decoded++) } });
-  const [a, b, c] = [cached(40), cached(40), cached(40)];
-  const first = objects.get(a, decode);
-  objects.get(b, decode);
-  expect(objects.get(a, decode)).toBe(first);
-  expect(decoded).toBe(2);
-  objects.get(c, decode);
-  expect(objects.get(a, decode)).toBe(first);
-  expect(decoded).toBe(3);
-  objects.get(b, decode);
-  expect(decoded).toBe(4);
+let decoded = 0;
+const decode = (): KubeObject => ({ metadata: { name: String(decoded++) } });
+
+beforeEach(() => {
+  decoded = 0;
 });
 
-test('an object that is too large is not kept', () => {
+test('decoded once, also where the cache makes a new object each time', () => {
   const objects = new DecodedObjects(100);
-  let decoded = 0;
-  const decode = (): KubeObject => ({ metadata: { name: String(decoded++) } });
-  const large = cached(101);
-  objects.get(large, decode);
-  objects.get(large, decode);
+  const first = objects.get(cached('a'), decode);
+  expect(objects.get(cached('a'), decode)).toBe(first);
+  expect(objects.get(cached('a', 2), decode)).not.toBe(first);
   expect(decoded).toBe(2);
+});
+
+test('the least recently used go first', () => {
+  const objects = new DecodedObjects(100);
+  const first = objects.get(cached('a'), decode);
+  objects.get(cached('b'), decode);
+  objects.get(cached('a'), decode);
+  objects.get(cached('c'), decode);
+  expect(objects.get(cached('a'), decode)).toBe(first);
+  expect(decoded).toBe(3);
+  objects.get(cached('b'), decode);
+  expect(decoded).toBe(4);
 });

@@ -1,30 +1,31 @@
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
+import type { Revision } from '../../storage/interfaces.js';
+import { LruCache } from '../../util/caches/lru-cache.js';
 
-/** Decoded forms of cached objects that are read again and again, the least recently used dropped beyond a number of stored bytes. */
+interface Entry {
+  readonly revision: Revision;
+  readonly object: KubeObject;
+  readonly bytes: number;
+}
+
+/**
+ * Decoded forms of cached objects of one type that are read again and again, the least recently used dropped beyond a number of stored
+ * bytes. They are known by key and revision: a cache that packs its objects makes a new one whenever it is asked.
+ */
 export class DecodedObjects {
-  private readonly entries = new Map<CachedObject, KubeObject>();
-  private bytes = 0;
+  private readonly entries: LruCache<string, Entry>;
 
-  constructor(private readonly maxBytes: number) {}
+  constructor(maxBytes: number) {
+    this.entries = new LruCache({ capacity: maxBytes, weigh: (_key, { bytes }) => bytes });
+  }
 
-  get(cached: CachedObject, decode: (cached: CachedObject) => KubeObject): KubeObject {
-    const known = this.entries.get(cached);
-    if (known !== undefined) {
-      // Inserted again: the map's order is that of use.
-      this.entries.delete(cached);
-      this.entries.set(cached, known);
-      return known;
-    }
-    const object = decode(cached);
-    if (cached.bytes.length > this.maxBytes) return object;
-    this.entries.set(cached, object);
-    this.bytes += cached.bytes.length;
-    for (const oldest of this.entries.keys()) {
-      if (this.bytes <= this.maxBytes) break;
-      this.entries.delete(oldest);
-      this.bytes -= oldest.bytes.length;
-    }
+  get(cached: CachedObject, decode: () => KubeObject): KubeObject {
+    const { key, revision } = cached;
+    const known = this.entries.get(key);
+    if (known?.revision === revision) return known.object;
+    const object = decode();
+    this.entries.set(key, { revision, object, bytes: cached.bytes.length });
     return object;
   }
 }

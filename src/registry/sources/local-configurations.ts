@@ -1,16 +1,23 @@
 import { Changes } from '../../admission/changes.js';
 import type { ConfigurationSource } from '../../admission/sources.js';
 import { compareUtf8, type KubeObject } from '../../apimachinery/meta/meta.js';
-import type { CachedObject, ResourceCache } from '../../storage/cacher/interfaces.js';
+import type { ResourceCache } from '../../storage/cacher/interfaces.js';
+import type { Revision } from '../../storage/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 
 /** The part of a cache that is followed. */
 export type FollowedCache = Pick<ResourceCache, 'onChange' | 'peekAll' | 'ready'>;
 
+interface Decoded<T> {
+  readonly revision: Revision;
+  readonly object: T;
+}
+
 /** The configurations in the server's own store. A request sees every write that was acknowledged before it came. */
 export class LocalConfigurations<T extends KubeObject = KubeObject> implements ConfigurationSource<T> {
   private readonly changes = new Changes();
-  private readonly decoded = new Map<CachedObject, T>();
+  /** By key; a cache that packs its objects makes new ones whenever it is asked. */
+  private decoded: ReadonlyMap<string, Decoded<T>> = new Map();
   private sorted: readonly T[] = [];
   /** The generation that `sorted` shows. */
   private shown = -1;
@@ -24,7 +31,7 @@ export class LocalConfigurations<T extends KubeObject = KubeObject> implements C
     cache.onChange?.(() => {
       this.changes.made();
     });
-    // A store that is away now is asked again by whoever waits.
+    // The next caller asks a store again that is away now.
     this.whenSynced().catch(() => undefined);
   }
 
@@ -57,14 +64,17 @@ export class LocalConfigurations<T extends KubeObject = KubeObject> implements C
   }
 
   private read(): T[] {
-    const present = new Set<CachedObject>();
+    const present = new Map<string, Decoded<T>>();
     for (const cached of this.cache.peekAll('')) {
       // Whatever cannot be decoded takes no part; `annex doctor` and reads of the object report it.
       if (cached.undecodable === true) continue;
-      present.add(cached);
-      if (!this.decoded.has(cached)) this.decoded.set(cached, this.view.toObject(cached) as T);
+      const { key, revision } = cached;
+      const known = this.decoded.get(key);
+      present.set(key, known?.revision === revision ? known : { revision, object: this.view.toObject(cached) as T });
     }
-    for (const cached of this.decoded.keys()) if (!present.has(cached)) this.decoded.delete(cached);
-    return [...this.decoded.values()].sort((a, b) => compareUtf8(a.metadata.name ?? '', b.metadata.name ?? ''));
+    this.decoded = present;
+    return [...present.values()]
+      .map(({ object }) => object)
+      .sort((a, b) => compareUtf8(a.metadata.name ?? '', b.metadata.name ?? ''));
   }
 }

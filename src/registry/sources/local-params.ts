@@ -14,7 +14,7 @@ const PRESENT = { mode: 'any' } as const;
 
 /** Params that the server serves itself, built-in and custom ones: read from the cache, so that nothing has to be followed. */
 export class LocalParams implements ParamSource {
-  /** By `group/version/kind`; anew after every change of what is served. */
+  /** By `group/version/kind`; cleared after every change of what is served. */
   private kinds: Map<string, StoredApi> | undefined;
   private readonly stores = new WeakMap<StoredApi, ParamStore>();
 

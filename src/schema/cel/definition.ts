@@ -44,18 +44,18 @@ export interface DefinitionOptions {
 }
 
 export interface DefinitionErrors {
-  /** Of the fields of rules; kube-apiserver lists them among the schema's own errors. */
+  /** Errors of the fields of rules; kube-apiserver lists them among the schema's own errors. */
   readonly schema: readonly FieldError[];
-  /** Of the expressions; they follow all errors of the schema. */
+  /** Errors of the expressions; they follow all errors of the schema. */
   readonly expressions: readonly FieldError[];
-  /** Of the total cost; they come last. */
+  /** Errors of the total cost; they come last. */
   readonly total: readonly FieldError[];
 }
 
 /** Where a walk stands. Undefined instead: expressions are not compiled there (allOf, anyOf …). */
 interface Context {
   readonly schema: JsonObject;
-  /** How often a value of this schema can occur in an object; undefined: there is no limit. */
+  /** How often a value of this schema can occur in an object; undefined if unlimited. */
   readonly cardinality: number | undefined;
   type(): DeclType | undefined;
 }
@@ -64,7 +64,7 @@ interface Context {
 interface Place {
   readonly path: FieldPath;
   readonly context: Context | undefined;
-  /** The nearest list or map above whose parts cannot be told apart between versions of an object. */
+  /** The nearest list or map above whose parts cannot be matched between versions of an object. */
   readonly uncorrelatable: FieldPath | undefined;
 }
 

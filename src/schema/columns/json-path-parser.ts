@@ -1,4 +1,4 @@
-/** What is no path, or does not fit the value. */
+/** A path that is malformed, or does not fit the value. */
 export class JsonPathError extends Error {}
 
 export interface SliceNode {

@@ -10,7 +10,7 @@ const MAX_RESULTS = 10_000;
 export class JsonPath {
   private readonly groups: readonly (readonly PathNode[])[];
 
-  /** Throws a JsonPathError for what is no path. */
+  /** Throws a JsonPathError for a malformed path. */
   constructor(text: string) {
     this.groups = parseJsonPath(text);
   }

@@ -4,7 +4,7 @@ import type { JsonSchemaProps } from '../interfaces.js';
 import { SchemaNode } from '../node.js';
 import { isMetaField } from '../prune.js';
 
-/** Reads the metadata in defaults of embedded objects anew, in place: what metadata does not know is not stored of them. */
+/** Rereads the metadata in defaults of embedded objects in place: fields that metadata does not know are not stored. */
 export function coerceDefaults(schema: JsonSchemaProps): void {
   coerce(schema, new SchemaNode(schema, 0, true), true, false);
 }

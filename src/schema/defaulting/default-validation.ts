@@ -79,7 +79,7 @@ class Defaults {
     isRoot: boolean,
   ): void {
     const before = this.errors.length;
-    // Outside of metadata the default is judged, and told of, with its metadata as it is read.
+    // Outside of metadata the default is validated, and quoted in errors, with its metadata as it is read.
     const read = place.insideMeta ? value : deepCopy(value);
     if (place.insideMeta) this.checkMetadata(value, path, place);
     else this.checkStructure(node, value, read, path, node.embedded || isRoot);
@@ -100,7 +100,7 @@ class Defaults {
     }
   }
 
-  /** Unknown fields are told beside what else is wrong; of the rest the first kind of faults. `read` becomes the value as it is read. */
+  /** Reports unknown fields beside other faults; of the rest the first kind of faults. `read` becomes the value as it is read. */
   private checkStructure(
     node: SchemaNode,
     value: JsonValue,

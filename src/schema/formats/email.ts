@@ -67,7 +67,7 @@ class AddressReader {
     }
   }
 
-  /** Words, and comments behind a word that is not encoded. What is no word ends it. */
+  /** Words, and comments behind a word that is not encoded. Anything else ends it. */
   private phrase(): boolean {
     for (let some = false, plain = false; ; some = true) {
       if (plain && !this.comments()) return false;

@@ -6,7 +6,7 @@ import type { ClusterLinks } from '../health/cluster-links.js';
 import type { Carried, ServingCertificates } from './serving-certificates.js';
 
 const LOOK_MILLIS = 60_000;
-/** While the certificate in use is of no use, and after an exchange, when the cluster has been told what the next one waits for. */
+/** While the certificate in use is unusable, and after an exchange, when the cluster has got what the next one waits for. */
 const SOON_MILLIS = 5_000;
 
 export interface FreshContext {
@@ -14,7 +14,7 @@ export interface FreshContext {
   readonly logger: Pick<Logger, 'info'>;
   readonly links: Pick<ClusterLinks, 'broken' | 'mended'>;
   readonly signal: AbortSignal;
-  /** Told of every exchange. */
+  /** Called after each exchange. */
   readonly renewed: () => void;
   readonly carried: Carried;
 }

@@ -5,9 +5,9 @@ import { messageOf } from '../../util/error-message.js';
 import { parsePair, readFile, StartError } from './data-directory.js';
 import type { Carried, ServingCertificates, ServingPair } from './serving-certificates.js';
 
-/** How long a new CA is told of before a certificate of it is shown: every replica looks once a minute. */
+/** How long a new CA is published before one of its certificates is used: every replica looks once a minute. */
 const SETTLE_MILLIS = 90_000;
-/** How long the CAs that were there before are told of still: other replicas may go by them. */
+/** How long former CAs stay published: other replicas may still use certificates of them. */
 const KEEP_MILLIS = 3_600_000;
 
 interface Found {

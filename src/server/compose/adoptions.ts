@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import { recordInCluster } from '../../aggregation/cluster-events.js';
-import { adoptionNews } from '../../controllers/adoption/adoption-news.js';
+import { adoptionNews } from '../../controllers/adoption/told/adoption-news.js';
 import { ObjectEvents } from '../../controllers/object-events.js';
 import { AdoptionController } from '../../controllers/adoption/adoption-controller.js';
 import type { AdoptionWrites } from '../../controllers/adoption/return/adoption-writes.js';
@@ -24,7 +24,7 @@ export interface AdoptionDependencies {
   readonly local: LoopbackClients;
   readonly adopted: AdoptedDefinitions;
   readonly writes: AdoptionWrites;
-  /** Told of every Adoption. */
+  /** Receives every Adoption. */
   readonly metrics: ResourceEventHandler;
   readonly signal: AbortSignal;
 }
@@ -81,7 +81,7 @@ export function adoptions(context: ServerContext, foundation: Foundation, parts:
   };
 }
 
-/** What happens to Adoptions is told by events. */
+/** Reports the progress of Adoptions as events. */
 function tellEvents({ clock, logger }: ServerContext, { client, local, signal }: AdoptionDependencies): void {
   const failed = failureLog({ logger }, 'adoption');
   new ObjectEvents({

@@ -91,7 +91,7 @@ export class Controllers {
     }
   }
 
-  /** The store may be away: tried until it answers, told once. */
+  /** The store may be away: retries until it answers, and logs that once. */
   private async accountOf(controller: string): Promise<LoopbackClients> {
     const { clock, signal } = this.context;
     for (let told = false; ; told = true) {

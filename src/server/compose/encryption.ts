@@ -20,11 +20,11 @@ const RETRY_MILLIS = 5_000;
 
 /** Encryption at rest, between the store and everything above it. */
 export interface OpenEncryption {
-  /** In healthz and readyz, not in livez: a restart does not mend a provider of keys. */
+  /** In healthz and readyz, not in livez: a restart does not help a key provider. */
   readonly checks: readonly PlaneCheck[];
   wrap(stores: LogSet): LogSet;
   start(): Promise<void>;
-  /** Types with objects that could not be read are read anew as soon as they can be. */
+  /** Types with objects that could not be read are reloaded as soon as they can be. */
   follow(cacher: Pick<Cacher, 'reload'>, backend: Pick<Backend, 'get'>): void;
   close(): void;
 }

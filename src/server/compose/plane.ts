@@ -55,7 +55,7 @@ export interface ControlPlane {
   install(server: ApiServer): void;
   /** Checks of the store and the cacher, in the order in which verbose health shows them. */
   readonly checks: readonly PlaneCheck[];
-  /** Work without which nobody can be told what they may do: done before requests are served. */
+  /** Work that authorization depends on: done before requests are served. */
   readonly loading: readonly Hook[];
   /** Work to be done after that; ready only when all is done. */
   readonly hooks: readonly Hook[];
@@ -86,13 +86,14 @@ export interface Foundation {
 
 /** Opens the store, however long it is away. `rules`: what guards of roles ask; undefined where there are no roles. */
 export async function openFoundation(context: ServerContext, rules: RbacRuleSource | undefined): Promise<Foundation> {
-  const { options, clock, logger, registry: metrics, apis: registry } = context;
+  const { options, clock, logger, memory, registry: metrics, apis: registry } = context;
   const encryption = openEncryption(context);
   const troubles = new StoreTroubles({ registry: metrics, logger, clock, redact: storeRedactor(options) });
   const stores = await makeLogs(options, clock, troubles);
   showTrimming(stores, metrics);
   showProjection(stores, metrics);
-  const logs = measured(encryption?.wrap(stores) ?? stores, { metrics: new StoreMetrics(metrics), troubles, clock });
+  const tools = { metrics: new StoreMetrics(metrics), troubles, clock, memory };
+  const logs = measured(encryption?.wrap(stores) ?? stores, tools);
   const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
   await encryption?.start();
   await whenStoreAnswers(() => backend.open(), context);
@@ -103,7 +104,7 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
     identities,
     budgetBytes: options.cacheBudget,
     snapshots: featureGates.enabled('ListFromCacheSnapshot'),
-    // Clients that come back a little late need not list anew: etcd, too, keeps up to twice the time that it promises.
+    // Clients that reconnect a little late need not list again: etcd, too, keeps up to twice the time that it promises.
     historyMillis: Math.max(2 * options.historyWindow, LEAST_HISTORY_MILLIS),
     undecodable: undecodableReporter(metrics, logger),
   });
@@ -177,6 +178,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     },
     checks: [
       ...storeChecks(foundation.backend, foundation.cacher, isAggregated(options)),
+      context.memory.check,
       ...(foundation.encryption?.checks ?? []),
       ...(parts.checks ?? []),
     ],

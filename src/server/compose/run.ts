@@ -9,7 +9,7 @@ import { messageOf } from '../../util/error-message.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
 import { metricLifecycles } from '../../util/metrics/metric-lifecycle.js';
-import { registerMemoryLimits } from '../metrics/memory-metrics.js';
+import { registerMemoryMetrics } from '../metrics/memory-metrics.js';
 import { registerWebhookCertificates } from '../metrics/webhook-certificate-metrics.js';
 import {
   CellGauge,
@@ -80,7 +80,7 @@ const metricsHandler =
       send(response, 200, 'text/plain; charset=utf-8', 'metrics reset\n');
       return;
     }
-    // Merged anew: what was registered after this has to be in it.
+    // Merged again, to include what was registered after this.
     const all = shownMetrics(registries);
     response.setHeader('Process-Start-Time-Unix', startedAt);
     if (hasExemplars && acceptsOpenMetrics(request.headers.accept)) {
@@ -91,10 +91,10 @@ const metricsHandler =
     send(response, 200, `${all.contentType}; escaping=underscores`, await all.metrics());
   };
 
-function registerProcessMetrics(registry: Registry): void {
+function registerProcessMetrics({ registry, memory }: ServerContext): void {
   registerMetricCounts(registry);
   collectDefaultMetrics({ register: registry });
-  registerMemoryLimits(registry);
+  registerMemoryMetrics(registry, memory);
   registerWebhookCertificates(registry);
   const gauge = {
     name: 'kubernetes_feature_enabled',
@@ -205,7 +205,8 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
   const { server } = listener;
   const audit = makeAudit(options, { clock, logger, registry });
   const tracer = await startTracing(context);
-  registerProcessMetrics(registry);
+  registerProcessMetrics(context);
+  context.memory.start();
   const loading = plane.loading.map((hook) => new PostStartHook(hook.name, () => hook.run()));
   const hooks = plane.hooks.map((hook) => new PostStartHook(hook.name, () => hook.run()));
   const shutdown = new ShutdownCheck();
@@ -238,6 +239,7 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
       plane.endWatches();
       await Promise.race([server.drain(), sleep(clock, drainMillis(options))]);
       server.destroy();
+      context.memory.stop();
       await plane.close();
       audit?.close();
       await tracer?.close();
@@ -246,7 +248,7 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
 }
 
 function chainConfig(
-  { options, clock, logger, metrics }: ServerContext,
+  { options, clock, logger, metrics, memory }: ServerContext,
   { authenticator, plane }: RunOptions,
   { audit, tracer }: Pick<ChainConfig, 'audit' | 'tracer'>,
 ): ChainConfig {
@@ -263,6 +265,7 @@ function chainConfig(
     maxRequestsInFlight: options.maxRequestsInflight,
     maxMutatingRequestsInFlight: options.maxMutatingRequestsInflight,
     turns,
+    refusal: (verb) => memory.refusal(verb),
     audit,
     tracer,
     parseSelectors: featureGates.enabled('AuthorizeWithSelectors') ? selectorsOf : undefined,

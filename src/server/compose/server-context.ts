@@ -6,6 +6,7 @@ import type { Clock } from '../../util/clock.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
 import { metricLifecycles } from '../../util/metrics/metric-lifecycle.js';
+import { MemoryGuard, memoryUse } from '../health/memory-guard.js';
 import { FlagError } from '../options/flags.js';
 import { metricConfiguration } from '../options/metrics-options.js';
 import { readTracingConfiguration, type TracingConfiguration } from '../tracing/configuration.js';
@@ -21,6 +22,7 @@ export interface ServerContext {
   /** Where the process's metrics are. */
   readonly registry: Registry;
   readonly metrics: ChainMetrics;
+  readonly memory: MemoryGuard;
   /** Undefined: nothing is traced. */
   readonly tracing: TracingConfiguration | undefined;
   /** What is served; empty until the types are installed. */
@@ -48,5 +50,6 @@ export function serverContext(options: Options, root: string, clock: Clock, logg
     runtimeConfig: options.runtimeConfigEmulationForwardCompatible,
   };
   const apis = new ApiRegistry(new RuntimeConfig(options.runtimeConfig, forward));
-  return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry), tracing, apis };
+  const memory = new MemoryGuard({ clock, logger, use: memoryUse });
+  return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry), memory, tracing, apis };
 }

@@ -149,7 +149,7 @@ function watchFiles(
       logger.error('cannot reload the certificates; keeping the current ones', { error: messageOf(error) });
     }
   };
-  // Who trusts a CA that was withdrawn until the next round lets its users in.
+  // Until the next round a withdrawn CA still lets its users in.
   for (const file of [files.clientCaFile, files.proxyCa]) {
     if (file !== undefined) watchFile(file.path, check, clock, stopped.signal);
   }

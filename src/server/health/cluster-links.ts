@@ -17,10 +17,10 @@ const LINKS = {
 
 export type Link = keyof typeof LINKS;
 
-/** A link that stays broken is told again after so long. */
+/** A link that stays broken is logged again after so long. */
 const REPEAT_MILLIS = 600_000;
 
-/** How the links stand: a gauge for each, a line in the log when one breaks and when it is mended. */
+/** State of the links: a gauge for each, and a log line when one breaks or recovers. */
 export class ClusterLinks {
   private readonly gauge: CellGauge;
   private distrustedAt = -Infinity;
@@ -63,7 +63,7 @@ export class ClusterLinks {
   }
 }
 
-/** For whoever knows of one link only. */
+/** For callers with a single link. */
 export const toldTo = (links: ClusterLinks, link: Link): { broken(error: unknown): void; mended(): void } => ({
   broken: (error) => {
     links.broken(link, error);

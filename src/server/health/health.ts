@@ -203,7 +203,7 @@ export class PostStartHook implements HealthCheck {
   }
 }
 
-/** Fails from the moment the process has been told to stop. */
+/** Fails once the process has received a signal to stop. */
 export class ShutdownCheck implements HealthCheck {
   readonly name = 'shutdown';
   private stopping = false;

@@ -9,7 +9,7 @@ export interface PlaneCheck extends HealthCheck {
 
 /**
  * kube-apiserver's /livez fails with its store, and so does this one's. Not so beside a cluster: the store is elsewhere, a
- * restart mends nothing there, and it would take away what is served from memory meanwhile (discovery, OpenAPI, reads).
+ * restart would not help, and would lose what is served from memory meanwhile (discovery, OpenAPI, reads).
  */
 export function storeChecks(
   backend: Pick<Backend, 'ping' | 'following' | 'writing'>,

@@ -13,7 +13,7 @@ const REPEAT_MILLIS = 10_000;
 const MAX_KINDS = 100;
 const MAX_CAUSE_LENGTH = 1_000;
 
-/** Codes whose cause clients are not told. */
+/** Codes whose cause is hidden from clients. */
 const WITHHELD: ReadonlySet<StorageErrorCode> = new Set(['unavailable', 'unknown-outcome', 'unusable']);
 
 export interface StoreTroublesOptions {
@@ -30,7 +30,7 @@ interface Logged {
   withheld: number;
 }
 
-/** Logs and counts what goes wrong with a store: in the background, and why requests fail, which their clients are not told. */
+/** Logs and counts store failures: in the background, and the causes of failed requests, which clients do not see. */
 export class StoreTroubles implements MongoObserver {
   private readonly streams: CellCounter;
   private readonly restarts: CellCounter;

@@ -173,14 +173,15 @@ export class ApiServer {
     });
     this.splitProtocols(server);
     server.on('request', (request, response) => {
-      if (isPlainRequest(request, response)) void this.accept(this.connectionOf(request), request, response, false);
+      if (isPlainRequest(request, response)) void this.accept(this.connectionOf(request), request, response);
     });
     server.on('checkContinue', (request, response) => {
-      if (isPlainRequest(request, response)) void this.accept(this.connectionOf(request), request, response, true);
+      if (isPlainRequest(request, response))
+        void this.accept(this.connectionOf(request), request, response, '100-continue');
     });
     server.on('checkExpectation', (request, response) => {
       if (!isPlainRequest(request, response)) return;
-      if (request.headers.expect === '') void this.accept(this.connectionOf(request), request, response, false);
+      if (request.headers.expect === '') void this.accept(this.connectionOf(request), request, response);
       else response.writeHead(417, { Connection: 'close' }).end();
     });
     server.on('connect', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -235,7 +236,8 @@ export class ApiServer {
       idleMillis: IDLE_MILLIS,
       handle: (session, request, response) => {
         const connection = this.connections.get(session) as Connection;
-        return this.accept(connection, request, response, request.headers.expect === '100-continue');
+        const expects = request.headers.expect === '100-continue' ? '100-continue' : undefined;
+        return this.accept(connection, request, response, expects);
       },
       failed: (code, message) => {
         metrics.connectionFailed(errorName(code));
@@ -296,14 +298,14 @@ export class ApiServer {
       socket.destroy();
       return;
     }
-    return this.accept(this.connectionOf(request), request, new UpgradeResponse(request, socket, head), false);
+    return this.accept(this.connectionOf(request), request, new UpgradeResponse(request, socket, head));
   }
 
   /** A connection is used for nothing but WebSockets; who asks for something else is answered as if they had not. */
   private acceptUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): MaybePromise<void> {
     if (socket instanceof TLSSocket && isWebSocketRequest(request)) {
       const response = new UpgradeResponse(request, socket, head);
-      if (isPlainRequest(request, response)) return this.accept(this.connectionOf(request), request, response, false);
+      if (isPlainRequest(request, response)) return this.accept(this.connectionOf(request), request, response);
       return;
     }
     const again = withoutUpgrade(request, socket, head);
@@ -318,7 +320,7 @@ export class ApiServer {
     connection: Connection,
     request: HttpRequest,
     response: HttpResponse,
-    expectsContinue: boolean,
+    expectation?: '100-continue',
   ): MaybePromise<void> {
     const { clock, metrics } = this.config;
     const target = request.url ?? '/';
@@ -352,7 +354,7 @@ export class ApiServer {
       path,
       at < 0 ? '' : url.slice(at + 1),
     );
-    exchange.expectsContinue = expectsContinue;
+    exchange.expectsContinue = expectation === '100-continue';
     exchange.stopwatch = new Timings(clock);
     exchange.onConflict = this.keepFirstAnnotation;
     this.inFlight++;

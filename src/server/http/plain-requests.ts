@@ -5,7 +5,7 @@ import { RereadRequest } from './reread.js';
 
 /** The path and query of a target that is not just these. */
 export function urlOf(method: string | undefined, target: string): string {
-  // What CONNECT names is no path.
+  // CONNECT names a host, not a path.
   if (method === 'CONNECT') return '';
   const rest = target === '*' ? '' : /^[a-z][a-z0-9+.-]*:(.*)$/i.exec(target)?.[1];
   if (rest === undefined || rest.startsWith('//[')) return target;

@@ -52,7 +52,7 @@ export class AdoptionMetrics implements ResourceEventHandler {
   }
 
   synced(): void {
-    // What has been told is shown already.
+    // Adoptions that were delivered already are shown.
   }
 
   private get gauges(): readonly CellGauge[] {

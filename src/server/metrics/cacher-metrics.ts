@@ -12,7 +12,7 @@ export function registerCacherMetrics(stats: () => CacherStats, registry: Regist
   perType('apiserver_watch_cache_resource_version', 'Newest revision in the cache.', (type) => type.revision);
   perType(
     'annex_undecodable_objects',
-    'Objects by type that cannot be decoded or decrypted; the server goes by none of them.',
+    'Objects by type that cannot be decoded or decrypted; the server ignores them.',
     (type) => type.undecodable,
   );
   byResource('apiserver_storage_objects', 'Objects by type; apiserver_resource_objects has the group apart.');
@@ -99,7 +99,7 @@ export function undecodableReporter(registry: Registry, logger: Logger): NonNull
   return (resource, objects, { key, why }) => {
     const { group, plural } = splitResource(resource);
     errors.cell(group, plural).inc(objects);
-    logger.error('stored objects cannot be read; the server goes by none of them', {
+    logger.error('cannot read stored objects; ignoring them', {
       resource,
       objects,
       ...(objects === 1 ? { key } : { oneOf: key }),

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import { CellGauge } from '../../util/metrics/metrics.js';
 
-/** How what admission goes by in a cluster stands. */
+/** State of the cluster's configurations that admission uses. */
 export class ClusterAdmissionMetrics {
   /** What is followed, once it is. */
   followed: readonly { readonly resource: string; ageSeconds(): number }[] = [];

@@ -6,7 +6,7 @@ import { LruCache } from '../../util/caches/lru-cache.js';
 import { CellCounter, CellGauge, CellHistogram } from '../../util/metrics/metrics.js';
 
 const exponential = (start: number, count: number): number[] => Array.from({ length: count }, (_, i) => start * 2 ** i);
-/** Keys that are told apart. */
+/** Keys with series of their own. */
 const MAX_KEYS = 100;
 
 export interface EncryptionMetrics {

@@ -1,14 +1,17 @@
 import { Registry } from 'prom-client';
+import { encodeObject } from '../../storage/encode.js';
 import { StorageError } from '../../storage/errors.js';
 import type { Backend } from '../../storage/interfaces.js';
 import { FakeClock } from '../../util/clock.fake.js';
 import { MeasuredBackend, StoreMetrics } from './measured-backend.js';
 
-function measured(backend: Partial<Backend>) {
+const takesAll = (): string | undefined => undefined;
+
+function measured(backend: Partial<Backend>, refusal: (operation: string) => string | undefined = takesAll) {
   const told: unknown[] = [];
   const registry = new Registry();
   const troubles = { requestFailed: (operation: string, error: unknown) => void told.push([operation, error]) };
-  const tools = { metrics: new StoreMetrics(registry), troubles, clock: new FakeClock() };
+  const tools = { metrics: new StoreMetrics(registry), troubles, clock: new FakeClock(), memory: { refusal } };
   const over: Backend = new MeasuredBackend(backend as Backend, tools);
   return { told, registry, backend: over };
 }
@@ -39,4 +42,19 @@ test('failures are counted and told', async () => {
   expect(await registry.metrics()).toContain(
     'etcd_request_errors_total{operation="get",group="",resource="configmaps"} 1',
   );
+});
+
+test('writes that memory has no room for are refused; deletions make room', async () => {
+  const written: unknown[] = [];
+  const write = (request: unknown): Promise<never> => {
+    written.push(request);
+    return Promise.resolve({ outcome: 'conflict', current: undefined } as never);
+  };
+  const { backend } = measured({ write }, (operation) => `no room for ${operation}s`);
+  const value = encodeObject({});
+  const request = { resource: 'configmaps', key: 'a/b', expected: 0, value };
+  await expect(backend.write(request)).rejects.toMatchObject({ code: 'unavailable', message: 'no room for creates' });
+  await expect(backend.write({ ...request, expected: 3 })).rejects.toMatchObject({ message: 'no room for updates' });
+  await backend.write({ ...request, expected: 3, value: undefined });
+  expect(written).toHaveLength(1);
 });

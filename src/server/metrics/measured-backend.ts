@@ -1,3 +1,4 @@
+import { StorageError } from '../../storage/errors.js';
 import { optionalMembers } from '../../storage/optional-members.js';
 import type { Registry } from 'prom-client';
 import type {
@@ -115,6 +116,8 @@ export interface MeasuringTools {
   /** Hears why requests to the store fail. */
   readonly troubles: { requestFailed(operation: string, error: unknown): void };
   readonly clock: Clock;
+  /** Why a write is refused at the moment. */
+  readonly memory: { refusal(operation: 'create' | 'update'): string | undefined };
 }
 
 /** A backend that measures another one, and tells of its failures. */
@@ -128,6 +131,8 @@ export class MeasuredBackend implements Backend {
 
   write(request: WriteRequest): Promise<WriteResult> {
     const operation = request.value === undefined ? 'delete' : request.expected === 0 ? 'create' : 'update';
+    const refusal = operation === 'delete' ? undefined : this.tools.memory.refusal(operation);
+    if (refusal !== undefined) return Promise.reject(new StorageError('unavailable', refusal));
     return this.measure(operation, request.resource, () => this.backend.write(request));
   }
 

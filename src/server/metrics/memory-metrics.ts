@@ -1,19 +1,31 @@
-import { getHeapStatistics } from 'node:v8';
 import type { Registry } from 'prom-client';
-import { CellGauge } from '../../util/metrics/metrics.js';
+import { CellCounter, CellGauge } from '../../util/metrics/metrics.js';
+import { type MemoryGuard, memoryLimit, memoryUse, usableHeap } from '../health/memory-guard.js';
 
-/** More than any machine has: process.constrainedMemory() says so where the control group sets no limit. */
-const NO_LIMIT = 2 ** 53;
+/** Memory, its limits, and what is refused for want of it. */
+export function registerMemoryMetrics(registry: Registry, guard: Pick<MemoryGuard, 'refused'>): void {
+  gauge('annex_heap_limit_bytes', 'What live objects may take of the JavaScript heap, in bytes.', () => usableHeap());
+  gauge('annex_memory_limit_bytes', 'Memory limit of the container in bytes; 0 without a limit.', memoryLimit);
+  gauge(
+    'annex_memory_anonymous_bytes',
+    'Memory of the process that no file stands behind, in bytes: what counts toward the memory limit.',
+    () => memoryUse().anonymous.used,
+  );
+  new CellCounter(
+    {
+      name: 'annex_memory_refusals_total',
+      help: 'Requests refused with 503 because memory was nearly exhausted, by operation.',
+      labels: ['operation'],
+    },
+    registry,
+    (counter) => {
+      for (const [operation, count] of guard.refused) counter.cell(operation).value = count;
+    },
+  );
 
-/** The limits of memory, to compare process_resident_memory_bytes and nodejs_heap_size_used_bytes with. */
-export function registerMemoryLimits(registry: Registry): void {
-  const heap = 'Limit of the JavaScript heap in bytes.';
-  new CellGauge({ name: 'annex_heap_limit_bytes', help: heap, labels: [] }, registry, (gauge) => {
-    gauge.cell().value = getHeapStatistics().heap_size_limit;
-  });
-  const memory = 'Memory limit of the container in bytes; 0 without a limit.';
-  new CellGauge({ name: 'annex_memory_limit_bytes', help: memory, labels: [] }, registry, (gauge) => {
-    const limit = process.constrainedMemory();
-    gauge.cell().value = limit >= NO_LIMIT ? 0 : limit;
-  });
+  function gauge(name: string, help: string, value: () => number): void {
+    new CellGauge({ name, help, labels: [] }, registry, (each) => {
+      each.cell().value = value();
+    });
+  }
 }

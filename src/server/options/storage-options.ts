@@ -97,7 +97,7 @@ export interface EncryptionOptions {
   readonly encryptionProviderConfigAutomaticReload: boolean;
 }
 
-/** Of the file beside MongoDB. */
+/** Options of the local file beside MongoDB. */
 export interface CacheDirOptions {
   readonly cacheDir: string;
   /** In bytes; 0 is none. */

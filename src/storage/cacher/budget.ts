@@ -40,6 +40,7 @@ export class Budget {
   private newest: Derived | undefined;
   private oldest: Derived | undefined;
   private bytes = 0;
+  private turned = 0;
   private hits = 0;
   private misses = 0;
   private evictions = 0;
@@ -50,11 +51,28 @@ export class Budget {
     return { hits: this.hits, misses: this.misses, evictions: this.evictions, bytes: this.bytes, limit: this.limit };
   }
 
+  /** How many bytes were made so far, kept or not. */
+  get turnover(): number {
+    return this.turned;
+  }
+
+  /** Whether what was used at that turnover is still there. */
+  keepsSince(turnover: number): boolean {
+    return this.turned - turnover < this.limit;
+  }
+
+  /** Bytes were made and not kept. */
+  pass(bytes: number): void {
+    this.misses++;
+    this.turned += bytes;
+  }
+
   /** Takes bytes in; the caller keeps what it returns and hands it back at each use. `free`: the bytes are accounted for elsewhere. */
   add(owner: BudgetOwner, id: string, bytes: Uint8Array, durability: Durability, free: boolean): Derived {
     this.misses++;
     const entry = new Derived(owner, id, bytes, OVERHEAD + (free ? 0 : bytes.length), durability);
     this.bytes += entry.cost;
+    this.turned += entry.cost;
     this.link(entry);
     while (this.bytes > this.limit && this.oldest !== undefined && this.oldest !== entry) {
       const victim = this.oldest;

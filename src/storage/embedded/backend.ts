@@ -21,7 +21,7 @@ import { lockDirectory, type DirectoryLock } from '../directory-lock.js';
 import { damaged, isIntact, readHeader } from './entry.js';
 import { Environment, objectKey, type Operation } from './environment.js';
 import { HistoricList, type ListRequest } from './history.js';
-import { verifyRecords, type Verification } from './verify.js';
+import { type Step, verifyRecords, type Verification } from './verify.js';
 
 export interface EmbeddedOptions {
   /** A directory of the store's own. */
@@ -243,8 +243,8 @@ export class EmbeddedBackend implements Backend {
   }
 
   /** Reads every record. Blocks until it is done: for a store that nobody else uses. */
-  verify(): Verification {
-    return verifyRecords(this.store().environment);
+  verify(step: Step): Verification {
+    return verifyRecords(this.store().environment, step);
   }
 
   ping(): Promise<void> {

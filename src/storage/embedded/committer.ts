@@ -21,7 +21,7 @@ export interface CommitterOptions {
   readonly maxObjectBytes: number;
   /** Reads a state that is known to exist. */
   read(key: string, revision: Revision): StoredObject;
-  /** Called in order, after a batch is durable and before its writers are told. */
+  /** Called in order, after a batch is durable and before its writers are answered. */
   committed(events: readonly LogEvent[]): void;
   /** Removes some of the history that is due; false when nothing was left to do. */
   housekeep(): Promise<boolean>;
@@ -101,7 +101,7 @@ export class Committer {
         if (await this.options.housekeep().catch(() => false)) this.housekeeping = true;
       }
     }
-    // In the same step as the last look at the queue: a write that comes later starts anew.
+    // In the same step as the last look at the queue: a later write starts another batch.
     this.running = undefined;
   }
 
@@ -139,7 +139,7 @@ export class Committer {
       const current = batch.changed.has(name) ? batch.changed.get(name) : this.current(key, id);
       if ((current?.revision ?? 0) !== expected) {
         const result: WriteResult = { outcome: 'conflict', current };
-        // A state of this batch is told to nobody before it is durable.
+        // No caller sees a state of this batch before it is durable.
         if (batch.changed.has(name)) batch.results.push({ write, result });
         else write.resolve(result);
         return;

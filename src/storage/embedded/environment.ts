@@ -57,7 +57,7 @@ export class Environment {
     this.root.resetReadTxn();
   }
 
-  /** 0 where there is no such object. */
+  /** 0 for absent objects. */
   objectRevision(key: Buffer): Revision {
     if (key.length > maxKeyBytes) return 0;
     const value = this.objects.getBinary(key);

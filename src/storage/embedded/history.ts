@@ -26,7 +26,7 @@ const STEP = 200;
 export class HistoricList {
   private readonly items: StoredObject[] = [];
   private remaining = 0;
-  /** Of each key that changed after the revision: the revision it had then, 0 where it did not exist. */
+  /** For each key that changed after the revision: the revision it had then, 0 where it did not exist. */
   private readonly changed = new Map<string, Revision>();
   private sorted: Buffer[] = [];
   private logPosition: Revision;

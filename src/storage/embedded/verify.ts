@@ -25,13 +25,18 @@ export interface Verification {
 
 const MAX_EXAMPLES = 100;
 
+/** Told how far the records have been read, of the newest revision; it returns soon. */
+export type Step = (revision: Revision, newest: Revision) => void;
+
 /** Reads every record against its checksum, and looks whether each object has its own. Waits for nothing; not for a server under load. */
-export function verifyRecords(environment: Environment): Verification {
+export function verifyRecords(environment: Environment, step: Step): Verification {
   environment.refresh();
+  const newest = environment.lastLogRevision();
   const broken = new Set<Revision>();
   let records = 0;
   let bytes = 0;
   for (const { revision, entry } of environment.entriesAfter(0)) {
+    step(revision, newest);
     records++;
     bytes += entry.length;
     if (!isIntact(entry)) broken.add(revision);

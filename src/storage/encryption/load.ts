@@ -29,7 +29,7 @@ const KMS_V1_CACHE = 1_000;
 
 export interface LoadedConfiguration {
   readonly configuration: EncryptionConfiguration;
-  /** Of the file's content, so that nobody must keep that. */
+  /** Hash of the file's content. */
   readonly hash: string;
 }
 

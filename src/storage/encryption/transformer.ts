@@ -5,7 +5,7 @@ const ENCRYPTED = Buffer.from('k8s:enc:');
 
 export interface Decrypted {
   readonly data: Uint8Array;
-  /** Written by another key or provider than the one that writes now: an update that changes nothing writes it anew. */
+  /** Written by another key or provider than the one that writes now: an update that changes nothing rewrites it. */
   readonly stale: boolean;
 }
 

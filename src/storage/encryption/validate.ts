@@ -159,7 +159,7 @@ function validateKeys({ keys }: KeysConfiguration, at: FieldPath, sizes: readonl
   });
 }
 
-/** Undefined where it is no padded base64; Go's decoder passes over line breaks. */
+/** Undefined for malformed padded base64; Go's decoder skips line breaks. */
 export function decodeKey(text: string): Buffer | undefined {
   const joined = text.replace(/[\r\n]/g, '');
   if (joined.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(joined)) return undefined;

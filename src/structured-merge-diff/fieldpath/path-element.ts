@@ -108,7 +108,7 @@ export class PathElement {
     return this.names.length - other.names.length;
   }
 
-  /** Of an equal element: whether its numbers are written alike. */
+  /** Whether an equal element writes its numbers alike. */
   isWrittenLike(other: PathElement): boolean {
     return this === other || this.kind === FIELD || this.text === other.text;
   }

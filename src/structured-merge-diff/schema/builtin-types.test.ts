@@ -47,7 +47,7 @@ test.each<[string, JsonObject, string[]]>([
     ['.spec.nodeSelector', '.spec.overhead.cpu', '.spec.overhead.memory'],
   ],
 ])('%s', (_name, value, fields) => {
-  validateValue(pod, value, false);
+  validateValue(pod, value, 'unique');
   expect(toFieldSet(pod, value).toString().split('\n')).toEqual(fields);
 });
 
@@ -69,9 +69,9 @@ test('int or string', () => {
         ],
       },
     },
-    false,
+    'unique',
   );
-  expect(() => validateValue(service, { spec: { ports: [{ port: 'x' }] } }, false)).toThrow(TypeMismatchError);
+  expect(() => validateValue(service, { spec: { ports: [{ port: 'x' }] } }, 'unique')).toThrow(TypeMismatchError);
 });
 
 test('extracting and removing divide a value', () => {

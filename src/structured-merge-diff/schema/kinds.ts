@@ -22,7 +22,7 @@ export function kindOf(type: Type, value: JsonValue | undefined): Kind {
 
 const NOTHING: Type = {};
 
-/** The type of a field of a map; one that takes nothing where there is no such field. */
+/** The type of a field of a map; for unknown fields one that accepts nothing. */
 export function fieldType(map: MapType, name: string): Type {
   return map.fields.get(name)?.type ?? map.element ?? NOTHING;
 }

@@ -18,7 +18,7 @@ export interface ListType {
   readonly element: Type;
   /** The list is one value, with one owner. */
   readonly atomic: boolean;
-  /** Of a list that is not atomic: the fields that identify an item. None: the list is a set of scalars. */
+  /** For a list that is not atomic: the fields that identify an item. None: the list is a set of scalars. */
   readonly keys: readonly string[];
 }
 

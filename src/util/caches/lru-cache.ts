@@ -9,7 +9,7 @@ export interface LruOptions<K, V> {
 
 /** A map with a bound: the least recently used entry makes room. */
 export class LruCache<K, V> {
-  // In the order of use: what is used is inserted anew.
+  // In the order of use: an entry that is used is reinserted.
   private readonly entries = new Map<K, V>();
   private total = 0;
 

@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import type { Registry } from 'prom-client';
 import { CellCounter, CellGauge } from '../metrics/metrics.js';
 
-/** What is told of a configuration file that is read anew when it changes. */
+/** Metrics of a configuration file that is reloaded when it changes. */
 export interface ConfigMetrics {
   readonly reloaded: (status: 'success' | 'failure', atMillis: number) => void;
   /** The hash of the file that is in force. */
   readonly inUse: (hash: string) => void;
 }
 
-/** A label's value for what is not to be told itself. */
+/** A label's value in place of one that must not be shown. */
 export const hashLabel = (text: string): string =>
   text === '' ? '' : `sha256:${createHash('sha256').update(text).digest('hex')}`;
 

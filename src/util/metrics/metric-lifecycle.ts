@@ -135,5 +135,5 @@ export class MetricLifecycles {
   }
 }
 
-/** Of this process. */
+/** The lifecycles of this process. */
 export const metricLifecycles = new MetricLifecycles();

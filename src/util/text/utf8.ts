@@ -36,5 +36,5 @@ export const strayByte = (code: number): number | undefined =>
 
 const LONE = /\p{Surrogate}/gu;
 
-/** What JSON can hold of a text: what is no character becomes U+FFFD. */
+/** The text as JSON can hold it: code units that are not characters become U+FFFD. */
 export const wellFormed = (text: string): string => text.replace(LONE, '\ufffd');

@@ -55,6 +55,35 @@ export function definitions(cluster: TestCluster): void {
       expect(await kubectl('get', `widgets.v1.${group}`, 'old', '-o', 'name')).toBe(`widget.${group}/old\n`);
     });
 
+    test('nobody, not even system:masters, says how far an adoption is', async () => {
+      const group = 'pretended.example.com';
+      const stage = 'kubeannex.io/adoption';
+      const refused = /is forbidden: the annotation kubeannex\.io\/adoption tells how far an Adoption is: only Annex/;
+      const adopted = definitionText(group, 'annex').replace('"metadata":{', `$&"annotations":{"${stage}":"Served"},`);
+      const attempts = [
+        { args: ['create', '-f', '-'], stdin: adopted },
+        { args: ['apply', '--server-side', '-f', '-'], stdin: adopted },
+      ];
+      for (const { args, stdin } of attempts)
+        expect((await cluster.kubectl.run(args, { stdin })).stderr).toMatch(refused);
+      await create(definitionText(group, 'annex'));
+      const annotate = ['annotate', 'rd', `widgets.${group}`, `${stage}=Switching`];
+      expect((await cluster.kubectl.run(annotate)).stderr).toMatch(refused);
+      const patch = JSON.stringify({ metadata: { annotations: { [stage]: 'Served' } } });
+      const ways = ['--subresource=status', ''].map((flag) => [
+        'patch',
+        'rd',
+        `widgets.${group}`,
+        '--type=merge',
+        '-p',
+        patch,
+        flag,
+      ]);
+      for (const way of ways) await cluster.kubectl.run(way.filter((word) => word !== ''));
+      expect(await kubectl('get', 'rd', `widgets.${group}`, '-o', 'jsonpath={.metadata.annotations}')).toBe('');
+      await kubectl('delete', 'rd', `widgets.${group}`);
+    });
+
     test('an APIService that somebody changes or deletes is mended', async () => {
       const name = 'v1.versions.example.com';
       await kubectl('patch', 'apiservice', name, '--type=merge', '-p', '{"spec":{"versionPriority":7}}');

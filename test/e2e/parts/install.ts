@@ -3,6 +3,7 @@ import { connect } from 'node:tls';
 import { digText, treeOf } from '../../integration/client.js';
 import { eventually } from '../../integration/server.js';
 import { NAMESPACE, run, type TestCluster } from '../cluster.js';
+import { runPodOf } from '../hooks.js';
 
 const ACCOUNT = `system:serviceaccount:${NAMESPACE}:annex`;
 
@@ -76,6 +77,13 @@ export function install(cluster: TestCluster): void {
       expect(lines.filter((line) => line.includes(': failed'))).toEqual([]);
       expect(lines).toContain('rights to follow admission: ok');
       expect(lines.length).toBeGreaterThan(9);
+    });
+
+    test('helm test has the doctor look, in a pod of its own, and says how that ended', async () => {
+      const told = cluster.helm('test', 'annex', '--namespace', NAMESPACE, '--timeout', '2m');
+      const [out, status] = await Promise.all([runPodOf(cluster, 'annex-doctor'), told]);
+      expect(out).toMatch(/^store: ok/m);
+      expect(status).toMatch(/^TEST SUITE: +annex-doctor\n(?:.*\n)*?Phase: +Succeeded$/m);
     });
 
     test('readyz names its checks', async () => {

@@ -62,7 +62,7 @@ describe('rules that cannot be decrypted', () => {
     expect(await asJane()).toBe(403);
     expect(await shown('annex_undecodable_objects')).toBeGreaterThan(1);
     expect(await shown('apiserver_storage_decode_errors_total')).toBeGreaterThan(1);
-    const lines = log.split('\n').filter((line) => line.includes('stored objects cannot be read'));
+    const lines = log.split('\n').filter((line) => line.includes('cannot read stored objects'));
     expect(lines.map((line) => digText(treeOf({ text: line }), 'resource')).sort()).toEqual([
       'clusterroles.rbac.authorization.k8s.io',
       'roles.rbac.authorization.k8s.io',

@@ -24,7 +24,7 @@ export function equality(left: Plan, right: Plan, negated: boolean): Run {
     }
     if (typeof a === 'string' && typeof b === 'string') {
       if (a.length > SHORT && b.length > SHORT) return equalTexts(frame, a, b) !== negated;
-      // Of the shorter one's size, which is looked at in tens.
+      // The size of the shorter one, which is compared in tens.
       if (a.length > 0 && b.length > 0) frame.charge(1);
       return (a === b) !== negated;
     }
@@ -32,7 +32,7 @@ export function equality(left: Plan, right: Plan, negated: boolean): Run {
   };
   if (leftField === undefined || known === undefined) return run;
   if (typeof known === 'number') return fieldAndNumber(negated ? UNEQUAL : EQUAL, leftField, known, run);
-  // Of longer texts, the shorter one's size decides what it costs.
+  // For longer texts, the shorter one's size decides the cost.
   return known === '' || known.length > SHORT ? run : fieldAndText(leftField, known, negated, run);
 }
 

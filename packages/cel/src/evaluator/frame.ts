@@ -47,7 +47,7 @@ export interface FieldOfSlot {
   /** What reading it costs. */
   readonly cost: number;
   readonly site: FieldSite;
-  /** Reads it where the variable is no map. */
+  /** Reads the variable where it is not a map. */
   readonly otherwise: Run;
 }
 

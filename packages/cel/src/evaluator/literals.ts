@@ -7,7 +7,7 @@ import type { Expr, ListExpr, MapExpr, StructExpr } from '../ast.js';
 import { LIST_BASE, LIST_LITERAL, MAP_BASE, STRUCT_BASE } from '../cost/runtime.js';
 import type { StructDecl } from '../declarations.js';
 
-/** Adds to a map and pays; it is told whether something failed before. */
+/** Adds to a map and pays; receives whether something failed before. */
 type Insert = (frame: Frame, map: EntryMap, failed: boolean) => CelError | undefined;
 
 /** Both sides are always evaluated: the accumulator, the entries, and the call. */

@@ -188,7 +188,7 @@ export function gatherList(range: Run, filter: Run | undefined, item: Run | unde
   };
 }
 
-/** `transformMap` and `transformMapEntry`. `insert` adds to the map and pays; it is told whether something failed before. */
+/** `transformMap` and `transformMapEntry`. `insert` adds to the map and pays; it receives whether something failed before. */
 export function gatherMap(
   range: Run,
   filter: Run | undefined,

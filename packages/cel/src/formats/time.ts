@@ -1,4 +1,4 @@
-/** A text that is no time; the message is the one that Go's parser gives. */
+/** A text that is not a time; the message is Go's. */
 export class TimeError extends Error {
   override readonly name = 'TimeError';
 }
@@ -132,7 +132,7 @@ export const parseTime = (text: string): Instant => new TimeParser(text, RFC3339
 /** A time with exactly six digits of a second; throws TimeError. */
 export const parseMicroTime = (text: string): Instant => new TimeParser(text, RFC3339_MICRO).parse();
 
-/** What Go says of a text that is no date, or no time without a zone. */
+/** Go's message for a text that is not a date, or a time without a zone. */
 export function timeFault(text: string, kind: 'date' | 'local'): string {
   try {
     new TimeParser(text, kind === 'date' ? DATE : LOCAL).parse();

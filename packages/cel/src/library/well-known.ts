@@ -137,7 +137,7 @@ const part = (fields: ReadonlyMap<string, Value>, message: string, field: string
 function createTimestamp(fields: ReadonlyMap<string, Value>): Value {
   const total = part(fields, 'Timestamp', 'seconds', 'int64') * BILLION + part(fields, 'Timestamp', 'nanos', 'int32');
   const nanos = ((total % BILLION) + BILLION) % BILLION;
-  // Of a literal alone no year is too late; the moments of Go's clock, which counts from the year 1, are 64 bits.
+  // A literal alone may have any year; the moments of Go's clock, which counts from the year 1, are 64 bits.
   const seconds = BigInt.asIntN(64, (total - nanos) / BILLION + YEAR_1) - YEAR_1;
   return new Timestamp(Number(seconds), Number(nanos));
 }

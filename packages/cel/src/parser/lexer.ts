@@ -58,7 +58,7 @@ const isHex = (c: number): boolean => isDigit(c) || (c >= 65 && c <= 70) || (c >
 /** The characters an escaped identifier may hold besides those of a word. */
 const isEscaped = (c: number): boolean => isWord(c) || c === 46 || c === 45 || c === 47 || c === 32;
 
-/** Splits an expression into tokens. Text that is no token is reported and skipped. */
+/** Splits an expression into tokens. Reports and skips any other text. */
 export class Lexer {
   readonly tokens: Token[] = [];
   private at = 0;
@@ -205,7 +205,7 @@ export class Lexer {
     }
     const end = this.stringEnd(at + 1, quote, raw);
     if (end.found) this.push(kind, end.at);
-    // The prefix of what is no string is a word.
+    // A prefix without a string is a word.
     else if (at > this.at) this.push('IDENTIFIER', at);
     else this.fail(end.at);
   }

@@ -60,7 +60,7 @@ function fold(offset: number, range: Expr, vars: readonly string[], loop: Loop):
   };
 }
 
-/** The names of the loop variables; `wanted` is the complaint about what is no name. */
+/** The names of the loop variables; `wanted` is the complaint about anything but a name. */
 function loopVariables(args: readonly Expr[], count: number, wanted: string): string[] {
   const names: string[] = [];
   for (const arg of args.slice(0, count)) {

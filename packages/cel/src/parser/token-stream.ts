@@ -54,7 +54,7 @@ const NOT_OPERANDS: ReadonlySet<TokenKind> = new Set([']', '}', ')', ',', '?', '
 const operands = ORDER.filter((kind) => !NOT_OPERANDS.has(kind));
 
 export const OPERAND = new Start(operands);
-/** What follows a minus sign that negates what is no number. */
+/** What follows a minus sign that does not negate a number. */
 export const MEMBER = new Start(operands.filter((kind) => kind !== '-' && kind !== '!'));
 export const INDEX_START = new Start([...operands, '?']);
 /** An element of a list, the key of an entry. */
@@ -150,7 +150,7 @@ export class TokenStream {
     throw new GiveUp();
   }
 
-  /** Takes the token of that kind, or mends its absence; undefined if it could not. */
+  /** Takes the token of that kind, or recovers from its absence; undefined if it could not. */
   match(kind: TokenKind, expected: Expected): Token | undefined {
     if (this.token.kind === kind) return this.advance();
     this.recover();
@@ -231,7 +231,7 @@ export class TokenStream {
     this.issues.push({ offset: next?.offset ?? this.source.length, message });
   }
 
-  /** The text from the current token to another one, without what is no token. */
+  /** The text from the current token to another one, without text that is not a token. */
   private textTo(last: Token | undefined): string {
     const { text, offset } = this.token;
     const end = last === undefined || last.kind === '<EOF>' ? this.source.length : last.offset;
@@ -278,7 +278,7 @@ export class TokenStream {
     return result;
   }
 
-  /** A dot is followed by something that is no member: reports it and goes on behind it. */
+  /** A dot without a member behind it: reports it and continues after it. */
   noViableMember(): void {
     const next = this.peek();
     const input = this.textTo(this.tokens[this.at + 1]);

@@ -90,7 +90,7 @@ export class Pattern {
     unheld.register(this, this.holder);
   }
 
-  /** Why the pattern is no regular expression, or undefined. */
+  /** Why the pattern is malformed, or undefined. */
   error(): string | undefined {
     if (this.failure === undefined) this.compile();
     return this.failure === false ? undefined : this.failure;

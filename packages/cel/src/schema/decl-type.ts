@@ -76,7 +76,7 @@ export class DeclType {
   maxElements = 0;
   /** What the names of object types in it begin with. */
   path = '';
-  /** Of objects, by identifier. */
+  /** For objects, by identifier. */
   fields: ReadonlyMap<string, DeclField> | undefined;
   key: DeclType | undefined;
   elem: DeclType | undefined;

@@ -2,7 +2,7 @@ import type { Integer } from './integer.js';
 
 /**
  * Values of expressions. An int is a number (or a bigint beyond 2^53), so that the commonest arithmetic and
- * comparisons run on plain numbers; doubles and uints are boxed, because they must be told from ints.
+ * comparisons run on plain numbers; doubles and uints are boxed, to differ from ints.
  */
 export type Value =
   | boolean

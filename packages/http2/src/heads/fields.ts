@@ -87,7 +87,7 @@ const ABOVE_ASCII = /[\x80-\xff]/g;
 const escaped = (path: string): string =>
   path.replace(ABOVE_ASCII, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`);
 
-/** The announced length of a body: -1 where there is none; undefined where it is no length. */
+/** The announced length of a body: -1 without one; undefined if it is malformed. */
 export function contentLength({ headers }: RequestHead): number | undefined {
   const text = headers['content-length'];
   if (text === undefined) return -1;

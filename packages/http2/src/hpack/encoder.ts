@@ -35,7 +35,7 @@ function writeInteger(out: Uint8Array, at: number, first: number, prefix: number
 function writeText(out: Buffer, at: number, text: string): number {
   const { length } = text;
   at = writeInteger(out, at, 0, 7, length);
-  // Short texts are dearer to hand over than to copy.
+  // Handing over short texts costs more than copying them.
   if (length > 48) {
     out.write(text.replace(BREAKS, ' '), at, 'latin1');
     return at + length;

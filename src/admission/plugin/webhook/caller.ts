@@ -5,6 +5,7 @@ import { ApiError } from '../../../apimachinery/meta/errors.js';
 import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { isQualifiedName } from '../../../apimachinery/validation/names.js';
 import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
+import type { Cancellation } from '../../../util/cancellation.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import { type SpanAttributes, spanned } from '../../../util/tracing.js';
@@ -18,7 +19,7 @@ import { decodeReview, reviewBody, type ReviewedObjects, verifyReview } from './
 
 /** Posts reviews to webhooks by their client configurations. */
 export interface WebhookPoster {
-  post(config: JsonObject, body: string, timeoutSeconds: number, signal: AbortSignal): Promise<WebhookResponse>;
+  post(config: JsonObject, body: string, timeoutSeconds: number, cancellation: Cancellation): Promise<WebhookResponse>;
 }
 
 /** What both plugins work with. */
@@ -65,7 +66,7 @@ export async function callHook(invocation: Invocation, dependencies: WebhookDepe
   const review = await spanned(SPANS[type], spanAttributes(invocation, uid), () =>
     ask(invocation, dependencies, async (poster) =>
       decodeReview(
-        await poster.post(hook.clientConfig, body, secondsFor(invocation, clock), attributes.signal),
+        await poster.post(hook.clientConfig, body, secondsFor(invocation, clock), attributes.cancellation),
         version,
       ),
     ),
@@ -126,7 +127,7 @@ async function ask<T>(
     const answered = error instanceof ResponseError || error instanceof MalformedAnswer;
     const why = `${answered ? 'failed to call webhook' : 'could not get REST client'}: ${messageOf(error)}`;
     const code = error instanceof ResponseError ? (error.code ?? UNAVAILABLE) : answered ? UNAVAILABLE : INTERNAL;
-    throw new CallError(hook.name, why, code, attributes.signal.aborted);
+    throw new CallError(hook.name, why, code, attributes.cancellation.aborted);
   } finally {
     const layer = type === 'admit' ? 'mutating-webhook' : 'validating-webhook';
     attributes.waited?.(layer, clock.monotonic() - began);

@@ -147,7 +147,7 @@ class Round {
       attributes.annotate(FAILED_OPEN + place, hook.name);
       onFailure(hook.name, failure);
     }
-    if (attributes.signal.aborted) throw requestOver();
+    if (attributes.cancellation.aborted) throw requestOver();
   }
 
   /** Whether the webhook changed the object. */
@@ -160,7 +160,7 @@ class Round {
     );
     if (made === undefined) return false;
     const { object, operations, changed } = made;
-    const annotation = `{${identity(hook)},"patch":${goJson(operations)},"patchType":"JSONPatch"}`;
+    const annotation = `{${identity(hook)},"patch":${operations},"patchType":"JSONPatch"}`;
     this.attributes.annotate(PATCH + place, annotation, 'Request');
     objects.replace(object);
     this.dirty = true;

@@ -1,7 +1,7 @@
 import { ApiError, newInternalError } from '../../../apimachinery/meta/errors.js';
 import { deepCopy, deepEqual, isObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import type { FloatLiterals } from '../../../apimachinery/json/parser.js';
-import { type GroupVersionKind, type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
+import { goJson, type GroupVersionKind, type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
 import {
   applyOperations,
   decodeJsonPatch,
@@ -12,6 +12,7 @@ import type { AdmissionAttributes } from '../../interfaces.js';
 import { checkTypeMeta } from '../../type-meta.js';
 import { type AnsweredStatus, CallError, rejection } from './errors.js';
 import type { Hook } from './hooks.js';
+import { sameKind } from './versions.js';
 
 interface AnsweredPatch {
   readonly hook: Hook;
@@ -24,14 +25,15 @@ interface AnsweredPatch {
 
 interface Patched {
   readonly object: KubeObject;
-  readonly operations: JsonValue;
+  /** The patch as JSON. */
+  readonly operations: string;
   readonly changed: boolean;
 }
 
 const UNAVAILABLE = 503;
 
 /** The object as a webhook's patch leaves it; undefined: there is nothing to do. */
-export function applyPatch(answered: AnsweredPatch, { versions }: AdmissionAttributes): Patched | undefined {
+export function applyPatch(answered: AnsweredPatch, attributes: AdmissionAttributes): Patched | undefined {
   const { hook, patch: text, patchType, object, kind } = answered;
   if (text === '') return undefined;
   const { patch, literals } = decode(hook, text);
@@ -44,14 +46,16 @@ export function applyPatch(answered: AnsweredPatch, { versions }: AdmissionAttri
     const { status } = rejection(hook.name, answered.status);
     throw new CallError(hook.name, `unsupported patch type ${quote(patchType)}`, status.code);
   }
-  const patched = apply(object, patch);
+  const { versions, kind: own } = attributes;
+  // What it shares with the object of the request has the defaults of that one's version already: none are set in it.
+  const patched = sameKind(kind, own) ? apply(object, patch) : deepCopy(apply(object, patch));
   const floats: FloatLiterals = new Map();
-  const result = literals.size === 0 ? deepCopy(patched) : literals.resolve(patched, floats);
+  const result = literals.size === 0 ? patched : literals.resolve(patched, floats);
   if (!isObject(result)) throw newInternalError('the patch leaves no object');
   checkTypeMeta(result);
   const changed = !deepEqual(object, result);
+  const operations = goJson(literals.size === 0 ? [...patch] : literals.resolve([...patch], new Map()));
   const made = versions?.complete(result, kind, { floats, dropsInvalidMetadata: true }) ?? (result as KubeObject);
-  const operations = literals.size === 0 ? [...patch] : literals.resolve([...patch], new Map());
   return { object: made, operations, changed };
 }
 

@@ -66,7 +66,7 @@ async function validate(
     });
   }
   if (relevant.length === 0) return;
-  if (attributes.signal.aborted) throw requestOver();
+  if (attributes.cancellation.aborted) throw requestOver();
   // All are asked, whatever the others answer; what is refused first is what the client learns.
   const refusals: unknown[] = [];
   await Promise.all(

@@ -11,7 +11,7 @@ export interface IssuerMetadata {
   readonly keySet: string;
 }
 
-/** Undefined, told to `warn`, where the issuer is no URL that OpenID Connect allows: tokens work, discovery is not offered. */
+/** Undefined, with a call of `warn`, where OpenID Connect does not allow the issuer's URL: tokens work, discovery is not offered. */
 export function issuerMetadata(
   issuer: string,
   /** '' for the server's own key set. */

@@ -29,7 +29,7 @@ function algorithmsOf(key: KeyObject): readonly string[] {
   return [algorithm];
 }
 
-/** Of a private key too: its public half verifies. Throws an Error for keys of other kinds. */
+/** Takes private keys too, for their public half. Throws an Error for keys of other kinds. */
 export function verificationKey(key: KeyObject): VerificationKey {
   const publicKey = key.type === 'private' ? createPublicKey(key) : key;
   const algorithms = algorithmsOf(publicKey);

@@ -63,15 +63,14 @@ export function checkBoundObjects(claims: BoundClaims, find: Find, now: number):
   }
   if (secret !== undefined) checkBoundObject(find('secrets', namespace, secret.name), 'secret', secret, now);
   if (pod !== undefined) checkBoundObject(find('pods', namespace, pod.name), 'pod', pod, now);
-  // With a pod the node is told, not checked.
+  // With a pod the node is passed on, not checked.
   else if (node !== undefined) checkBoundObject(find('nodes', '', node.name), 'node', node, now);
 }
 
 function splitUserName(user: string): readonly [string, string] | undefined {
   if (!user.startsWith(SERVICE_ACCOUNT_PREFIX)) return undefined;
   const [namespace = '', name = '', ...more] = user.slice(SERVICE_ACCOUNT_PREFIX.length).split(':');
-  const good =
-    more.length === 0 && isDns1123Label(namespace).length === 0 && nameIsDnsSubdomain(name, false).length === 0;
+  const good = more.length === 0 && isDns1123Label(namespace).length === 0 && nameIsDnsSubdomain(name).length === 0;
   return good ? [namespace, name] : undefined;
 }
 

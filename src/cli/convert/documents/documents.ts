@@ -8,7 +8,7 @@ export interface Piece {
   /** The line with `---` before it, with its line break; empty before the first and in JSON. */
   readonly separator: string;
   readonly text: string;
-  /** Of the first line of content, from 1. */
+  /** Number of the first line of content, from 1. */
   readonly line: number;
   readonly format: 'json' | 'yaml';
   /** What it holds; null where there are only comments. */

@@ -9,7 +9,7 @@ interface Names {
   readonly value?: string;
   readonly averageValue?: string;
   readonly averageUtilization?: string;
-  /** Of the metric's selector; metrics of pods' resources have none. */
+  /** Name of the metric's selector field; metrics of pods' resources have none. */
   readonly selector?: string;
 }
 
@@ -113,7 +113,7 @@ function figures(source: JsonObject, fields: Names, path: string, part: 'spec' |
   });
   const values = Object.fromEntries(given.map((figure) => [figure, source[fields[figure] ?? '']]));
   if (part === 'status') return values;
-  // Of an object, `targetValue` had to be given always; beside the average it had no effect.
+  // For objects `targetValue` was required; beside the average it had no effect.
   const meant = fields.value === 'targetValue' && fields.averageValue === 'averageValue' ? given.slice(-1) : given;
   const [figure, ...more] = meant;
   if (figure === undefined) throw new Refusal(`${path} has no target`);

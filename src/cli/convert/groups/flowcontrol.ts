@@ -15,7 +15,7 @@ const priorityLevel: Convert = (object, _notes, apiVersion) => {
   if (limited === undefined) return;
   if (apiVersion !== V1BETA3) rename(limited, 'assuredConcurrencyShares', 'nominalConcurrencyShares', 'spec.limited');
   const shares = limited['nominalConcurrencyShares'];
-  // What was not written could not be told from 0, which v1 takes at its word.
+  // An absent value could not be told from 0, which v1 takes literally.
   const isZero = isUnset(shares) || shares === 0;
   if (isZero) limited['nominalConcurrencyShares'] = preserved && apiVersion === V1BETA3 ? 0 : DEFAULT_SHARES;
 };

@@ -9,7 +9,7 @@ const PATH = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 /** Items of lists do not tell. */
 const TYPE = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' };
 /** On a CustomResourceDefinition: the versions that were served before Annex served the group. */
-const SERVED_BEFORE = 'kubeannex.io/served-versions';
+export const SERVED_BEFORE = 'kubeannex.io/served-versions';
 /** On one that has the back door: how its objects were converted before. */
 const CONVERSION_BEFORE = 'kubeannex.io/conversion';
 /** A further version, by which Annex reads and writes the cluster's copy while requests for all others come to Annex. */

@@ -1,6 +1,6 @@
 import { conditionsOf, transitionTime } from '../../../apimachinery/meta/conditions.js';
-import { deepCopy, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
-import { textOf } from '../../../apimachinery/json/values.js';
+import { deepCopy, deepEqual, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { LoopbackClient } from '../../../registry/rest/loopback-client.js';
 import type { Revision } from '../../../storage/interfaces.js';
@@ -36,8 +36,8 @@ export const NO_SWITCH: SwitchRecord = {
   ...{ back: '', backFrom: 0 },
 };
 
-/** What is said of an Adoption: type, whether it holds, and a reason other than the phase. */
-export type Finding = readonly [type: string, holds: boolean, reason?: string];
+/** What is said of an Adoption: type, whether it holds, a reason other than the phase, and a message other than that of the step. */
+export type Finding = readonly [type: string, holds: boolean, reason?: string, message?: string];
 
 export interface JournalOptions {
   readonly client: LoopbackClient;
@@ -90,6 +90,11 @@ export class Journal {
     return isReturnWanted(this.known);
   }
 
+  /** What is known of the types of the group. */
+  get resources(): readonly JsonObject[] {
+    return objectsOf(objectAt(this.known, 'status')?.['resources']);
+  }
+
   get spec(): JsonObject {
     return objectAt(this.known, 'spec') ?? {};
   }
@@ -133,6 +138,15 @@ export class Journal {
     await this.write(this.phase as SwitchPhase, {}, message);
   }
 
+  /** Says more than the phase does, where that is news. Conflict (409) where somebody else has written since it was read. */
+  async note(findings: readonly Finding[]): Promise<void> {
+    const adoption = this.known;
+    const next = conditions(adoption, this.phase, '', findings, this.options.clock.now());
+    if (deepEqual(next, conditionsOf(adoption))) return;
+    const status = { ...deepCopy(objectAt(adoption, 'status') ?? {}), conditions: next };
+    this.adoption = await this.options.client.updateStatus({ ...deepCopy(adoption), status });
+  }
+
   private get known(): KubeObject {
     if (this.adoption === undefined) throw new Error('the Adoption has not been read');
     return this.adoption;
@@ -172,18 +186,18 @@ function standing(phase: SwitchPhase, { back }: SwitchRecord): readonly Finding[
 
 function conditions(
   adoption: KubeObject,
-  phase: SwitchPhase,
+  phase: string,
   message: string,
   findings: readonly Finding[],
   now: number,
 ): JsonObject[] {
   const before = conditionsOf(adoption);
-  const changed = findings.map(([type, holds, reason = phase]): JsonObject => {
+  const changed = findings.map(([type, holds, reason = phase, own = message]): JsonObject => {
     const status = holds ? 'True' : 'False';
     const old = before.find((one) => one['type'] === type);
     const lastTransitionTime = transitionTime(old, status, now);
     const observedGeneration = adoption.metadata.generation ?? 0;
-    return { type, status, reason, message: message.slice(0, 1024), lastTransitionTime, observedGeneration };
+    return { type, status, reason, message: own.slice(0, 1024), lastTransitionTime, observedGeneration };
   });
   const kept = before.filter((one) => !findings.some(([type]) => type === one['type']));
   return [...kept, ...changed];

@@ -8,6 +8,7 @@ import { isConflictOrNotFound } from '../../errors.js';
 import { type AdoptedType, adoptedType, whyRefused } from '../definitions.js';
 import { RateLimit } from '../rate-limit.js';
 import { Return, type ReturnParts } from '../return/return.js';
+import { Source } from '../source/source.js';
 import { AnnexDefinitions } from './annex-definitions.js';
 import { raiseCluster } from './cluster-revision.js';
 import type { SwitchOptions } from './options.js';
@@ -47,6 +48,7 @@ export class Switch implements ReturnParts {
   readonly theirs: ClusterDefinitions;
   readonly ours: AnnexDefinitions;
   private readonly underWay: WritesUnderWay;
+  private readonly source: Source;
   private readonly laps: Laps;
   private follower: ChangeFollower | undefined;
 
@@ -58,6 +60,9 @@ export class Switch implements ReturnParts {
     this.underWay = new WritesUnderWay({ client, group });
     this.theirs = new ClusterDefinitions(client, group);
     this.ours = new AnnexDefinitions({ client: definitions, clock, group });
+    const { fence, journal, theirs } = this;
+    const rate = new RateLimit(clock, options.copyRate);
+    this.source = new Source({ client, clock, fence, group, journal, rate, theirs });
   }
 
   /** Goes on from wherever it is until it is served, or given up, or the signal aborts. */
@@ -85,11 +90,18 @@ export class Switch implements ReturnParts {
 
   /** Whatever stands of the barriers while Annex serves the group is put back where somebody has taken it away. */
   async hold(): Promise<void> {
+    await this.theirs.closeBackDoor();
     await this.theirs.withdraw();
     if ((await this.theirs.list()).length > 0) await this.fence.put();
     else await this.fence.remove();
     await this.ours.bring('Served');
     await this.underWay.remove();
+    await this.source.tell();
+  }
+
+  /** The copy that the cluster keeps goes. */
+  async free(signal: AbortSignal): Promise<void> {
+    await this.source.free(signal);
   }
 
   /** Has writes counted long before they are refused; undefined while not every kube-apiserver does. */

@@ -131,7 +131,7 @@ export class FairQueue {
       next.running++;
       this.taken++;
       this.waiting--;
-      // Of flows that have as many seats, another one is next.
+      // Among flows with as many seats, another one is next.
       this.flows.delete(ticket.flow);
       this.flows.set(ticket.flow, next);
       ticket.settle(undefined);

@@ -1,3 +1,4 @@
+import { ApiError } from '../../../apimachinery/meta/errors.js';
 import { SYSTEM_PRIVILEGED_GROUP } from '../../../authentication/user/user.js';
 import { type MaybePromise, then, whenOver } from '../../../util/maybe-promise.js';
 import type { ChainConfig, Step } from '../chain-config.js';
@@ -64,10 +65,17 @@ export function withMaxInFlight(next: Step, config: ChainConfig): Step {
   };
 }
 
-/** Starts requests that read whole collections one in each turn of the event loop. */
-function inTurn(next: Step, { clock, turns }: ChainConfig): Step {
+/** Starts requests that read whole collections one in each turn of the event loop, and none that memory has no room for. */
+function inTurn(next: Step, { clock, turns, refusal, metrics, writeStatus }: ChainConfig): Step {
   return (exchange) => {
-    if (!WIDE.has(exchange.info.verb)) return next(exchange);
+    const { verb } = exchange.info;
+    if (!WIDE.has(verb)) return next(exchange);
+    const reason = verb === 'list' || verb === 'watch' ? refusal(verb) : undefined;
+    if (reason !== undefined) {
+      metrics.terminated(exchange, 503);
+      writeStatus(exchange, new ApiError(503, 'ServiceUnavailable', reason, { retryAfterSeconds: 1 }));
+      return undefined;
+    }
     const turn = turns.take(exchange.user.name);
     if (turn === undefined) return next(exchange);
     const began = clock.monotonic();

@@ -26,7 +26,10 @@ export function admissionAttributes(
     options,
     dryRun: context.dryRun,
     user: context.user,
-    signal: context.signal,
+    get signal() {
+      return context.signal;
+    },
+    cancellation: context.cancellation,
     deadline: context.deadline,
     versions: admissionVersions(served, scope.subresource),
     warn: (text) => {

@@ -1,4 +1,5 @@
 import type { AdmissionAttributes, AdmissionChain } from '../../../admission/interfaces.js';
+import { deepEqual, type JsonValue } from '../../../apimachinery/json/json.js';
 import { validateManagedFields } from '../../../managedfields/field-manager.js';
 import { dedupOwnerReferences } from '../../../registry/generic/system-fields.js';
 import { type MaybePromise, then } from '../../../util/maybe-promise.js';
@@ -14,8 +15,8 @@ export function admitMutations(admission: AdmissionChain, attributes: AdmissionA
   const check = (): void => {
     if (object === undefined) return;
     const { metadata } = object;
-    const after = metadata.managedFields;
-    if (after !== before) {
+    const after: JsonValue | undefined = metadata.managedFields;
+    if (!deepEqual(after, before)) {
       const why = validateManagedFields(Array.isArray(after) ? after : undefined);
       if (why !== undefined) {
         if (before === undefined) delete metadata.managedFields;

@@ -37,7 +37,7 @@ function decode(target: Decodable, body: ReceivedBody): DecodedObject {
   const found: Found = { kind: '', version: '' };
   try {
     const fallback = { apiVersion: target.groupVersion, kind: target.gvk.kind };
-    const parsed = parseBody(body.bytes, body.format, body.strict, body.protobuf, fallback, true);
+    const parsed = parseBody(body, fallback, { merges: true });
     // null is an object without fields.
     const json = parsed.value === null ? { ...parsed, value: {} } : parsed;
     return decodeKind(target, json, typeOf(target, json, body, found), body.strict);
@@ -71,7 +71,7 @@ function decodeKind(target: Decodable, json: DetailedJson, meta: TypeMeta, stric
       const { version } = parseGroupVersion(apiVersion) ?? { version: apiVersion };
       throw newNotHandled(target, kind, version, kindMismatch(target, apiVersion, kind, json));
     }
-    // Read as what it is; that it is of another version is told at the end.
+    // Read as what it is; a wrong version is reported at the end.
     const decoded = sibling.decode(json, strict);
     decoded.object.apiVersion = apiVersion;
     return decoded;
@@ -97,7 +97,7 @@ const patchedCodec = ({ assumesVersion }: { readonly assumesVersion: boolean }):
   sorted: false,
   identify(target, patched) {
     const { value, merged, refuse } = patched;
-    // Of a value that is no object, too, the type is looked for first.
+    // A value that is not an object is first looked through for its type, too.
     if (!isObject(value) && !merged && value !== null) patchedTypeMeta(value, refuse);
     const tree = patchedObject(value, refuse);
     if (merged) return { tree, unknown: [], versionless: false };

@@ -17,7 +17,7 @@ export interface ReceivedBody {
   readonly format: Encoding;
   /** Looks for unknown and duplicate fields. */
   readonly strict: boolean;
-  /** Of the built-in types. */
+  /** Protobuf of the built-in types. */
   readonly protobuf: ProtobufCodec;
 }
 

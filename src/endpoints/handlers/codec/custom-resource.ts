@@ -37,7 +37,7 @@ export const customResourceCodec: Codec = {
     const found: Found = { kind: '', version: '' };
     try {
       const fallback = { apiVersion: target.groupVersion, kind: target.gvk.kind };
-      const json = parseBody(body.bytes, body.format, body.strict, body.protobuf, fallback, false);
+      const json = parseBody(body, fallback, patched);
       checkType(target, json, body, found);
       return target.decode(json, body.strict);
     } catch (error) {

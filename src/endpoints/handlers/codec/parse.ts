@@ -3,32 +3,28 @@ import type { JsonValue } from '../../../apimachinery/json/json.js';
 import { ApiError, newBadRequest } from '../../../apimachinery/meta/errors.js';
 import { goJson, parseGroupVersion, quote } from '../../../apimachinery/meta/meta.js';
 import { decodeCborBody, decodeProtobufBody } from '../../../apimachinery/protobuf/body.js';
-import type { ProtobufCodec, TypeMeta } from '../../../apimachinery/protobuf/protobuf.js';
+import type { TypeMeta } from '../../../apimachinery/protobuf/protobuf.js';
 import { decodeYaml } from '../../../apimachinery/yaml/yaml.js';
 import { DecodeError } from '../../../registry/rest/served.js';
-import type { Encoding } from '../../negotiation/media.js';
-import type { Decodable, ReceivedBody } from './codec.js';
+import type { Decodable, PatchedCodec, ReceivedBody } from './codec.js';
 
 const SUMMARY_BYTES = 30;
 
 /** The tree of a body in any format; `merges`: a second value of a field adds to the first. */
 export function parseBody(
-  body: Buffer,
-  format: Encoding,
-  strict: boolean,
-  protobuf: ProtobufCodec,
+  { bytes, format, strict, protobuf }: ReceivedBody,
   fallback: TypeMeta,
-  merges: boolean,
+  { merges }: Pick<PatchedCodec, 'merges'>,
 ): DetailedJson {
   switch (format) {
     case 'json':
-      return decodeJson(body, strict, merges);
+      return decodeJson(bytes, strict, merges);
     case 'yaml':
-      return decodeYaml(body, strict);
+      return decodeYaml(bytes, strict);
     case 'cbor':
-      return decodeCborBody(body);
+      return decodeCborBody(bytes);
     case 'protobuf':
-      return decodeProtobufBody(body, protobuf, fallback);
+      return decodeProtobufBody(bytes, protobuf, fallback);
   }
 }
 

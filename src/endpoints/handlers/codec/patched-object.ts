@@ -18,13 +18,13 @@ export interface PatchOutcome {
   readonly unchanged: JsonValue;
   readonly patch: JsonValue;
   readonly current: KubeObject;
-  /** Of the patched object's numbers. */
+  /** Literals of the patched object's numbers. */
   readonly floats: FloatLiterals;
-  /** Of the scalars that `unchanged` and `patch` hold as tokens. */
+  /** Scalars that `unchanged` and `patch` hold as tokens. */
   readonly literals: Literals;
   /** What errors show; undefined: the patched object. */
   readonly shown: (() => string) | undefined;
-  /** Of the patch itself. */
+  /** Strict errors of the patch itself. */
   readonly strictErrors: readonly string[];
   /** Objects of a JSON patch in which a key stands twice: where they are taken over, both are. */
   readonly parts?: Parts | undefined;

@@ -1,5 +1,6 @@
 import { ApiError, newRequestEntityTooLarge } from '../../../apimachinery/meta/errors.js';
 import type { RequestContext } from '../../../request/context.js';
+import type { Cancellation } from '../../../util/cancellation.js';
 import { timed } from '../../../util/metrics/stopwatch.js';
 import type { HttpRequest } from '../../http.js';
 
@@ -12,15 +13,15 @@ const EMPTY = Buffer.alloc(0);
 export function readBody(
   request: HttpRequest,
   limit: number,
-  { signal, stopwatch }: Pick<RequestContext, 'signal' | 'stopwatch'>,
+  { cancellation, stopwatch }: Pick<RequestContext, 'cancellation' | 'stopwatch'>,
 ): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? NaN);
   if (announced === 0) return Promise.resolve(EMPTY);
   if (announced > limit) return Promise.reject(newRequestEntityTooLarge(`limit is ${limit}`));
-  return timed(stopwatch, 'request-read', () => readAll(request, limit, signal));
+  return timed(stopwatch, 'request-read', () => readAll(request, limit, cancellation));
 }
 
-function readAll(request: HttpRequest, limit: number, signal: AbortSignal): Promise<Buffer> {
+function readAll(request: HttpRequest, limit: number, cancellation: Cancellation): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -29,7 +30,7 @@ function readAll(request: HttpRequest, limit: number, signal: AbortSignal): Prom
       request.removeListener('end', onEnd);
       request.removeListener('error', onError);
       request.removeListener('aborted', onAborted);
-      signal.removeEventListener('abort', onAborted);
+      cancellation.removeEventListener('abort', onAborted);
       finish();
     };
     const onData = (chunk: Buffer): void => {
@@ -59,6 +60,6 @@ function readAll(request: HttpRequest, limit: number, signal: AbortSignal): Prom
     request.on('end', onEnd);
     request.on('error', onError);
     request.on('aborted', onAborted);
-    signal.addEventListener('abort', onAborted, { once: true });
+    cancellation.addEventListener('abort', onAborted);
   });
 }

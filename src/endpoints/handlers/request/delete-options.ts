@@ -69,7 +69,8 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
   });
   try {
     const fallback = { apiVersion: 'meta.k8s.io/v1', kind: 'DeleteOptions' };
-    const json = parseBody(body, format, false, scope.environment.protobuf, fallback, true);
+    const { protobuf } = scope.environment;
+    const json = parseBody({ bytes: body, format, strict: false, protobuf }, fallback, { merges: true });
     const { value } = json;
     scope.context.audit?.requestObject(() => asInternal(value));
     const meta = typeMetaOf(json);

@@ -98,7 +98,7 @@ export function computeNamesAccepted(crd: KubeObject, others: readonly KubeObjec
   const named: KubeObject = deepEqual(namesJson(names), namesJson(accepted))
     ? crd
     : { ...crd, status: { ...status, acceptedNames: namesJson(names) } };
-  // The last conflict is the one that is told.
+  // The last conflict is reported.
   const conflict = conflicts.at(-1);
   const condition: Condition =
     conflict === undefined

@@ -70,7 +70,7 @@ async function tokenReview(
   if (tokens === undefined) return object;
   const asked = textsOf(spec?.['audiences']);
   const audiences = asked.length === 0 ? apiAudiences : asked;
-  // As in a header: what stands around it is no part of it.
+  // As in a header, surrounding spaces do not count.
   const bare = bearerTokenOf(`Bearer ${token}`) ?? '';
   const outcome = bare === '' ? INVALID_TOKEN : await authenticate(tokens, bare, audiences, signal);
   object['status'] =

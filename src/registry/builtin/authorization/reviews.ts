@@ -1,7 +1,7 @@
 import { newBadRequest, newInvalid } from '../../../apimachinery/meta/errors.js';
 import type { FieldError } from '../../../apimachinery/meta/field-error.js';
 import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import type { KubeObject, Scope } from '../../../apimachinery/meta/meta.js';
 import type { UserInfo } from '../../../authentication/user/user.js';
 import type { Authorizer, RuleResolver, RulesResult } from '../../../authorization/authorizer/interfaces.js';
 import type { RequestContext } from '../../../request/context.js';
@@ -27,7 +27,7 @@ export interface AuthorizationReviewDependencies {
 export function authorizationReviews(dependencies: AuthorizationReviewDependencies): readonly CreateOnlyType[] {
   const { authorizer, ruleResolver } = dependencies;
   return [
-    virtualType('LocalSubjectAccessReview', true, async (context, object, namespace) => {
+    virtualType('LocalSubjectAccessReview', 'Namespaced', async (context, object, namespace) => {
       refuse(validateLocalSubjectAccessReview(object));
       if (namespace === '') throw newBadRequest('namespace is required on this type: ');
       if (namespace !== object.metadata.namespace) {
@@ -35,14 +35,14 @@ export function authorizationReviews(dependencies: AuthorizationReviewDependenci
       }
       return review(object, userFrom(specOf(object)), authorizer, context.signal);
     }),
-    virtualType('SelfSubjectAccessReview', false, async (context, object) => {
+    virtualType('SelfSubjectAccessReview', 'Cluster', async (context, object) => {
       refuse(validateSelfSubjectAccessReview(object));
       return review(object, context.user, authorizer, context.signal);
     }),
-    virtualType('SelfSubjectRulesReview', false, (context, object) =>
+    virtualType('SelfSubjectRulesReview', 'Cluster', (context, object) =>
       Promise.resolve(rulesReview(object, context.user, ruleResolver)),
     ),
-    virtualType('SubjectAccessReview', false, async (context, object) => {
+    virtualType('SubjectAccessReview', 'Cluster', async (context, object) => {
       refuse(validateSubjectAccessReview(object));
       return review(object, userFrom(specOf(object)), authorizer, context.signal);
     }),
@@ -51,7 +51,7 @@ export function authorizationReviews(dependencies: AuthorizationReviewDependenci
 
 type Create = (context: RequestContext, object: KubeObject, namespace: string) => Promise<KubeObject>;
 
-function virtualType(kind: string, namespaced: boolean, create: Create): CreateOnlyType {
+function virtualType(kind: string, scope: Scope, create: Create): CreateOnlyType {
   const singular = kind.toLowerCase();
   return {
     group: GROUP,
@@ -59,12 +59,12 @@ function virtualType(kind: string, namespaced: boolean, create: Create): CreateO
     resource: `${singular}s`,
     singular,
     kind,
-    namespaced,
+    namespaced: scope === 'Namespaced',
     create: withoutSelectors(create),
   };
 }
 
-/** Where requests are authorized without selectors, those of a review count for nothing, and are not told back. */
+/** Where requests are authorized without selectors, those of a review are ignored and dropped from the response. */
 function withoutSelectors(create: Create): Create {
   return (context, object, namespace) => {
     if (!featureGates.enabled('AuthorizeWithSelectors')) {

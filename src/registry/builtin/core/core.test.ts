@@ -8,6 +8,7 @@ import type { RequestInfo } from '../../../request/request-info.js';
 import type { ResourceType } from '../../rest/interfaces.js';
 import { fromCoreEvent, toCoreEvent } from '../events/events/conversion.js';
 import { builtinResourceTypes } from './index.js';
+import { NEVER_ABORTED } from '../../../util/never-aborted.js';
 
 const UNSAID = { orphanDependents: undefined, propagationPolicy: undefined };
 
@@ -40,7 +41,8 @@ function contextOf(group: string): RequestContext {
     user: { name: 'u', uid: '', groups: [], extra: {} },
     userAgent: '',
     auditId: '',
-    signal: new AbortController().signal,
+    signal: NEVER_ABORTED,
+    cancellation: NEVER_ABORTED,
     receivedAt: NOW,
     warn: () => undefined,
     annotate: () => undefined,

@@ -39,6 +39,19 @@ const SPEC: JsonObject = {
       description:
         "Gives the group back without raising the cluster's revision above that of Annex: faster where Annex is far ahead, but whoever watches the group must be restarted, and resourceVersions go back.",
     },
+    source: {
+      type: 'object',
+      default: {},
+      description: 'What the cluster itself has of the group.',
+      properties: {
+        retain: {
+          type: 'boolean',
+          default: true,
+          description:
+            'Whether the cluster keeps its copy, as it was at the switch, while Annex serves the group. With false the objects and the CustomResourceDefinitions are deleted from etcd as soon as Annex serves the group; a group that goes back afterwards gets new uids for all objects.',
+        },
+      },
+    },
     copyRate: {
       type: 'integer',
       format: 'int32',
@@ -121,7 +134,7 @@ const STATUS: JsonObject = {
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['type'],
       description:
-        'Copied: all objects have been copied. InSync: changes are followed, and both sides were equal. Accepted: Annex can serve the definitions. Switchable: nothing keeps the group from being switched. AdmissionEnforced: the webhooks and policies of the cluster that match the group hold when Annex serves it. Switched: Annex serves the group. Ready: whoever serves it takes writes. Returned: the group went back to the cluster. DependentsOutside: it cannot, because objects outside of it would be deleted.',
+        'Copied: all objects have been copied. InSync: changes are followed, and both sides were equal. Accepted: Annex can serve the definitions. Switchable: nothing keeps the group from being switched. AdmissionEnforced: the webhooks and policies of the cluster that match the group hold when Annex serves it. Switched: Annex serves the group. Ready: whoever serves it takes writes. Returned: the group went back to the cluster. DependentsOutside: it cannot, because objects outside of it would be deleted. SourceRetained: the cluster keeps its copy, and how much of etcd it takes.',
       items: CONDITION,
     },
   },
@@ -129,7 +142,7 @@ const STATUS: JsonObject = {
 
 const column = (name: string, jsonPath: string, type = 'string'): JsonObject => ({ name, type, jsonPath });
 
-/** Adoption of kubeannex.io/v1alpha1, as the definition that describes it. It is no object of the store: nobody can change it. */
+/** Adoption of kubeannex.io/v1alpha1, as its definition. It is not in the store, so nobody can change it. */
 export function adoptionDefinition(): KubeObject {
   return {
     apiVersion: 'kubeannex.io/v1',

@@ -7,7 +7,7 @@ import { sleep, type Clock } from '../../../util/clock.js';
 import type { LoopbackClient, LoopbackClients } from '../../rest/loopback-client.js';
 import { reconcileBinding, reconcileRole, type Reconciliation } from './reconcile.js';
 
-/** Kinds in the order in which they are brought about, with their resource. */
+/** Kinds in the order in which they are created, with their resource. */
 const KINDS = [
   ['ClusterRole', 'clusterroles', reconcileRole],
   ['ClusterRoleBinding', 'clusterrolebindings', reconcileBinding],
@@ -42,13 +42,13 @@ export interface BootstrapDependencies {
   readonly clients: LoopbackClients;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Told of every object that could not be brought about. */
+  /** Called for every object that could not be created or completed. */
   failed(text: string): void;
 }
 
 /**
  * Creates the default roles and bindings and gives existing ones what they lack, unless they opted out. To be run at each
- * start; tries for half a minute and throws if some could not be brought about by then. What is stored and cannot be read is reported
+ * start; retries for half a minute and throws if some are still missing. Stored objects that cannot be read are reported
  * and left: only an administrator can remove it, and needs a server for that.
  */
 export async function ensureRbacDefaults(

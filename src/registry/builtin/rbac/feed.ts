@@ -10,7 +10,7 @@ const KINDS: readonly (readonly [RbacKind, string])[] = [
   ['ClusterRoleBinding', 'clusterrolebindings'],
 ];
 
-/** Lets the index follow roles and bindings. Resolves when all that are there have been told. */
+/** Feeds roles and bindings to the index. Resolves when all existing ones have been delivered. */
 export async function feedRbacIndex(index: RbacIndex, clients: LoopbackClients, signal: AbortSignal): Promise<void> {
   const following = KINDS.map(([kind, resource]) => followKind(index, kind, resource, clients, signal));
   await Promise.all(following);
@@ -48,7 +48,7 @@ function followKind(
   });
 }
 
-/** Lets the Node authorizer's graph follow pods and persistent volumes. Resolves when all that are there have been told. */
+/** Feeds pods and persistent volumes to the Node authorizer's graph. Resolves when all existing ones have been delivered. */
 export async function feedNodeGraph(graph: NodeGraph, clients: LoopbackClients, signal: AbortSignal): Promise<void> {
   const pods = new Promise<void>((resolve) => {
     clients.for({ group: '', resource: 'pods' }).watch(

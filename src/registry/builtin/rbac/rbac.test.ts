@@ -11,6 +11,7 @@ import { parseRbacDefaults } from './bootstrap.js';
 import { guardBinding, guardRole } from './escalation.js';
 import { reconcileBinding, reconcileRole } from './reconcile.js';
 import { clusterRoleBindingStrategy, clusterRoleStrategy, roleBindingStrategy, roleStrategy } from './strategy.js';
+import { NEVER_ABORTED } from '../../../util/never-aborted.js';
 
 const GROUP = 'rbac.authorization.k8s.io';
 
@@ -40,7 +41,8 @@ function context(
     user: { name: user, uid: '', groups, extra: {} },
     userAgent: '',
     auditId: '',
-    signal: new AbortController().signal,
+    signal: NEVER_ABORTED,
+    cancellation: NEVER_ABORTED,
     receivedAt: 0,
     warn: () => undefined,
     annotate: () => undefined,

@@ -44,13 +44,13 @@ export const clusterRoleStrategy = strategy(
 );
 
 export const roleBindingStrategy = strategy(
-  (binding) => validateBinding(binding, true),
-  (binding, old) => validateBindingUpdate(binding, old, true),
+  (binding) => validateBinding(binding, 'Namespaced'),
+  (binding, old) => validateBindingUpdate(binding, old, 'Namespaced'),
   defaultBinding,
 );
 
 export const clusterRoleBindingStrategy = strategy(
-  (binding) => validateBinding(binding, false),
-  (binding, old) => validateBindingUpdate(binding, old, false),
+  (binding) => validateBinding(binding, 'Cluster'),
+  (binding, old) => validateBindingUpdate(binding, old, 'Cluster'),
   defaultBinding,
 );

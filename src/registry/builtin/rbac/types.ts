@@ -1,6 +1,6 @@
 import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../apimachinery/json/values.js';
-import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import type { KubeObject, Scope } from '../../../apimachinery/meta/meta.js';
 import { nameIsPathSegment } from '../../../apimachinery/validation/names.js';
 import { AGE_COLUMN, column, CREATED_AT_COLUMN, defaultTable, NAME_COLUMN, tableWithAge } from '../../rest/columns.js';
 import { objectAttributes } from '../../rest/attributes.js';
@@ -41,7 +41,7 @@ function bindingTable(what: string, roleText: string): TableConvertor {
 
 function type(
   kind: string,
-  namespaced: boolean,
+  scope: Scope,
   strategy: Strategy,
   table: TableConvertor,
   applyDefaults?: (object: KubeObject) => void,
@@ -55,11 +55,12 @@ function type(
     listKind: `${kind}List`,
     shortNames: [],
     categories: [],
-    namespaced,
+    namespaced: scope === 'Namespaced',
     versions: [{ name: 'v1', served: true, deprecated: false, table, selectableFields: [] }],
     storageVersion: 'v1',
+    registryPath: `${singular}s`,
     custom: false,
-    attributes: (object) => objectAttributes(object, namespaced),
+    attributes: (object) => objectAttributes(object, scope === 'Namespaced'),
     validateName: nameIsPathSegment,
     strategy,
     subresources: {},
@@ -80,18 +81,18 @@ export function rbacTypes(dependencies: EscalationDependencies): readonly Resour
     'RoleRef can reference a Role in the current namespace or a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.';
   const roleTable: TableConvertor = { ...defaultTable, columns: [NAME_COLUMN, CREATED_AT_COLUMN] };
   return [
-    type('Role', true, guarded(roleStrategy, guardRole), roleTable),
-    type('ClusterRole', false, guarded(clusterRoleStrategy, guardRole), roleTable),
+    type('Role', 'Namespaced', guarded(roleStrategy, guardRole), roleTable),
+    type('ClusterRole', 'Cluster', guarded(clusterRoleStrategy, guardRole), roleTable),
     type(
       'RoleBinding',
-      true,
+      'Namespaced',
       guarded(roleBindingStrategy, guardBinding),
       bindingTable('roleBinding', localRoleRef),
       defaultBinding,
     ),
     type(
       'ClusterRoleBinding',
-      false,
+      'Cluster',
       guarded(clusterRoleBindingStrategy, guardBinding),
       bindingTable('clusterRoleBinding', roleRef),
       defaultBinding,

@@ -2,7 +2,7 @@ import { FieldPath, invalid, notSupported, required, type FieldError } from '../
 import { deepEqual, objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../apimachinery/json/values.js';
 import { validateLabelSelector } from '../../../apimachinery/selectors/label-selector-object.js';
-import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import type { KubeObject, Scope } from '../../../apimachinery/meta/meta.js';
 import { subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
 import { nameIsPathSegment } from '../../../apimachinery/validation/names.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../shared/meta.js';
@@ -16,14 +16,14 @@ import {
 } from '../../../authorization/rbac/types.js';
 
 /** Names of roles and bindings: any path segment, a whole name even where it is a generateName. */
-const validateRbacName = (name: string): string[] => nameIsPathSegment(name, false);
+const validateRbacName = (name: string): string[] => nameIsPathSegment(name);
 
 export function validateRole(role: KubeObject): FieldError[] {
-  return [...validateCoreMeta(role.metadata, true, validateRbacName), ...validateRules(role, true)];
+  return [...validateCoreMeta(role.metadata, 'Namespaced', validateRbacName), ...validateRules(role, 'Namespaced')];
 }
 
 export function validateClusterRole(role: KubeObject): FieldError[] {
-  const errors = [...validateCoreMeta(role.metadata, false, validateRbacName), ...validateRules(role, false)];
+  const errors = [...validateCoreMeta(role.metadata, 'Cluster', validateRbacName), ...validateRules(role, 'Cluster')];
   const aggregation = objectAt(role, 'aggregationRule');
   if (aggregation === undefined) return errors;
   const path = FieldPath.of('aggregationRule', 'clusterRoleSelectors');
@@ -39,18 +39,18 @@ export function validateClusterRole(role: KubeObject): FieldError[] {
   return errors;
 }
 
-function validateRules(role: KubeObject, namespaced: boolean): FieldError[] {
+function validateRules(role: KubeObject, scope: Scope): FieldError[] {
   const path = FieldPath.of('rules');
-  return objectsOf(role['rules']).flatMap((rule, index) => validateRule(readRule(rule), namespaced, path.index(index)));
+  return objectsOf(role['rules']).flatMap((rule, index) => validateRule(readRule(rule), scope, path.index(index)));
 }
 
-function validateRule(rule: PolicyRule, namespaced: boolean, path: FieldPath): FieldError[] {
+function validateRule(rule: PolicyRule, scope: Scope, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   if (rule.verbs.length === 0) errors.push(required(path.child('verbs'), 'verbs must contain at least one value'));
   if (rule.nonResourceURLs.length > 0) {
     const urls = path.child('nonResourceURLs');
     const value = [...rule.nonResourceURLs];
-    if (namespaced) errors.push(invalid(urls, value, 'namespaced rules cannot apply to non-resource URLs'));
+    if (scope === 'Namespaced') errors.push(invalid(urls, value, 'namespaced rules cannot apply to non-resource URLs'));
     if (rule.apiGroups.length > 0 || rule.resources.length > 0 || rule.resourceNames.length > 0) {
       errors.push(invalid(urls, value, 'rules cannot apply to both regular resources and non-resource URLs'));
     }
@@ -65,22 +65,22 @@ function validateRule(rule: PolicyRule, namespaced: boolean, path: FieldPath): F
   return errors;
 }
 
-export function validateBinding(binding: KubeObject, namespaced: boolean): FieldError[] {
-  const errors = validateCoreMeta(binding.metadata, namespaced, validateRbacName);
+export function validateBinding(binding: KubeObject, scope: Scope): FieldError[] {
+  const errors = validateCoreMeta(binding.metadata, scope, validateRbacName);
   const ref = readRoleRef(binding);
   const path = FieldPath.of('roleRef');
   if (ref.apiGroup !== RBAC_GROUP) errors.push(notSupported(path.child('apiGroup'), ref.apiGroup, [RBAC_GROUP]));
-  const kinds = namespaced ? ['Role', 'ClusterRole'] : ['ClusterRole'];
+  const kinds = scope === 'Namespaced' ? ['Role', 'ClusterRole'] : ['ClusterRole'];
   if (!kinds.includes(ref.kind)) errors.push(notSupported(path.child('kind'), ref.kind, kinds));
   if (ref.name === '') errors.push(required(path.child('name')));
   else for (const text of validateRbacName(ref.name)) errors.push(invalid(path.child('name'), ref.name, text));
   readSubjects(binding).forEach((subject, index) => {
-    errors.push(...validateSubject(subject, namespaced, FieldPath.of('subjects').index(index)));
+    errors.push(...validateSubject(subject, scope, FieldPath.of('subjects').index(index)));
   });
   return errors;
 }
 
-function validateSubject(subject: Subject, namespaced: boolean, path: FieldPath): FieldError[] {
+function validateSubject(subject: Subject, scope: Scope, path: FieldPath): FieldError[] {
   const { kind, name, apiGroup, namespace } = subject;
   const errors: FieldError[] = [];
   if (name === '') errors.push(required(path.child('name')));
@@ -90,7 +90,7 @@ function validateSubject(subject: Subject, namespaced: boolean, path: FieldPath)
         errors.push(...subdomainErrors(name, path.child('name')));
       }
       if (apiGroup !== '') errors.push(notSupported(path.child('apiGroup'), apiGroup, ['']));
-      if (!namespaced && namespace === '') errors.push(required(path.child('namespace')));
+      if (scope === 'Cluster' && namespace === '') errors.push(required(path.child('namespace')));
       break;
     case 'User':
     case 'Group':
@@ -106,8 +106,8 @@ export function validateMetaUpdate(object: KubeObject, old: KubeObject): FieldEr
   return validateCoreMetaUpdate(object.metadata, old.metadata);
 }
 
-export function validateBindingUpdate(binding: KubeObject, old: KubeObject, namespaced: boolean): FieldError[] {
-  const errors = [...validateBinding(binding, namespaced), ...validateMetaUpdate(binding, old)];
+export function validateBindingUpdate(binding: KubeObject, old: KubeObject, scope: Scope): FieldError[] {
+  const errors = [...validateBinding(binding, scope), ...validateMetaUpdate(binding, old)];
   const ref = readRoleRef(binding);
   if (!deepEqual({ ...ref }, { ...readRoleRef(old) })) {
     const shown = { APIGroup: ref.apiGroup, Kind: ref.kind, Name: ref.name };

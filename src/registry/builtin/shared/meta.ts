@@ -1,7 +1,7 @@
 import { FieldPath, type FieldError, invalid } from '../../../apimachinery/meta/field-error.js';
-import type { ObjectMeta } from '../../../apimachinery/meta/meta.js';
+import type { ObjectMeta, Scope } from '../../../apimachinery/meta/meta.js';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../../apimachinery/validation/object-meta.js';
-import type { NameValidator } from '../../rest/interfaces.js';
+import type { NameValidator } from '../../../apimachinery/validation/names.js';
 
 const METADATA = FieldPath.of('metadata');
 
@@ -19,8 +19,8 @@ function finalizerErrors(meta: ObjectMeta): FieldError[] {
 }
 
 /** Metadata of a core object that is created: the general rules and those for finalizers. */
-export function validateCoreMeta(meta: ObjectMeta, namespaced: boolean, validateName: NameValidator): FieldError[] {
-  return [...validateObjectMeta(meta, namespaced, validateName), ...finalizerErrors(meta)];
+export function validateCoreMeta(meta: ObjectMeta, scope: Scope, validateName: NameValidator): FieldError[] {
+  return [...validateObjectMeta(meta, scope, validateName), ...finalizerErrors(meta)];
 }
 
 /** Metadata of a core object that replaces another one. */

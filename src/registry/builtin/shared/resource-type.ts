@@ -1,10 +1,10 @@
 import { isObject, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { Attributes } from '../../../storage/cacher/interfaces.js';
+import type { NameValidator } from '../../../apimachinery/validation/names.js';
 import type {
   ApiLifecycle,
   DeletionStrategy,
-  NameValidator,
   ResourceType,
   StoredAs,
   Strategy,
@@ -21,6 +21,9 @@ export interface BuiltinDefinition {
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
   readonly namespaced: boolean;
+  /** Absent: the resource alone; kube-apiserver names the groups of few of its own types there. */
+  readonly registryPath?: string;
+  readonly uncached?: boolean;
   readonly isNamespace?: boolean;
   readonly validateName: NameValidator;
   readonly strategy: Strategy;
@@ -71,6 +74,8 @@ export function builtinType(definition: BuiltinDefinition): ResourceType {
       selectableFields,
     })),
     storageVersion: 'v1',
+    registryPath: definition.registryPath ?? definition.resource,
+    uncached: definition.uncached,
     announcedStorageVersion: definition.announcedStorageVersion,
     custom: false,
     attributes: (object): Attributes => {

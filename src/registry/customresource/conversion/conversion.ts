@@ -11,7 +11,7 @@ export interface ReviewSender {
 export interface Conversion extends VersionConverter {
   /** Whether conversions must be waited for: then `convert` throws ConversionPending until its `ready` has brought the answer. */
   readonly remote: boolean;
-  /** Who is asked, where conversions must be waited for. */
+  /** The converter, where conversions must be waited for. */
   readonly sender?: ReviewSender;
   /** All at once, in their order; all have another version than the one wanted. What goes wrong with one fails all. */
   convertAll(objects: readonly KubeObject[], groupVersion: string): Promise<KubeObject[]>;

@@ -27,7 +27,7 @@ export interface WebhookConversionOptions {
   /** Name of the definition. */
   readonly name: string;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Is told of each review that was answered, or was not. */
+  /** Called for each review, answered or not. */
   readonly observe?: (asked: AskedConversion) => void;
 }
 
@@ -75,7 +75,7 @@ export class WebhookConversion implements Conversion {
 
   convert(object: KubeObject, groupVersion: string): KubeObject {
     if (object.apiVersion === groupVersion) return object;
-    // Of an object that says nothing no webhook is asked.
+    // An empty object needs no webhook.
     if (Object.keys(object).every((key) => key === 'apiVersion' || key === 'kind'))
       return { ...object, apiVersion: groupVersion };
     const key = `${groupVersion}\n${stringifyJson(object)}`;
@@ -123,7 +123,7 @@ export class WebhookConversion implements Conversion {
     }
   }
 
-  /** `at` is told which step has begun, by what a failure of it is called. */
+  /** `at` receives each step that begins, by the name that errors use. */
   private async review(
     batch: Batch,
     groupVersion: string,
@@ -176,7 +176,7 @@ function* batches(objects: readonly KubeObject[]): Iterable<Batch> {
   if (batch.objects.length > 0) yield batch;
 }
 
-/** What goes wrong in a conversion is no fault of the request. */
+/** A failed conversion is not the request's fault. */
 const failure = (message: string): ApiError => new ApiError(500, '', message);
 
 /** The converted objects of an answer. v1beta1 never had to name its kind, nor the request. */

@@ -22,7 +22,7 @@ export function decodeScale(body: DetailedJson, strict: boolean): DecodedObject 
     if (strict) unknown.push(path);
   };
   const object: KubeObject = { kind: 'Scale', apiVersion: 'autoscaling/v1', metadata: {}, spec: {}, status: {} };
-  // In the order of the text, in which unknown fields are told.
+  // In the order of the text, in which unknown fields are reported.
   for (const key in given) {
     const value = given[key];
     if (key === 'metadata') object.metadata = metadataOf(value, note);

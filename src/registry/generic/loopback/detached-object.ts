@@ -69,7 +69,7 @@ async function decodeSliced(stored: StoredObject): Promise<DetachedObject> {
     return new DetachedObject(stored, isObject(value) ? value : undefined);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    // Who decodes it gets to know.
+    // The caller that decodes it sees the error.
     return new DetachedObject(stored);
   }
 }

@@ -57,9 +57,9 @@ export class LateCache {
       },
       write: (request) => this.write(request),
     };
-    const groupResource = { group: 'example.com', resource: 'widgets' };
+    const type = { group: 'example.com', resource: 'widgets', namespaced: true };
     const clock = new FakeClock();
-    this.store = new ResourceStore(groupResource, true, 'widgets.example.com', backend, cache as ResourceCache, clock);
+    this.store = new ResourceStore(type, 'widgets.example.com', backend, cache as ResourceCache, clock);
   }
 
   get newest(): StoredObject | undefined {

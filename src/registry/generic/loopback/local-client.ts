@@ -30,6 +30,7 @@ import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
 import { listObjects } from '../list.js';
 import { updateObject } from '../update.js';
 import { WATCH_ALL, watchToItsEnd } from './watch-to-end.js';
+import { NEVER_ABORTED } from '../../../util/never-aborted.js';
 
 const RETRY_MILLIS = 1000;
 
@@ -147,7 +148,8 @@ class LocalClient implements LoopbackClient {
       user: this.options.user ?? LOOPBACK_USER,
       userAgent: this.options.fieldManager,
       auditId: randomUUID(),
-      signal: new AbortController().signal,
+      signal: NEVER_ABORTED,
+      cancellation: NEVER_ABORTED,
       receivedAt: this.options.clock.now(),
       dryRun: false,
       warn: () => undefined,
@@ -307,7 +309,7 @@ class LocalClient implements LoopbackClient {
     void this.follow(listener, signal);
   }
 
-  /** Watches from the state there is; after any end but the caller's own it begins anew. */
+  /** Watches from the current state; restarts after any end but the caller's own. */
   private async follow(listener: ResourceEventHandler, signal: AbortSignal): Promise<void> {
     const over = (): boolean => signal.aborted;
     while (!over()) {
@@ -360,6 +362,7 @@ class LocalClient implements LoopbackClient {
       dryRun: false,
       user: context.user,
       signal: context.signal,
+      cancellation: context.cancellation,
       versions: admissionVersions(served, context.info.subresource),
       warn: () => undefined,
       annotate: () => undefined,

@@ -76,7 +76,7 @@ export class OrderedEvents {
   }
 }
 
-/** The large object that was decoded last, for all who are told of it one after the other: nobody changes it. */
+/** The large object that was decoded last, shared by all listeners in turn: none of them changes it. */
 let last:
   { readonly from: WeakRef<CachedObject>; readonly view: View; readonly shown: Promise<KubeObject> } | undefined;
 

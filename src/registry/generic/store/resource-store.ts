@@ -8,27 +8,13 @@ import type { CachedObject, ReadAt, ResourceCache } from '../../../storage/cache
 import type { Clock } from '../../../util/clock.js';
 import { yieldNow } from '../../../scheduling/slicer.js';
 import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
+import type { ResourceType } from '../../rest/interfaces.js';
 import { interpretStorageError } from '../interpret-error.js';
 import { decodeStored } from '../loopback/detached-object.js';
 import { isUnchanged } from '../unchanged.js';
 
 /** Names that nothing can have, and that would lead elsewhere. */
 const NO_SEGMENT = /^\.{1,2}$|[/%]/;
-
-/** Groups of built-in types, which kube-apiserver's keys do not name, and the types that have a place of their own. */
-const UNGROUPED = new Set([
-  '',
-  'admissionregistration.k8s.io',
-  'certificates.k8s.io',
-  'coordination.k8s.io',
-  'events.k8s.io',
-  'rbac.authorization.k8s.io',
-]);
-const PLACES = new Map([
-  ['nodes', 'minions'],
-  ['services', 'services/specs'],
-  ['endpoints', 'services/endpoints'],
-]);
 
 /** No client was ever given an older revision: the server writes before it is ready. */
 const FIRST_GIVEN = 2;
@@ -53,11 +39,16 @@ export interface Basis {
   readonly certain: boolean;
 }
 
+/** What a store knows of its type. */
+export type StoredType = Pick<ResourceType, 'group' | 'resource' | 'namespaced' | 'registryPath' | 'uncached'>;
+
 /** Reads and writes of one resource type, shared by all its versions. Keys are `namespace/name` or `name`. */
 export class ResourceStore {
+  readonly groupResource: GroupResource;
+  readonly namespaced: boolean;
+
   constructor(
-    readonly groupResource: GroupResource,
-    readonly namespaced: boolean,
+    readonly type: StoredType,
     /** The type's name in the store. */
     readonly resource: string,
     readonly backend: StoreBackend,
@@ -65,18 +56,21 @@ export class ResourceStore {
     readonly clock: Clock,
     /** Revision before which the type did not exist: nothing can be watched from there, or listed there. */
     readonly bornAt = FIRST_GIVEN,
-  ) {}
+  ) {
+    this.groupResource = { group: type.group, resource: type.resource };
+    this.namespaced = type.namespaced;
+  }
 
   /** The same store, read through another cache, or written to another way. */
   through(cache: ResourceCache, backend = this.backend): ResourceStore {
-    const { groupResource, namespaced, resource, clock, bornAt } = this;
-    return new ResourceStore(groupResource, namespaced, resource, backend, cache, clock, bornAt);
+    const { type, resource, clock, bornAt } = this;
+    return new ResourceStore(type, resource, backend, cache, clock, bornAt);
   }
 
   /** Throws ApiError where the name cannot be part of a path. */
   key(namespace: string, name: string): string {
     if (NO_SEGMENT.test(name)) {
-      const [why = ''] = nameIsPathSegment(name, false);
+      const [why = ''] = nameIsPathSegment(name);
       throw newBadRequest(`Name parameter invalid: ${quote(name)}: ${why}`);
     }
     return this.namespaced ? `${namespace}/${name}` : name;
@@ -84,8 +78,8 @@ export class ResourceStore {
 
   /** The key as kube-apiserver's messages show it. */
   displayKey(key: string): string {
-    const { group, resource } = this.groupResource;
-    return `/registry/${UNGROUPED.has(group) ? (PLACES.get(resource) ?? resource) : `${group}/${resource}`}/${key}`;
+    const { group, resource, registryPath = `${group}/${resource}` } = this.type;
+    return `/registry/${registryPath}/${key}`;
   }
 
   /** `asked`: the request's resourceVersion as it was written, for error messages. */
@@ -160,7 +154,7 @@ export class ResourceStore {
         continue;
       }
       const result = await this.writeNext(key, basis, next);
-      // Whoever was faster either removed it too, or changed it: then everything is decided anew.
+      // A faster writer either removed it too, or changed it: then everything is decided again.
       if (next === 'remove' && (result.outcome === 'committed' || result.current === undefined))
         return { stored: undefined, created, removed: true };
       if (result.outcome === 'committed') return { stored: result.object, created, removed: false };

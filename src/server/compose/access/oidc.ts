@@ -115,7 +115,7 @@ function configOfFlags(options: Options): JwtAuthenticatorConfig {
   };
 }
 
-/** Of pairs with the same key the last counts. */
+/** The last of pairs with the same key counts. */
 function requiredClaims(pairs: readonly string[]): JwtAuthenticatorConfig['claimValidationRules'] {
   const byClaim = new Map(
     pairs.map((pair): [string, string] => [

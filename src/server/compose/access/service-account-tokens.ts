@@ -82,7 +82,7 @@ class TokenUses {
 
 type LabelSecret = (secret: KubeObject, label: string, value: string) => void;
 
-/** Labels Secrets whose tokens are used; that one changes meanwhile is no harm, the next use of its token tries again. */
+/** Labels Secrets whose tokens are used. A conflict does no harm: the next use of the token tries again. */
 export function labelUsedSecrets(uses: TokenUses, secrets: LoopbackClient, logger: Logger): void {
   uses.onUse((secret, label, value) => {
     const { metadata } = secret;
@@ -201,7 +201,7 @@ function loadVerificationKeys(options: Options, signingKey: KeyObject): Verifica
   // As in kube-apiserver: what is given is all that verifies, be the signing key among it or not.
   if (files.length > 0) return uniqueKeys(files);
   const tls = options.tlsPrivateKeyFile;
-  // A serving key of another kind is no error: it was not given for this.
+  // A serving key of another kind is not an error: it was not given for this.
   const serving = tls === '' ? [] : keysIfAny(readFile(tls, '--tls-private-key-file'));
   return uniqueKeys([verificationKey(signingKey), ...serving]);
 }

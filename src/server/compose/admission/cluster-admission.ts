@@ -10,7 +10,7 @@ import type { ClusterAdmissionMetrics } from '../../metrics/cluster-admission-me
 import type { ClusterLinks } from '../../health/cluster-links.js';
 import type { PlaneCheck } from '../../health/store-checks.js';
 
-/** What admission goes by, with the kinds. */
+/** The configurations that admission uses, with their kinds. */
 const CONFIGURATIONS = {
   mutatingwebhookconfigurations: 'MutatingWebhookConfiguration',
   validatingwebhookconfigurations: 'ValidatingWebhookConfiguration',
@@ -79,7 +79,7 @@ export class ClusterAdmission {
     );
   }
 
-  /** Ready once the cluster has told of all configurations; when it cannot be reached later, those hold. */
+  /** Ready once all configurations of the cluster are known; they stay in use when it cannot be reached later. */
   readonly check: PlaneCheck = {
     name: 'admission-configurations',
     endpoints: ['readyz'],

@@ -8,7 +8,7 @@ import type { Logger } from '../../../util/logger.js';
 import { loadAdmissionConfig, type WebhookPlugin } from './admission-config.js';
 import type { Options } from '../../options/options.js';
 
-/** Who calls the webhooks of the two plugins. */
+/** The users of the two webhook plugins. */
 export interface AdmissionWebhookClients {
   readonly mutating: WebhookClients;
   readonly validating: WebhookClients;

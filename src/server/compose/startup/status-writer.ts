@@ -24,6 +24,6 @@ export function statusWriter(
   };
 }
 
-/** What filters and routers refuse is never told in CBOR. */
+/** Filters and routers never encode their refusals in CBOR. */
 const isOfRouter = ({ code, details }: ApiError): boolean =>
   code === 405 || (details !== undefined && Object.keys(details).length === 0);

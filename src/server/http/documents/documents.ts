@@ -61,7 +61,7 @@ const builtInGroups = (source: OpenApiSource): string[] => [
   ...new Set(source.groupVersions().flatMap(({ group, custom }) => (custom || group === '' ? [] : [group]))),
 ];
 
-/** Of groups and versions, for the index. */
+/** Paths of groups and versions, for the index. */
 function* discoveryPaths(registry: ApiRegistry): Generator<string> {
   yield '/apis/';
   yield '/openapi/v3/';

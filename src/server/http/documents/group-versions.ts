@@ -4,7 +4,7 @@ import { stringifyJson } from '../../../apimachinery/json/json.js';
 import { apiResourceList } from '../../../endpoints/discovery/documents.js';
 import type { ApiRegistry } from '../../../registry/generic/store/api-registry.js';
 
-/** Of schemas, which stay the same objects as long as their definition does. */
+/** Keyed by schema: they stay the same objects as long as their definition does. */
 const digests = new WeakMap<object, string>();
 
 /** What is served, each group's versions in their order of preference. */

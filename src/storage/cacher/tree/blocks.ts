@@ -115,6 +115,17 @@ function renderedParts(
 /** Blocks are cut out of cached ones, and made for the purpose where a good part of the leaf is wanted. */
 const WORTH_A_BLOCK = 16;
 
+/**
+ * The bytes of packed items are copied from the file. They are kept where they would still be there, had they been kept the last time:
+ * what is kept grows old before it goes, and takes a collection of all garbage to get rid of.
+ */
+function isWorthKeeping(leaf: ItemLeaf, representation: Representation, budget: Budget): boolean {
+  if (packedIdentity(leaf, representation) === undefined) return true;
+  const before = leaf.joined;
+  leaf.joined = budget.turnover;
+  return budget.keepsSince(before);
+}
+
 /** A part of a leaf: items `start` to before `end`, a separator before each. */
 export function partOfLeaf(
   leaf: ItemLeaf,
@@ -123,9 +134,16 @@ export function partOfLeaf(
   representation: Representation,
   budget: Budget,
 ): Uint8Array {
-  if (start === 0 && end === leaf.size) return block(leaf, representation, budget);
-  if (leaf.data?.bytes.peek(representation.id) === undefined && end - start < WORTH_A_BLOCK)
-    return joinPart(leaf, start, end, representation);
+  const isWhole = start === 0 && end === leaf.size;
+  if (leaf.data?.bytes.peek(representation.id) === undefined) {
+    if (!isWhole && end - start < WORTH_A_BLOCK) return joinPart(leaf, start, end, representation);
+    if (!isWorthKeeping(leaf, representation, budget)) {
+      const bytes = joinPart(leaf, start, end, representation);
+      budget.pass(bytes.length);
+      return bytes;
+    }
+  }
+  if (isWhole) return block(leaf, representation, budget);
   const bytes = block(leaf, representation, budget);
   const offsets = leaf.data?.offsets.get(representation.id);
   return offsets === undefined

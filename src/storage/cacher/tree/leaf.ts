@@ -38,6 +38,8 @@ export class Leaf<T extends Keyed, Data> {
   current = true;
   /** Whether all its items were wanted since whoever packs leaves last looked. */
   touched = true;
+  /** When its bytes were last joined, by the budget's count of bytes. */
+  joined = -Infinity;
   readonly size: number;
   readonly first: string;
 
@@ -118,6 +120,7 @@ export class Leaf<T extends Keyed, Data> {
       added === undefined ? unpacked?.toSpliced(index, removed) : unpacked?.toSpliced(index, removed, added),
       this.form?.splice(index, removed, added),
     );
+    leaf.joined = this.joined;
     return leaf.parts();
   }
 

@@ -3,7 +3,8 @@ import { objectAt } from '../../../apimachinery/json/json.js';
 import type { StoredObject } from '../../interfaces.js';
 import { compareUtf8 } from '../../../apimachinery/meta/meta.js';
 import { Budget } from '../budget.js';
-import type { CachedType } from '../interfaces.js';
+import type { CachedObject, CachedType } from '../interfaces.js';
+import { partOfLeaf } from './blocks.js';
 import { Leaf } from './leaf.js';
 import { Tree } from './btree.js';
 import { cachedItem, type CachedItem } from './cached-item.js';
@@ -218,4 +219,26 @@ test('a leaf that was changed often is packed at once', () => {
     tree = change.tree;
   }
   expect(warmth.stats().packed).toBe(5);
+});
+
+test('the joined bytes of packed items are kept when they are wanted again before the budget has turned over', () => {
+  const { source, items, reads } = setup(40);
+  const packed = PackedItems.of(
+    items.filter(({ incomplete }) => !incomplete),
+    source,
+  );
+  const leaf = new Leaf<CachedItem, LeafData>(undefined, packed);
+  const budget = new Budget(10_000);
+  const representation = { id: 'json', identity: true, separator: ',', render: (object: CachedObject) => object.bytes };
+  const list = (): number => {
+    const before = reads();
+    partOfLeaf(leaf, 0, leaf.size, representation, budget);
+    return reads() - before;
+  };
+  expect([list(), budget.stats().bytes]).toEqual([20, 0]);
+  budget.pass(10_000);
+  expect([list(), budget.stats().bytes]).toEqual([20, 0]);
+  expect(list()).toBe(20);
+  expect(budget.stats().bytes).toBeGreaterThan(0);
+  expect(list()).toBe(0);
 });

@@ -65,7 +65,7 @@ export class KmsProvider implements Transformer {
 
   constructor(private readonly options: KmsProviderOptions) {}
 
-  /** Asks for a key, and keeps on looking after it. A provider that is not there yet is no error. */
+  /** Asks for a key, and keeps checking it. A provider that is not there yet is not an error. */
   async start(): Promise<void> {
     await this.poll();
   }

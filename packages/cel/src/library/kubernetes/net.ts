@@ -15,7 +15,7 @@ interface Address {
   readonly value: bigint;
 }
 
-/** Why a text is no address, in Go's words. */
+/** Why a text is not an address, in Go's words. */
 class AddressError extends Error {}
 
 function bad(text: string, why: string, at?: string): never {
@@ -227,7 +227,7 @@ function isGlobalUnicast(address: Address): boolean {
 }
 
 function containsIP(cidr: CIDRValue, other: Value): Value {
-  // What is wrong with a text that is no address is not told.
+  // The fault of a malformed address is not reported.
   return other instanceof IPValue ? cidr.contains(other.address) : NO_SUCH_OVERLOAD;
 }
 

@@ -75,7 +75,7 @@ function isSmall(whole: string, fraction: string, { exponent, shift }: Scale): b
   return precision >= 0 && exponent - fraction.length >= -9;
 }
 
-// A suffix begins with what is no digit, so that there is one way to match.
+// A suffix does not begin with a digit, so that there is one way to match.
 const QUANTITY_TEXT = /^([+-]?)(\d*)(?:\.(\d*))?((?:[eEinumkKMGTP]+[-+]?\d*|[-+]\d*)?)$/;
 
 function parse(text: string): Quantity | CelError {

@@ -106,7 +106,7 @@ function strict(text: string): Semver {
   return parsed;
 }
 
-/** A leading v, missing parts and leading zeros are mended. */
+/** Repairs a leading v, missing parts and leading zeros. */
 function normalized(text: string): Semver {
   const parts = threeParts(text.replace(/^v/, '')).map((part) => {
     if (part.length <= 1) return part;

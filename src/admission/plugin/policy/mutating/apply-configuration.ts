@@ -9,7 +9,7 @@ import type { Value } from '@annex/cel';
 import { fieldType } from '../../../../structured-merge-diff/schema/kinds.js';
 import { mergeValues } from '../../../../structured-merge-diff/merge.js';
 import type { Type } from '../../../../structured-merge-diff/schema/schema.js';
-import { TypeMismatchError, validateValue } from '../../../../structured-merge-diff/validate.js';
+import { type ListItems, TypeMismatchError, validateValue } from '../../../../structured-merge-diff/validate.js';
 import { type JsonOptions, NotJsonError, toJson, typeNameProblems } from '../../../cel/json-value.js';
 import { MutationError } from './mutation-error.js';
 
@@ -34,15 +34,15 @@ export function applyConfiguration(
     if (type === undefined || named !== formatGroupVersionKind(kind)) {
       throw new MutationError(`failed to convert patch object to typed object: no corresponding type for ${named}`);
     }
-    check('failed to convert patch object to typed object', type, checked, false);
+    check('failed to convert patch object to typed object', type, checked, 'unique');
     if (told.yes) configuration = { ...json(value, { exact: true }), apiVersion, kind: kindName };
-    if (told.yes) check('failed to convert patch object to typed object', type, configuration, false);
+    if (told.yes) check('failed to convert patch object to typed object', type, configuration, 'unique');
     const atomic = atomicParts(type, configuration, '');
     if (atomic.length > 0) {
       const which = atomic.join(', ');
       throw new MutationError(`invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${which}`);
     }
-    check('failed to convert original object to typed object', type, object, true);
+    check('failed to convert original object to typed object', type, object, 'duplicates allowed');
     return mergeValues(type, object, configuration);
   });
   return isObject(merged) ? merged : {};
@@ -72,9 +72,9 @@ function applying<T>(run: () => T): T {
   }
 }
 
-function check(what: string, type: Type, value: JsonObject, duplicates: boolean): void {
+function check(what: string, type: Type, value: JsonObject, items: ListItems): void {
   try {
-    validateValue(type, value, duplicates);
+    validateValue(type, value, items);
   } catch (error) {
     if (error instanceof TypeMismatchError) throw new MutationError(`${what}: ${error.message}`);
     throw error;

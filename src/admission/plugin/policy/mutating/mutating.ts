@@ -9,7 +9,7 @@ import {
   quote,
 } from '../../../../apimachinery/meta/meta.js';
 import { messageOf } from '../../../../util/error-message.js';
-import { takeContents } from '../../../exchange.js';
+import { exchangeContents } from '../../../exchange.js';
 import { Activation, BudgetExceeded, settled, type ActivationInput } from '../../../cel/activation.js';
 import { RUNTIME_BUDGET } from '../../../cel/budget.js';
 import { RequestView, type VersionedInput } from '../../../cel/request-view.js';
@@ -267,10 +267,6 @@ class MutatingRequest {
     const isOwn = formatGroupVersionKind(kind) === formatGroupVersionKind(resource.kind);
     const sound = fault === undefined ? object : this.mended(object, resource.kind);
     const made = isOwn || versions === undefined ? sound : await versions.convert(sound, kind);
-    const target = attributes.object;
-    if (made === target) return;
-    for (const key of Object.keys(target)) if (made[key] === undefined) Reflect.deleteProperty(target, key);
-    takeContents(target, made);
-    versions?.exchanged(attributes.object);
+    exchangeContents(attributes, made);
   }
 }

@@ -112,7 +112,7 @@ function* unchangedVersions(spec: InternalSpec, old: InternalSpec): Generator<st
   for (const { name } of spec.versions) (seen.has(name) ? twice : seen).add(name);
   for (const name of seen) {
     const before = schemaFor(old, name);
-    // Of several versions with one name only the first would be compared.
+    // Only the first of several versions with one name would be compared.
     if (before !== undefined && !twice.has(name) && sameValue(before, schemaFor(spec, name))) yield name;
   }
 }

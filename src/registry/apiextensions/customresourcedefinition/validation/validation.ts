@@ -7,7 +7,12 @@ import {
 } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
-import { isDns1035Label, isDns1123Subdomain, nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import {
+  isDns1035Label,
+  isDns1123Subdomain,
+  type NameValidator,
+  nameIsDnsSubdomain,
+} from '../../../../apimachinery/validation/names.js';
 import {
   validateImmutableField,
   validateObjectMeta,
@@ -44,12 +49,12 @@ const STATUS = FieldPath.of('status');
 export function validateCustomResourceDefinition(crd: KubeObject, checks: RuleChecks = {}): FieldError[] {
   const spec = toInternalSpec(crd);
   const wanted = `${spec.names.plural}.${spec.group}`;
-  const validateName = (name: string, prefix: boolean): string[] => [
-    ...nameIsDnsSubdomain(name, prefix),
+  const validateName: NameValidator = (name, use) => [
+    ...nameIsDnsSubdomain(name, use),
     ...(name === wanted ? [] : ['must be spec.names.plural+"."+spec.group']),
   ];
   return [
-    ...validateObjectMeta(crd.metadata, false, validateName),
+    ...validateObjectMeta(crd.metadata, 'Cluster', validateName),
     ...validateSpec(spec, requirementsForCreate(checks)),
     ...validateStatus(crd),
     ...validateStoredVersions(crd, spec),
@@ -198,7 +203,7 @@ function validateVersion(
   path: FieldPath,
 ): FieldError[] {
   const perVersion = spec.versions.some(({ subresources }) => subresources !== undefined);
-  // Of versions with the same name the first one's count.
+  // The first of versions with the same name counts.
   const named = spec.versions.find(({ name }) => name === version.name);
   const statusEnabled = isStatusEnabled(perVersion ? named?.subresources : spec.subresources);
   const errors = validateDeprecationWarning(version, path.child('deprecationWarning'));

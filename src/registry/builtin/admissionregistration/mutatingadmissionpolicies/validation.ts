@@ -41,7 +41,7 @@ export function validatePolicy(policy: KubeObject, old: KubeObject | undefined):
     known: new Set(configurations),
   };
   return [
-    ...validateObjectMeta(policy.metadata, false, nameIsDnsSubdomain, FieldPath.of('metadata')),
+    ...validateObjectMeta(policy.metadata, 'Cluster', nameIsDnsSubdomain, FieldPath.of('metadata')),
     ...validateCommonSpec(spec, path, { old: before, constraints: validateMutatingOperations }),
     ...validateVariables(spec, path, validating.compiler, new Set()),
     ...validateMutations(objectsOf(spec['mutations']), path.child('mutations'), validating),

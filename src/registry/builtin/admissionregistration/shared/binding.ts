@@ -17,8 +17,8 @@ export function validateCommonBinding(binding: KubeObject): FieldError[] {
   const policy = stringAt(spec, 'policyName') ?? '';
   const at = path.child('policyName');
   return [
-    ...validateObjectMeta(binding.metadata, false, nameIsDnsSubdomain, FieldPath.of('metadata')),
-    ...(policy === '' ? [required(at)] : nameIsDnsSubdomain(policy, false).map((text) => invalid(at, policy, text))),
+    ...validateObjectMeta(binding.metadata, 'Cluster', nameIsDnsSubdomain, FieldPath.of('metadata')),
+    ...(policy === '' ? [required(at)] : nameIsDnsSubdomain(policy).map((text) => invalid(at, policy, text))),
     ...validateParamRef(objectAt(spec, 'paramRef'), path.child('paramRef')),
     ...validateMatchResources(objectAt(spec, 'matchResources'), path.child('matchResources')),
   ];

@@ -7,7 +7,7 @@ import type { Authorizer, AuthorizerAttributes } from '../../../../authorization
 import { NEVER_ABORTED } from '../../../../util/never-aborted.js';
 import type { MaybePromise } from '../../../../util/maybe-promise.js';
 
-/** What a policy or binding that names params is checked with: whoever writes it must be able to read them. */
+/** Checks writers of a policy or binding that names params: they must be allowed to read them. */
 export interface ParamAccess {
   readonly authorizer: Authorizer;
   /** The resource of a kind that is served; undefined if none has it. */

@@ -31,7 +31,7 @@ export function validateConfiguration(object: KubeObject, old: KubeObject | unde
   const { metadata } = object;
   const errors = [
     ...(old === undefined ? [] : validateObjectMetaUpdate(metadata, old.metadata)),
-    ...validateObjectMeta(metadata, false, nameIsDnsSubdomain),
+    ...validateObjectMeta(metadata, 'Cluster', nameIsDnsSubdomain),
   ];
   const before = objectsOf(old?.['webhooks']);
   const known = new Set(before.flatMap((webhook) => conditionExpressions(webhook['matchConditions'])));

@@ -61,7 +61,7 @@ export function validatePolicy(policy: KubeObject, old: KubeObject | undefined):
     known: knownExpressions(before),
   };
   return [
-    ...validateObjectMeta(policy.metadata, false, nameIsDnsSubdomain, FieldPath.of('metadata')),
+    ...validateObjectMeta(policy.metadata, 'Cluster', nameIsDnsSubdomain, FieldPath.of('metadata')),
     ...validateCommonSpec(spec, path, { old: before }),
     ...validateVariables(spec, path, validating.compiler, validating.known.validations),
     ...validateRules(policy.metadata.name ?? '', spec, path, validating),

@@ -10,7 +10,7 @@ import { APPROVED, conditionType, DENIED } from './conditions.js';
 import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
 import { validateSigningRequest, validateSigningRequestUpdate, type WriteRights } from './validation.js';
 
-/** Who asks is what the server knows, whatever the object claims. */
+/** The server sets the requestor, whatever the object claims. */
 function nameRequester({ user }: RequestContext, object: KubeObject): void {
   const { username: _n, uid: _u, groups: _g, extra: _e, ...spec } = objectAt(object, 'spec') ?? {};
   object['spec'] = {

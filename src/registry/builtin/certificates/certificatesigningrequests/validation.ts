@@ -167,7 +167,7 @@ function conditionErrors(object: KubeObject, tolerance: Tolerance): FieldError[]
 /** A request that is created (`old` undefined) or changed. */
 export function validateSigningRequest(object: KubeObject, old?: KubeObject): FieldError[] {
   const tolerance = toleranceFor(object, old);
-  const errors = validateCoreMeta(object.metadata, false, () => []);
+  const errors = validateCoreMeta(object.metadata, 'Cluster', () => []);
   errors.push(...requestErrors(object), ...usageErrors(object, tolerance));
   const signer = signerNameOf(object);
   const path = SPEC.child('signerName');

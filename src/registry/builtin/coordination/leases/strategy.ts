@@ -62,7 +62,7 @@ export const leaseStrategy: Strategy = {
     dropCoordinated(object, old);
   },
   validateCreate: (_context, object) => [
-    ...validateObjectMeta(object.metadata, true, nameIsDnsSubdomain),
+    ...validateObjectMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain),
     ...specErrors(object),
   ],
   validateUpdate: (_context, object, old) => [

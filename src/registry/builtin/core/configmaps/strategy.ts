@@ -27,7 +27,7 @@ export function decodedLength(base64: string): number {
 }
 
 function validate(object: KubeObject): FieldError[] {
-  const errors = validateCoreMeta(object.metadata, true, nameIsDnsSubdomain);
+  const errors = validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain);
   const binary = new Map(entriesOf(object, 'binaryData'));
   let size = 0;
   for (const [key, value] of entriesOf(object, 'data')) {

@@ -72,7 +72,7 @@ function subsetErrors(object: KubeObject): FieldError[] {
 }
 
 function validate(object: KubeObject, old: KubeObject | undefined): FieldError[] {
-  const errors = validateCoreMeta(object.metadata, true, nameIsDnsSubdomain);
+  const errors = validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain);
   if (old !== undefined && deepEqual(object['subsets'] ?? [], old['subsets'] ?? [])) return errors;
   return [...errors, ...subsetErrors(object)];
 }

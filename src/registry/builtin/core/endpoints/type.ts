@@ -10,6 +10,7 @@ export const endpoints = builtinType({
   kind: 'Endpoints',
   shortNames: ['ep'],
   namespaced: true,
+  registryPath: 'services/endpoints',
   validateName: nameIsDnsSubdomain,
   strategy: endpointsStrategy,
   table: endpointsTable,

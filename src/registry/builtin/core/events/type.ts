@@ -12,6 +12,7 @@ export const events = builtinType({
   kind: 'Event',
   shortNames: ['ev'],
   namespaced: true,
+  uncached: true,
   validateName: nameIsPathSegment,
   strategy: eventStrategy(),
   table: eventTable('api/v1/events'),

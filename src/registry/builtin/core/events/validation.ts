@@ -28,10 +28,15 @@ const mismatch = (namespace: string): FieldError =>
   invalid(FieldPath.of('involvedObject', 'namespace'), namespace, 'does not match event.namespace');
 
 /** Required text of at most so many bytes. */
-function boundedText(object: KubeObject, field: string, limit: number, needed: boolean): FieldError[] {
+function boundedText(
+  object: KubeObject,
+  field: string,
+  limit: number,
+  presence: 'required' | 'optional',
+): FieldError[] {
   const value = text(object, field);
   const errors: FieldError[] = [];
-  if (needed && value === '') errors.push(required(field));
+  if (presence === 'required' && value === '') errors.push(required(field));
   if (Buffer.byteLength(value) > limit) {
     errors.push(invalid(field, '', `can have at most ${String(limit)} characters`));
   }
@@ -53,10 +58,10 @@ function legacyErrors(event: KubeObject, version: GroupVersion): FieldError[] {
     if (controller === '') errors.push(required(field));
     errors.push(...qualifiedNameErrors(controller, field));
     errors.push(
-      ...boundedText(event, 'reportingInstance', REPORTING_INSTANCE_LIMIT, true),
-      ...boundedText(event, 'action', ACTION_LIMIT, true),
-      ...boundedText(event, 'reason', REASON_LIMIT, true),
-      ...boundedText(event, 'message', NOTE_LIMIT, false),
+      ...boundedText(event, 'reportingInstance', REPORTING_INSTANCE_LIMIT, 'required'),
+      ...boundedText(event, 'action', ACTION_LIMIT, 'required'),
+      ...boundedText(event, 'reason', REASON_LIMIT, 'required'),
+      ...boundedText(event, 'message', NOTE_LIMIT, 'optional'),
     );
   }
   errors.push(...subdomainErrors(namespace, 'namespace'));
@@ -79,7 +84,7 @@ const unset = (field: string): FieldError => invalid(field, '', 'needs to be uns
 export function validateEventCreate(event: KubeObject, version: GroupVersion): FieldError[] {
   const errors = legacyErrors(event, version);
   if (isCore(version)) return errors;
-  errors.push(...validateCoreMeta(event.metadata, true, nameIsDnsSubdomain), ...seriesErrors(event));
+  errors.push(...validateCoreMeta(event.metadata, 'Namespaced', nameIsDnsSubdomain), ...seriesErrors(event));
   if (!isSet(event['eventTime'])) errors.push(required('eventTime'));
   const type = text(event, 'type');
   if (type !== 'Normal' && type !== 'Warning') errors.push(invalid('type', '', `has invalid value: ${type}`));

@@ -32,7 +32,7 @@ function finalizerErrors(object: KubeObject, path: (i: number) => FieldPath): Fi
 const FINALIZERS = FieldPath.of('spec', 'finalizers');
 
 const validate = (object: KubeObject): FieldError[] => [
-  ...validateCoreMeta(object.metadata, false, nameIsDnsLabel),
+  ...validateCoreMeta(object.metadata, 'Cluster', nameIsDnsLabel),
   ...finalizerErrors(object, () => FINALIZERS),
 ];
 

@@ -49,7 +49,7 @@ function duplicateTaint(path: FieldPath, taint: JsonObject): FieldError {
 }
 
 const validate = (object: KubeObject): FieldError[] => [
-  ...validateCoreMeta(object.metadata, false, nameIsDnsSubdomain),
+  ...validateCoreMeta(object.metadata, 'Cluster', nameIsDnsSubdomain),
   ...taintErrors(object),
   ...statusErrors(object),
   ...featureErrors(object),
@@ -161,7 +161,7 @@ export function applyNodeDefaults(object: KubeObject): void {
 
 const podCidrs = (object: KubeObject): string[] => textsOf(objectAt(object, 'spec')?.['podCIDRs']);
 
-/** Of the specification only some fields may change, and those given once must stay. */
+/** Only some fields of the specification may change, and those given once must stay. */
 function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
   const errors = [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),

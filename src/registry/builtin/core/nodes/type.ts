@@ -11,6 +11,7 @@ export const nodes = builtinType({
   kind: 'Node',
   shortNames: ['no'],
   namespaced: false,
+  registryPath: 'minions',
   validateName: nameIsDnsSubdomain,
   strategy: nodeStrategy,
   subresources: { status: nodeStatusStrategy },

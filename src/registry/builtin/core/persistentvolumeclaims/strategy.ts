@@ -22,7 +22,7 @@ const requestsOf = (spec: JsonObject | undefined): JsonObject | undefined =>
   objectAt(objectAt(spec, 'resources'), 'requests');
 
 const validate = (object: KubeObject): FieldError[] => [
-  ...validateCoreMeta(object.metadata, true, nameIsDnsSubdomain),
+  ...validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain),
   ...claimSpecErrors(objectAt(object, 'spec') ?? {}, SPEC),
 ];
 

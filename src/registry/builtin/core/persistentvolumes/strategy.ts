@@ -65,7 +65,7 @@ function sourceOf(object: KubeObject): JsonObject {
 
 /** What is wrong with a volume, whether it is created or updated. */
 export function persistentVolumeErrors(object: KubeObject): FieldError[] {
-  const errors = validateCoreMeta(object.metadata, false, nameIsDnsSubdomain);
+  const errors = validateCoreMeta(object.metadata, 'Cluster', nameIsDnsSubdomain);
   const spec = objectAt(object, 'spec') ?? {};
   errors.push(...accessModeErrors(spec['accessModes'], SPEC.child('accessModes'), ''));
   const capacity = objectAt(spec, 'capacity') ?? {};

@@ -67,7 +67,7 @@ export const podStrategy: Strategy = {
   warningsOnCreate: (_context, pod) => [...nameWarnings(pod), ...podWarnings(pod)],
 };
 
-/** Who does not know of observed generations leaves them as they were, also those of conditions, one type after the other. */
+/** Writers that do not know observed generations leave them as they were, also those of conditions, one type after the other. */
 function keepGenerations(status: JsonObject, old: JsonObject): void {
   keepGeneration(status, old);
   const known = new Map<string, JsonObject[]>();

@@ -46,13 +46,13 @@ const VOLUMES: readonly (readonly [field: string, text: string, shown?: string])
   ['rbd', 'deprecated in v1.28, non-functional in v1.31+'],
 ];
 
-function termWarnings(term: JsonObject, path: FieldPath, values: boolean): string[] {
+function termWarnings(term: JsonObject, path: FieldPath, what: 'keys alone' | 'with values'): string[] {
   return objectsOf(term['matchExpressions']).flatMap((expression, i) => {
     const at = path.child('matchExpressions').index(i);
     const key = textOf(expression['key']);
     const old = LABELS[key];
     const texts = old === undefined ? [] : [`${at.child('key').toString()}: ${key} is ${old}`];
-    if (!values) return texts;
+    if (what === 'keys alone') return texts;
     textsOf(expression['values']).forEach((value, j) => {
       const where = at.child('values').index(j).toString();
       texts.push(...isLabelValue(value).map((why) => `${where}: ${value} is invalid, ${why}`));
@@ -70,11 +70,11 @@ function placeWarnings(spec: JsonObject): string[] {
   const nodes = objectAt(objectAt(spec, 'affinity'), 'nodeAffinity');
   const path = SPEC.child('affinity', 'nodeAffinity');
   objectsOf(objectAt(nodes, REQUIRED)?.['nodeSelectorTerms']).forEach((term, i) => {
-    texts.push(...termWarnings(term, path.child(REQUIRED, 'nodeSelectorTerms').index(i), false));
+    texts.push(...termWarnings(term, path.child(REQUIRED, 'nodeSelectorTerms').index(i), 'keys alone'));
   });
   objectsOf(nodes?.[PREFERRED]).forEach((term, i) => {
     const at = path.child(PREFERRED).index(i).child('preference');
-    texts.push(...termWarnings(objectAt(term, 'preference') ?? {}, at, true));
+    texts.push(...termWarnings(objectAt(term, 'preference') ?? {}, at, 'with values'));
   });
   objectsOf(spec['topologySpreadConstraints']).forEach((constraint, i) => {
     const at = SPEC.child('topologySpreadConstraints').index(i);

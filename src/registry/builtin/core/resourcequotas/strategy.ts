@@ -64,7 +64,7 @@ export const quotaStrategy: Strategy = {
     keepField('status', object, old);
   },
   validateCreate: (_context, object) => [
-    ...validateCoreMeta(object.metadata, true, nameIsDnsSubdomain),
+    ...validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain),
     ...specErrors(object),
   ],
   validateUpdate: (_context, object, old) => updateErrors(object, old),

@@ -59,7 +59,7 @@ function typeErrors(object: KubeObject, data: ReadonlyMap<string, string>): Fiel
 }
 
 function validate(object: KubeObject): FieldError[] {
-  const errors = validateCoreMeta(object.metadata, true, nameIsDnsSubdomain);
+  const errors = validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain);
   const data = new Map(entriesOf(object, 'data'));
   let size = 0;
   for (const [key, value] of data) {

@@ -7,7 +7,7 @@ import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
 
 const ENFORCE_MOUNTABLE_SECRETS = 'kubernetes.io/enforce-mountable-secrets';
 
-/** Of the secrets that an account refers to, only the names are kept. */
+/** Keeps only the names of the secrets that an account refers to. */
 function cleanSecrets(object: KubeObject): void {
   const { secrets } = object;
   if (!Array.isArray(secrets)) return;
@@ -17,7 +17,8 @@ function cleanSecrets(object: KubeObject): void {
   });
 }
 
-const validate = (object: KubeObject): FieldError[] => validateCoreMeta(object.metadata, true, nameIsDnsSubdomain);
+const validate = (object: KubeObject): FieldError[] =>
+  validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsSubdomain);
 
 function warnings(object: KubeObject, old: KubeObject | undefined): string[] {
   const set = (account: KubeObject | undefined): boolean =>

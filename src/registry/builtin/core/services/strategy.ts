@@ -181,7 +181,7 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
   return [...errors, ...changedAddressErrors(spec, before), ...changedTrafficErrors(spec, before)];
 }
 
-/** Addresses and their families, before anything else: what is wrong with them is told alone. */
+/** Validates addresses and their families first; their errors are reported alone. */
 function allocate(object: KubeObject, old: KubeObject | undefined): void {
   const spec = objectAt(object, 'spec');
   const before = old === undefined ? undefined : (objectAt(old, 'spec') ?? {});
@@ -212,7 +212,7 @@ export const serviceStrategy: Strategy = {
   warningsOnCreate: (_context, object) => serviceWarnings(object),
   warningsOnUpdate: (_context, object) => serviceWarnings(object),
   validateCreate: (_context, object) => [
-    ...validateCoreMeta(object.metadata, true, nameIsDnsLabel),
+    ...validateCoreMeta(object.metadata, 'Namespaced', nameIsDnsLabel),
     ...validate(object),
   ],
   validateUpdate: (_context, object, old) => [...updateErrors(object, old), ...validate(object, old)],

@@ -14,13 +14,14 @@ export const services = builtinType({
   shortNames: ['svc'],
   categories: ['all'],
   namespaced: true,
+  registryPath: 'services/specs',
   validateName: nameIsDnsLabel,
   strategy: serviceStrategy,
   subresources: { status: serviceStatusStrategy },
   table: serviceTable,
   applyDefaults: applyServiceDefaults,
   returnsDeletedObject: true,
-  // Endpoints are kept for a service, whoever wrote them.
+  // Endpoints belong to a service, whoever wrote them.
   deletion: { takesAlong: 'endpoints' },
   selectableFields: ['spec.clusterIP', 'spec.type'],
   fields: (service) => ({

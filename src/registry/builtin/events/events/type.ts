@@ -13,6 +13,7 @@ export const eventsV1 = builtinType({
   kind: 'Event',
   shortNames: ['ev'],
   namespaced: true,
+  uncached: true,
   validateName: nameIsPathSegment,
   strategy: eventStrategy(toCoreEvent),
   table: eventTable('apis/events.k8s.io/v1/events', toCoreEvent),

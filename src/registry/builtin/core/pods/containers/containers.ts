@@ -102,7 +102,7 @@ function mountErrors(container: JsonObject, path: FieldPath, { volumes }: PodPar
       errors.push(invalid(at.child('mountPath'), point, 'must not already exist as a path in volumeDevices'));
     }
     const [sub, expression] = [textOf(mount['subPath']), textOf(mount['subPathExpr'])];
-    // Of some fields kube-apiserver names the list, not the item.
+    // For some fields kube-apiserver names the list, not the item.
     if (sub !== '') errors.push(...descendingPathErrors(sub, all.child('subPath')));
     if (expression !== '') {
       const why = 'subPathExpr and subPath are mutually exclusive';

@@ -45,7 +45,7 @@ const fileRefErrors = (ref: JsonObject, path: FieldPath): FieldError[] => [
 
 const SOURCES: readonly (readonly [string, (ref: JsonObject, path: FieldPath) => FieldError[]])[] = [
   ['fieldRef', (ref, path) => fieldRefErrors(ref, path, VARIABLE_FIELDS)],
-  ['resourceFieldRef', (ref, path) => resourceRefErrors(ref, path, false)],
+  ['resourceFieldRef', (ref, path) => resourceRefErrors(ref, path, 'implied')],
   ['configMapKeyRef', keyRefErrors],
   ['secretKeyRef', keyRefErrors],
   ['fileKeyRef', fileRefErrors],
@@ -91,7 +91,7 @@ export function envFromErrors(sources: readonly JsonObject[], path: FieldPath): 
       const name = textOf(objectAt(source, field)?.['name']);
       errors.push(
         ...requiredOr(name, at.child(field, 'name'), (given, where) =>
-          nameIsDnsSubdomain(given, true).map((text) => invalid(where, given, text)),
+          nameIsDnsSubdomain(given, 'prefix').map((text) => invalid(where, given, text)),
         ),
       );
     }

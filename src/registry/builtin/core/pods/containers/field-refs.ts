@@ -108,11 +108,16 @@ function divisorErrors(resource: string, quantity: Quantity, path: FieldPath): F
     : refuse(`only divisor's values ${UNIT_TEXT} are supported with the ${what} resource`);
 }
 
-/** What a container asks for or is limited to; `named`: the container must be named. */
-export function resourceRefErrors(ref: JsonObject, path: FieldPath, named: boolean): FieldError[] {
+/** What a container asks for or is limited to. */
+export function resourceRefErrors(
+  ref: JsonObject,
+  path: FieldPath,
+  containerName: 'required' | 'implied',
+): FieldError[] {
   const resource = textOf(ref['resource']);
   const errors: FieldError[] = [];
-  if (named && textOf(ref['containerName']) === '') errors.push(required(path.child('containerName')));
+  if (containerName === 'required' && textOf(ref['containerName']) === '')
+    errors.push(required(path.child('containerName')));
   else if (resource === '') errors.push(required(path.child('resource')));
   else if (!RESOURCES.includes(resource) && !HUGE_PAGES.test(resource)) {
     errors.push(notSupported(path.child('resource'), resource, RESOURCES));
@@ -132,7 +137,7 @@ export function downwardFileErrors(file: JsonObject, path: FieldPath): FieldErro
     const why = 'fieldRef and resourceFieldRef can not be specified simultaneously';
     if (resource !== undefined) errors.push(invalid(path, 'resource', why));
   } else if (resource !== undefined) {
-    errors.push(...resourceRefErrors(resource, path.child('resourceFieldRef'), true));
+    errors.push(...resourceRefErrors(resource, path.child('resourceFieldRef'), 'required'));
   } else errors.push(required(path, 'one of fieldRef and resourceFieldRef is required'));
   return [...errors, ...modeErrors(file['mode'], path.child('mode'))];
 }

@@ -151,7 +151,7 @@ const aliasErrors = (aliases: readonly JsonObject[]): FieldError[] =>
     ];
   });
 
-/** Who and where the pod is, and when it ends. */
+/** Identity, host and deadline of the pod. */
 function placeErrors(spec: JsonObject): FieldError[] {
   const errors = ['serviceAccountName', 'nodeName'].flatMap((field) =>
     subdomainErrorsIfSet(textOf(spec[field]), SPEC.child(field)),

@@ -26,7 +26,7 @@ const SPEC = FieldPath.of('spec');
 function podErrors(pod: KubeObject, old: KubeObject | undefined): FieldError[] {
   const spec = objectAt(pod, 'spec') ?? {};
   return [
-    ...validateCoreMeta(pod.metadata, true, nameIsDnsSubdomain),
+    ...validateCoreMeta(pod.metadata, 'Namespaced', nameIsDnsSubdomain),
     ...annotationErrors(pod, old),
     ...podSpecErrors(pod, objectAt(old, 'spec')),
     ...accountErrors(spec),

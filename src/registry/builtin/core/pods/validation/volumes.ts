@@ -89,7 +89,7 @@ const csi: Check = (source, path) => {
   return [...errors, ...subdomainErrors(name, path.child('name'))];
 };
 
-/** Of a template's metadata only labels and annotations are of use. */
+/** Only labels and annotations of a template's metadata are of use. */
 const UNUSED_METADATA = OBJECT_META_FIELDS.filter((name) => name !== 'labels' && name !== 'annotations');
 
 function templateMetaErrors(meta: JsonObject, path: FieldPath): FieldError[] {
@@ -163,7 +163,7 @@ function afterSource(field: string, source: JsonObject, volume: string, pod: str
   }
   if (field !== 'ephemeral' || pod === '' || volume === '') return [];
   const claim = `${pod}-${volume}`;
-  return nameIsDnsSubdomain(claim, false).map((text) =>
+  return nameIsDnsSubdomain(claim).map((text) =>
     invalid(path.child('name'), volume, `PVC name ${quote(claim)}: ${text}`),
   );
 }

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../apimachinery/json/json.js';
-import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import type { JsonObject } from '../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { adoptionNews } from './adoption-news.js';
 
 const condition = (type: string, status: string, reason: string, message: string): JsonObject => ({

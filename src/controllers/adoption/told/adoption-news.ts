@@ -1,8 +1,8 @@
-import { conditionsOf } from '../../apimachinery/meta/conditions.js';
-import { objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { textOf } from '../../apimachinery/json/values.js';
-import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import type { News } from '../object-events.js';
+import { conditionsOf } from '../../../apimachinery/meta/conditions.js';
+import { objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { textOf } from '../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import type { News } from '../../object-events.js';
 
 /** The status in which a condition is bad news. */
 const BAD: Readonly<Record<string, string>> = {

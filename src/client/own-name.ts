@@ -1,0 +1,11 @@
+import { objectAt, stringAt } from '../apimachinery/json/json.js';
+import type { ClusterClient } from './cluster-client.js';
+
+/** The user that the cluster takes the client for. */
+export async function ownName(client: Pick<ClusterClient, 'must'>): Promise<string> {
+  const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+  const answer = await client.must('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', review);
+  const name = stringAt(objectAt(objectAt(answer, 'status'), 'userInfo'), 'username') ?? '';
+  if (name === '') throw new Error('the cluster does not tell who Annex is');
+  return name;
+}

@@ -1,0 +1,171 @@
+import { objectAt } from '../../../apimachinery/json/json.js';
+import { objectsOf, textOf, textsOf } from '../../../apimachinery/json/values.js';
+import { hasDeletionTimestamp, type KubeObject } from '../../../apimachinery/meta/meta.js';
+import { ClusterError, type ClusterClient } from '../../../client/cluster-client.js';
+import { ownName } from '../../../client/own-name.js';
+import { type Clock, sleep } from '../../../util/clock.js';
+import { messageOf } from '../../../util/error-message.js';
+import { sizeText } from '../../../util/size-text.js';
+import type { RateLimit } from '../rate-limit.js';
+import { BACK_DOOR, type ClusterDefinitions } from '../switch/cluster-definitions.js';
+import type { Fence } from '../switch/fence.js';
+import type { Journal } from '../switch/journal.js';
+
+const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const PAGE = 500;
+const POLL_MILLIS = 500;
+/** How long a step may take after the last one that the cluster made. */
+const STEP_MILLIS = 60_000;
+const MERGE = 'application/merge-patch+json';
+const CONDITION = 'SourceRetained';
+
+export interface SourceOptions {
+  readonly client: Pick<ClusterClient, 'call' | 'must' | 'metadata'>;
+  readonly clock: Clock;
+  readonly group: string;
+  readonly rate: RateLimit;
+  readonly theirs: Pick<ClusterDefinitions, 'list' | 'openBackDoor' | 'closeBackDoor'>;
+  readonly fence: Pick<Fence, 'put'>;
+  readonly journal: Pick<Journal, 'read' | 'phase' | 'isWanted' | 'note' | 'resources'>;
+}
+
+/** The copy of a group that the cluster keeps while Annex serves it. */
+export class Source {
+  constructor(private readonly options: SourceOptions) {}
+
+  /** Says in the Adoption what the cluster keeps, and that it can go. */
+  async tell(): Promise<void> {
+    const { journal, theirs } = this.options;
+    const { length } = await theirs.list();
+    await journal.read();
+    const { count, size } = this.extent();
+    await journal.note([
+      length > 0
+        ? [
+            ...([CONDITION, true, 'Retained'] as const),
+            `the cluster keeps ${count} objects as they were at the switch, about ${size} in etcd. Every kube-apiserver sends requests for the group to Annex, so it is safe to free them: spec.source.retain: false. Afterwards a group that goes back gets new uids for all objects`,
+          ]
+        : [
+            CONDITION,
+            false,
+            'Freed',
+            `the cluster keeps no copy: about ${size} of ${count} objects were freed in etcd`,
+          ],
+    ]);
+  }
+
+  /**
+   * Takes the copy out of etcd. Finalizers would keep objects and definitions there for ever, so they are taken off first, by the back
+   * door. The garbage collector looks at what is served, which is Annex': nobody's dependents are touched.
+   */
+  async free(signal: AbortSignal): Promise<void> {
+    const { journal } = this.options;
+    try {
+      await this.check();
+      const { count, size } = this.extent();
+      await journal.note([[CONDITION, true, 'Freeing', `${count} objects, about ${size}, are being freed in etcd`]]);
+      await this.unhold(signal);
+      for (const crd of await this.options.theirs.list()) await this.remove(crd, signal);
+      await this.tell();
+    } catch (error) {
+      await journal.read();
+      await journal.note([[CONDITION, true, 'Freeing', `not freed yet: ${messageOf(error)}`]]);
+      throw error;
+    }
+  }
+
+  private async unhold(signal: AbortSignal): Promise<void> {
+    const { client, fence, theirs } = this.options;
+    // A replica that is gone may have left it, with its version not served any more.
+    await theirs.closeBackDoor();
+    await fence.put(await ownName(client));
+    await theirs.openBackDoor();
+    try {
+      for (const crd of await theirs.list())
+        await this.unholdType(textOf(objectAt(objectAt(crd, 'spec'), 'names')?.['plural']), signal);
+    } finally {
+      await theirs.closeBackDoor();
+      await fence.put();
+    }
+  }
+
+  /** No object of a type has a finalizer any more. */
+  private async unholdType(plural: string, signal: AbortSignal): Promise<void> {
+    const { clock } = this.options;
+    let end = clock.monotonic() + STEP_MILLIS;
+    for (let held = -1; ;) {
+      let trouble = '';
+      try {
+        const now = await this.unholdOnce(plural, signal);
+        if (now.held === 0) return;
+        if (now.held !== held) end = clock.monotonic() + STEP_MILLIS;
+        ({ held, trouble } = now);
+      } catch (error) {
+        // A kube-apiserver that does not know of the door yet.
+        if (!(error instanceof ClusterError)) throw error;
+        trouble = error.message;
+      }
+      if (signal.aborted || (trouble !== '' && clock.monotonic() >= end))
+        throw new Error(`finalizers are not taken off: ${trouble}`);
+      await sleep(clock, POLL_MILLIS, signal);
+    }
+  }
+
+  private async unholdOnce(plural: string, signal: AbortSignal): Promise<{ held: number; trouble: string }> {
+    const { client, group, rate } = this.options;
+    const door = `/apis/${group}/${BACK_DOOR}`;
+    let [held, trouble] = [0, ''];
+    for (let token = ''; ;) {
+      await this.check();
+      const more = token === '' ? '' : `&continue=${encodeURIComponent(token)}`;
+      const page = await client.metadata(`${door}/${plural}?limit=${PAGE}${more}`);
+      const items = objectsOf(page['items']) as unknown as readonly KubeObject[];
+      for (const { metadata } of items) {
+        const { namespace = '', name = '', finalizers, resourceVersion = '' } = metadata;
+        if (textsOf(finalizers).length === 0) continue;
+        held++;
+        const scope = namespace === '' ? '' : `/namespaces/${namespace}`;
+        const path = `${door}${scope}/${plural}/${encodeURIComponent(name)}`;
+        const free = { metadata: { finalizers: null, resourceVersion } };
+        const { status, body } = await client.call('PATCH', path, free, MERGE);
+        if (status >= 300) trouble = `${plural} ${namespace} ${name}: ${textOf(body['message'])}`;
+      }
+      await rate.take(items.length, signal);
+      token = textOf(objectAt(page, 'metadata')?.['continue']);
+      if (token === '') return { held, trouble };
+    }
+  }
+
+  private async remove({ metadata }: KubeObject, signal: AbortSignal): Promise<void> {
+    const { client, clock } = this.options;
+    const { name = '', uid = '', resourceVersion = '' } = metadata;
+    await this.check();
+    // Whoever takes the group back changes it first.
+    const options = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
+    await client.must('DELETE', `${CRDS}/${name}`, options);
+    const end = clock.monotonic() + STEP_MILLIS;
+    while ((await client.must('GET', `${CRDS}/${name}`))?.metadata.uid === uid) {
+      if (signal.aborted || clock.monotonic() >= end)
+        throw new Error(`the CustomResourceDefinition ${name} is being deleted, and still there`);
+      await sleep(clock, POLL_MILLIS, signal);
+    }
+  }
+
+  /** Throws where Annex does not serve the group for good. */
+  private async check(): Promise<void> {
+    const { journal } = this.options;
+    await journal.read();
+    if (journal.phase !== 'Served' || !journal.isWanted) throw new Error('the group does not stay with Annex');
+  }
+
+  private extent(): { readonly count: number; readonly size: string } {
+    const { resources } = this.options.journal;
+    const sum = (field: string): number => resources.reduce((all, one) => all + Number(one[field] ?? 0), 0);
+    return { count: sum('copied'), size: sizeText(sum('bytes')) };
+  }
+}
+
+/** Whether the cluster's copy is to go: it is not wanted, or somebody deletes its definitions, which objects with finalizers hold up. */
+export const isFreed = (adoption: KubeObject, crds: readonly KubeObject[]): boolean =>
+  crds.length > 0 &&
+  (objectAt(objectAt(adoption, 'spec'), 'source')?.['retain'] === false || crds.some(hasDeletionTimestamp));

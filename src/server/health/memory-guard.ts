@@ -1,0 +1,139 @@
+import { readFileSync } from 'node:fs';
+import { getHeapStatistics } from 'node:v8';
+import type { Clock, Timer } from '../../util/clock.js';
+import type { Logger } from '../../util/logger.js';
+import type { PlaneCheck } from './store-checks.js';
+
+/** Bytes in use, and how many may be; a limit of 0 is none. */
+export interface MemoryUse {
+  /** Memory of the process that no file stands behind: the kernel cannot take it back. */
+  readonly anonymous: { readonly used: number; readonly limit: number };
+  readonly heap: { readonly used: number; readonly limit: number };
+}
+
+/** What is refused, and from which part of a limit until which. */
+const CREATES = { from: 0.9, until: 0.85, refuses: 'creates are refused' };
+const ALMOST_ALL = { from: 0.95, until: 0.9, refuses: 'all but gets and deletions are refused' };
+
+const LOOK_MILLIS = 500;
+/** The heap has garbage in it between two collections: the least of so many looks counts. */
+const HEAP_LOOKS = 6;
+
+export type Refusable = 'create' | 'update' | 'list' | 'watch';
+
+export interface MemoryGuardOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly use: () => MemoryUse;
+}
+
+/** Has requests refused that take memory, before the kernel kills the process or it ends for want of heap. */
+export class MemoryGuard {
+  readonly refused = new Map<Refusable, number>();
+  private readonly heap: number[] = [];
+  private bound: typeof CREATES | undefined;
+  private reason = '';
+  private timer: Timer | undefined;
+
+  constructor(private readonly options: MemoryGuardOptions) {}
+
+  start(): void {
+    this.timer = this.options.clock.setTimer(LOOK_MILLIS, () => {
+      this.look();
+      this.start();
+    });
+  }
+
+  stop(): void {
+    this.timer?.cancel();
+  }
+
+  /** Why a request is refused, which counts it; undefined where it is not. */
+  refusal(operation: Refusable): string | undefined {
+    if (this.bound === undefined || (this.bound === CREATES && operation !== 'create')) return undefined;
+    this.refused.set(operation, (this.refused.get(operation) ?? 0) + 1);
+    return this.reason;
+  }
+
+  /** For readyz: requests should go to another replica. */
+  readonly check: PlaneCheck = {
+    name: 'memory',
+    endpoints: ['readyz'],
+    check: () => {
+      if (this.bound !== undefined) throw new Error(this.reason);
+    },
+  };
+
+  private look(): void {
+    const { anonymous, heap } = this.options.use();
+    this.heap.push(heap.used);
+    if (this.heap.length > HEAP_LOOKS) this.heap.shift();
+    const live = this.heap.length < HEAP_LOOKS ? 0 : Math.min(...this.heap);
+    const [what, used, limit] =
+      part(anonymous.used, anonymous.limit) >= part(live, heap.limit)
+        ? ['of the memory limit', anonymous.used, anonymous.limit]
+        : ['of the usable JavaScript heap', live, heap.limit];
+    const before = this.bound;
+    this.bound = [ALMOST_ALL, CREATES].find(
+      (each) => part(used, limit) >= (wasBeyond(before, each) ? each.until : each.from),
+    );
+    if (this.bound !== undefined)
+      this.reason = `${mebibytes(used)} of ${mebibytes(limit)} MiB ${what} are in use; ${this.bound.refuses}`;
+    if (this.bound === before) return;
+    const { logger } = this.options;
+    if (this.bound === undefined) logger.info('memory has room again; no request is refused for want of it');
+    else logger.warn('memory is nearly exhausted', { reason: this.reason });
+  }
+}
+
+function part(used: number, limit: number): number {
+  return limit === 0 ? 0 : used / limit;
+}
+
+/** Whether what a bound refuses was refused. */
+function wasBeyond(before: typeof CREATES | undefined, bound: typeof CREATES): boolean {
+  return before === bound || before === ALMOST_ALL;
+}
+
+function mebibytes(bytes: number): number {
+  return Math.round(bytes / (1 << 20));
+}
+
+/** More than any machine has: process.constrainedMemory() says so where the control group sets no limit. */
+const NO_LIMIT = 2 ** 53;
+
+/** The memory limit of the container in bytes; 0 without a limit. */
+export function memoryLimit(): number {
+  const limit = process.constrainedMemory();
+  return limit >= NO_LIMIT ? 0 : limit;
+}
+
+/** The part of the old generation that can be used: V8 ends the process when collections find next to nothing to free. */
+const USABLE_HEAP = 0.92;
+/** The young generation in parts of a semi-space, and a semi-space in MiB where no flag says otherwise. */
+const SEMI_SPACES = 3;
+const SEMI_SPACE = 16;
+
+/** What live objects may take of the heap. */
+export function usableHeap(
+  limit = getHeapStatistics().heap_size_limit,
+  flags = [process.env['NODE_OPTIONS'] ?? '', ...process.execArgv].join(' '),
+): number {
+  const semi = /.*--max[-_]semi[-_]space[-_]size[= ](\d+)/.exec(flags)?.[1] ?? SEMI_SPACE;
+  return (limit - SEMI_SPACES * Number(semi) * (1 << 20)) * USABLE_HEAP;
+}
+
+export function memoryUse(): MemoryUse {
+  const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
+  return { anonymous: { used: anonymousBytes(), limit: memoryLimit() }, heap: { used, limit: usableHeap(limit) } };
+}
+
+function anonymousBytes(): number {
+  try {
+    const kibibytes = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
+    if (kibibytes !== undefined) return Number(kibibytes) * 1024;
+  } catch {
+    // Not on Linux.
+  }
+  return process.memoryUsage.rss();
+}

@@ -1,0 +1,43 @@
+/** Tells of the end of what somebody waits for: as much of an AbortSignal as costs next to nothing. */
+export interface Cancellation {
+  readonly aborted: boolean;
+  addEventListener(type: 'abort', listener: () => void): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
+
+/** A cancellation for the many requests that nobody needs an AbortSignal for: that is made when it is first asked for. */
+export class LazySignal implements Cancellation {
+  private isAborted = false;
+  private readonly listeners = new Set<() => void>();
+  private controller: AbortController | undefined;
+
+  constructor(private readonly reason: Error) {}
+
+  get aborted(): boolean {
+    return this.isAborted;
+  }
+
+  get signal(): AbortSignal {
+    if (this.controller === undefined) {
+      this.controller = new AbortController();
+      if (this.isAborted) this.controller.abort(this.reason);
+    }
+    return this.controller.signal;
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    this.listeners.add(listener);
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    this.listeners.delete(listener);
+  }
+
+  abort(): void {
+    if (this.isAborted) return;
+    this.isAborted = true;
+    this.controller?.abort(this.reason);
+    for (const listener of [...this.listeners]) listener();
+    this.listeners.clear();
+  }
+}

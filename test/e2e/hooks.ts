@@ -1,0 +1,29 @@
+import { dig, digList, digText, treeOf } from '../integration/client.js';
+import { eventually } from '../integration/server.js';
+import { NAMESPACE, outcomeOf, replaced, type TestCluster } from './cluster.js';
+
+/** Flags whose values are places in a pod; here they have those of a replica. */
+const PLACES = ['data-dir', 'cache-dir', 'mongodb-uri-file', 'kubeconfig', 'admission-control-config-file'];
+
+/**
+ * What a kubelet does for the pod that a Job has: runs its command, as the account that it has, and reports how it ended. Resolves
+ * with what the command printed.
+ */
+export async function runPodOf(cluster: TestCluster, job: string): Promise<string> {
+  const pods = ['-n', NAMESPACE, 'get', 'pods', '-l', `batch.kubernetes.io/job-name=${job}`, '-o', 'json'];
+  const pod = await eventually(`a pod of the Job ${job}`, async () =>
+    digList(treeOf({ text: await cluster.kubectl.ok(pods) }), 'items').at(0),
+  );
+  const [main = '', , ...flags] = cluster.replica(0).daemon.args;
+  const places = PLACES.map((name) => {
+    const flag = flags.find((one) => one.startsWith(`--${name}=`));
+    return [name, flag?.slice(name.length + 3)] as const;
+  });
+  const args = digList(pod, 'spec', 'containers', 0, 'args').map(String);
+  const { code, out } = await outcomeOf(process.execPath, [main, ...replaced(args, Object.fromEntries(places))]);
+  const name = digText(dig(pod, 'metadata'), 'name');
+  const status = JSON.stringify({ status: { phase: code === 0 ? 'Succeeded' : 'Failed' } });
+  const patch = ['-n', NAMESPACE, 'patch', 'pod', name, '--subresource=status', '--type=merge', '-p', status];
+  await cluster.kubectl.ok(patch);
+  return out;
+}

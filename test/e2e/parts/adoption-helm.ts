@@ -1,0 +1,136 @@
+import { digList, digText, treeOf } from '../../integration/client.js';
+import { eventually } from '../../integration/server.js';
+import { NAMESPACE, run, type TestCluster } from '../cluster.js';
+import { condition, definitionText, widgetsPath, widgetText } from '../widgets.js';
+
+export const HELM_GROUP = 'helmed.example.com';
+const OBJECTS = 'helmed';
+const HOOK = ['-n', NAMESPACE, 'get', 'pods', '-l', 'app.kubernetes.io/name=annex-uninstall-check', '-o', 'json'];
+
+/** What helm does while a group moves, in each phase. */
+export function adoptionHelm(cluster: TestCluster): void {
+  describe('helm while a group moves', () => {
+    const phase = async (): Promise<string> =>
+      digText(treeOf(await cluster.http.get(`/apis/kubeannex.io/v1alpha1/adoptions/${HELM_GROUP}`)), 'status', 'phase');
+    const object = (name: string): string => widgetText(name, { colour: 'red' }, {}, HELM_GROUP);
+
+    /** As the kubelet would: runs what the hook's pod says, as the account that it has, and tells how it ended. */
+    const runHook = async (signal: AbortSignal): Promise<void> => {
+      const { args } = cluster.replica(0).daemon;
+      const config = args.find((arg) => arg.startsWith('--kubeconfig=')) ?? '';
+      while (!signal.aborted) {
+        for (const pod of digList(treeOf({ text: await cluster.kubectl.ok(HOOK) }), 'items')) {
+          if (digText(pod, 'status', 'phase') !== 'Pending') continue;
+          const given = digList(pod, 'spec', 'containers', 0, 'args').map(String);
+          const ended = await run(process.execPath, [args[0] ?? '', ...given, config]).then(
+            () => 'Succeeded',
+            () => 'Failed',
+          );
+          const path = `/api/v1/namespaces/${NAMESPACE}/pods/${digText(pod, 'metadata', 'name')}/status`;
+          const headers = { 'content-type': 'application/merge-patch+json' };
+          const body = JSON.stringify({ status: { phase: ended } });
+          await cluster.http.send({ method: 'PATCH', path, body, headers });
+        }
+        await new Promise((resolve) => setTimeout(resolve, 300));
+      }
+    };
+
+    const uninstallIsRefused = async (): Promise<void> => {
+      const over = new AbortController();
+      const kubelet = runHook(over.signal);
+      try {
+        await expect(cluster.helm('uninstall', 'annex', '--namespace', NAMESPACE, '--timeout=60s')).rejects.toThrow(
+          /pre-delete|annex-uninstall-check|BackoffLimitExceeded/,
+        );
+      } finally {
+        over.abort();
+        await kubelet;
+      }
+    };
+
+    /** Upgrades and rolls back until the phase is reached; the phases in which it did. */
+    const upgradeUntil = async (wanted: string): Promise<Set<string>> => {
+      const seen = new Set<string>();
+      const writes = { acknowledged: 0, unexpected: [] as number[] };
+      for (let i = 0; !seen.has(wanted); i++) {
+        const now = await phase();
+        seen.add(now);
+        if (now === 'Failed') throw new Error(cluster.logs());
+        if (i % 2 === 0) await cluster.release('upgrade', `resources.requests.cpu=${50 + i}m`);
+        else await cluster.helm('rollback', 'annex', '--namespace', NAMESPACE);
+        const path = widgetsPath(OBJECTS, '', HELM_GROUP);
+        const { status } = await cluster.http.send({
+          method: 'POST',
+          path,
+          body: object(`${wanted.toLowerCase()}-${i}`),
+        });
+        if (status === 201) writes.acknowledged++;
+        else if (status !== 403 && status !== 429) writes.unexpected.push(status);
+        expect((await cluster.http.get(path)).status).toBe(200);
+      }
+      expect(writes.unexpected).toEqual([]);
+      expect(writes.acknowledged).toBeGreaterThan(0);
+      total += writes.acknowledged;
+      return seen;
+    };
+    let total = 0;
+
+    const isComplete = async (): Promise<void> => {
+      const list = treeOf(await cluster.http.get(widgetsPath(OBJECTS, '', HELM_GROUP)));
+      expect(digList(list, 'items')).toHaveLength(total);
+    };
+
+    test('upgrade and rollback do no harm on the way to Annex', async () => {
+      const { http, kubectl } = cluster;
+      await kubectl.ok(['create', 'namespace', OBJECTS]);
+      await kubectl.ok(['create', '-f', '-'], { stdin: definitionText(HELM_GROUP, 'cluster') });
+      const path = widgetsPath(OBJECTS, '', HELM_GROUP);
+      await eventually('widgets are served', async () => ((await http.get(path)).status === 200 ? true : undefined));
+      const adoption = {
+        apiVersion: 'kubeannex.io/v1alpha1',
+        kind: 'Adoption',
+        metadata: { name: HELM_GROUP },
+        spec: {},
+      };
+      await kubectl.ok(['create', '-f', '-'], { stdin: JSON.stringify(adoption) });
+      await upgradeUntil('InSync');
+      await kubectl.ok(['patch', 'adoption', HELM_GROUP, '--type=merge', '-p', '{"spec":{"servedBy":"Annex"}}']);
+      expect([...(await upgradeUntil('Served'))]).toEqual(expect.arrayContaining(['Preparing', 'Served']));
+      await isComplete();
+    });
+
+    test('uninstall is refused while Annex serves the group, and takes nothing away', async () => {
+      const { http, kubectl } = cluster;
+      await uninstallIsRefused();
+      await kubectl.ok(['-n', NAMESPACE, 'get', 'deployment,service', 'annex']);
+      await kubectl.ok(['get', 'clusterrole', 'annex']);
+      await isComplete();
+      const path = widgetsPath(OBJECTS, '', HELM_GROUP);
+      expect((await http.send({ method: 'POST', path, body: object('after-uninstall') })).status).toBe(201);
+      total++;
+    });
+
+    test('the hook stays where the values do not name the group any more, and goes where a value says to leave it', async () => {
+      const hooks = (): Promise<string> => cluster.helm('get', 'hooks', 'annex', '--namespace', NAMESPACE);
+      await cluster.release('upgrade', 'adoption.groups=null');
+      expect(await hooks()).toContain('args: [uninstall-check]');
+      await cluster.release('upgrade', 'adoption.leaveOnUninstall=true');
+      expect(await hooks()).not.toContain('args: [uninstall-check]');
+      await cluster.release('upgrade');
+    });
+
+    test('upgrade, rollback and uninstall do no harm on the way back', async () => {
+      const { kubectl } = cluster;
+      const spec = { servedBy: 'Cluster', dependents: 'Abandon' };
+      await kubectl.ok(['patch', 'adoption', HELM_GROUP, '--type=merge', '-p', JSON.stringify({ spec })]);
+      await eventually('it goes back', async () => ((await phase()) === 'Served' ? undefined : true));
+      if ((await phase()) === 'Returning') await uninstallIsRefused();
+      await upgradeUntil('InSync');
+      await condition(cluster, `adoption/${HELM_GROUP}`, 'Returned', ({ status }) => status === 'True');
+      await isComplete();
+      await kubectl.ok(['delete', 'adoption', HELM_GROUP, '--timeout=60s']);
+      await kubectl.ok(['delete', 'crd', `widgets.${HELM_GROUP}`, '--timeout=60s']);
+      await kubectl.ok(['delete', 'namespace', OBJECTS, '--timeout=60s']);
+    });
+  });
+}
