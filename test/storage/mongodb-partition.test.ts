@@ -16,7 +16,7 @@ afterEach(async () => {
   await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
 });
 
-const WINDOW_MILLIS = 500;
+const WINDOW_MILLIS = 6_000;
 
 interface Pair {
   readonly near: MongoBackend;

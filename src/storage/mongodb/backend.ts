@@ -363,6 +363,7 @@ export class MongoBackend implements Backend {
       projector,
       writers,
       writer,
+      historyMillis,
       maxObjectBytes: this.options.maxObjectBytes ?? MAX_OBJECT_BYTES,
       writeMillis: this.options.writeMillis ?? WRITE_MILLIS,
       startedOver: () => this.options.observer?.startedOver?.(name),

@@ -57,6 +57,7 @@ function replica(inserted: Inserted[] = [], verdicts: Verdict[] = []) {
     },
     writers: { claim: () => Promise.resolve(), claimed: () => Promise.resolve(0), startOver: () => undefined },
     writer: 'one',
+    historyMillis: 300_000,
     maxObjectBytes: 1 << 20,
     writeMillis: 1_000,
     startedOver: () => undefined,
@@ -83,6 +84,14 @@ test('writes that come together are one batch', async () => {
   const { committer, asked } = replica();
   expect(await outcomes(committer, 'a', 'b')).toEqual([2, 3]);
   expect(asked).toEqual(['insert 2: a b']);
+});
+
+test('after a long sleep the log is read before anything is appended', async () => {
+  const { committer, asked, clock } = replica();
+  clock.advance(200_000);
+  expect(await outcomes(committer, 'a')).toEqual([2]);
+  expect(await outcomes(committer, 'b')).toEqual([3]);
+  expect(asked).toEqual(['read on', 'insert 2: a', 'insert 3: b']);
 });
 
 test.each<[string, Inserted[], Verdict[], unknown[], string[]]>([

@@ -30,6 +30,7 @@ export interface CommitterOptions {
   readonly projector: Pick<Projector, 'hasRoom' | 'wake'>;
   readonly writers: Pick<Writers, 'claim' | 'claimed' | 'startOver'>;
   readonly writer: string;
+  readonly historyMillis: number;
   readonly maxObjectBytes: number;
   /** How long a write is tried while MongoDB does not answer. */
   readonly writeMillis: number;
@@ -86,12 +87,15 @@ export class Committer {
   private own: Revision = 0;
   /** When the batch before the one that is being committed was the newest. */
   private head: Moment = NaN;
+  /** When the head was last known to be the newest, or was about to be. */
+  private fresh: { readonly now: number; readonly monotonic: number };
   /** What the commit path failed with since the last commit. */
   private trouble: unknown;
 
   constructor(private readonly options: CommitterOptions) {
     this.turns = new Turns(options);
     this.health = new WriteHealth(options.clock);
+    this.fresh = timeOf(options.clock);
   }
 
   write(request: WriteRequest, raw?: Uint8Array): Promise<WriteResult> {
@@ -242,6 +246,7 @@ export class Committer {
 
   private async build(pending: readonly PendingWrite[]): Promise<Batch> {
     const { follower, known, writer, clock, maxObjectBytes } = this.options;
+    await this.refresh();
     const question = askFor(pending, this.options);
     const found = question && (await this.read(question));
     // From here on in one step: the states are those at the revision that the batch follows.
@@ -256,6 +261,15 @@ export class Committer {
     for (const write of pending) batch.add(write);
     this.head = follower.moment;
     return batch;
+  }
+
+  /** Who has slept knows an old head: what it appended there might be void, and nobody could tell. No clock decides about that, this only helps. */
+  private async refresh(): Promise<void> {
+    const { clock, follower, historyMillis } = this.options;
+    const time = timeOf(clock);
+    const age = Math.max(time.now - this.fresh.now, time.monotonic - this.fresh.monotonic);
+    if (age > historyMillis / 2) await this.read(follower.catchUp());
+    this.fresh = time;
   }
 
   /** By rules 1 to 3 of docs/design/mongodb-log.md. */
@@ -366,6 +380,11 @@ export class Committer {
     return sleep(this.options.clock, Math.min(PAUSE_MILLIS * 2 ** (attempt - QUICK_ATTEMPTS), MAX_PAUSE_MILLIS));
   }
 }
+
+const timeOf = (clock: Clock): { readonly now: number; readonly monotonic: number } => ({
+  now: clock.now(),
+  monotonic: clock.monotonic(),
+});
 
 function tooLong(why: string, cause: unknown): StorageError {
   return new StorageError('unavailable', `the store could not write for too long (${why})`, { cause });
