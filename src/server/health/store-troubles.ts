@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { StorageError, type StorageErrorCode } from '../../storage/errors.js';
-import type { MongoObserver } from '../../storage/mongodb/backend.js';
+import type { MongoObserver } from '../../storage/mongodb/observer.js';
 import type { Clock } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import type { Logger } from '../../util/logger.js';
