@@ -1,7 +1,7 @@
 // Prints a table of benchmark reports, a column for each variant, medians over rounds:  node hack/bench-table.mjs FOLDER
 // The folder has files <Node's major version>.<name of the bundle>.<round>.json, as the load program prints them.
 import { readdirSync, readFileSync } from 'node:fs';
-import { cpus, totalmem } from 'node:os';
+import { cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
 
 const folder = process.argv[2];
@@ -18,28 +18,35 @@ for (const file of readdirSync(folder).sort()) {
   }
 }
 
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
-const figure = (value) => (value === undefined ? '' : value.toFixed(value < 10 ? 2 : 1));
+function median(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return sorted.length % 2 === 1 ? sorted[Math.floor(middle)] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+const figure = (value) => (value < 1 ? value.toFixed(3) : value.toFixed(value < 10 ? 2 : 1));
 const names = [...variants.keys()];
 const scenarios = [...variants.get(names[0]).keys()];
 const rounds = variants.get(names[0]).get(scenarios[0]).length;
 
-/** One table: what `pick` takes from a result. */
+/** One table: what `pick` takes from a result; scenarios without operations have only a value. */
 function table(title, unit, pick) {
   console.log(`\n## ${title}\n`);
   console.log(`| scenario | ${unit} | ${names.join(' | ')} |`);
   console.log(`|---|---|${names.map(() => '---:|').join('')}`);
   for (const scenario of scenarios) {
-    const cells = names.map((name) => figure(median((variants.get(name).get(scenario) ?? []).map(pick))));
-    console.log(
-      `| ${scenario} | ${unit === 'metric' ? variants.get(names[0]).get(scenario)[0].metric : unit} | ${cells.join(' | ')} |`,
-    );
+    const [{ metric, ops }] = variants.get(names[0]).get(scenario);
+    if (unit !== 'metric' && ops === 0) continue;
+    const cells = names.map((name) => {
+      const results = variants.get(name).get(scenario) ?? [];
+      return results.length === 0 ? '' : figure(median(results.map(pick)));
+    });
+    console.log(`| ${scenario} | ${unit === 'metric' ? metric : unit} | ${cells.join(' | ')} |`);
   }
 }
 
 console.log(`# Annex on ${names.join(', ')}\n`);
 console.log(
-  `${cpus().length} CPUs, ${Math.round(totalmem() / 2 ** 30)} GB, everything on loopback; medians of ${rounds} alternating rounds.`,
+  `${cpus().length} CPUs, ${Math.round(totalmem() / 2 ** 30)} GB, everything on loopback; medians of ${rounds} alternating rounds; load average at the end ${loadavg()[1].toFixed(1)}.`,
 );
 table('Throughput and memory', 'metric', ({ value }) => value);
 table('p99 latency', 'ms', (result) => result.p99_ms);

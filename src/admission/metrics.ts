@@ -1,4 +1,5 @@
 import { Summary, type Registry } from 'prom-client';
+import { metricLifecycles } from '../util/metrics/metric-lifecycle.js';
 import { CellHistogram, type HistogramCell } from '../util/metrics/metrics.js';
 import type { AdmissionOperation } from './interfaces.js';
 
@@ -41,7 +42,13 @@ class SummaryOf extends Summary {
     private readonly histogram: CellHistogram,
     registry: Registry,
   ) {
-    super({ name, help, labelNames: STEP_LABELS, percentiles: [], registers: [registry] });
+    super({
+      name,
+      help: metricLifecycles.register(name, help),
+      labelNames: STEP_LABELS,
+      percentiles: [],
+      registers: [registry],
+    });
     this.names = { sum: `${name}_sum`, count: `${name}_count` };
   }
 

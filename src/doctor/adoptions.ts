@@ -32,10 +32,12 @@ function summary(adoption: JsonObject): string {
 
 /** The first failed condition as text; '' if there is none. */
 function complaint(adoption: JsonObject): string {
+  const isWanted = objectAt(adoption, 'spec')?.['servedBy'] === 'Annex';
   const bad = conditionsOf(adoption).find(
     ({ type, status, reason }) =>
       status === 'False' &&
       (type === 'Accepted' ||
+        (type === 'Switchable' && isWanted) ||
         ['NoDefinitions', 'StoreWithoutCopies', 'ClusterError', 'Different'].includes(textOf(reason))),
   );
   return bad === undefined ? '' : `${nameOf(adoption)}: ${textOf(bad['message'])}`;

@@ -1,6 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import type { JsonObject } from '../apimachinery/json/json.js';
-import { objectAt, stringAt } from '../apimachinery/json/json.js';
+import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { type ClusterAnswer, ClusterError } from '../client/cluster-client.js';
 import { createCertificate, generateKey } from '../pki/certificates.js';

@@ -3,7 +3,17 @@ import { formatGroupVersion } from '../apimachinery/meta/meta.js';
 import type { EscalationDependencies } from '../registry/builtin/rbac/escalation.js';
 import { offloadableBuiltins } from './builtins.js';
 
-test.each(offloadableBuiltins({} as EscalationDependencies).map((type) => [type.kind, type] as const))(
+const types = offloadableBuiltins({} as EscalationDependencies);
+
+test('stable versions stay: none has a release that removes it', () => {
+  const stable = types.flatMap(({ kind, versions }) =>
+    versions.filter(({ name }) => /^v\d+$/.test(name)).map((version) => ({ kind, version })),
+  );
+  expect(stable.length).toBeGreaterThan(20);
+  expect(stable.filter(({ version }) => version.lifecycle?.removed !== undefined)).toEqual([]);
+});
+
+test.each(types.map((type) => [type.kind, type] as const))(
   '%s offers Protobuf where there is a message for it',
   (kind, { group, versions, noProtobuf = false }) => {
     const known = versions.map(({ name: version }) =>

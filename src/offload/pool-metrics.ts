@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { CellCounter, CellGauge, CellHistogram } from '../util/metrics/metrics.js';
+import { metricsOf } from '../util/metrics/metrics.js';
 
 /** What can be seen of the pool from outside. */
 export interface PoolMetrics {
@@ -10,30 +10,18 @@ export interface PoolMetrics {
 }
 
 export function poolMetrics(registry: Registry): PoolMetrics {
-  const queued = new CellGauge(
-    { name: 'annex_large_writes_queued', help: 'Large writes waiting for a worker thread', labels: [] },
-    registry,
-  ).cell();
-  const workers = new CellGauge(
-    { name: 'annex_large_write_workers', help: 'Running worker threads for large writes', labels: [] },
-    registry,
-  ).cell();
-  const seconds = new CellHistogram(
-    {
-      name: 'annex_large_write_duration_seconds',
-      help: 'Time from queueing to the response of writes processed by a worker thread',
-      labels: [],
-    },
+  const { counter, gauge, histogram } = metricsOf(registry);
+  const queued = gauge('annex_large_writes_queued', 'Large writes waiting for a worker thread').cell();
+  const workers = gauge('annex_large_write_workers', 'Running worker threads for large writes').cell();
+  const seconds = histogram(
+    'annex_large_write_duration_seconds',
+    'Time from queueing to the response of writes processed by a worker thread',
+    [],
     [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
-    registry,
   ).cell();
-  const refused = new CellCounter(
-    {
-      name: 'annex_large_writes_refused_total',
-      help: 'Large writes rejected because too many bytes were queued',
-      labels: [],
-    },
-    registry,
+  const refused = counter(
+    'annex_large_writes_refused_total',
+    'Large writes rejected because too many bytes were queued',
   ).cell();
   return {
     state(waiting, running) {

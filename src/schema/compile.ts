@@ -65,8 +65,8 @@ class StructuralSchema implements CompiledSchema {
     return this.digest;
   }
 
-  prune(object: JsonObject, collect: boolean): readonly string[] {
-    return pruneObject(object, this.root, true, collect);
+  prune(object: JsonObject, collect?: 'collect'): readonly string[] {
+    return pruneObject(object, this.root, collect === 'collect');
   }
 
   pruneRead(object: JsonObject): boolean {
@@ -90,12 +90,12 @@ class StructuralSchema implements CompiledSchema {
   }
 
   coerce(object: JsonObject, unknown?: string[]): readonly FieldError[] {
-    const error = coerceEmbedded(object, this.root, false, { dropInvalid: false, unknown });
+    const error = coerceEmbedded(object, this.root, false, { wrong: 'throw', unknown });
     return error === undefined ? [] : [error];
   }
 
   coerceStored(object: JsonObject): void {
-    coerceEmbedded(object, this.root, false, { dropInvalid: true });
+    coerceEmbedded(object, this.root, false, { wrong: 'drop' });
   }
 
   validate(object: JsonObject, options: ValidationOptions): readonly FieldError[] {

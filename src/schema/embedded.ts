@@ -3,13 +3,12 @@ import { Float, type JsonObject, type JsonValue } from '../apimachinery/json/jso
 import { type ObjectMeta, parseGroupVersion } from '../apimachinery/meta/meta.js';
 import { isDns1035Label, nameIsPathSegment } from '../apimachinery/validation/names.js';
 import { validateObjectMeta } from '../apimachinery/validation/object-meta.js';
-import { inOrderOfKeys, MetadataError, readMetadata } from './metadata.js';
+import { inOrderOfKeys, MetadataError, readMetadata, type WrongFields } from './metadata.js';
 import type { SchemaNode } from './node.js';
 
 /** How coercion treats what it finds. */
 export interface CoerceOptions {
-  /** Drops fields of wrong types instead of failing. */
-  readonly dropInvalid: boolean;
+  readonly wrong: WrongFields;
   /** Paths of dropped unknown fields are added here. */
   readonly unknown?: string[] | undefined;
 }
@@ -55,7 +54,7 @@ function coerceResource(value: JsonObject, options: CoerceOptions, path: FieldPa
   for (const key of ['apiVersion', 'kind']) {
     const member = value[key];
     if (member === undefined || typeof member === 'string') continue;
-    if (!options.dropInvalid) return invalid(path.child(key), member, 'must be a string');
+    if (options.wrong === 'throw') return invalid(path.child(key), member, 'must be a string');
     delete value[key];
   }
   const { metadata } = value;
@@ -63,12 +62,12 @@ function coerceResource(value: JsonObject, options: CoerceOptions, path: FieldPa
   const at = path.child('metadata');
   try {
     const unknown: string[] = [];
-    value['metadata'] = readMetadata(metadata, options.dropInvalid, (tail) => unknown.push(`${at.toString()}.${tail}`));
+    value['metadata'] = readMetadata(metadata, options.wrong, (tail) => unknown.push(`${at.toString()}.${tail}`));
     options.unknown?.push(...inOrderOfKeys(unknown));
     return undefined;
   } catch (error) {
     if (!(error instanceof MetadataError)) throw error;
-    return options.dropInvalid ? undefined : invalid(at, metadata, error.message);
+    return options.wrong === 'drop' ? undefined : invalid(at, metadata, error.message);
   }
 }
 
@@ -123,7 +122,7 @@ function validateKind(value: JsonValue, path: FieldPath): FieldError[] {
 
 function validateMetadata(value: JsonValue, path: FieldPath): FieldError[] {
   try {
-    const meta: ObjectMeta = readMetadata(value, false);
+    const meta: ObjectMeta = readMetadata(value, 'throw');
     const named = meta.name === undefined ? { ...meta, name: 'fakename' } : meta;
     return validateObjectMeta(named, meta.namespace === undefined ? 'Cluster' : 'Namespaced', nameIsPathSegment, path);
   } catch (error) {

@@ -53,7 +53,7 @@ export interface DefaultsBound {
  */
 export interface CompiledSchema {
   /** Removes unknown fields in place. Returns their paths (`spec.foo`, `spec.list[0].bar`) if asked, up to a bound, for field validation. */
-  prune(object: JsonObject, collect: boolean): readonly string[];
+  prune(object: JsonObject, collect?: 'collect'): readonly string[];
   /** The same without a list of paths; returns whether nulls were removed. */
   pruneRead(object: JsonObject): boolean;
   /** The same, but nulls stay. */

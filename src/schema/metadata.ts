@@ -66,24 +66,26 @@ const REQUIRED_OF_OWNER = ['apiVersion', 'kind', 'name', 'uid'];
 
 export class MetadataError extends Error {}
 
+/** What to do about fields of wrong types. */
+export type WrongFields = 'throw' | 'drop';
+
 /**
  * Metadata of an embedded object, read as kube-apiserver reads ObjectMeta: unknown fields and empty values are dropped, the
- * former's paths reported to `unknown`. Throws a MetadataError at the first wrong type; with `dropInvalid` wrong fields are dropped
- * instead.
+ * former's paths reported to `unknown`. Throws a MetadataError at the first wrong type, unless wrong fields are dropped.
  * @param root where the paths start: at the metadata, unless told
  */
 export function readMetadata(
   value: JsonValue,
-  dropInvalid: boolean,
+  wrong: WrongFields,
   unknown?: (path: string) => void,
   root = '',
 ): JsonObject {
   if (!isObject(value)) {
     if (value === null) return {};
-    if (dropInvalid) throw new MetadataError(`invalid metadata: expected object, got ${goTypeOf(value)}`);
+    if (wrong === 'drop') throw new MetadataError(`invalid metadata: expected object, got ${goTypeOf(value)}`);
     throw new MetadataError(`json: cannot unmarshal ${goKind(value)} into Go value of type v1.ObjectMeta`);
   }
-  return readStruct(value, OBJECT_META, root, dropInvalid, unknown);
+  return readStruct(value, OBJECT_META, root, wrong, unknown);
 }
 
 /** Paths of unknown fields as kube-apiserver finds them: it has re-encoded the metadata with sorted keys. */
@@ -104,7 +106,7 @@ function readStruct(
   value: JsonObject,
   struct: StructList,
   path: string,
-  dropInvalid: boolean,
+  wrong: WrongFields,
   unknown: ((path: string) => void) | undefined,
 ): JsonObject {
   const out: JsonObject = {};
@@ -121,7 +123,7 @@ function readStruct(
         if (read !== undefined && (KEPT.has(key) || !isEmpty(read))) out[key] = read;
       } catch (error) {
         if (!(error instanceof MetadataError)) throw error;
-        if (dropInvalid) continue;
+        if (wrong === 'drop') continue;
         failures.push({ key, error, fatal: type === 'time' });
       }
     }
@@ -187,9 +189,9 @@ function readField(
     default:
       if (!Array.isArray(value)) return fail(value, `[]v1.${type.name}`);
       return value.map((item, i) => {
-        if (item === null) return readStruct({}, type, path, false, unknown);
+        if (item === null) return readStruct({}, type, path, 'throw', unknown);
         const at = `${path}[${String(i)}]`;
-        return isObject(item) ? readStruct(item, type, at, false, unknown) : fail(item, `v1.${type.name}`);
+        return isObject(item) ? readStruct(item, type, at, 'throw', unknown) : fail(item, `v1.${type.name}`);
       });
   }
 }

@@ -47,11 +47,11 @@ export const isMetaField = (key: string): boolean => key === 'metadata' || key =
 
 /**
  * Removes, in place and in one walk, the fields that the schema does not know, and nulls of fields that are neither nullable
- * nor have a default. With `isRoot` apiVersion, kind and metadata are left alone. Returns the unknown fields' paths, sorted.
+ * nor have a default. Of a resource, apiVersion, kind and metadata are left alone. Returns the unknown fields' paths, sorted.
  */
-export function pruneObject(object: JsonValue, node: SchemaNode, isRoot: boolean, collect: boolean): readonly string[] {
+export function pruneObject(object: JsonValue, node: SchemaNode, collect: boolean): readonly string[] {
   const trail = new Trail(collect, true);
-  if (isRoot && isObject(object)) pruneMembers(object, node, true, trail);
+  if (isObject(object)) pruneMembers(object, node, true, trail);
   else prune(object, node, trail);
   return trail.sorted();
 }

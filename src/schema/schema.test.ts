@@ -32,7 +32,7 @@ describe('pruning', () => {
       spec: { a: 'x', z: { deep: 1 }, list: [{ b: 'x' }, { b: 'y', q: 1 }], map: { k: { c: 'x', d: 1 } } },
       open: { any: { thing: 1 }, in: { a: 'x', b: 1 } },
     };
-    expect(schema.prune(value, true)).toEqual(['open.in.b', 'spec.list[1].q', 'spec.map.k.d', 'spec.z', 'zero']);
+    expect(schema.prune(value, 'collect')).toEqual(['open.in.b', 'spec.list[1].q', 'spec.map.k.d', 'spec.z', 'zero']);
     expect(value).toEqual({
       apiVersion: 'v1',
       kind: 'X',
@@ -45,7 +45,7 @@ describe('pruning', () => {
   test('names of inherited members are ordinary keys', () => {
     const value: JsonObject = { spec: { a: 'x', constructor: 1, toString: 2 } };
     value['__proto__'] = { x: 1 };
-    expect(schema.prune(value, true)).toEqual(['__proto__', 'spec.constructor', 'spec.toString']);
+    expect(schema.prune(value, 'collect')).toEqual(['__proto__', 'spec.constructor', 'spec.toString']);
     expect(value).toEqual({ spec: { a: 'x' } });
     const required = compileSchema(object({}, { required: ['toString', '__proto__'] }));
     expect(required.validate({}, {}).map(String)).toEqual(['toString: Required value', '__proto__: Required value']);
@@ -64,9 +64,9 @@ describe('pruning', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom('spec', 'open', 'q'), value), (generated) => {
         const once = deepCopy(generated as JsonObject);
-        schema.prune(once, true);
+        schema.prune(once, 'collect');
         const twice = deepCopy(once);
-        return schema.prune(twice, true).length === 0 && deepEqual(once, twice);
+        return schema.prune(twice, 'collect').length === 0 && deepEqual(once, twice);
       }),
     );
   });
@@ -127,7 +127,7 @@ describe('hostile input', () => {
     const schema = compileSchema(object({}));
     const value: JsonObject = {};
     for (let i = 0; i < 12_000; i++) value[`f${String(i)}`] = 1;
-    const paths = schema.prune(value, true);
+    const paths = schema.prune(value, 'collect');
     expect(paths.at(-1)).toBe('… and 2000 more');
     expect(value).toEqual({});
   });

@@ -37,7 +37,7 @@ describe('a schema in steps', () => {
     const outcome = (made?: Parameters<typeof compileSchema>[2]): unknown => {
       const schema = compileSchema(wide, {}, made);
       const given = object();
-      const pruned = schema.prune(given, true);
+      const pruned = schema.prune(given, 'collect');
       schema.applyDefaults(given);
       return { pruned, given, errors: schema.validate(given, {}).map(String) };
     };

@@ -16,8 +16,7 @@ import { OPTIONAL_LIBRARY } from '../../packages/cel/src/library/optional.js';
 import { SETS_LIBRARY, TWO_VARIABLE_LIBRARY } from '../../packages/cel/src/library/extensions.js';
 import { STRINGS_LIBRARY } from '../../packages/cel/src/library/strings.js';
 import { exception, needsMessages } from './exceptions.js';
-import type { Vector } from './vectors.js';
-import { CONFORMANCE } from './vectors.js';
+import { CONFORMANCE, type Vector } from './vectors.js';
 import { fromWire, typeFromWire } from './wire.js';
 
 /** Version 3 of the strings library can turn texts around; Kubernetes enables version 2. */

@@ -15,8 +15,7 @@ import { isDyn } from '../../packages/cel/src/types.js';
 import { isOfType } from '../../packages/cel/src/evaluator/calls.js';
 import { OPTIONAL_LIBRARY } from '../../packages/cel/src/library/optional.js';
 import { STRINGS_LIBRARY } from '../../packages/cel/src/library/strings.js';
-import type { Kind } from './grammar.js';
-import { VARIABLES, debris, expressions } from './grammar.js';
+import { debris, expressions, type Kind, VARIABLES } from './grammar.js';
 import { notation, secondOpinion } from './second-opinion.js';
 
 const TYPES: Readonly<Record<Kind, Type>> = {

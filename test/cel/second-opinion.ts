@@ -1,8 +1,6 @@
-import type { CelInput } from '@bufbuild/cel';
-import { celEnv, celUint, isCelError, isCelList, isCelMap, isCelUint, parse, plan } from '@bufbuild/cel';
+import { celEnv, type CelInput, celUint, isCelError, isCelList, isCelMap, isCelUint, parse, plan } from '@bufbuild/cel';
 import { strings } from '@bufbuild/cel/ext';
-import type { Value } from '../../packages/cel/src/index.js';
-import { CelList, CelMap, Double, Duration, Timestamp, Uint } from '../../packages/cel/src/index.js';
+import { CelList, CelMap, Double, Duration, Timestamp, Uint, type Value } from '../../packages/cel/src/index.js';
 
 const environment = celEnv({ funcs: strings });
 const NANOS = 1_000_000_000n;

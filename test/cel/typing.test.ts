@@ -3,8 +3,7 @@ import { OPTIONAL_LIBRARY } from '../../packages/cel/src/library/optional.js';
 import { STRINGS_LIBRARY } from '../../packages/cel/src/library/strings.js';
 import { TWO_VARIABLE_LIBRARY } from '../../packages/cel/src/library/extensions.js';
 import { needsMessages } from './exceptions.js';
-import type { Vector } from './vectors.js';
-import { CHECKING, COMPREHENSIONS, CONFORMANCE, PARSING } from './vectors.js';
+import { CHECKING, COMPREHENSIONS, CONFORMANCE, PARSING, type Vector } from './vectors.js';
 
 const environment = Environment.create({
   libraries: [

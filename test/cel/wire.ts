@@ -1,5 +1,4 @@
-import type { Value } from '../../packages/cel/src/index.js';
-import { ArrayList, Double, EntryMap, Type, TypeValue, Uint, types } from '../../packages/cel/src/index.js';
+import { ArrayList, Double, EntryMap, Type, types, TypeValue, Uint, type Value } from '../../packages/cel/src/index.js';
 import { integer } from '../../packages/cel/src/values/integer.js';
 import type { WireValue } from './vectors.js';
 

@@ -82,6 +82,16 @@ describeKubectl('ktl-write', (kubectl, ns) => {
     expect(await exists('configmap/pb')).toBe(false);
   });
 
+  test('from apply to apply --server-side: no conflict, and what is left out goes', async () => {
+    expect(await ok(['apply', '-f', '-'], widget(GROUP, 'moved', { colour: 'red', replicas: 2 }))).toContain('created');
+    const moved = await ok(['apply', '--server-side', '-f', '-'], widget(GROUP, 'moved', { colour: 'blue' }));
+    expect(moved).toBe(`${W}/moved serverside-applied\n`);
+    expect([await field('widget/moved', '.spec.colour'), await field('widget/moved', '.spec.replicas')]).toEqual([
+      'blue',
+      '1',
+    ]);
+  });
+
   test('apply --server-side', async () => {
     const run = (spec: object, ...more: string[]): Promise<string> =>
       ok(['apply', '--server-side', '-f', '-', ...more], widget(GROUP, 'ssa', spec));

@@ -1,16 +1,12 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { readPieces } from '../../src/cli/convert/documents/documents.js';
-import { runConvert } from '../../src/cli/convert/run.js';
+import { basename, join } from 'node:path';
 import type { JsonObject } from '../../src/apimachinery/json/json.js';
 import { freePorts, Started, writeKeys } from './control-plane.js';
+import { convert, documentsOf, manifests, textOf, TOOLS } from './program.js';
 
-const ROOT = join(__dirname, '../..');
-const TOOLS = process.env['ANNEX_TOOLS_DIR'] ?? join(ROOT, '.cache/tools');
-const MANIFESTS = join(ROOT, 'test/fixtures/manifests');
 const missing = ['etcd', 'kube-apiserver'].filter((name) => !existsSync(join(TOOLS, name)));
 const title = 'what comes out is accepted by kube-apiserver under strict field validation';
 
@@ -69,34 +65,24 @@ type Resources = ReadonlyMap<string, string>;
       return made;
     }
 
-    test.each(readdirSync(MANIFESTS))('%s', async (name) => {
-      let out = '';
-      const errors: string[] = [];
-      const options = { recursive: false, output: undefined, write: false, outputVersion: undefined, check: false };
-      const more = { targetVersion: undefined, definitions: [], allowLoss: false };
-      const code = runConvert(
-        { paths: [join(MANIFESTS, name)], ...options, ...more },
-        {
-          progress: { step: () => undefined },
-          readStandardInput: () => Buffer.alloc(0),
-          out: (text) => (out += text),
-          err: (line) => errors.push(line),
-        },
-      );
-      expect([code, errors.filter((line) => line.startsWith('error'))]).toEqual([0, []]);
-      const before = readPieces(readFileSync(join(MANIFESTS, name)));
-      const after = readPieces(Buffer.from(out));
+    test.each(manifests().map((path) => [basename(path), path]))('%s', async (_name, path) => {
+      const { code, out, err } = convert([path]);
+      expect([code, err.split('\n').filter((line) => line.startsWith('error'))]).toEqual([0, []]);
+      const before = documentsOf(textOf(path));
+      const after = documentsOf(out);
       expect(after).toHaveLength(before.length);
-      for (const { value } of after) {
-        const object = value as JsonObject & { apiVersion: string; kind: string };
-        const path = (await resourcesOf(object.apiVersion)).get(object.kind);
-        expect([object.apiVersion, object.kind, path !== undefined]).toEqual([object.apiVersion, object.kind, true]);
-        const answer = await call('POST', `${path ?? ''}?dryRun=All&fieldValidation=Strict`, object);
+      for (const object of after) {
+        const resource = (await resourcesOf(object.apiVersion)).get(object.kind);
+        expect([object.apiVersion, object.kind, resource !== undefined]).toEqual([
+          object.apiVersion,
+          object.kind,
+          true,
+        ]);
+        const answer = await call('POST', `${resource ?? ''}?dryRun=All&fieldValidation=Strict`, object);
         expect([object.kind, answer.status, answer.body['message']]).toEqual([object.kind, 201, undefined]);
       }
       // The old ones are not served: the proof that there was something to convert.
-      for (const { value } of before) {
-        const { apiVersion, kind } = value as { apiVersion: string; kind: string };
+      for (const { apiVersion, kind } of before) {
         expect([apiVersion, kind, (await resourcesOf(apiVersion)).get(kind)]).toEqual([apiVersion, kind, undefined]);
       }
     });

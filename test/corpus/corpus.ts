@@ -94,8 +94,8 @@ const rejected = (messages: readonly string[], object: JsonObject): Result => ({
 export function create(sample: JsonObject, served: Served, strict: boolean): Result {
   const object = deepCopy(sample);
   const unknown: string[] = [];
-  object['metadata'] = readMetadata(object['metadata'] ?? {}, false, (path) => unknown.push(`metadata.${path}`));
-  unknown.push(...served.schema.prune(object, true));
+  object['metadata'] = readMetadata(object['metadata'] ?? {}, 'throw', (path) => unknown.push(`metadata.${path}`));
+  unknown.push(...served.schema.prune(object, 'collect'));
   const coerced: string[] = [];
   const failures = served.schema.coerce(object, coerced);
   unknown.push(...coerced.sort());

@@ -1,5 +1,4 @@
-import type { Agent } from 'node:https';
-import { request } from 'node:https';
+import { type Agent, request } from 'node:https';
 import { treeOf } from '../integration/client.js';
 import { ADMIN } from '../integration/server.js';
 import type { Pair } from './certificates.js';

@@ -1,12 +1,8 @@
-import { ADOPTED_GROUP, TestCluster } from './cluster.js';
+import { TestCluster } from './cluster.js';
 import { access } from './parts/access.js';
 import { admission } from './parts/admission.js';
 import { alerts } from './parts/alerts.js';
 import { adoption } from './parts/adoption.js';
-import { adoptionGuide, GUIDED_GROUPS } from './parts/adoption-guide.js';
-import { adoptionHelm, HELM_GROUP } from './parts/adoption-helm.js';
-import { adoptionSource, SOURCE_GROUPS } from './parts/adoption-source.js';
-import { adoptionPlan } from './parts/adoption-plan.js';
 import { definitions } from './parts/definitions.js';
 import { demo } from './parts/demo.js';
 import { faults } from './parts/faults.js';
@@ -39,10 +35,7 @@ const missing = process.env['E2E_MISSING'] ?? '';
 const title = 'a cluster with Annex in it';
 
 (missing === '' ? describe : describe.skip)(missing === '' ? title : `${title} (skipped: ${missing})`, () => {
-  const cluster = new TestCluster({
-    traced: true,
-    groups: [ADOPTED_GROUP, HELM_GROUP, ...GUIDED_GROUPS, ...SOURCE_GROUPS],
-  });
+  const cluster = new TestCluster({ traced: true });
   const rotation = new Rotation(cluster);
 
   beforeAll(async () => {
@@ -84,11 +77,7 @@ const title = 'a cluster with Annex in it';
     expect(await rotation.end()).toBeGreaterThan(20);
   });
   alerts(cluster, say);
-  adoptionPlan(cluster);
-  adoptionSource(cluster);
   adoption(cluster);
-  adoptionGuide(cluster);
-  adoptionHelm(cluster);
   faults(cluster, say);
   restarts(cluster, say);
   uninstall(cluster);

@@ -1,8 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { JsonObject } from '../../src/apimachinery/json/json.js';
-import { objectAt, stringAt } from '../../src/apimachinery/json/json.js';
+import { type JsonObject, objectAt, stringAt } from '../../src/apimachinery/json/json.js';
 import { createCertificate, generateKey, keyPem } from '../../src/pki/certificates.js';
 import { authority } from './certificates.js';
 

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import type { Kind } from './fixtures.js';
-import { NAMES } from './fixtures.js';
+import { type Kind, NAMES } from './fixtures.js';
 import * as values from './values.js';
 
 export const pick = <T>(list: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...list);

@@ -158,6 +158,11 @@ test.each([
     ['--feature-gates=ConstrainedImpersonation=true'],
     'cannot set feature gate ConstrainedImpersonation to true, feature is PreAlpha at emulated version 1.34, min compatibility version 1.33',
   ],
+  [
+    '1.33',
+    ['--feature-gates=StructuredAuthenticationConfiguration=false', '--authentication-config=/authn.yaml'],
+    'set --feature-gates=StructuredAuthenticationConfiguration=true to use authentication-config file',
+  ],
   ['1.34', ['--min-compatibility-version=1.35'], 'minCompatibilityVersion version 1.35 is not between [1.33, 1.34]'],
 ])('--emulated-version=%s %s is refused', async (version, more, message) => {
   const dataDir = join(folder, 'refused');

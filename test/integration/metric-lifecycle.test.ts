@@ -12,6 +12,10 @@ test('what the flags of metrics say is shown', async () => {
   await http.get('/api/v1/namespaces');
   const { text } = await http.get('/metrics');
   expect(text).toContain('# HELP apiserver_request_total [STABLE] ');
+  // What the libraries of process and runtime tell has no level, as in kube-apiserver.
+  const own = text.match(/^# HELP (?!process_|nodejs_).*$/gm) ?? [];
+  expect(own.length).toBeGreaterThan(50);
+  expect(own.filter((line) => !/^# HELP \w+ \[(ALPHA|BETA|STABLE)\] /.test(line))).toEqual([]);
   expect(text).toContain('# HELP apiserver_storage_objects [STABLE] (Deprecated since 1.34.0) ');
   expect(text).not.toContain('apiserver_longrunning_requests');
   expect(text).toMatch(/^apiserver_request_total\{[^}]*verb="unexpected"/m);

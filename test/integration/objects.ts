@@ -1,5 +1,4 @@
-import type { Http1 } from './client.js';
-import { dig, digList, treeOf } from './client.js';
+import { dig, digList, type Http1, treeOf } from './client.js';
 import { eventually } from './server.js';
 
 /** A definition of a namespaced type with status and scale. */

@@ -1,13 +1,13 @@
 import { createPrivateKey } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decodeJwt, SignJWT } from 'jose';
 import { encodeCbor, decodeCbor } from '../../src/apimachinery/cbor/cbor.js';
 import type { JsonObject } from '../../src/apimachinery/json/json.js';
 import { defaultOptions } from '../../src/server/options/options.js';
-import { dig, digList, digText, Http1, treeOf } from './client.js';
+import { type Answer, dig, digList, digText, Http1, treeOf } from './client.js';
 import { define } from './objects.js';
-import { scratchFolder, TestServer } from './server.js';
+import { eventually, scratchFolder, TestServer } from './server.js';
 
 const GROUP = 'specification.example.com';
 const THINGS = `/apis/${GROUP}/v1/namespaces/default/things`;
@@ -132,6 +132,141 @@ describe('the specification', () => {
 
   test('system:node is bound to nobody', async () => {
     expect(dig(treeOf(await http.get(`${RBAC}/clusterrolebindings/system:node`)), 'subjects')).toBeUndefined();
+  });
+});
+
+/** The first server has CBOR behind its gate; this one has the defaults, but for what is switched off. */
+describe('the specification, by default and with gates off', () => {
+  let server: TestServer;
+  let http: Http1;
+  const folder = scratchFolder(() => server.stop('SIGKILL'));
+  const FREE = `free.${GROUP}`;
+  const free = `/apis/${FREE}/v1/namespaces/default/things/free`;
+  const openAPIV3Schema = {
+    type: 'object',
+    'x-kubernetes-preserve-unknown-fields': true,
+  };
+  const apply = (manager: string, items: readonly object[], query = ''): Promise<Answer> =>
+    http.send({
+      method: 'PATCH',
+      path: `${free}?fieldManager=${manager}${query}`,
+      headers: { 'content-type': 'application/apply-patch+yaml' },
+      body: {
+        apiVersion: `${FREE}/v1`,
+        kind: 'Thing',
+        metadata: { name: 'free' },
+        spec: { items },
+      },
+    });
+  const maps = '/api/v1/namespaces/default/configmaps';
+  const large = {
+    metadata: { name: 'large' },
+    data: { text: 'x'.repeat(200_000) },
+  };
+  const encoding = async (): Promise<string | undefined> => {
+    const response = await http.open({
+      path: `${maps}/large`,
+      headers: { 'accept-encoding': 'gzip' },
+    });
+    response.destroy();
+    return response.headers['content-encoding'];
+  };
+
+  beforeAll(async () => {
+    server = await TestServer.start(folder);
+    http = new Http1(server);
+    await define(http, FREE, 'things', 'Thing', {
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema },
+        },
+      ],
+    });
+    await eventually('the namespace', async () => ((await http.post(maps, large)).status === 201 ? true : undefined));
+  });
+
+  test.each(['livez', 'readyz'])('%s names its checks', async (endpoint) => {
+    const { text } = await http.get(`/${endpoint}?verbose`);
+    const names = [...text.matchAll(/^\[\+\](\S+) ok$/gm)].map(([, name = '']) => name);
+    const wanted = ['ping', 'log', 'etcd', 'autoregister-completion', ...(endpoint === 'readyz' ? ['shutdown'] : [])];
+    expect(names).toEqual(expect.arrayContaining(wanted));
+    expect(names.filter((name) => name.startsWith('poststarthook/')).length).toBeGreaterThan(3);
+  });
+
+  test.each(['admin', 'edit', 'view'])('the role %s aggregates roles with its label', async (name) => {
+    const [to, from] = [`${name}-of-things`, name];
+    const labels = {
+      [`rbac.authorization.k8s.io/aggregate-to-${name}`]: 'true',
+    };
+    const rules = [{ apiGroups: [GROUP], resources: [to], verbs: ['get'] }];
+    expect(
+      (
+        await http.post(`${RBAC}/clusterroles`, {
+          metadata: { name: to, labels },
+          rules,
+        })
+      ).status,
+    ).toBe(201);
+    await eventually(`${from} has the rule`, async () => {
+      const { text } = await http.get(`${RBAC}/clusterroles/${from}`);
+      return text.includes(`"${to}"`) ? true : undefined;
+    });
+  });
+
+  test('lists that no schema knows are atomic: one manager has the whole', async () => {
+    expect((await apply('one', [{ name: 'a' }])).status).toBe(201);
+    const refused = await apply('two', [{ name: 'b' }]);
+    expect([refused.status, digText(treeOf(refused), 'details', 'causes', 0, 'field')]).toEqual([409, '.spec.items']);
+    expect(digText(treeOf(refused), 'details', 'causes', 0, 'reason')).toBe('FieldManagerConflict');
+  });
+
+  test('a PUT takes a field over, whoever manages it', async () => {
+    const object = treeOf(await http.get(free));
+    const put = { ...object, spec: { items: [{ name: 'c' }] } };
+    const answer = await http.send({
+      method: 'PUT',
+      path: `${free}?fieldManager=three`,
+      body: put,
+    });
+    expect([answer.status, digText(treeOf(answer), 'spec', 'items', 0, 'name')]).toEqual([200, 'c']);
+    expect((await apply('one', [{ name: 'a' }])).status).toBe(409);
+    expect((await apply('one', [{ name: 'a' }], '&force=true')).status).toBe(200);
+  });
+
+  test('WatchList is off: a watch with initial events is refused', async () => {
+    const options = 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
+    const { status, text } = await http.get(`${maps}?watch=1&${options}`);
+    expect([status, text]).toEqual([
+      422,
+      expect.stringContaining('sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled'),
+    ]);
+  });
+
+  test('a token file is read at the start alone', async () => {
+    const tokens = join(folder, 'tokens.csv');
+    const more = join(folder, 'more.csv');
+    const known = `${readFileSync(tokens, 'utf8')}later,later,later\n`;
+    for (const file of [tokens, more]) writeFileSync(file, known);
+    const status = async (): Promise<number> => (await http.send({ path: '/version', token: 'later' })).status;
+    expect(await status()).toBe(401);
+    await server.stop();
+    server = await TestServer.start(folder, ['--token-auth-file', more]);
+    http = new Http1(server);
+    expect(await status()).toBe(200);
+  });
+
+  test('APIResponseCompression is on; switched off nothing is compressed, and pages are left out with their gates', async () => {
+    expect([await encoding(), (await http.get('/statusz')).status]).toEqual(['gzip', 200]);
+    await server.stop();
+    server = await TestServer.start(folder, [
+      '--feature-gates=APIResponseCompression=false,ComponentStatusz=false,ComponentFlagz=false',
+    ]);
+    http = new Http1(server);
+    expect(await encoding()).toBeUndefined();
+    expect([(await http.get('/statusz')).status, (await http.get('/flagz')).status]).toEqual([404, 404]);
   });
 });
 

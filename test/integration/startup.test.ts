@@ -1,8 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import type { Mongod } from '../storage/mongod.js';
-import { findMongod, freePort, pause, ReplicaSet } from '../storage/mongod.js';
+import { findMongod, freePort, type Mongod, pause, ReplicaSet } from '../storage/mongod.js';
 import { ask, once, refusals, type Seen } from './asking.js';
 import { type Address, type Answer, type Call, digText, Http1, treeOf } from './client.js';
 import { definition, namespace } from './objects.js';

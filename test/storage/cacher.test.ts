@@ -488,6 +488,17 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect(cacher.stats().types[0]?.watchers).toBe(0);
   });
 
+  test('without snapshots (ListFromCacheSnapshot off) the backend is asked for past states at once', async () => {
+    await restart({ snapshots: false });
+    await cache.ready();
+    await commit(backend, put('a/b', 0, { n: 1 }));
+    await commit(backend, put('a/b', 2, { n: 2 }));
+    await cache.get('a/b', { mode: 'not-older-than', revision: 3 });
+    const asked = jest.spyOn(backend, 'list');
+    const { revision } = await cache.list({ mode: 'exact', revision: 2 }, page());
+    expect([revision, asked.mock.calls.length]).toEqual([2, 1]);
+  });
+
   test('past states stay in memory for 75 s, then the backend is asked', async () => {
     const clock = new FakeClock();
     await restart({ clock });

@@ -1,5 +1,4 @@
-import type { Expr } from './ast.js';
-import { walk } from './ast.js';
+import { type Expr, walk } from './ast.js';
 import type { StructDecl } from './declarations.js';
 import { type Dialect, Frame, KUBERNETES_DIALECT, type Run } from './evaluator/frame.js';
 import { PlanError, Planner } from './evaluator/planner.js';

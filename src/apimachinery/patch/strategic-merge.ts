@@ -1,6 +1,5 @@
 import { decodeDetailed, goKind, JsonError } from '../json/decode.js';
-import type { ApiError } from '../meta/errors.js';
-import { newBadRequest } from '../meta/errors.js';
+import { type ApiError, newBadRequest } from '../meta/errors.js';
 import { goFormat, goTypeName } from '../json/go-format.js';
 import { deepCopy, Float, isObject, type JsonObject, type JsonValue } from '../json/json.js';
 import type { FloatLiterals } from '../json/parser.js';

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { type ConfigMetrics, configMetrics, hashLabel as hash } from '../../util/files/config-metrics.js';
-import { CellGauge, CellHistogram, metricsRegistry } from '../../util/metrics/metrics.js';
+import { metricsOf, metricsRegistry } from '../../util/metrics/metrics.js';
 import type { Clock } from '../../util/clock.js';
 import type { OidcMetrics } from './authenticator.js';
 
@@ -13,32 +13,24 @@ export function oidcMetrics(
   clock: Clock,
   registry: Registry = metricsRegistry,
 ): { readonly oidc: OidcMetrics; readonly config: ConfigMetrics } {
+  const { gauge, histogram } = metricsOf(registry);
   const server = hash(serverId);
-  const latency = new CellHistogram(
-    {
-      name: `${JWT}_latency_seconds`,
-      help: 'Seconds taken to authenticate a token that was not cached.',
-      labels: ['result', 'jwt_issuer_hash'],
-    },
+  const latency = histogram(
+    `${JWT}_latency_seconds`,
+    'Seconds taken to authenticate a token that was not cached.',
+    ['result', 'jwt_issuer_hash'],
     BUCKETS,
-    registry,
   );
-  const fetched = new CellGauge(
-    {
-      name: `${JWT}_jwks_fetch_last_timestamp_seconds`,
-      help: 'When keys were last fetched, by outcome.',
-      labels: ['result', 'jwt_issuer_hash', 'apiserver_id_hash'],
-    },
-    registry,
-  );
-  const keySets = new CellGauge(
-    {
-      name: `${JWT}_jwks_fetch_last_key_set_info`,
-      help: 'Hash of the most recently fetched key set.',
-      labels: ['jwt_issuer_hash', 'apiserver_id_hash', 'hash'],
-    },
-    registry,
-  );
+  const fetched = gauge(`${JWT}_jwks_fetch_last_timestamp_seconds`, 'When keys were last fetched, by outcome.', [
+    'result',
+    'jwt_issuer_hash',
+    'apiserver_id_hash',
+  ]);
+  const keySets = gauge(`${JWT}_jwks_fetch_last_key_set_info`, 'Hash of the most recently fetched key set.', [
+    'jwt_issuer_hash',
+    'apiserver_id_hash',
+    'hash',
+  ]);
   const inUse = new Map<string, string>();
   const forget = (issuer: string): void => {
     const old = inUse.get(issuer);

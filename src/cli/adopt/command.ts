@@ -121,7 +121,8 @@ async function waitUntilSwitched(cluster: Cluster, clock: Clock, path: string, m
     const adoption = await cluster.must('GET', path);
     const phase = textOf(objectAt(adoption, 'status')?.['phase']);
     const switched = conditionsOf(adoption).find(({ type }) => type === 'Switched');
-    const message = textOf(switched?.['message']);
+    const barred = conditionsOf(adoption).find(({ type, status }) => type === 'Switchable' && status === 'False');
+    const message = textOf(phase === 'InSync' && barred !== undefined ? barred['message'] : switched?.['message']);
     if (phase === 'Served') return message;
     if (switched?.['reason'] === 'Failed' && phase === 'Failed') throw new Error(message);
     const line = `${phase}: ${message}`;

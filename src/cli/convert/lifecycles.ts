@@ -35,7 +35,7 @@ admissionregistration.k8s.io/v1beta1 ValidatingAdmissionPolicy,ValidatingAdmissi
 apidiscovery.k8s.io/v2beta1 APIGroupDiscovery 1.32 1.35 apidiscovery.k8s.io/v2@1.30
 apiextensions.k8s.io/v1beta1 CustomResourceDefinition 1.16 1.22 apiextensions.k8s.io/v1@1.16
 apiregistration.k8s.io/v1beta1 APIService 1.19 1.22 apiregistration.k8s.io/v1@1.10
-apps/v1beta1 ControllerRevision,Deployment,StatefulSet 1.8 1.16 apps/v1@1.9
+apps/v1beta1 ControllerRevision,Deployment,ReplicaSet,StatefulSet 1.8 1.16 apps/v1@1.9
 apps/v1beta1 DeploymentRollback 1.8 1.16
 apps/v1beta1 Scale 1.8 1.16 autoscaling/v1@1.2
 apps/v1beta2 ControllerRevision,DaemonSet,Deployment,ReplicaSet,StatefulSet 1.9 1.16 apps/v1@1.9
@@ -81,7 +81,7 @@ scheduling.k8s.io/v1beta1 PriorityClass 1.14 1.22 scheduling.k8s.io/v1@1.14
 storage.k8s.io/v1alpha1 CSIStorageCapacity 1.21 1.24 storage.k8s.io/v1@1.24
 storage.k8s.io/v1alpha1 VolumeAttachment 1.21 1.24 storage.k8s.io/v1@1.13
 storage.k8s.io/v1alpha1 VolumeAttributesClass 1.32 1.35 storage.k8s.io/v1@1.34
-storage.k8s.io/v1beta1 CSIDriver 1.19 1.22 storage.k8s.io/v1@1.18
+storage.k8s.io/v1beta1 CSIDriver 1.19 1.22 storage.k8s.io/v1@1.19
 storage.k8s.io/v1beta1 CSINode 1.17 1.22 storage.k8s.io/v1@1.17
 storage.k8s.io/v1beta1 CSIStorageCapacity 1.24 1.27 storage.k8s.io/v1@1.24
 storage.k8s.io/v1beta1 StorageClass 1.19 1.22 storage.k8s.io/v1@1.6

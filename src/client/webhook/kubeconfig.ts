@@ -195,7 +195,7 @@ function currentContext(config: JsonObject): { readonly cluster: JsonObject; rea
   const clusterName = stringAt(context, 'cluster') ?? onlyName(config['clusters']);
   const userName = stringAt(context, 'user') ?? onlyName(config['users']);
   const cluster = named(config['clusters'], clusterName, 'cluster');
-  if (cluster === undefined)
+  if (cluster === undefined || Object.keys(cluster).length === 0)
     throw new KubeconfigError('invalid configuration: no server found for cluster "' + clusterName + '"');
   const user = named(config['users'], userName, 'user');
   if (user === undefined && userName !== '') {
@@ -205,10 +205,9 @@ function currentContext(config: JsonObject): { readonly cluster: JsonObject; rea
 }
 
 export function named(list: JsonValue | undefined, name: string, key: string): JsonObject | undefined {
-  return objectAt(
-    objectsOf(list).find((entry) => entry['name'] === name),
-    key,
-  );
+  const entry = objectsOf(list).find((known) => known['name'] === name);
+  // As in Go, an entry that has a name alone is there, and empty.
+  return entry === undefined ? undefined : (objectAt(entry, key) ?? {});
 }
 
 function onlyName(list: JsonValue | undefined): string {

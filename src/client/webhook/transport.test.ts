@@ -114,6 +114,13 @@ test('a service is dialled where it is said to be, under its own name', async ()
   );
 });
 
+test('a user that has a name alone is there, and has no credentials', async () => {
+  const bare = kubeconfig('https://h/x').replace('{name: u, user: {}}', '{name: u}');
+  expect(bare).toContain('users: [{name: u}]');
+  expect((await load(bare)).url.href).toBe('https://h/x');
+  await expect(load(bare.replace('user: u}', 'user: v}'))).rejects.toThrow('user "v" was not found for context "x"');
+});
+
 test('a token webhook may be http and have a query; its credentials are sent', async () => {
   const asked: { readonly url: string | undefined; readonly authorization: string | undefined }[] = [];
   const plain = createPlainServer((request, response) => {

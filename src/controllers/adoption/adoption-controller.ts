@@ -161,7 +161,8 @@ export class AdoptionController {
     }
     const progress = await this.rehearse(adoption);
     const counted = await this.counted(adoption);
-    const readiness = progress.problem === '' ? await this.readiness.of(name, await this.definitionsOf(name)) : [];
+    const crds = this.definitionsKnown ? await this.definitionsOf(name) : [];
+    const readiness = crds.length > 0 && progress.problem === '' ? await this.readiness.of(name, crds) : [];
     const status = statusOf(adoption, progress, readiness, this.options.clock.now());
     if (counted !== undefined) status['switch'] = counted;
     await this.report(adoption, status);

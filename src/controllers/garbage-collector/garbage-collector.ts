@@ -11,10 +11,11 @@ import { WATCH_ALL, watchToItsEnd } from '../../registry/generic/loopback/watch-
 import type { ApiRegistry, StoredApi } from '../../registry/generic/store/api-registry.js';
 import type { DeletionPolicy, LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
 import type { CachedObject, WatchEvent } from '../../storage/cacher/interfaces.js';
-import { type Clock, sleep } from '../../util/clock.js';
+import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { type Dependent, kindOf, type ObjectPlace, OwnerGraph } from './owner-graph.js';
 import { isConflictOrNotFound } from '../errors.js';
+import { TypeWatches } from '../type-watches.js';
 
 export interface GarbageCollectorOptions {
   readonly registry: ApiRegistry;
@@ -25,7 +26,6 @@ export interface GarbageCollectorOptions {
 
 const HAS_OWNERS = Buffer.from('"ownerReferences":[');
 const IS_DELETED = Buffer.from('"deletionTimestamp":"');
-const RESTART_MILLIS = 1000;
 const FROM_ANY = { ...WATCH_ALL, start: { mode: 'any' as const }, initialEventsBookmark: false };
 
 /** How an owner stands, as seen by one of its dependents. Unknown: its type is not served, or can own no such dependent. */
@@ -37,12 +37,13 @@ type OwnerState = 'solid' | 'dangling' | 'waiting' | 'unknown';
  */
 export class GarbageCollector {
   private readonly graph = new OwnerGraph();
-  private readonly watches = new Map<string, AbortController>();
+  private readonly watches: TypeWatches;
   /** Kinds that are served, as `kindOf` writes them. */
   private kinds: ReadonlySet<string> = new Set();
   private readonly queue: WorkQueue;
 
   constructor(private readonly options: GarbageCollectorOptions) {
+    this.watches = new TypeWatches(options.clock, (resource, signal) => this.watch(resource, signal));
     this.queue = new WorkQueue({
       name: 'garbage_collector_attempt_to_delete',
       clock: options.clock,
@@ -62,7 +63,7 @@ export class GarbageCollector {
       'abort',
       () => {
         stop();
-        for (const watch of this.watches.values()) watch.abort();
+        this.watches.close();
         void this.queue.stop();
       },
       { once: true },
@@ -73,19 +74,7 @@ export class GarbageCollector {
   /** Watches the types that are served, each once. */
   private follow(signal: AbortSignal): void {
     if (signal.aborted) return;
-    const apis = storedTypes(this.options.registry);
-    for (const [resource, watch] of this.watches) {
-      if (apis.has(resource)) continue;
-      watch.abort();
-      this.watches.delete(resource);
-      this.graph.removeAll(resource);
-    }
-    for (const [resource] of apis) {
-      if (this.watches.has(resource)) continue;
-      const watch = new AbortController();
-      this.watches.set(resource, watch);
-      void this.watch(resource, watch.signal);
-    }
+    for (const gone of this.watches.follow(storedTypes(this.options.registry))) this.graph.removeAll(gone);
     this.followKinds();
   }
 
@@ -105,14 +94,11 @@ export class GarbageCollector {
   }
 
   private async watch(resource: string, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      const api = storedTypes(this.options.registry).get(resource);
-      if (api !== undefined)
-        await watchToItsEnd(api.store.cache, FROM_ANY, signal, (event) => {
-          this.see(api, event);
-        }).catch(() => undefined);
-      await sleep(this.options.clock, RESTART_MILLIS, signal);
-    }
+    const api = storedTypes(this.options.registry).get(resource);
+    if (api === undefined) return;
+    await watchToItsEnd(api.store.cache, FROM_ANY, signal, (event) => {
+      this.see(api, event);
+    });
   }
 
   private see(api: StoredApi, event: WatchEvent): void {

@@ -8,6 +8,7 @@ import type { WatchEvent } from '../../storage/cacher/interfaces.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { isOvertaken } from '../errors.js';
+import { TypeWatches } from '../type-watches.js';
 import { keyOf, splitKey } from '../garbage-collector/object-cache.js';
 import { measure, type MeasuredType, measuredTypes } from './measure.js';
 import { QuotaIndex } from './quota-index.js';
@@ -20,7 +21,6 @@ export interface ResourceQuotaOptions {
 }
 
 const QUOTAS = { group: '', resource: 'resourcequotas' };
-const RESTART_MILLIS = 1000;
 /** How often all quotas are recounted, as in kube-controller-manager. */
 const RESYNC_MILLIS = 300_000;
 /** Changes within this time lead to one count, and counting takes a twentieth of the time at most. */
@@ -35,7 +35,7 @@ const VERIFY_MILLIS = 1000;
  */
 export class ResourceQuotaController {
   private readonly index = new QuotaIndex();
-  private readonly watches = new Map<string, AbortController>();
+  private readonly watches: TypeWatches;
   /** Quotas that are counted soon. */
   private readonly gathering = new Set<string>();
   /** Quotas that are counted without an object having gone: what admission has charged may be on its way to the store. */
@@ -48,6 +48,7 @@ export class ResourceQuotaController {
 
   constructor(private readonly options: ResourceQuotaOptions) {
     this.client = options.clients.for(QUOTAS);
+    this.watches = new TypeWatches(options.clock, (resource, signal) => this.watch(resource, signal));
     this.queue = new WorkQueue({
       name: 'resourcequota_primary',
       clock: options.clock,
@@ -67,7 +68,7 @@ export class ResourceQuotaController {
       'abort',
       () => {
         stop();
-        for (const watch of this.watches.values()) watch.abort();
+        this.watches.close();
         void this.queue.stop();
       },
       { once: true },
@@ -121,41 +122,23 @@ export class ResourceQuotaController {
     for (const [resource, { evaluator }] of this.types) {
       if (names.some((name) => evaluator.matchesResource(name))) wanted.add(resource);
     }
-    for (const [resource, watch] of this.watches) {
-      if (wanted.has(resource)) continue;
-      watch.abort();
-      this.watches.delete(resource);
-    }
-    for (const resource of wanted) {
-      if (this.watches.has(resource)) continue;
-      const watch = new AbortController();
-      this.watches.set(resource, watch);
-      void this.watch(resource, watch.signal);
-    }
+    this.watches.follow(wanted);
   }
 
   private async watch(resource: string, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      const type = this.types.get(resource);
-      if (type !== undefined) {
-        const { cache } = type.api.store;
-        await cache.ready();
-        const options = {
-          ...WATCH_ALL,
-          start: { mode: 'exact' as const, revision: cache.revision() },
-          initialEventsBookmark: false,
-        };
-        // What changed before is in the cache that is counted.
-        for (const key of this.index.allConcerned((name) => type.evaluator.matchesResource(name))) {
-          this.doubtful.add(key);
-          this.later(key);
-        }
-        await watchToItsEnd(cache, options, signal, (event) => {
-          this.see(type, event);
-        }).catch(() => undefined);
-      }
-      await sleep(this.options.clock, RESTART_MILLIS, signal);
+    const type = this.types.get(resource);
+    if (type === undefined) return;
+    const { cache } = type.api.store;
+    await cache.ready();
+    const start = { mode: 'exact' as const, revision: cache.revision() };
+    // What changed before is in the cache that is counted.
+    for (const key of this.index.allConcerned((name) => type.evaluator.matchesResource(name))) {
+      this.doubtful.add(key);
+      this.later(key);
     }
+    await watchToItsEnd(cache, { ...WATCH_ALL, start, initialEventsBookmark: false }, signal, (event) => {
+      this.see(type, event);
+    });
   }
 
   private see({ evaluator }: MeasuredType, { type, object }: WatchEvent): void {

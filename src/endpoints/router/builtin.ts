@@ -6,8 +6,7 @@ import {
 } from '../../apimachinery/meta/errors.js';
 import type { StoredApi } from '../../registry/generic/store/api-registry.js';
 import type { ServedVersion } from '../../registry/rest/served.js';
-import type { RequestInfo } from '../../request/request-info.js';
-import { namesNamespaces, namesOneNamespace } from '../../request/request-info.js';
+import { namesNamespaces, namesOneNamespace, type RequestInfo } from '../../request/request-info.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 import { own } from '../../util/own.js';
 import type { HttpRequest } from '../http.js';

@@ -11,7 +11,7 @@ import {
   parseGroupVersion,
   quote,
 } from '../../apimachinery/meta/meta.js';
-import { MetadataError, readMetadata } from '../../schema/metadata.js';
+import { MetadataError, readMetadata, type WrongFields } from '../../schema/metadata.js';
 import { settled } from '../generic/loopback/settled.js';
 import type { AdmissionView } from '../rest/served.js';
 import { type CompiledVersion, readScale } from './compiled.js';
@@ -39,7 +39,7 @@ export function customAdmissionView(
     convert: (object, kind) => settled(() => conversion.convert(object, formatGroupVersion(kind))),
     complete: (changed, kind, { floats, dropsInvalidMetadata = false } = {}) => {
       checkKind(changed, kind);
-      const object = withMetadata(changed, dropsInvalidMetadata);
+      const object = withMetadata(changed, dropsInvalidMetadata ? 'drop' : 'throw');
       if (floats !== undefined) noteFloats(object, floats);
       formOf(formatGroupVersion(kind))?.schema.applyDefaults(object);
       return object;
@@ -62,13 +62,13 @@ function checkKind(changed: JsonObject, wanted: GroupVersionKind): void {
 }
 
 /** Unlike a body, what a mutation made is read with its metadata alone checked; the schema validates the rest later. */
-function withMetadata(changed: JsonObject, dropsInvalid: boolean): KubeObject {
+function withMetadata(changed: JsonObject, wrong: WrongFields): KubeObject {
   const { metadata } = changed;
   try {
-    return { ...changed, metadata: metadata === undefined ? {} : readMetadata(metadata, dropsInvalid) };
+    return { ...changed, metadata: metadata === undefined ? {} : readMetadata(metadata, wrong) };
   } catch (error) {
     if (error instanceof MetadataError)
-      throw newInternalError(dropsInvalid ? 'system metadata was not initialized' : error.message);
+      throw newInternalError(wrong === 'drop' ? 'system metadata was not initialized' : error.message);
     throw error;
   }
 }

@@ -61,9 +61,9 @@ export function readDeletion(metadata: JsonObject): string | undefined {
   const { deletionTimestamp = null, deletionGracePeriodSeconds = null } = metadata;
   const given = { deletionTimestamp, deletionGracePeriodSeconds };
   for (const key in given) Reflect.deleteProperty(metadata, key);
-  Object.assign(metadata, readMetadata(given, true));
+  Object.assign(metadata, readMetadata(given, 'drop'));
   try {
-    readMetadata(given, false);
+    readMetadata(given, 'throw');
     return undefined;
   } catch (error) {
     if (error instanceof MetadataError) return error.message;

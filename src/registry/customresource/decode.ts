@@ -24,7 +24,7 @@ export function decodeCustom(
     object.metadata =
       given === undefined
         ? {}
-        : readMetadata(given, false, strict ? (path) => unknown.push(`metadata.${path}`) : undefined);
+        : readMetadata(given, 'throw', strict ? (path) => unknown.push(`metadata.${path}`) : undefined);
     if (unknown.length > 1) unknown.splice(0, unknown.length, ...inOrderOfKeys(unknown));
   } catch (error) {
     if (error instanceof MetadataError) throw new DecodeError(error.message);
@@ -34,7 +34,7 @@ export function decodeCustom(
   const isOwn = object.kind === gvk.kind && object.apiVersion?.startsWith(`${gvk.group}/`) === true;
   const form = isOwn ? formOf(object.apiVersion ?? '') : undefined;
   if (form !== undefined) {
-    if (!form.preserveUnknownFields) unknown.push(...form.schema.prune(object, strict));
+    if (!form.preserveUnknownFields) unknown.push(...form.schema.prune(object, strict ? 'collect' : undefined));
     const [failure] = form.schema.coerce(object, unknown);
     if (failure !== undefined) throw new DecodeError(failure.toString());
     form.schema.applyDefaults(object);

@@ -16,7 +16,7 @@ export function storageForm(options: ServeOptions, { compiled, view, formOf }: V
   const storageGroupVersion = `${gvk.group}/${definition.storageVersion}`;
   const stored = (object: KubeObject): MaybePromise<KubeObject> => {
     const { mutated, unreadable } = object[FACTS] ?? {};
-    if (mutated === true) schema.prune(object, false);
+    if (mutated === true) schema.prune(object);
     if (unreadable !== undefined && object.apiVersion !== storageGroupVersion) throw new ApiError(500, '', unreadable);
     return toStored(object, formOf(storageGroupVersion), storageGroupVersion, options);
   };
@@ -47,7 +47,7 @@ function toStored(
 ): MaybePromise<KubeObject> {
   if (object.apiVersion === groupVersion) return object;
   const pruned = (converted: KubeObject): KubeObject => {
-    if (form?.preserveUnknownFields === false) form.schema.prune(converted, false);
+    if (form?.preserveUnknownFields === false) form.schema.prune(converted);
     // What was known of the object is not known of its conversion.
     delete converted[FACTS];
     if (form !== undefined && lacksDefaults(converted, form)) addFacts(converted, { incomplete: true });

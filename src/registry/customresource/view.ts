@@ -230,7 +230,7 @@ export class CustomView {
     if (form === undefined) {
       throw new ApiError(500, '', `request to convert CR from an invalid group/version: ${storedAs}`);
     }
-    if (!form.preserveUnknownFields) form.schema.prune(stored, false);
+    if (!form.preserveUnknownFields) form.schema.prune(stored);
     form.schema.coerceStored(stored);
     form.schema.applyDefaults(stored);
     return stored as KubeObject;
@@ -238,7 +238,7 @@ export class CustomView {
 
   private pruneShown(object: KubeObject): void {
     const form = this.options.formOf(this.options.groupVersion);
-    if (form !== undefined && !form.preserveUnknownFields) form.schema.prune(object, false);
+    if (form !== undefined && !form.preserveUnknownFields) form.schema.prune(object);
     this.checkShown(object);
   }
 

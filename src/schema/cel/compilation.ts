@@ -1,5 +1,4 @@
-import type { DeclType, Environment, Program, Type } from '@annex/cel';
-import { SchemaTypes, types } from '@annex/cel';
+import { type DeclType, type Environment, type Program, SchemaTypes, type Type, types } from '@annex/cel';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { resolveFieldPath } from './field-path.js';
 import type { Rule } from './rule.js';

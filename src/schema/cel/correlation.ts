@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
-import { deepEqual, isObject, objectAt } from '../../apimachinery/json/json.js';
+import { deepEqual, isObject, type JsonObject, type JsonValue, objectAt } from '../../apimachinery/json/json.js';
 import { textsOf } from '../../apimachinery/json/values.js';
 
 type Scalar = string | number | bigint | boolean;

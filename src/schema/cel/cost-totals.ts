@@ -1,5 +1,4 @@
-import type { FieldError, FieldPath } from '../../apimachinery/meta/field-error.js';
-import { forbidden } from '../../apimachinery/meta/field-error.js';
+import { type FieldError, type FieldPath, forbidden } from '../../apimachinery/meta/field-error.js';
 import { UNBOUNDED } from '@annex/cel';
 
 /** The largest estimate that one rule may have, its possible repetitions counted. */

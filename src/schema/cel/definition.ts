@@ -9,16 +9,13 @@ import {
   notSupported,
   required,
 } from '../../apimachinery/meta/field-error.js';
-import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
-import { isObject, objectAt } from '../../apimachinery/json/json.js';
+import { isObject, type JsonObject, type JsonValue, objectAt } from '../../apimachinery/json/json.js';
 import { objectsOf } from '../../apimachinery/json/values.js';
 import { goJson } from '../../apimachinery/meta/meta.js';
-import type { CompiledRule, RuleEnvironments } from './compilation.js';
-import { compileNode, newSchemaTypes } from './compilation.js';
+import { type CompiledRule, compileNode, newSchemaTypes, type RuleEnvironments } from './compilation.js';
 import { CostTotals, RULE_COST_LIMIT, costMessage, timesCardinality } from './cost-totals.js';
 import { resolveFieldPath } from './field-path.js';
-import type { Rule } from './rule.js';
-import { rulesOf } from './rule.js';
+import { type Rule, rulesOf } from './rule.js';
 import { trimSpace } from '../../util/text/trim-space.js';
 
 const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired'];

@@ -1,6 +1,5 @@
 import { FieldPath } from '../../apimachinery/meta/field-error.js';
-import type { JsonObject } from '../../apimachinery/json/json.js';
-import { isObject, objectAt } from '../../apimachinery/json/json.js';
+import { isObject, type JsonObject, objectAt } from '../../apimachinery/json/json.js';
 
 /** A path and the schema it leads to, or why it leads nowhere. */
 export type PathResult =

@@ -1,17 +1,12 @@
 import type { Adapter, DeclType, Environment, Outcome, SchemaTypes, Value } from '@annex/cel';
 import { reachYieldPoint } from '@annex/cel/yield-point';
 import { Optional, adapterOf, fromJson, kubernetesEnvironment, withTypeAndObjectMeta } from '@annex/cel';
-import type { FieldPath } from '../../apimachinery/meta/field-error.js';
-import { FieldError, OMIT, forbidden, invalid, required } from '../../apimachinery/meta/field-error.js';
-import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
-import { isObject } from '../../apimachinery/json/json.js';
-import type { CompiledRule } from './compilation.js';
-import { PER_CALL_LIMIT, compileNode } from './compilation.js';
-import type { Ratchet } from './correlation.js';
-import { KeyedItems } from './correlation.js';
+import { FieldError, type FieldPath, forbidden, invalid, OMIT, required } from '../../apimachinery/meta/field-error.js';
+import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import { type CompiledRule, compileNode, PER_CALL_LIMIT } from './compilation.js';
+import { KeyedItems, type Ratchet } from './correlation.js';
 import { evaluateMessage } from './message.js';
-import type { Rule } from './rule.js';
-import { failureMessage, ruleName } from './rule.js';
+import { failureMessage, type Rule, ruleName } from './rule.js';
 
 const OUT_OF_BUDGET = 'validation failed due to running out of cost budget, no further validation rules will be run';
 

@@ -1,10 +1,7 @@
-import type { DeclType, SchemaTypes } from '@annex/cel';
-import { escapeIdentifier } from '@annex/cel';
+import { type DeclType, escapeIdentifier, type SchemaTypes } from '@annex/cel';
 import { reachYieldPoint } from '@annex/cel/yield-point';
-import type { FieldError } from '../../apimachinery/meta/field-error.js';
-import { FieldPath } from '../../apimachinery/meta/field-error.js';
-import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
-import { isObject, objectAt } from '../../apimachinery/json/json.js';
+import { type FieldError, FieldPath } from '../../apimachinery/meta/field-error.js';
+import { isObject, type JsonObject, type JsonValue, objectAt } from '../../apimachinery/json/json.js';
 import { objectsOf } from '../../apimachinery/json/values.js';
 import { RUNTIME_BUDGET, newSchemaTypes } from './compilation.js';
 import { Correlation, Ratchet } from './correlation.js';

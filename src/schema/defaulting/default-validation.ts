@@ -93,7 +93,7 @@ class Defaults {
   /** A default inside of metadata must give valid metadata. */
   private checkMetadata(value: JsonValue, path: FieldPath, place: Place): void {
     const object = deepCopy(place.surround(value));
-    const failure = coerceEmbedded(object, place.root, true, { dropInvalid: false });
+    const failure = coerceEmbedded(object, place.root, true, { wrong: 'throw' });
     const faults = failure === undefined ? validateEmbedded(object, place.root, true) : [failure];
     if (faults.length > 0) {
       this.errors.push(invalid(path, value, `must result in valid metadata: ${aggregate(faults)}`));
@@ -108,7 +108,7 @@ class Defaults {
     path: FieldPath,
     isResource: boolean,
   ): void {
-    const failure = coerceEmbedded(read, node, isResource, { dropInvalid: false }, path);
+    const failure = coerceEmbedded(read, node, isResource, { wrong: 'throw' }, path);
     if (this.options.requirePruned) {
       const pruned = deepCopy(value);
       pruneUnknown(pruned, node, isResource);

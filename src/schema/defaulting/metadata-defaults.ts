@@ -84,7 +84,7 @@ class Settling {
   private settle(schema: JsonObject, { fallback }: SchemaNode, path: Path): JsonObject {
     if (fallback === undefined) return schema;
     const object = surround(deepCopy(fallback), path);
-    coerceEmbedded(object, this.root, true, { dropInvalid: true });
+    coerceEmbedded(object, this.root, true, { wrong: 'drop' });
     pruneUnknown(object, this.root, true);
     const left = follow(object, path);
     if (deepEqual(left, fallback)) return schema;

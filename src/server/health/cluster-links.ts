@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import type { Clock } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import type { Logger } from '../../util/logger.js';
-import { CellGauge } from '../../util/metrics/metrics.js';
+import { type CellGauge, metricsOf } from '../../util/metrics/metrics.js';
 
 /** What an extension server needs of the cluster and of its files, each by itself. */
 const LINKS = {
@@ -31,9 +31,10 @@ export class ClusterLinks {
     private readonly logger: Logger,
     private readonly clock: Clock,
   ) {
+    const { gauge } = metricsOf(registry);
     const help =
       '1 while something that Annex needs from the extended cluster or from its certificate files is unavailable.';
-    this.gauge = new CellGauge({ name: 'annex_cluster_link_broken', help, labels: ['link'] }, registry);
+    this.gauge = gauge('annex_cluster_link_broken', help, ['link']);
     for (const link of Object.keys(LINKS)) this.gauge.cell(link).value = 0;
   }
 

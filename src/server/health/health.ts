@@ -6,7 +6,7 @@ import { quote } from '../../apimachinery/meta/meta.js';
 import { type Query, parseQuery } from '../../request/query.js';
 import type { Clock } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
-import { CellCounter, CellGauge, metricsRegistry } from '../../util/metrics/metrics.js';
+import { type CellCounter, type CellGauge, metricsOf, metricsRegistry } from '../../util/metrics/metrics.js';
 import type { Registry } from 'prom-client';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
@@ -44,12 +44,10 @@ export class Health {
     private readonly logger: Logger,
     registry: Registry = metricsRegistry,
   ) {
+    const { counter, gauge } = metricsOf(registry);
     const labels = ['name', 'type'];
-    this.gauge = new CellGauge({ name: 'kubernetes_healthcheck', help: 'Result of a health check.', labels }, registry);
-    this.total = new CellCounter(
-      { name: 'kubernetes_healthchecks_total', help: 'Results of health checks.', labels: [...labels, 'status'] },
-      registry,
-    );
+    this.gauge = gauge('kubernetes_healthcheck', 'Result of a health check.', labels);
+    this.total = counter('kubernetes_healthchecks_total', 'Results of health checks.', [...labels, 'status']);
   }
 
   /** Adds a check to endpoints; with `livezGrace`, livez counts it as well for so many milliseconds from now. */

@@ -5,7 +5,7 @@ import type { Clock } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import type { Logger } from '../../util/logger.js';
 import { LruCache } from '../../util/caches/lru-cache.js';
-import { CellCounter } from '../../util/metrics/metrics.js';
+import { type CellCounter, metricsOf } from '../../util/metrics/metrics.js';
 
 /** A failure of the same kind is logged again after so long. */
 const REPEAT_MILLIS = 10_000;
@@ -40,37 +40,26 @@ export class StoreTroubles implements MongoObserver {
 
   constructor(private readonly options: StoreTroublesOptions) {
     const { registry } = options;
-    this.streams = new CellCounter(
-      {
-        name: 'annex_store_change_stream_errors_total',
-        help: 'Failures of the change stream of a MongoDB log; the name of the main log is empty.',
-        labels: ['log'],
-      },
-      registry,
+    const { counter } = metricsOf(registry);
+    this.streams = counter(
+      'annex_store_change_stream_errors_total',
+      'Failures of the change stream of a MongoDB log; the name of the main log is empty.',
+      ['log'],
     );
-    this.restarts = new CellCounter(
-      {
-        name: 'annex_store_commit_restarts_total',
-        help: 'Restarts of the commit path of a MongoDB log with new connections, after no write succeeded for 30 seconds.',
-        labels: ['log'],
-      },
-      registry,
+    this.restarts = counter(
+      'annex_store_commit_restarts_total',
+      'Restarts of the commit path of a MongoDB log with new connections, after no write succeeded for 30 seconds.',
+      ['log'],
     );
-    this.projections = new CellCounter(
-      {
-        name: 'annex_store_projection_errors_total',
-        help: 'Failed attempts to project committed writes of a MongoDB log; the name of the main log is empty.',
-        labels: ['log'],
-      },
-      registry,
+    this.projections = counter(
+      'annex_store_projection_errors_total',
+      'Failed attempts to project committed writes of a MongoDB log; the name of the main log is empty.',
+      ['log'],
     );
-    this.indexes = new CellCounter(
-      {
-        name: 'annex_store_index_errors_total',
-        help: 'Failed attempts to update the MongoDB indexes of a type.',
-        labels: ['resource'],
-      },
-      registry,
+    this.indexes = counter(
+      'annex_store_index_errors_total',
+      'Failed attempts to update the MongoDB indexes of a type.',
+      ['resource'],
     );
   }
 

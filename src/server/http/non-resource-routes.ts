@@ -1,7 +1,6 @@
 import express from 'express';
 import type { Handler, HttpRequest, HttpResponse } from '../../endpoints/http.js';
-import { Http2Request } from '@annex/http2';
-import { Http2Response } from '@annex/http2';
+import { Http2Request, Http2Response } from '@annex/http2';
 import type { Exchange } from '../../endpoints/filters/exchange.js';
 import { writeText } from '../../endpoints/filters/status.js';
 import { wellFormed } from '../../util/text/utf8.js';

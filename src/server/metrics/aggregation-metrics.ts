@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
-import { CellGauge } from '../../util/metrics/metrics.js';
+import { metricsOf } from '../../util/metrics/metrics.js';
 import { AdoptionMetrics } from './adoption-metrics.js';
 import { ClusterAdmissionMetrics } from './cluster-admission-metrics.js';
 import { ClusterLinks } from '../health/cluster-links.js';
@@ -31,8 +31,9 @@ export class AggregationMetrics {
 
 /** A metric of the certificate that the server shows (PEM). */
 export function showExpiry(cert: () => string | Buffer, registry: Registry): void {
+  const metrics = metricsOf(registry);
   const name = 'annex_serving_certificate_expiration_timestamp_seconds';
-  new CellGauge({ name, help: 'Expiration time of the serving certificate.', labels: [] }, registry, (gauge) => {
+  metrics.gauge(name, 'Expiration time of the serving certificate.', [], (gauge) => {
     gauge.cell().value = Date.parse(new X509Certificate(cert()).validTo) / 1000;
   });
 }

@@ -1,12 +1,13 @@
 import type { Registry } from 'prom-client';
 import type { CacherOptions, CacherStats, TypeStats } from '../../storage/cacher/cacher.js';
 import type { Logger } from '../../util/logger.js';
-import { CellCounter, CellGauge } from '../../util/metrics/metrics.js';
+import { type CellGauge, metricsOf } from '../../util/metrics/metrics.js';
 import { splitResource } from './measured-backend.js';
 
 /** What the cacher holds; read when somebody asks. */
 // eslint-disable-next-line max-lines-per-function -- a table of metrics
 export function registerCacherMetrics(stats: () => CacherStats, registry: Registry): void {
+  const metrics = metricsOf(registry);
   perType('apiserver_resource_objects', 'Objects by type.', (type) => type.objects);
   perType('annex_watch_cache_watchers', 'Watches served from the cache, by type.', (type) => type.watchers);
   perType('apiserver_watch_cache_resource_version', 'Newest revision in the cache.', (type) => type.revision);
@@ -50,7 +51,7 @@ export function registerCacherMetrics(stats: () => CacherStats, registry: Regist
     set: (gauge: CellGauge, type: TypeStats) => string[],
   ): void {
     let shown = new Map<string, string[]>();
-    new CellGauge({ name, help, labels }, registry, (gauge) => {
+    metrics.gauge(name, help, labels, (gauge) => {
       const before = shown;
       shown = new Map();
       for (const type of stats().types) shown.set(type.resource, set(gauge, type));
@@ -74,13 +75,13 @@ export function registerCacherMetrics(stats: () => CacherStats, registry: Regist
   }
 
   function single(name: string, help: string, value: (stats: CacherStats) => number): void {
-    new CellGauge({ name, help, labels: [] }, registry, (gauge) => {
+    metrics.gauge(name, help, [], (gauge) => {
       gauge.cell().value = value(stats());
     });
   }
 
   function total(name: string, help: string, value: (stats: CacherStats) => number): void {
-    new CellCounter({ name, help, labels: [] }, registry, (counter) => {
+    metrics.counter(name, help, [], (counter) => {
       counter.cell().value = value(stats());
     });
   }
@@ -88,13 +89,11 @@ export function registerCacherMetrics(stats: () => CacherStats, registry: Regist
 
 /** Objects that cannot be decoded are counted and named in the log: reads fail because of them, and rules in them do not hold. */
 export function undecodableReporter(registry: Registry, logger: Logger): NonNullable<CacherOptions['undecodable']> {
-  const errors = new CellCounter(
-    {
-      name: 'apiserver_storage_decode_errors_total',
-      help: 'Stored objects that could not be decoded or decrypted, by type.',
-      labels: ['group', 'resource'],
-    },
-    registry,
+  const { counter } = metricsOf(registry);
+  const errors = counter(
+    'apiserver_storage_decode_errors_total',
+    'Stored objects that could not be decoded or decrypted, by type.',
+    ['group', 'resource'],
   );
   return (resource, objects, { key, why }) => {
     const { group, plural } = splitResource(resource);

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { CellGauge } from '../../util/metrics/metrics.js';
+import { type CellGauge, metricsOf } from '../../util/metrics/metrics.js';
 
 /** State of the cluster's configurations that admission uses. */
 export class ClusterAdmissionMetrics {
@@ -8,18 +8,16 @@ export class ClusterAdmissionMetrics {
   readonly unreadableParams: CellGauge;
 
   constructor(registry: Registry) {
+    const metrics = metricsOf(registry);
     const help =
       'Seconds since the cluster last confirmed the webhook configurations and policies that admission uses; 0 while the watch is established.';
     const name = 'annex_admission_configuration_age_seconds';
-    new CellGauge({ name, help, labels: ['resource'] }, registry, (gauge) => {
+    metrics.gauge(name, help, ['resource'], (gauge) => {
       for (const source of this.followed) gauge.cell(source.resource).value = source.ageSeconds();
     });
     const unreadable =
       '1 while params of this kind, which a policy in the cluster refers to, cannot be read and failurePolicy applies.';
     const labels = ['kind'];
-    this.unreadableParams = new CellGauge(
-      { name: 'annex_admission_params_unreadable', help: unreadable, labels },
-      registry,
-    );
+    this.unreadableParams = metrics.gauge('annex_admission_params_unreadable', unreadable, labels);
   }
 }

@@ -3,7 +3,7 @@ import type { EncryptionObserver } from '../../storage/encryption/build.js';
 import type { Clock } from '../../util/clock.js';
 import { configMetrics, hashLabel, type ConfigMetrics } from '../../util/files/config-metrics.js';
 import { LruCache } from '../../util/caches/lru-cache.js';
-import { CellCounter, CellGauge, CellHistogram } from '../../util/metrics/metrics.js';
+import { metricsOf } from '../../util/metrics/metrics.js';
 
 const exponential = (start: number, count: number): number[] => Array.from({ length: count }, (_, i) => start * 2 ** i);
 /** Keys with series of their own. */
@@ -25,22 +25,17 @@ export function encryptionMetrics(registry: Registry, server: string, clock: Clo
 }
 
 function transformations(registry: Registry): Pick<EncryptionObserver, 'transformed'> {
-  const durations = new CellHistogram(
-    {
-      name: 'apiserver_storage_transformation_duration_seconds',
-      help: 'Time taken to encrypt or decrypt an object.',
-      labels: ['transformation_type', 'transformer_prefix'],
-    },
+  const { counter, histogram } = metricsOf(registry);
+  const durations = histogram(
+    'apiserver_storage_transformation_duration_seconds',
+    'Time taken to encrypt or decrypt an object.',
+    ['transformation_type', 'transformer_prefix'],
     exponential(5e-6, 25),
-    registry,
   );
-  const total = new CellCounter(
-    {
-      name: 'apiserver_storage_transformation_operations_total',
-      help: 'Objects encrypted (to_storage) and decrypted (from_storage), by type, by what did it, and by how it ended: OK, or the status of the provider of keys.',
-      labels: ['resource', 'transformation_type', 'transformer_prefix', 'status'],
-    },
-    registry,
+  const total = counter(
+    'apiserver_storage_transformation_operations_total',
+    'Objects encrypted (to_storage) and decrypted (from_storage), by type, by what did it, and by how it ended: OK, or the status of the provider of keys.',
+    ['resource', 'transformation_type', 'transformer_prefix', 'status'],
   );
   return {
     transformed: (resource, type, prefix, millis, error) => {
@@ -50,51 +45,35 @@ function transformations(registry: Registry): Pick<EncryptionObserver, 'transfor
   };
 }
 
-// eslint-disable-next-line max-lines-per-function -- a table of metrics
 function providers(
   registry: Registry,
 ): Pick<EncryptionObserver, 'called' | 'cacheMissed' | 'cacheSize' | 'keyGenerated' | 'invalidKeyId'> {
-  const missed = new CellCounter(
-    {
-      name: 'apiserver_storage_envelope_transformation_cache_misses_total',
-      help: 'Objects whose data encryption key had to be decrypted by the KMS provider.',
-      labels: [],
-    },
-    registry,
+  const { counter, gauge, histogram } = metricsOf(registry);
+  const missed = counter(
+    'apiserver_storage_envelope_transformation_cache_misses_total',
+    'Objects whose data encryption key had to be decrypted by the KMS provider.',
   );
-  const generated = new CellHistogram(
-    {
-      name: 'apiserver_storage_data_key_generation_duration_seconds',
-      help: 'Time taken to generate a data encryption key.',
-      labels: [],
-    },
+  const generated = histogram(
+    'apiserver_storage_data_key_generation_duration_seconds',
+    'Time taken to generate a data encryption key.',
+    [],
     exponential(5e-6, 14),
-    registry,
   );
-  const calls = new CellHistogram(
-    {
-      name: 'apiserver_envelope_encryption_kms_operations_latency_seconds',
-      help: 'Latency of calls to KMS providers.',
-      labels: ['provider_name', 'method_name', 'grpc_status_code'],
-    },
+  const calls = histogram(
+    'apiserver_envelope_encryption_kms_operations_latency_seconds',
+    'Latency of calls to KMS providers.',
+    ['provider_name', 'method_name', 'grpc_status_code'],
     exponential(0.0001, 20),
-    registry,
   );
-  const size = new CellGauge(
-    {
-      name: 'apiserver_envelope_encryption_dek_source_cache_size',
-      help: 'Decrypted data encryption keys held in memory.',
-      labels: ['provider_name'],
-    },
-    registry,
+  const size = gauge(
+    'apiserver_envelope_encryption_dek_source_cache_size',
+    'Decrypted data encryption keys held in memory.',
+    ['provider_name'],
   );
-  const invalid = new CellCounter(
-    {
-      name: 'apiserver_envelope_encryption_invalid_key_id_from_status_total',
-      help: 'Invalid key IDs reported by KMS providers.',
-      labels: ['provider_name', 'error'],
-    },
-    registry,
+  const invalid = counter(
+    'apiserver_envelope_encryption_invalid_key_id_from_status_total',
+    'Invalid key IDs reported by KMS providers.',
+    ['provider_name', 'error'],
   );
   return {
     called: (provider, method, millis, error) => {
@@ -116,30 +95,22 @@ function providers(
 }
 
 function keys(registry: Registry, server: string, clock: Clock): Pick<EncryptionObserver, 'keyUsed' | 'keyStatus'> {
+  const { counter, gauge } = metricsOf(registry);
   const labels = ['transformation_type', 'provider_name', 'key_id_hash', 'apiserver_id_hash'];
-  const used = new CellCounter(
-    {
-      name: 'apiserver_envelope_encryption_key_id_hash_total',
-      help: "Objects encrypted or decrypted, by the provider's key.",
-      labels,
-    },
-    registry,
+  const used = counter(
+    'apiserver_envelope_encryption_key_id_hash_total',
+    "Objects encrypted or decrypted, by the provider's key.",
+    labels,
   );
-  const last = new CellGauge(
-    {
-      name: 'apiserver_envelope_encryption_key_id_hash_last_timestamp_seconds',
-      help: "When a provider's key was last used.",
-      labels,
-    },
-    registry,
+  const last = gauge(
+    'apiserver_envelope_encryption_key_id_hash_last_timestamp_seconds',
+    "When a provider's key was last used.",
+    labels,
   );
-  const status = new CellGauge(
-    {
-      name: 'apiserver_envelope_encryption_key_id_hash_status_last_timestamp_seconds',
-      help: 'When a provider last reported its key.',
-      labels: ['provider_name', 'key_id_hash', 'apiserver_id_hash'],
-    },
-    registry,
+  const status = gauge(
+    'apiserver_envelope_encryption_key_id_hash_status_last_timestamp_seconds',
+    'When a provider last reported its key.',
+    ['provider_name', 'key_id_hash', 'apiserver_id_hash'],
   );
   const series = new LruCache<string, readonly string[]>({
     capacity: MAX_KEYS,

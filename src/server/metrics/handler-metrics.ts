@@ -3,42 +3,29 @@ import { Exchange } from '../../endpoints/filters/exchange.js';
 import type { ChainMetrics } from '../../endpoints/filters/metrics.js';
 import type { HandlerMetrics } from '../../endpoints/router/scope.js';
 import type { Registry } from 'prom-client';
-import {
-  type Cell,
-  CellCounter,
-  CellGauge,
-  CellHistogram,
-  type HistogramCell,
-  SeriesLookup,
-} from '../../util/metrics/metrics.js';
+import { type Cell, type HistogramCell, metricsOf, SeriesLookup } from '../../util/metrics/metrics.js';
 
 /** The metrics that only the handlers of resources can count, under kube-apiserver's names. */
 export function handlerMetrics(chain: ChainMetrics, registry: Registry): HandlerMetrics {
-  const events = new CellCounter(
-    {
-      name: 'apiserver_watch_events_total',
-      help: 'Number of events sent in watch clients',
-      labels: ['group', 'version', 'resource'],
-    },
-    registry,
-  );
-  const sizes = new CellHistogram(
-    {
-      name: 'apiserver_watch_events_sizes',
-      help: 'Sizes of the events sent to watch clients, in bytes',
-      labels: ['group', 'version', 'resource'],
-    },
+  const { counter, gauge, histogram } = metricsOf(registry);
+  const events = counter('apiserver_watch_events_total', 'Number of events sent in watch clients', [
+    'group',
+    'version',
+    'resource',
+  ]);
+  const sizes = histogram(
+    'apiserver_watch_events_sizes',
+    'Sizes of the events sent to watch clients, in bytes',
+    ['group', 'version', 'resource'],
     Array.from({ length: 8 }, (_, i) => 1024 * 2 ** i),
-    registry,
   );
-  const deprecated = new CellGauge(
-    {
-      name: 'apiserver_requested_deprecated_apis',
-      help: 'Deprecated APIs that have been requested.',
-      labels: ['group', 'version', 'resource', 'subresource', 'removed_release'],
-    },
-    registry,
-  );
+  const deprecated = gauge('apiserver_requested_deprecated_apis', 'Deprecated APIs that have been requested.', [
+    'group',
+    'version',
+    'resource',
+    'subresource',
+    'removed_release',
+  ]);
   const cells = new SeriesLookup<{ count: Cell; size: HistogramCell }>();
   return {
     watchStarted: (context) => (context instanceof Exchange ? chain.longRunningStarted(context) : () => undefined),

@@ -1,18 +1,19 @@
 import type { Registry } from 'prom-client';
 import type { LogSet } from '../../storage/routed-backend.js';
-import { CellGauge } from '../../util/metrics/metrics.js';
+import { metricsOf } from '../../util/metrics/metrics.js';
 
 /** How far what people read in MongoDB is behind the log; of several logs the one that is furthest behind. */
 export function showProjection({ main, others }: LogSet, registry: Registry): void {
   const lags = () => [main, ...others.values()].flatMap((backend) => backend.projectionLag?.() ?? []);
+  const metrics = metricsOf(registry);
   const seconds =
     'Time for which the oldest committed write has waited to be projected into the collections of MongoDB.';
-  new CellGauge({ name: 'annex_store_projection_lag_seconds', help: seconds, labels: [] }, registry, (gauge) => {
+  metrics.gauge('annex_store_projection_lag_seconds', seconds, [], (gauge) => {
     const all = lags();
     if (all.length > 0) gauge.cell().value = Math.max(...all.map((lag) => lag.seconds));
   });
   const objects = 'Objects whose last write is committed and not projected yet.';
-  new CellGauge({ name: 'annex_store_projection_waiting_objects', help: objects, labels: [] }, registry, (gauge) => {
+  metrics.gauge('annex_store_projection_waiting_objects', objects, [], (gauge) => {
     const all = lags();
     if (all.length > 0) gauge.cell().value = all.reduce((sum, lag) => sum + lag.objects, 0);
   });
@@ -20,9 +21,10 @@ export function showProjection({ main, others }: LogSet, registry: Registry): vo
 
 /** When the history of the store was last brought down to its window: of several logs the one where that is longest ago. */
 export function showTrimming({ main, others }: LogSet, registry: Registry): void {
+  const metrics = metricsOf(registry);
   const name = 'annex_store_history_trim_timestamp_seconds';
   const help = "Time when the store's history was last brought down to its window.";
-  new CellGauge({ name, help, labels: [] }, registry, (gauge) => {
+  metrics.gauge(name, help, [], (gauge) => {
     const times = [main, ...others.values()].flatMap((backend) => backend.trimmedAt?.() ?? []);
     if (times.length > 0) gauge.cell().value = Math.min(...times) / 1000;
   });

@@ -11,7 +11,14 @@ import type {
 } from '../../storage/interfaces.js';
 import type { Clock } from '../../util/clock.js';
 import { currentSpan, spanned, waitingWrites } from '../../util/tracing.js';
-import { type Cell, CellCounter, CellHistogram, type HistogramCell, SeriesLookup } from '../../util/metrics/metrics.js';
+import {
+  type Cell,
+  type CellCounter,
+  type CellHistogram,
+  type HistogramCell,
+  metricsOf,
+  SeriesLookup,
+} from '../../util/metrics/metrics.js';
 
 const DURATIONS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
 
@@ -48,28 +55,20 @@ export class StoreMetrics {
   private readonly events = new SeriesLookup<Cell>();
 
   constructor(registry: Registry) {
+    const { counter, histogram } = metricsOf(registry);
     const labels = ['operation', 'group', 'resource'];
-    this.requests = new CellCounter(
-      { name: 'etcd_requests_total', help: 'Requests to the store by operation and type.', labels },
-      registry,
-    );
-    this.errors = new CellCounter(
-      { name: 'etcd_request_errors_total', help: 'Requests to the store that failed.', labels },
-      registry,
-    );
-    this.durations = new CellHistogram(
-      { name: 'etcd_request_duration_seconds', help: 'Latency of store requests by operation and type.', labels },
+    this.requests = counter('etcd_requests_total', 'Requests to the store by operation and type.', labels);
+    this.errors = counter('etcd_request_errors_total', 'Requests to the store that failed.', labels);
+    this.durations = histogram(
+      'etcd_request_duration_seconds',
+      'Latency of store requests by operation and type.',
+      labels,
       DURATIONS,
-      registry,
     );
-    this.received = new CellCounter(
-      {
-        name: 'apiserver_storage_events_received_total',
-        help: 'Events received from the store, by type.',
-        labels: ['group', 'resource'],
-      },
-      registry,
-    );
+    this.received = counter('apiserver_storage_events_received_total', 'Events received from the store, by type.', [
+      'group',
+      'resource',
+    ]);
   }
 
   of(operation: Operation, resource: string): Series {

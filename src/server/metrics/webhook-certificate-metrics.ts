@@ -1,11 +1,12 @@
 import type { Registry } from 'prom-client';
 import { certificateFaults } from '../../client/webhook/peer-certificates.js';
-import { CellCounter } from '../../util/metrics/metrics.js';
+import { metricsOf } from '../../util/metrics/metrics.js';
 
 /** What is wrong with the certificates of the webhooks that were called, with kube-apiserver's names. */
 export function registerWebhookCertificates(registry: Registry): void {
   const counter = (name: string, help: string, fault: keyof typeof certificateFaults): void => {
-    new CellCounter({ name, help, labels: [] }, registry, (metric) => (metric.cell().value = certificateFaults[fault]));
+    const { counter } = metricsOf(registry);
+    counter(name, help, [], (metric) => (metric.cell().value = certificateFaults[fault]));
   };
   counter(
     'apiserver_webhooks_x509_missing_san_total',

@@ -6,8 +6,6 @@ const STANDALONE = {
   given: new Set<string>(),
   kubeconfig: '',
   serviceName: '',
-  ownerClusterRole: '',
-  admissionFromCluster: true,
   serviceCaFile: '',
   tlsCertFile: '',
 };
@@ -16,24 +14,28 @@ test('a Service or a kubeconfig makes an extension server', () => {
   expect(isAggregated(STANDALONE)).toBe(false);
   expect(isAggregated({ ...STANDALONE, serviceName: 'annex' })).toBe(true);
   expect(() => {
-    validateAggregationOptions({ ...STANDALONE, serviceName: 'annex', admissionFromCluster: false });
+    validateAggregationOptions({ ...STANDALONE, serviceName: 'annex', given: new Set(['admission-from-cluster']) });
   }).not.toThrow();
 });
 
-test.each([
-  ['a kubeconfig alone', { kubeconfig: '/k' }, '--kubeconfig needs --service-name'],
-  [
-    'no cluster to take admission from',
-    { admissionFromCluster: false },
-    '--admission-from-cluster needs --service-name',
-  ],
-  ['no APIService for the CA', { serviceCaFile: '/c' }, '--service-ca-file needs --service-name'],
-])('%s is refused', (_, over, message) => {
+test('a kubeconfig alone is refused', () => {
   const validate = (): void => {
-    validateAggregationOptions({ ...STANDALONE, ...over });
+    validateAggregationOptions({ ...STANDALONE, kubeconfig: '/k' });
   };
   expect(validate).toThrow(FlagError);
-  expect(validate).toThrow(message);
+  expect(validate).toThrow('--kubeconfig needs --service-name');
+});
+
+test.each([
+  ['admissionFromCluster', 'admission-from-cluster', 'false'],
+  ['authenticationKubeconfig', 'authentication-kubeconfig', '/k'],
+  ['authorizationAlwaysAllowPaths', 'authorization-always-allow-paths', '/healthz'],
+  ['clusterApiServers', 'cluster-api-servers', 'a:6443'],
+  ['serviceCaFile', 'service-ca-file', '/c'],
+  ['serviceNamespace', 'service-namespace', 'annex-system'],
+  ['servicePort', 'service-port', '443'],
+])('%s, which only aggregated mode knows, is refused without it', (key, flag, value) => {
+  expect(() => parseOptions({ [key]: [value] })).toThrow(`--${flag} needs --service-name`);
 });
 
 const AGGREGATED = { kubeconfig: ['cluster.kubeconfig'], serviceName: ['annex'] };
@@ -53,11 +55,5 @@ describe('flags that the cluster makes useless', () => {
   test('cache times of reviews have an effect', () => {
     const options = parseOptions({ ...AGGREGATED, authorizationWebhookCacheAuthorizedTtl: ['1m'] });
     expect(options.authorizationWebhookCacheAuthorizedTtl).toBe(60_000);
-  });
-
-  test('paths that are always allowed belong to aggregated mode', () => {
-    expect(() => parseOptions({ authorizationAlwaysAllowPaths: ['/healthz'] })).toThrow(
-      '--authorization-always-allow-paths needs --service-name',
-    );
   });
 });

@@ -116,8 +116,6 @@ interface AggregationOptions {
   readonly given: ReadonlySet<string>;
   readonly kubeconfig: string;
   readonly serviceName: string;
-  readonly ownerClusterRole: string;
-  readonly admissionFromCluster: boolean;
   readonly serviceCaFile: string;
   readonly tlsCertFile: string;
 }
@@ -131,12 +129,8 @@ export function validateAggregationOptions(options: AggregationOptions): void {
     throw new FlagError('--kubeconfig needs --service-name, the Service that APIServices will refer to');
   }
   if (!isAggregated(options)) {
-    if (options.serviceCaFile !== '') throw new FlagError('--service-ca-file needs --service-name');
-    if (!options.admissionFromCluster) throw new FlagError('--admission-from-cluster needs --service-name');
-    if (options.ownerClusterRole !== '') throw new FlagError('--owner-cluster-role needs --service-name');
-    if (options.given.has('authorization-always-allow-paths')) {
-      throw new FlagError('--authorization-always-allow-paths needs --service-name');
-    }
+    const flag = Object.values(AGGREGATION_FLAGS).find(({ name }) => options.given.has(name));
+    if (flag !== undefined) throw new FlagError(`--${flag.name} needs --service-name`);
     return;
   }
   refuseLeftToTheCluster(options.given);

@@ -18,14 +18,15 @@ export interface Transformer {
 /** Stored bytes that cannot be turned into an object's. The message never shows a key or the bytes. */
 export class TransformError extends Error {
   override readonly name = 'TransformError';
-  constructor(
-    message: string,
-    /** The key service did not answer: a later try may succeed. */
-    readonly temporary = false,
-    /** As metrics show it. */
-    readonly status = 'unknown-non-grpc',
-  ) {
+  /** The key service did not answer: a later try may succeed. */
+  readonly temporary: boolean;
+  /** As metrics show it. */
+  readonly status: string;
+
+  constructor(message: string, { temporary = false, status = 'unknown-non-grpc' } = {}) {
     super(message);
+    this.temporary = temporary;
+    this.status = status;
   }
 }
 
@@ -134,5 +135,5 @@ function joined(errors: readonly TransformError[]): TransformError {
   const texts = [...new Set(errors.map(({ message }) => message))];
   if (first !== undefined && errors.length === 1) return first;
   const temporary = errors.some((error) => error.temporary);
-  return new TransformError(texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`, temporary);
+  return new TransformError(texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`, { temporary });
 }

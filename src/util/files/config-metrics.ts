@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Registry } from 'prom-client';
-import { CellCounter, CellGauge } from '../metrics/metrics.js';
+import { metricsOf } from '../metrics/metrics.js';
 
 /** Metrics of a configuration file that is reloaded when it changes. */
 export interface ConfigMetrics {
@@ -22,31 +22,23 @@ export function configMetrics(
   server: string,
   registry: Registry,
 ): ConfigMetrics {
+  const { counter, gauge } = metricsOf(registry);
   const prefix = `apiserver_${what}_config_controller`;
   const labels = ['status', 'apiserver_id_hash'];
-  const reloads = new CellCounter(
-    {
-      name: `${prefix}_automatic_reloads_total`,
-      help: `Total number of automatic reloads of ${what} configuration split by status and apiserver identity.`,
-      labels,
-    },
-    registry,
+  const reloads = counter(
+    `${prefix}_automatic_reloads_total`,
+    `Total number of automatic reloads of ${what} configuration split by status and apiserver identity.`,
+    labels,
   );
-  const last = new CellGauge(
-    {
-      name: `${prefix}_automatic_reload_last_timestamp_seconds`,
-      help: `Timestamp of the last automatic reload of ${what} configuration split by status and apiserver identity.`,
-      labels,
-    },
-    registry,
+  const last = gauge(
+    `${prefix}_automatic_reload_last_timestamp_seconds`,
+    `Timestamp of the last automatic reload of ${what} configuration split by status and apiserver identity.`,
+    labels,
   );
-  const info = new CellGauge(
-    {
-      name: `${prefix}_last_config_info`,
-      help: `Information about the last applied ${what} configuration with hash as label, split by apiserver identity.`,
-      labels: ['apiserver_id_hash', 'hash'],
-    },
-    registry,
+  const info = gauge(
+    `${prefix}_last_config_info`,
+    `Information about the last applied ${what} configuration with hash as label, split by apiserver identity.`,
+    ['apiserver_id_hash', 'hash'],
   );
   let current: string | undefined;
   return {

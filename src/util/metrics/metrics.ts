@@ -335,3 +335,13 @@ export function resetCounts(registry: Registry): void {
     if (held instanceof CellCounter || held instanceof CellHistogram) held.reset();
   }
 }
+
+/** Makes metrics in a registry. */
+export const metricsOf = (registry: Registry) => ({
+  counter: (name: string, help: string, labels: readonly string[] = [], refresh?: (counter: CellCounter) => void) =>
+    new CellCounter({ name, help, labels }, registry, refresh),
+  gauge: (name: string, help: string, labels: readonly string[] = [], refresh?: (gauge: CellGauge) => void) =>
+    new CellGauge({ name, help, labels }, registry, refresh),
+  histogram: (name: string, help: string, labels: readonly string[], bounds: readonly number[]) =>
+    new CellHistogram({ name, help, labels }, bounds, registry),
+});

@@ -1,6 +1,5 @@
 import { request } from 'node:https';
-import type { JsonObject } from '../../../src/apimachinery/json/json.js';
-import { objectAt, stringAt } from '../../../src/apimachinery/json/json.js';
+import { type JsonObject, objectAt, stringAt } from '../../../src/apimachinery/json/json.js';
 import { type Answer, digText, treeOf } from '../../integration/client.js';
 import { ADMIN, eventually, NOBODY } from '../../integration/server.js';
 import { IS_YARDSTICK, type TestCluster, WEBHOOK_TOKEN } from '../cluster.js';

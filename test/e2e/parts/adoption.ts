@@ -1,8 +1,11 @@
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
 import { type JsonObject, objectAt, stringAt } from '../../../src/apimachinery/json/json.js';
 import { dig, digList, digText, treeOf } from '../../integration/client.js';
 import { eventually } from '../../integration/server.js';
+import { Guide, shellBlocks } from '../../docs/guides.js';
 import { withClient } from '../../storage/mongod.js';
-import { ADOPTED_GROUP, run, type Replica, type TestCluster } from '../cluster.js';
+import { ADOPTED_GROUP, run, TOOLS, type Replica, type TestCluster } from '../cluster.js';
 import { available, condition, definitionText, widgetsPath, widgetText } from '../widgets.js';
 
 const COUNT = 250;
@@ -237,14 +240,29 @@ export function adoption(cluster: TestCluster): void {
       expect((await inCluster(cluster)).size).toBe(before);
     });
 
-    test('annex adopt --switch rehearses and switches, and every object is as it was', async () => {
+    const guide = (): Guide => {
+      const names = { GROUP: ADOPTED_GROUP, KUBECONFIG: cluster.adminConfig };
+      const folder = mkdtempSync(join(cluster.folder, 'guide-'));
+      return new Guide(folder, { kubectl: `"${join(TOOLS, 'kubectl')}"` }, names);
+    };
+    const blocks = shellBlocks('adopting-a-crd.md').map(({ text }) => text);
+
+    test('the guide does what it says, as far as Annex', async () => {
       const before = await inCluster(cluster);
-      const main = cluster.replica(0).daemon.args[0] ?? '';
-      const switched = await run(process.execPath, [
-        ...[main, 'adopt', ADOPTED_GROUP, '--switch', '--kubeconfig', cluster.adminConfig],
-      ]);
-      expect(switched).toMatch(/^widgets +Namespaced +v1\*,v1beta1 +None +\d+ /m);
+      const [plan = '', rehearsal = '', close = '', switched = '', kept = ''] = await inOrder(
+        guide(),
+        blocks.slice(0, -1),
+      );
+      expect(plan).toMatch(/^widgets +Namespaced +v1\*,v1beta1 +None +\d+ /m);
+      expect(plan).not.toContain('Rights that');
+      expect(rehearsal).toMatch(/^widgets: \d+ objects, \d+ bytes, equal on both sides \(digest [0-9a-f]{16}\)$/m);
+      expect(rehearsal).toMatch(/^adopted\.example\.com +Cluster +InSync/m);
+      expect(close).toMatch(/^Accepted: True \(Annex can serve the definitions of the group\)$/m);
+      expect(close).toMatch(/^Switchable: True \(nothing keeps the group from being switched to Annex\)$/m);
       expect(switched).toMatch(/^Annex serves the group; writes were refused for \d+\.\d s \(the fence .*\)$/m);
+      expect(switched).toMatch(/^adopted\.example\.com +Annex +Served/m);
+      expect(switched).toMatch(/^v1\.adopted\.example\.com +annex$/m);
+      expect(kept).toMatch(/^widgets\.adopted\.example\.com +adopted\.example\.com$/m);
       expect((await inCopy(cluster)).size).toBe(0);
       for (const [key, object] of await inCluster(cluster)) expect([key, object]).toEqual([key, before.get(key)]);
     });
@@ -285,8 +303,7 @@ export function adoption(cluster: TestCluster): void {
     });
 
     test('the cluster has it again, with what was written in Annex', async () => {
-      const main = cluster.replica(0).daemon.args[0] ?? '';
-      const out = await run(process.execPath, [main, 'release', ADOPTED_GROUP, '--kubeconfig', cluster.adminConfig]);
+      const [out = ''] = await inOrder(guide(), blocks.slice(-1));
       expect(out).toMatch(/^the cluster serves the group again; writes were refused for \d+\.\d s/m);
       expect(out).toMatch(/^Done\.$/m);
       const [namespace = ''] = NAMESPACES;
@@ -302,6 +319,12 @@ export function adoption(cluster: TestCluster): void {
       expect((await inCluster(cluster)).has(`${namespace}/again`)).toBe(true);
     });
   });
+}
+
+async function inOrder(guide: Guide, blocks: readonly string[]): Promise<string[]> {
+  const printed: string[] = [];
+  for (const block of blocks) printed.push(await guide.run(block));
+  return printed;
 }
 
 const ownerReference = (owner: JsonObject): object => ({

@@ -20,7 +20,7 @@ function say(line: string): void {
 }
 
 const missing = process.env['E2E_MISSING'] ?? '';
-const title = 'kinds of all sorts move from the cluster into Annex';
+const title = 'kinds of all sorts move from the cluster into Annex, and back';
 
 const pathOf = (plural: string, name = '', version = 'v1'): string =>
   `/apis/${ODD}/${version}/namespaces/${NAMESPACE}/${plural}${name === '' ? '' : `/${name}`}`;
@@ -253,12 +253,46 @@ const ownedBy = (object: JsonObject, more: JsonObject = {}): JsonObject => ({
     if (reconciler !== undefined) {
       await gone(mapPath('small-2'));
       expect(await statusOf(mapPath('small-3'))).toBe(200);
-      const did = await reconciler.end();
-      say(JSON.stringify(did));
-      // It made each ConfigMap once: the garbage collector has taken none away that it should not.
-      expect(did['created']).toBe(
-        [...before.keys()].filter((key) => key.startsWith(`${pathOf('things')} `)).length - 1,
-      );
     }
+  });
+
+  test('they go back as they are, in each version, and nobody loses a dependent', async () => {
+    const { http, kubectl } = cluster;
+    const served = await all();
+    const patch = '{"spec":{"servedBy":"Cluster","dependents":"Abandon"}}';
+    await kubectl.ok(['patch', 'adoption', ODD, '--type=merge', '-p', patch]);
+    const returned = await condition(
+      cluster,
+      `adoption/${ODD}`,
+      'Returned',
+      ({ status, reason }) => status === 'True' || reason === 'Refused',
+    );
+    say(returned.message);
+    expect(returned.status).toBe('True');
+    const now = await all();
+    expect([...now.keys()].sort()).toEqual([...served.keys()].sort());
+    const content = (object: JsonObject | undefined): unknown => {
+      const { resourceVersion: _, generation: __, ...metadata } = objectAt(object, 'metadata') ?? {};
+      return { ...object, metadata };
+    };
+    for (const [key, object] of served) expect([key, content(now.get(key))]).toEqual([key, content(object)]);
+    const service = await kubectl.ok(['get', 'apiservice', `v2.${ODD}`, '-o', 'jsonpath={.spec.service}']);
+    expect(service).toBe('');
+    const asked = converter.converted;
+    await eventually('the cluster takes writes, and converts', async () => {
+      const { status } = await patched(pathOf('things', 'shared', 'v2'), { spec: { width: 'back' } });
+      return status === 200 ? true : undefined;
+    });
+    expect(digText(treeOf(await http.get(pathOf('things', 'shared'))), 'spec', 'size')).toBe('back');
+    expect(converter.converted).toBeGreaterThan(asked);
+    if (reconciler === undefined) return;
+    await patched(pathOf('things', 'small-3'), { spec: { size: 'home' } });
+    await eventually('the controller goes on', async () =>
+      digText(treeOf(await http.get(mapPath('small-3'))), 'data', 'size') === 'home' ? true : undefined,
+    );
+    const did = await reconciler.end();
+    say(JSON.stringify(did));
+    // It made each ConfigMap once: the garbage collector has taken none away that it should not.
+    expect(did['created']).toBe([...before.keys()].filter((key) => key.startsWith(`${pathOf('things')} `)).length - 1);
   });
 });

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findKubectl, Kubectl } from '../../conformance/kubectl.js';
 import { plant } from '../../secrecy/leaks.js';
@@ -36,14 +37,16 @@ interface Store {
   flags(folder: string): readonly string[];
   /** All bytes that it keeps. */
   dump(): Promise<Buffer>;
+  /** Bytes that the server keeps on disk beside it. */
+  beside(): Buffer | undefined;
   dispose(): Promise<unknown>;
 }
 
 const embedded = (folder: string): Promise<Store> =>
   Promise.resolve({
     flags: () => [],
-    dump: () =>
-      Promise.resolve(Buffer.concat(filesIn(join(folder, 'data', 'store')).map((path) => readFileSync(path)))),
+    dump: () => Promise.resolve(bytesIn(join(folder, 'data', 'store'))),
+    beside: () => undefined,
     dispose: () => Promise.resolve(),
   });
 
@@ -52,16 +55,22 @@ const filesIn = (folder: string): string[] =>
     .map((name) => join(folder, name))
     .filter((path) => statSync(path).isFile());
 
+const bytesIn = (folder: string): Buffer => Buffer.concat(filesIn(folder).map((path) => readFileSync(path)));
+
 const found = findMongod();
 
 async function mongodb(): Promise<Store> {
   if ('reason' in found) throw new Error(found.reason);
   const set = await ReplicaSet.start(found.path);
+  const cold = mkdtempSync(join(tmpdir(), 'cold-'));
   return {
     flags: (folder) => {
       writeFileSync(join(folder, 'uri'), set.uri);
-      return ['--storage-backend=mongodb', '--mongodb-uri-file', join(folder, 'uri')];
+      // So small a budget sends to the file whatever may go there.
+      const file = ['--cache-dir', cold, '--cache-budget=1'];
+      return ['--storage-backend=mongodb', '--mongodb-uri-file', join(folder, 'uri'), ...file];
     },
+    beside: () => bytesIn(cold),
     dump: () =>
       withClient(set.uri, async (client) => {
         const parts: Buffer[] = [];
@@ -74,7 +83,10 @@ async function mongodb(): Promise<Store> {
         }
         return Buffer.concat(parts);
       }),
-    dispose: () => set.dispose(),
+    dispose: () => {
+      rmSync(cold, { recursive: true, force: true });
+      return set.dispose();
+    },
   };
 }
 
@@ -141,9 +153,13 @@ describe.each(stores)('encryption at rest, %s', (name, open) => {
     expect(bytes.includes(CLEAR)).toBe(true);
     expect(bytes.includes('planted-name')).toBe(true);
     expect(await prefixes()).toEqual(['k8s:enc:aescbc:v1:one:']);
-    for (const word of words) {
-      expect(bytes.includes(word)).toBe(false);
-      expect(bytes.includes(Buffer.from(word).toString('base64').slice(0, -4))).toBe(false);
+    const beside = store.beside();
+    if (beside !== undefined) expect(beside.includes(CLEAR)).toBe(true);
+    for (const place of beside === undefined ? [bytes] : [bytes, beside]) {
+      for (const word of words) {
+        expect(place.includes(word)).toBe(false);
+        expect(place.includes(Buffer.from(word).toString('base64').slice(0, -4))).toBe(false);
+      }
     }
     expect(await valueOf('planted-name')).toBe(DATA);
     const selected = treeOf(await http.get(`${SECRETS}?labelSelector=l%3D${LABEL}`));

@@ -19,10 +19,8 @@ import {
   optionalOf,
   paramType,
 } from '../types.js';
-import type { Value } from '../values/value.js';
-import { Double, Uint } from '../values/value.js';
-import type { Declarations } from './resolver.js';
-import { Scopes, candidates } from './resolver.js';
+import { Double, Uint, type Value } from '../values/value.js';
+import { candidates, type Declarations, Scopes } from './resolver.js';
 import { Substitution, instantiate, isLessSpecific } from './substitution.js';
 
 function qualifiedName(expr: Expr): string | undefined {

@@ -1,6 +1,5 @@
 import type { OverloadDecl } from '../declarations.js';
-import type { Type } from '../types.js';
-import { DYN, NULL, Type as CelType, isDyn } from '../types.js';
+import { DYN, isDyn, NULL, type Type, Type as CelType } from '../types.js';
 
 /**
  * Bindings of type parameters. Attempts that fail are undone, so that a tried overload leaves no trace.

@@ -1,13 +1,10 @@
-import type { Call, Expr, ListExpr, MapExpr } from '../ast.js';
-import { children, walk } from '../ast.js';
+import { type Call, children, type Expr, type ListExpr, type MapExpr, walk } from '../ast.js';
 import { toTimestamp } from '../library/conversions.js';
 import { compileRegex } from '../library/regex.js';
 import type { Issue } from '../source.js';
-import type { Type, TypeKind } from '../types.js';
-import { DYN, isOptional } from '../types.js';
+import { DYN, isOptional, type Type, type TypeKind } from '../types.js';
 import { parseDuration, parseTimestamp } from '../values/time.js';
-import type { Value } from '../values/value.js';
-import { CelError } from '../values/value.js';
+import { CelError, type Value } from '../values/value.js';
 
 export interface ValidatorOptions {
   /** Durations, timestamps, patterns and formats that are bound to fail. */

@@ -1,8 +1,7 @@
 import type { Call, Comprehension, Expr, ListExpr, MapExpr, Select } from '../ast.js';
 import { ACCUMULATOR } from '../ast.js';
 import type { DeclType } from '../schema/decl-type.js';
-import type { Type } from '../types.js';
-import { isOptional } from '../types.js';
+import { isOptional, type Type } from '../types.js';
 import { codePointLength } from '../values/text.js';
 import type { CallEstimate, Operand, Range } from './functions.js';
 import { estimateCall, NOTHING, UNBOUNDED, UNKNOWN, add, fixed, multiply, union } from './functions.js';

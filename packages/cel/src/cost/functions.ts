@@ -1,6 +1,5 @@
 import type { Expr } from '../ast.js';
-import type { Type } from '../types.js';
-import { DYN } from '../types.js';
+import { DYN, type Type } from '../types.js';
 
 /** A range of costs or sizes. Values stop at the largest 64-bit number. */
 export interface Range {

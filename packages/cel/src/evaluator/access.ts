@@ -1,6 +1,5 @@
 import { toText } from '../library/conversions.js';
-import type { Value } from '../values/value.js';
-import { CelError, CelList, CelMap, Double, Optional, Uint, typeName } from '../values/value.js';
+import { CelError, CelList, CelMap, Double, Optional, typeName, Uint, type Value } from '../values/value.js';
 
 /** A value as error texts print it. */
 export function shown(value: Value): string {

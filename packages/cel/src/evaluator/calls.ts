@@ -2,8 +2,7 @@ import type { Call } from '../ast.js';
 import { BY_RESULT, callCost } from '../cost/runtime.js';
 import type { CallCost, OverloadDecl } from '../declarations.js';
 import { SINGLETONS, textSize } from '../library/standard.js';
-import type { Type } from '../types.js';
-import { isDyn } from '../types.js';
+import { isDyn, type Type } from '../types.js';
 import type { Value, ArrayList } from '../values/value.js';
 import {
   CelError,
@@ -22,8 +21,7 @@ import {
   noSuchOverload,
   NO_SUCH_OVERLOAD,
 } from '../values/value.js';
-import type { Frame, Plan, Run } from './frame.js';
-import { readField } from './frame.js';
+import { type Frame, type Plan, readField, type Run } from './frame.js';
 import { equality, ordering, textTest } from './comparisons.js';
 
 /** Whether a value at run time is one of a static type. Only the first element of a list is looked at. */

@@ -1,5 +1,4 @@
-import type { Value } from '../values/value.js';
-import { CelError, CelList, CelMap, FieldSite, Optional } from '../values/value.js';
+import { CelError, CelList, CelMap, FieldSite, Optional, type Value } from '../values/value.js';
 import { at, field, hasParts, lookup, noSuchKey } from './access.js';
 import type { FieldOfSlot, Frame, Run } from './frame.js';
 

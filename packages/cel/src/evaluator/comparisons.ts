@@ -2,10 +2,8 @@ import type { Call } from '../ast.js';
 import { callCost, equalityCost, traverseText } from '../cost/runtime.js';
 import type { CallCost } from '../declarations.js';
 import { find } from '../values/text.js';
-import type { FieldSite, Value } from '../values/value.js';
-import { CelError, CelMap, NO_SUCH_OVERLOAD, interned } from '../values/value.js';
-import type { FieldComparison, FieldOfSlot, Frame, Plan, Run } from './frame.js';
-import { readField } from './frame.js';
+import { CelError, CelMap, type FieldSite, interned, NO_SUCH_OVERLOAD, type Value } from '../values/value.js';
+import { type FieldComparison, type FieldOfSlot, type Frame, type Plan, readField, type Run } from './frame.js';
 import { compare, equal } from './operators.js';
 
 // Operands that are fields are read here: calling a closure for each takes longer than the comparison.

@@ -1,5 +1,4 @@
-import type { FieldSite, Value } from '../values/value.js';
-import { CelMap } from '../values/value.js';
+import { CelMap, type FieldSite, type Value } from '../values/value.js';
 import { noSuchKey } from './access.js';
 import { CostExceeded, nextStop } from '../work.js';
 

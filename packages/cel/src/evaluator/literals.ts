@@ -1,8 +1,7 @@
 import type { Value } from '../values/value.js';
 import { CelError, CelMap, EntryMap, NO_SUCH_OVERLOAD, typeName, ArrayList, Optional } from '../values/value.js';
 import { shown } from './access.js';
-import type { Run, Plan } from './frame.js';
-import { Frame, constant } from './frame.js';
+import { constant, Frame, type Plan, type Run } from './frame.js';
 import type { Expr, ListExpr, MapExpr, StructExpr } from '../ast.js';
 import { LIST_BASE, LIST_LITERAL, MAP_BASE, STRUCT_BASE } from '../cost/runtime.js';
 import type { StructDecl } from '../declarations.js';

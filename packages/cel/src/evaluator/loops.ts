@@ -1,5 +1,4 @@
-import type { Value } from '../values/value.js';
-import { ArrayList, CelError, CelList, CelMap, EntryMap, NO_SUCH_OVERLOAD } from '../values/value.js';
+import { ArrayList, CelError, CelList, CelMap, EntryMap, NO_SUCH_OVERLOAD, type Value } from '../values/value.js';
 import type { Frame, Run } from './frame.js';
 import { goType } from '../cost/runtime.js';
 import { work } from '../work.js';

@@ -17,8 +17,7 @@ import {
 import { compareBytes, compareText } from '../values/text.js';
 import { compareTimestamps, between, duration, shift } from '../values/time.js';
 import { work, workOnText, CostExceeded } from '../work.js';
-import type { Integer } from '../values/integer.js';
-import { MAX_UINT } from '../values/integer.js';
+import { type Integer, MAX_UINT } from '../values/integer.js';
 
 const NAN_ORDER = new CelError('NaN values cannot be ordered');
 

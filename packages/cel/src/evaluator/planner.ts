@@ -1,21 +1,16 @@
-import type { Call, Comprehension, Expr, Ident } from '../ast.js';
-import { ACCUMULATOR } from '../ast.js';
+import { ACCUMULATOR, type Call, type Comprehension, type Expr, type Ident } from '../ast.js';
 import type { StructDecl } from '../declarations.js';
 import { compileRegex } from '../library/regex.js';
 import { CONVERSION_NAMES } from '../library/standard.js';
 import { isDyn, isOptional } from '../types.js';
-import type { Value } from '../values/value.js';
-import { ArrayList, CelError, NO_SUCH_OVERLOAD, Optional } from '../values/value.js';
+import { ArrayList, CelError, NO_SUCH_OVERLOAD, Optional, type Value } from '../values/value.js';
 import { badKey } from './access.js';
 import { fieldComparison, twoComparisons } from './comparisons.js';
 import { planCall, planMembership, logical } from './calls.js';
-import type { Step } from './chain.js';
-import { chain, fieldOfSlot, presence } from './chain.js';
+import { chain, fieldOfSlot, presence, type Step } from './chain.js';
 import { insertEntries, insertPair, planList, planMap, planStruct } from './literals.js';
-import type { Dialect, Plan, Run } from './frame.js';
-import { Frame, constant, readField } from './frame.js';
-import type { LoopSlots } from './loops.js';
-import { existsOne, gatherList, gatherMap, quantifier } from './loops.js';
+import { constant, type Dialect, Frame, type Plan, readField, type Run } from './frame.js';
+import { existsOne, gatherList, gatherMap, type LoopSlots, quantifier } from './loops.js';
 
 /** The expression cannot be run; the message says which constant part of it fails. */
 export class PlanError extends Error {}

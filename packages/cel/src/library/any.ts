@@ -1,6 +1,5 @@
 import { integer } from '../values/integer.js';
-import type { Value } from '../values/value.js';
-import { ArrayList, CelError, Double, EntryMap, Uint } from '../values/value.js';
+import { ArrayList, CelError, Double, EntryMap, Uint, type Value } from '../values/value.js';
 import { work } from '../work.js';
 
 /** A message that cannot be read. */

@@ -1,8 +1,7 @@
 import { fn, method } from '../declarations.js';
 import type { Library } from './library.js';
 import { BOOL, STRING, objectType } from '../types.js';
-import type { Value } from '../values/value.js';
-import { CelError, NO_SUCH_OVERLOAD, Opaque } from '../values/value.js';
+import { CelError, NO_SUCH_OVERLOAD, Opaque, type Value } from '../values/value.js';
 import { typeConstant } from './standard.js';
 
 const AUTHORIZER = objectType('kubernetes.authorization.Authorizer');

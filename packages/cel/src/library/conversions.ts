@@ -1,8 +1,7 @@
 import { INT_OVERFLOW, UINT_OVERFLOW } from '../evaluator/operators.js';
 import { MAX_UINT, integer, shortInteger } from '../values/integer.js';
 import { formatDuration, formatTimestamp, parseDuration, parseTimestamp, timestamp } from '../values/time.js';
-import type { Value } from '../values/value.js';
-import { CelError, Double, Duration, Timestamp, TypeValue, Uint, typeName } from '../values/value.js';
+import { CelError, Double, Duration, Timestamp, typeName, TypeValue, Uint, type Value } from '../values/value.js';
 
 const TWO_63 = 2 ** 63;
 

@@ -2,8 +2,7 @@ import { fn, overload } from '../declarations.js';
 import type { Library } from './library.js';
 import { contains } from '../evaluator/operators.js';
 import { BOOL, listOf, paramType, mapOf, STRING } from '../types.js';
-import type { Value } from '../values/value.js';
-import { CelList, NO_SUCH_OVERLOAD } from '../values/value.js';
+import { CelList, NO_SUCH_OVERLOAD, type Value } from '../values/value.js';
 import { TWO_VARIABLE_MACROS } from '../parser/macros.js';
 import { onString } from './helpers.js';
 

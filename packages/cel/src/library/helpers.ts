@@ -1,7 +1,6 @@
 import type { Implementation } from '../declarations.js';
 import { CostExceeded } from '../work.js';
-import type { Value } from '../values/value.js';
-import { CelList, NO_SUCH_OVERLOAD } from '../values/value.js';
+import { CelList, NO_SUCH_OVERLOAD, type Value } from '../values/value.js';
 
 /** Wraps an implementation over strings; the dispatcher has checked the types where they are static. */
 export const onString =

@@ -1,7 +1,5 @@
-import type { Call, Comprehension, Expr } from '../ast.js';
-import { NO_OPTIONALS } from '../ast.js';
-import type { FunctionDecl, OverloadDecl } from '../declarations.js';
-import { fn, method, overload } from '../declarations.js';
+import { type Call, type Comprehension, type Expr, NO_OPTIONALS } from '../ast.js';
+import { fn, type FunctionDecl, method, overload, type OverloadDecl } from '../declarations.js';
 import { shown } from '../evaluator/access.js';
 import type { Library } from './library.js';
 import * as arithmetic from '../evaluator/operators.js';

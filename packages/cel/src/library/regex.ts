@@ -1,8 +1,7 @@
 import type { RE2JS } from 're2js';
 import { matchUnits, patternFor } from '../re2/re2.js';
 import { work, workOnce } from '../work.js';
-import type { Value } from '../values/value.js';
-import { CelError, ArrayList, NO_SUCH_OVERLOAD } from '../values/value.js';
+import { ArrayList, CelError, NO_SUCH_OVERLOAD, type Value } from '../values/value.js';
 import { fn, method } from '../declarations.js';
 import type { Library } from './library.js';
 import { INT, STRING, listOf } from '../types.js';

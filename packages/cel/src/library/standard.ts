@@ -1,7 +1,6 @@
 import * as arithmetic from '../evaluator/operators.js';
 import * as convert from './conversions.js';
-import type { FunctionDecl, OverloadDecl, VariableDecl } from '../declarations.js';
-import { fn, method, overload } from '../declarations.js';
+import { fn, type FunctionDecl, method, overload, type OverloadDecl, type VariableDecl } from '../declarations.js';
 import type { Type } from '../types.js';
 import {
   DURATION,

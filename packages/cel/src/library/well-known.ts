@@ -14,8 +14,7 @@ import {
   mapOf,
   typeOf,
 } from '../types.js';
-import type { Integer } from '../values/integer.js';
-import { MAX_INT, MIN_INT } from '../values/integer.js';
+import { type Integer, MAX_INT, MIN_INT } from '../values/integer.js';
 import type { Value } from '../values/value.js';
 import {
   ArrayList,

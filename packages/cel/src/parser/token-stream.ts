@@ -1,5 +1,4 @@
-import type { TokenKind, Token } from './lexer.js';
-import { Lexer } from './lexer.js';
+import { Lexer, type Token, type TokenKind } from './lexer.js';
 import type { Issue } from '../source.js';
 
 /** Tokens that could stand in a place, as messages list them. */

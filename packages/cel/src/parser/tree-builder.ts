@@ -1,7 +1,6 @@
 import type { Expr } from '../ast.js';
 import type { Issue } from '../source.js';
-import type { Macros } from './macros.js';
-import { MacroError, macroKey } from './macros.js';
+import { MacroError, macroKey, type Macros } from './macros.js';
 import type { TokenKind } from './lexer.js';
 import { GiveUp } from './token-stream.js';
 

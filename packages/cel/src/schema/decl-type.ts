@@ -4,8 +4,7 @@ import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, listOf, map
 import { CelError } from '../values/value.js';
 import type { Adapter, Json, JsonMap } from './json.js';
 import { Preserved, isJsonMap, adaptBool, adaptDouble, adaptInt, adaptIntOrString, stringAdapter } from './json.js';
-import type { Property } from './values.js';
-import { SchemaKeyedList, SchemaList, SchemaMap, SchemaObject, SchemaSet } from './values.js';
+import { type Property, SchemaKeyedList, SchemaList, SchemaMap, SchemaObject, SchemaSet } from './values.js';
 
 const RESERVED = new Set([
   'true',

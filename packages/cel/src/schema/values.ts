@@ -4,8 +4,7 @@ import { InternalError, keysOf, work } from '../work.js';
 import type { Value, CelError } from '../values/value.js';
 import type { FieldSite } from '../values/value.js';
 import { ArrayList, CelList, CelMap, Double, NO_SUCH_OVERLOAD } from '../values/value.js';
-import type { Adapter, Json, JsonMap } from './json.js';
-import { equalJson, isJsonMap } from './json.js';
+import { type Adapter, equalJson, isJsonMap, type Json, type JsonMap } from './json.js';
 
 export interface Property {
   /** How values of the property are stored that are the same in expressions; others are adapted. */

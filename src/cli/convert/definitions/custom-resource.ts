@@ -41,7 +41,7 @@ export function convertCustomResource(
   const added = old === undefined || after === undefined ? undefined : withDefaults(object, old, after);
   object['apiVersion'] = to;
   if (after === undefined) return;
-  const lost = type.preserves ? [] : after.prune(object, true);
+  const lost = type.preserves ? [] : after.prune(object, 'collect');
   if (lost.length > 0) notes.lose(`${lost.join(', ')} ${lost.length === 1 ? 'has' : 'have'} no place in ${to}`);
   if (added !== undefined) {
     takeOver(object, added);

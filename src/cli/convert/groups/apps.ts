@@ -1,6 +1,5 @@
 import { deepCopy, type JsonObject } from '../../../apimachinery/json/json.js';
-import type { Convert, Dead, Notes, Row } from '../conversion.js';
-import { Refusal } from '../conversion.js';
+import { type Convert, type Dead, type Notes, Refusal, type Row } from '../conversion.js';
 import { isEmpty, isUnset, madeObject, makeExplicit, objectIn, take } from '../fields.js';
 
 const EXTENSIONS = 'extensions/v1beta1';

@@ -1,5 +1,4 @@
-import type { JsonObject } from '../../../apimachinery/json/json.js';
-import { objectAt } from '../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { RequestContext } from '../../../request/context.js';
 import { objectsAt } from './internal.js';

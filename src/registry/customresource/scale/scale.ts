@@ -1,5 +1,4 @@
-import type { DetailedJson } from '../../../apimachinery/json/decode.js';
-import { goKind } from '../../../apimachinery/json/decode.js';
+import { type DetailedJson, goKind } from '../../../apimachinery/json/decode.js';
 import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import type { GroupVersionKind, KubeObject } from '../../../apimachinery/meta/meta.js';
 import { strictErrors } from '../../../apimachinery/scheme/builtin-schema.js';
@@ -42,7 +41,7 @@ function metadataOf(value: JsonValue | undefined, note: (path: string) => void):
     );
   }
   try {
-    return readMetadata(value, false, note, 'metadata');
+    return readMetadata(value, 'throw', note, 'metadata');
   } catch (error) {
     throw error instanceof MetadataError ? new DecodeError(error.message) : error;
   }

@@ -5,7 +5,7 @@ import { AuditPolicy } from '../../../endpoints/audit/policy.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { Logger } from '../../../util/logger.js';
-import { CellCounter } from '../../../util/metrics/metrics.js';
+import { metricsOf } from '../../../util/metrics/metrics.js';
 import { readFile, StartError } from '../../certificates/data-directory.js';
 import { flag, int, oneOf, text } from '../../options/flags.js';
 
@@ -55,29 +55,18 @@ interface Context {
 }
 
 function auditMetrics(registry: Registry): AuditMetrics & { failed(): void } {
-  const levels = new CellCounter(
-    {
-      name: 'apiserver_audit_level_total',
-      help: 'Counter of policy levels for audit events (1 per request).',
-      labels: ['level'],
-    },
-    registry,
+  const { counter } = metricsOf(registry);
+  const levels = counter('apiserver_audit_level_total', 'Counter of policy levels for audit events (1 per request).', [
+    'level',
+  ]);
+  const events = counter(
+    'apiserver_audit_event_total',
+    'Counter of audit events generated and sent to the audit backend.',
   );
-  const events = new CellCounter(
-    {
-      name: 'apiserver_audit_event_total',
-      help: 'Counter of audit events generated and sent to the audit backend.',
-      labels: [],
-    },
-    registry,
-  );
-  const errors = new CellCounter(
-    {
-      name: 'apiserver_audit_error_total',
-      help: 'Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by the error.',
-      labels: ['plugin'],
-    },
-    registry,
+  const errors = counter(
+    'apiserver_audit_error_total',
+    'Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by the error.',
+    ['plugin'],
   );
   return {
     level: (level) => {

@@ -1,5 +1,4 @@
-import type { JsonObject } from '../../../apimachinery/json/json.js';
-import { objectAt } from '../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
 import type { KnownTypes } from '../../../registry/builtin/admissionregistration/type-checking.js';
 import type { ApiRegistry, StoredApi } from '../../../registry/generic/store/api-registry.js';
 import type { BuiltinTypes } from '../../../structured-merge-diff/schema/builtin-types.js';

@@ -29,7 +29,7 @@ const CODES = [
 
 /** An error in the words of Go's gRPC. */
 const rpcError = (code: (typeof CODES)[number], description: string): TransformError =>
-  new TransformError(`rpc error: code = ${code} desc = ${description}`, true, code);
+  new TransformError(`rpc error: code = ${code} desc = ${description}`, { temporary: true, status: code });
 
 /** Calls without streams to a service on a unix socket. The connection is made when it is needed, and made again when it ended. */
 export class GrpcClient {

@@ -106,7 +106,7 @@ export class KmsProvider implements Transformer {
       const at = new Date(clock.now() - (clock.monotonic() - state.expires));
       throw new TransformError(
         `encryptedDEKSource with keyID hash ${JSON.stringify(hashOf(state.keyId))} expired at ${seconds(at)} (current time is ${seconds(new Date(clock.now()))})`,
-        true,
+        { temporary: true },
       );
     }
     this.remember(state.cacheKey, state.transformer);
@@ -122,7 +122,7 @@ export class KmsProvider implements Transformer {
   }
 
   private current(): State {
-    if (this.state === undefined) throw new TransformError('got unexpected nil transformer', true);
+    if (this.state === undefined) throw new TransformError('got unexpected nil transformer', { temporary: true });
     return this.state;
   }
 
@@ -155,7 +155,7 @@ export class KmsProvider implements Transformer {
       });
     } catch (error) {
       const status = error instanceof TransformError ? error.status : undefined;
-      throw new TransformError(`failed to decrypt DEK, error: ${messageOf(error)}`, true, status);
+      throw new TransformError(`failed to decrypt DEK, error: ${messageOf(error)}`, { temporary: true, status });
     }
     const transformer = object.encryptedDEKSourceType === SEED_TYPE ? new SeededGcm(key) : new Gcm(key);
     this.remember(cacheKey, transformer);
@@ -249,7 +249,7 @@ export class KmsProvider implements Transformer {
       const hash = (text: string | undefined): string => JSON.stringify(hashOf(text ?? ''));
       throw new TransformError(
         `failed to rotate DEK uid=${JSON.stringify(uid)}, useSeed=true, errState=${this.state === undefined ? 'got unexpected nil transformer' : '<nil>'}, errGen=${messageOf(error)}, statusKeyIDHash=${hash(keyId)}, stateKeyIDHash=${hash(this.state?.keyId)}`,
-        true,
+        { temporary: true },
       );
     }
     const { ciphertext: source, annotations } = answer;

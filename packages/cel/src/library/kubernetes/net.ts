@@ -3,8 +3,7 @@ import { quoted } from '../../values/text.js';
 import { fn, method, overload } from '../../declarations.js';
 import type { Library } from '../library.js';
 import { BOOL, INT, STRING, opaqueType } from '../../types.js';
-import type { Value } from '../../values/value.js';
-import { CelError, NO_SUCH_OVERLOAD, Opaque } from '../../values/value.js';
+import { CelError, NO_SUCH_OVERLOAD, Opaque, type Value } from '../../values/value.js';
 import { onString } from '../helpers.js';
 import { typeConstant } from '../standard.js';
 

@@ -3,8 +3,7 @@ import type { Library } from '../library.js';
 import { BOOL, INT, STRING, objectType } from '../../types.js';
 import { MAX_UINT, integer, shortInteger } from '../../values/integer.js';
 import { quoted } from '../../values/text.js';
-import type { Value } from '../../values/value.js';
-import { CelError, NO_SUCH_OVERLOAD, Opaque } from '../../values/value.js';
+import { CelError, NO_SUCH_OVERLOAD, Opaque, type Value } from '../../values/value.js';
 import { work } from '../../work.js';
 import { typeConstant } from '../standard.js';
 

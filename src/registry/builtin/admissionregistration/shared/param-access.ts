@@ -1,5 +1,4 @@
-import type { FieldPath } from '../../../../apimachinery/meta/field-error.js';
-import { forbidden, type FieldError } from '../../../../apimachinery/meta/field-error.js';
+import { type FieldError, type FieldPath, forbidden } from '../../../../apimachinery/meta/field-error.js';
 import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
 import { compareUtf8, type GroupVersionKind, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { SYSTEM_PRIVILEGED_GROUP, type UserInfo } from '../../../../authentication/user/user.js';

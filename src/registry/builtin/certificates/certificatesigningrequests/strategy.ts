@@ -1,6 +1,5 @@
 import { userInfoJson } from '../../../../authentication/user/user-info.js';
-import type { JsonObject } from '../../../../apimachinery/json/json.js';
-import { isObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { isObject, type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
 import { formatTime, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { RequestContext } from '../../../../request/context.js';
 import type { Strategy } from '../../../rest/interfaces.js';

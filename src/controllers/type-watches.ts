@@ -1,0 +1,41 @@
+import { type Clock, sleep } from '../util/clock.js';
+
+const RESTART_MILLIS = 1000;
+
+/** Watches of types: one for each that is wanted, begun again a second after it ended. */
+export class TypeWatches {
+  private readonly watches = new Map<string, AbortController>();
+
+  constructor(
+    private readonly clock: Clock,
+    /** Watches a type once, until the watch ends or the signal aborts. */
+    private readonly watch: (resource: string, signal: AbortSignal) => Promise<void>,
+  ) {}
+
+  /** Ends the watches of types that are no longer wanted, which it returns, and begins those of others. */
+  follow(wanted: { has(resource: string): boolean; keys(): Iterable<string> }): string[] {
+    const dropped = [...this.watches.keys()].filter((resource) => !wanted.has(resource));
+    for (const resource of dropped) {
+      this.watches.get(resource)?.abort();
+      this.watches.delete(resource);
+    }
+    for (const resource of wanted.keys()) {
+      if (this.watches.has(resource)) continue;
+      const controller = new AbortController();
+      this.watches.set(resource, controller);
+      void this.keepWatching(resource, controller.signal);
+    }
+    return dropped;
+  }
+
+  close(): void {
+    for (const watch of this.watches.values()) watch.abort();
+  }
+
+  private async keepWatching(resource: string, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.watch(resource, signal).catch(() => undefined);
+      await sleep(this.clock, RESTART_MILLIS, signal);
+    }
+  }
+}
