@@ -20,6 +20,19 @@ test.each([
   expect([error.transient, error.message, error.code]).toEqual([transient, 'why', code]);
 });
 
+test.each([
+  [500, false, true],
+  [502, false, true],
+  [504, false, true],
+  [429, false, true],
+  [503, false, false],
+  [503, true, true],
+  [404, false, false],
+])('an answer of status %d without a Status, Retry-After %p: asked again %p', (status, retryAfter, transient) => {
+  const error = postError({ status, body: '<html>', contentType: 'text/html', retryAfter });
+  expect([error.transient, error.code]).toEqual([transient, status]);
+});
+
 test.each([200, 403])('an answer of no media type is an internal error, whatever its status (%d)', (status) => {
   const asked = { group: 'g', version: 'v1', kind: 'K' };
   const read = (): unknown => answeredObject({ status, body: '{}', contentType: 'a b/c', retryAfter: false }, asked);

@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer as createPlainServer } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { createCertificate, generateKey, keyPem } from '../../pki/certificates.js';
 import { ResponseError } from './connection.js';
@@ -192,6 +193,30 @@ describe('credentials', () => {
     await transport.post('{}', PATIENCE, signal);
     expect(seen.at(-1)?.authorization).toBe('Bearer plugin');
     expect(rejected).toBe(0);
+    transport.close();
+  });
+
+  test('of a plugin: another certificate means another connection, and the first one is closed', async () => {
+    const remote = await load(kubeconfig(`${base}/`));
+    const other = issue('renewed', 'client');
+    const given = [client, client, other];
+    const transport = new HttpsTransport(remote, noFile, {
+      credentials: () => {
+        const { cert, key } = given.shift() ?? other;
+        return Promise.resolve({ certificate: cert, key });
+      },
+      rejected: () => undefined,
+    });
+    const opened: Socket[] = [];
+    const count = (socket: Socket): void => void opened.push(socket);
+    server.on('secureConnection', count);
+    seen.length = 0;
+    for (let call = 0; call < 4; call++) await transport.post('{}', PATIENCE, signal);
+    server.off('secureConnection', count);
+    expect(seen.map(({ client: name }) => name)).toEqual(['webhook-client', 'webhook-client', 'renewed', 'renewed']);
+    expect(opened).toHaveLength(2);
+    const [first] = opened;
+    if (first?.closed === false) await once(first, 'close');
     transport.close();
   });
 });
