@@ -48,7 +48,7 @@ printf '\n%s$ kubectl get policyreports -A -o name | wc -l%s\n' "$bold" "$plain"
 k get policyreports -A -o name | wc -l
 
 title 'A watch sees a patch'
-k get policyreport report-00007 -n team-7 --watch-only > "${own:-/tmp}/watch.$$" &
+"$kubectl" --kubeconfig "$config" get policyreport report-00007 -n team-7 --watch-only > "${own:-/tmp}/watch.$$" &
 watcher=$!
 sleep 1
 show patch policyreport report-00007 -n team-7 --type=merge -p '{"summary":{"pass":9,"fail":1}}'

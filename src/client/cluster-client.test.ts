@@ -98,6 +98,18 @@ echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","s
 
 const authorizations = (): (string | undefined)[] => seen.map(({ authorization }) => authorization);
 
+test('what goes with a DELETE arrives', async () => {
+  const made = client({ token: 't' });
+  const options = { preconditions: { uid: 'é' } };
+  await made.call('DELETE', '/a', options);
+  await made.call('GET', '/b');
+  expect(seen.map((headers) => headers['content-length'])).toEqual([
+    String(Buffer.byteLength(JSON.stringify(options))),
+    undefined,
+  ]);
+  expect(connections).toBe(1);
+});
+
 describe('who calls', () => {
   const users: readonly (readonly [string, object, Record<string, unknown>])[] = [
     ['token', { token: 't' }, { authorization: 'Bearer t' }],

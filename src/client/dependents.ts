@@ -1,3 +1,4 @@
+import type { JsonObject } from '../apimachinery/json/json.js';
 import { objectAt } from '../apimachinery/json/json.js';
 import { objectsOf, textOf, textsOf } from '../apimachinery/json/values.js';
 import { type ClusterClient, ClusterError } from './cluster-client.js';
@@ -6,82 +7,119 @@ const PAGE = 500;
 /** Number of dependents that messages name. */
 const EXAMPLES = 5;
 
-export interface Dependents {
-  /** `configmaps default/child`, of objects that the garbage collector would delete. */
-  readonly objects: readonly string[];
-  /** Resources that could not be listed, `<plural>.<group>`. */
-  readonly unread: readonly string[];
+/** All objects of one resource, in one version. */
+export interface DependentCollection {
+  /** `/api/v1` */
+  readonly groupVersion: string;
+  readonly group: string;
+  readonly plural: string;
 }
+
+export interface Dependent {
+  readonly collection: DependentCollection;
+  readonly metadata: JsonObject;
+}
+
+export interface Dependents {
+  /** Objects that the garbage collector would delete. */
+  readonly objects: readonly Dependent[];
+  /** Where objects are owned by any object of the group. */
+  readonly collections: readonly DependentCollection[];
+  /** Those that could not be listed. */
+  readonly unread: readonly DependentCollection[];
+}
+
+/** `configmaps default/child` */
+export function nameOfDependent({ collection, metadata }: Dependent): string {
+  const namespace = textOf(metadata['namespace']);
+  return `${nameOfCollection(collection)} ${namespace === '' ? '' : `${namespace}/`}${textOf(metadata['name'])}`;
+}
+
+export const nameOfCollection = ({ plural, group }: DependentCollection): string =>
+  group === '' ? plural : `${plural}.${group}`;
+
+export function pathOfDependent({ collection: { groupVersion, plural }, metadata }: Dependent): string {
+  const namespace = textOf(metadata['namespace']);
+  const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
+  return `${groupVersion}${scope}/${plural}/${encodeURIComponent(textOf(metadata['name']))}`;
+}
+
+export const ownersOf = (metadata: JsonObject): JsonObject[] => [...objectsOf(metadata['ownerReferences'])];
 
 /**
  * The objects outside of a group that are owned by objects of the given uids: all resources of the cluster are listed, their metadata
- * alone.
+ * alone, or the collections that are named.
  */
 export async function dependentsOf(
   client: Pick<ClusterClient, 'call' | 'metadata'>,
   group: string,
   uids: ReadonlySet<string>,
+  among?: readonly DependentCollection[],
 ): Promise<Dependents> {
-  const objects: string[] = [];
-  const unread: string[] = [];
-  for (const { path, name } of await collections(client, group)) {
+  const objects: Dependent[] = [];
+  const found: DependentCollection[] = [];
+  const unread: DependentCollection[] = [];
+  for (const collection of among ?? (await collections(client, group))) {
     try {
-      for (let token = ''; ;) {
-        const more = token === '' ? '' : `&continue=${encodeURIComponent(token)}`;
-        const page = await client.metadata(`${path}?limit=${PAGE}${more}`);
-        for (const item of objectsOf(page['items'])) {
-          const metadata = objectAt(item, 'metadata');
-          if (!objectsOf(metadata?.['ownerReferences']).some((owner) => uids.has(textOf(owner['uid'])))) continue;
-          const namespace = textOf(metadata?.['namespace']);
-          objects.push(`${name} ${namespace === '' ? '' : `${namespace}/`}${textOf(metadata?.['name'])}`);
-        }
-        token = textOf(objectAt(page, 'metadata')?.['continue']);
-        if (token === '') break;
+      let isOwned = false;
+      for await (const metadata of metadataOf(client, collection)) {
+        const owners = ownersOf(metadata);
+        isOwned ||= owners.some((owner) => textOf(owner['apiVersion']).startsWith(`${group}/`));
+        if (owners.some((owner) => uids.has(textOf(owner['uid'])))) objects.push({ collection, metadata });
       }
+      if (isOwned) found.push(collection);
     } catch (error) {
       if (!(error instanceof ClusterError)) throw error;
       // Served to some, or not at all: nothing is owned there.
-      if (error.status !== 404 && error.status !== 405) unread.push(name);
+      if (error.status !== 404 && error.status !== 405) unread.push(collection);
     }
   }
-  return { objects, unread };
+  return { objects, collections: found, unread };
 }
 
 /** Why a group does not go back. */
 export function dependentsText({ objects, unread }: Dependents): string {
   if (objects.length > 0)
-    return `${objects.length} objects outside of the group are owned by objects that were created in Annex, and would be deleted: ${objects.slice(0, EXAMPLES).join(', ')}. Take their ownerReferences away, or set spec.dependents: Abandon`;
-  return `Annex may not list ${unread.slice(0, EXAMPLES).join(', ')}${unread.length > EXAMPLES ? ` and ${unread.length - EXAMPLES} more` : ''}, where objects may be owned by objects that were created in Annex, and would be deleted. annex release looks with your rights; or set spec.dependents: Abandon`;
+    return `${objects.length} objects outside of the group are owned by objects that were created in Annex, and would be deleted: ${objects.slice(0, EXAMPLES).map(nameOfDependent).join(', ')}. Set spec.dependents to Repoint or Abandon, or take their ownerReferences away`;
+  return `Annex may not list ${unread.slice(0, EXAMPLES).map(nameOfCollection).join(', ')}${unread.length > EXAMPLES ? ` and ${unread.length - EXAMPLES} more` : ''}, where objects may be owned by objects that were created in Annex, and would be deleted. annex release looks with your rights; or set spec.dependents: Abandon`;
 }
 
-export interface CollectionOfCluster {
-  readonly path: string;
-  readonly name: string;
+async function* metadataOf(
+  client: Pick<ClusterClient, 'metadata'>,
+  { groupVersion, plural }: DependentCollection,
+): AsyncGenerator<JsonObject> {
+  for (let token = ''; ;) {
+    const more = token === '' ? '' : `&continue=${encodeURIComponent(token)}`;
+    const page = await client.metadata(`${groupVersion}/${plural}?limit=${PAGE}${more}`);
+    for (const item of objectsOf(page['items'])) yield objectAt(item, 'metadata') ?? {};
+    token = textOf(objectAt(page, 'metadata')?.['continue']);
+    if (token === '') return;
+  }
 }
 
 /** Every resource that can be listed, in the version that its group prefers, but for those of the group itself. */
-export async function collections(client: Pick<ClusterClient, 'call'>, group: string): Promise<CollectionOfCluster[]> {
+export async function collections(client: Pick<ClusterClient, 'call'>, group: string): Promise<DependentCollection[]> {
   const { body } = await client.call('GET', '/apis');
   const versions = [
-    { path: '/api/v1', group: '' },
+    { groupVersion: '/api/v1', group: '' },
     ...objectsOf(body['groups']).map((one) => ({
-      path: `/apis/${textOf(objectAt(one, 'preferredVersion')?.['groupVersion'])}`,
+      groupVersion: `/apis/${textOf(objectAt(one, 'preferredVersion')?.['groupVersion'])}`,
       group: textOf(one['name']),
     })),
   ];
-  const found: CollectionOfCluster[] = [];
+  const found: DependentCollection[] = [];
   for (const version of versions) {
     if (version.group === group || version.group === 'events.k8s.io') continue;
-    const { status, body: list } = await client.call('GET', version.path);
+    const { status, body: list } = await client.call('GET', version.groupVersion);
     if (status !== 200) {
-      found.push({ path: version.path, name: version.group });
+      found.push({ ...version, plural: '*' });
       continue;
     }
     for (const resource of objectsOf(list['resources'])) {
-      const name = textOf(resource['name']);
-      const isEvent = version.group === '' && name === 'events';
-      if (isEvent || name.includes('/') || !textsOf(resource['verbs']).includes('list')) continue;
-      found.push({ path: `${version.path}/${name}`, name: version.group === '' ? name : `${name}.${version.group}` });
+      const plural = textOf(resource['name']);
+      const isEvent = version.group === '' && plural === 'events';
+      if (isEvent || plural.includes('/') || !textsOf(resource['verbs']).includes('list')) continue;
+      found.push({ ...version, plural });
     }
   }
   return found;

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import winston from 'winston';
-import { jsonLine, type LogFormatName, textLine } from './log-format.js';
+import { jsonLine, type LogFormatName, textLine } from './text/log-format.js';
 
 type LogFields = Readonly<Record<string, unknown>>;
 

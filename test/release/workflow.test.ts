@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { ROOT, scratchFolder } from '../integration/server.js';
 
@@ -109,4 +109,19 @@ test('the steps of the release workflow run, with what publishes replaced, and n
   );
   expect(calls.filter((call) => call.startsWith('buildah manifest add'))).toHaveLength(2);
   expect(given).toEqual(expect.arrayContaining(['release/9.8.7/SHA256SUMS', 'ghcr.io/acme/annex', DIGEST]));
+});
+
+test.each([
+  ['gomod', 'go.mod'],
+  ['pip', 'requirements.txt'],
+])('Dependabot looks at every folder with a %s file', (ecosystem, name) => {
+  interface Updates {
+    readonly updates: readonly { readonly 'package-ecosystem': string; readonly directories?: readonly string[] }[];
+  }
+  const { updates } = parse(readFileSync(join(ROOT, '.github/dependabot.yml'), 'utf8')) as Updates;
+  const watched = updates.find((one) => one['package-ecosystem'] === ecosystem)?.directories ?? [];
+  const listed = spawnSync('git', ['ls-files', `*/${name}`], { cwd: ROOT, encoding: 'utf8' })
+    .stdout.trim()
+    .split('\n');
+  expect(listed.map((path) => `/${dirname(path)}`)).toEqual([...watched].sort());
 });

@@ -603,6 +603,18 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect((await cacher.add(widgets).list(newest, page())).length).toBe(20);
   });
 
+  test('tells how many objects are in memory', async () => {
+    const { warmBytes } = fixture;
+    await fill(500);
+    await cache.list(newest, page());
+    const [type] = cacher.stats().types;
+    const inMemory = type?.inMemory() ?? -1;
+    expect(type?.objects).toBe(500);
+    if (warmBytes === undefined) expect(inMemory).toBe(500);
+    else expect(inMemory).toBeLessThan(200);
+    if (warmBytes !== 0) expect(inMemory).toBeGreaterThan(0);
+  });
+
   test('derived bytes stay within their budget', async () => {
     await restart({ budgetBytes: 10_000 });
     await fill(1000);

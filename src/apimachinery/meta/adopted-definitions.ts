@@ -12,19 +12,25 @@ export const ADOPTION_PREFIX = 'annex-adoption.';
  * - Copying: the cluster serves the group; Annex keeps a copy.
  * - Switching: requests for the group come here, and nobody takes writes.
  * - Served: Annex alone takes writes.
- * - Returning: requests for the group come here, nobody takes writes, and watches end: the cluster is about to serve the group again.
+ * - Closing: requests for the group come here, and no write begins any more.
+ * - Returning: every write has ended; requests for the group come here, nobody takes writes, and watches end: the cluster is about to serve the group again.
+ * - Left: the cluster serves the group again. Requests of a kube-apiserver that does not know yet are answered as in Returning.
  */
-export type AdoptionStage = 'Copying' | 'Switching' | 'Served' | 'Returning';
+export type AdoptionStage = 'Copying' | 'Switching' | 'Served' | 'Closing' | 'Returning' | 'Left';
+
+const OWN: ReadonlySet<string> = new Set<AdoptionStage>(['Served', 'Closing', 'Returning']);
 
 /** Whether Annex' objects of a definition are but a copy of the cluster's: they are not deleted with it. */
 export function isCopy({ metadata }: KubeObject): boolean {
   const stage = metadata.annotations?.[ADOPTION_STAGE];
-  return stage !== undefined && stage !== 'Served' && stage !== 'Returning';
+  return stage !== undefined && !OWN.has(stage);
 }
 
 /** Whether the group of a definition goes back to the cluster: clients that watch it have to list it there. */
-export const isReturning = ({ metadata }: KubeObject): boolean =>
-  metadata.annotations?.[ADOPTION_STAGE] === 'Returning';
+export function isLeaving({ metadata }: KubeObject): boolean {
+  const stage = metadata.annotations?.[ADOPTION_STAGE];
+  return stage === 'Returning' || stage === 'Left';
+}
 
 const RETRY_SECONDS = 1;
 
@@ -32,7 +38,7 @@ const RETRY_SECONDS = 1;
 export const beingMoved = (group: string): Error =>
   newTooManyRequests(`${group} is being moved: writes are taken again in a moment, try again`, RETRY_SECONDS);
 
-const ROUTED: ReadonlySet<string> = new Set<AdoptionStage>(['Switching', 'Served', 'Returning']);
+const ROUTED: ReadonlySet<string> = new Set<string>(['Switching', ...OWN]);
 
 /** Which server gets the requests for a group. By default Annex, unless another one has it. */
 export type GroupRoute = 'Ordinary' | 'Cluster' | 'Annex';
@@ -40,6 +46,8 @@ export type GroupRoute = 'Ordinary' | 'Cluster' | 'Annex';
 interface Adopted {
   readonly group: string;
   readonly stage: string;
+  /** Revision of the definition before which every write was committed; undefined while there may be some. */
+  readonly closedAt: number | undefined;
 }
 
 /**
@@ -48,6 +56,8 @@ interface Adopted {
  */
 export class AdoptedDefinitions {
   private readonly definitions = new Map<string, Adopted>();
+  /** Since when types took no writes whose definitions are gone. */
+  private readonly left = new Map<string, number>();
 
   /** Called when the route of a group may have changed. */
   changed: () => void = () => undefined;
@@ -57,13 +67,20 @@ export class AdoptedDefinitions {
     const stage = definition.metadata.annotations?.[ADOPTION_STAGE];
     if (stage === this.definitions.get(name)?.stage) return;
     const group = stringAt(objectAt(definition, 'spec'), 'group') ?? '';
+    const { resourceVersion = 0 } = definition.metadata;
+    const closedAt =
+      stage === 'Served' || stage === 'Closing' ? undefined : (this.closedAt(name) ?? Number(resourceVersion));
+    this.left.delete(name);
     if (stage === undefined) this.definitions.delete(name);
-    else this.definitions.set(name, { group, stage });
+    else this.definitions.set(name, { group, stage, closedAt });
     this.changed();
   }
 
   gone(definition: KubeObject): void {
-    if (this.definitions.delete(definition.metadata.name ?? '')) this.changed();
+    const name = definition.metadata.name ?? '';
+    const closedAt = this.closedAt(name);
+    if (closedAt !== undefined) this.left.set(name, closedAt);
+    if (this.definitions.delete(name)) this.changed();
   }
 
   /** By the definitions' names. */
@@ -77,6 +94,12 @@ export class AdoptedDefinitions {
     return adopted === undefined || adopted.stage === 'Served';
   }
 
+  /** Whether a write that was committed at a revision came before the end of writes. */
+  tookWritesAt({ group, resource }: GroupResource, revision: number): boolean {
+    const closedAt = this.closedAt(`${resource}.${group}`);
+    return closedAt === undefined || revision < closedAt;
+  }
+
   routeOf(group: string): GroupRoute {
     let route: GroupRoute = 'Ordinary';
     for (const adopted of this.definitions.values()) {
@@ -85,5 +108,9 @@ export class AdoptedDefinitions {
       route = 'Annex';
     }
     return route;
+  }
+
+  private closedAt(name: string): number | undefined {
+    return this.definitions.get(name)?.closedAt ?? this.left.get(name);
   }
 }

@@ -3,7 +3,7 @@ import { LruCache } from '../../util/caches/lru-cache.js';
 import type { TLSSocket } from 'node:tls';
 import type { X509Certificate } from 'node:crypto';
 import type { Clock } from '../../util/clock.js';
-import { CellHistogram, metricsRegistry } from '../../util/metrics/metrics.js';
+import { metricsOf } from '../../util/metrics/metrics.js';
 import {
   AuthenticationError,
   type AuthenticationRequest,
@@ -12,6 +12,8 @@ import {
 } from '../authenticator/interfaces.js';
 import { CertificateInfo } from './certificate-info.js';
 import type { ClientCaPool, PeerChain } from './client-ca.js';
+
+const { histogram } = metricsOf();
 
 const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
 const HOUR = 3600;
@@ -32,14 +34,11 @@ const EXPIRATIONS = [
   180 * DAY,
   360 * DAY,
 ];
-const expirations = new CellHistogram(
-  {
-    name: 'apiserver_client_certificate_expiration_seconds',
-    help: 'Remaining lifetime of the client certificates that requests were authenticated with.',
-    labels: [],
-  },
+const expirations = histogram(
+  'apiserver_client_certificate_expiration_seconds',
+  'Remaining lifetime of the client certificates that requests were authenticated with.',
+  [],
   EXPIRATIONS,
-  metricsRegistry,
 );
 /** Chains by the leaf's fingerprint: a resumed TLS session shows only the leaf. */
 const chains = new LruCache<string, PeerChain>({ capacity: 10_000 });

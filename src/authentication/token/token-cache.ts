@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { Clock } from '../../util/clock.js';
-import { CellCounter, CellGauge } from '../../util/metrics/metrics.js';
+import { metricsOf } from '../../util/metrics/metrics.js';
 import { TtlCache } from '../../util/caches/ttl-cache.js';
 import {
   AuthenticationError,
@@ -9,26 +9,20 @@ import {
 } from '../authenticator/interfaces.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
+const { counter, gauge } = metricsOf();
+
 /** Longest time for one look-up, however many requests wait for it. */
 const LOOKUP_MILLIS = 30_000;
 const CAPACITY = 32_768;
 
 const METRICS = {
-  requests: new CellCounter({
-    name: 'authentication_token_cache_request_total',
-    help: 'Token lookups, by cache hit or miss.',
-    labels: ['status'],
-  }),
-  fetches: new CellCounter({
-    name: 'authentication_token_cache_fetch_total',
-    help: 'Token fetches by outcome.',
-    labels: ['status'],
-  }),
-  active: new CellGauge({
-    name: 'authentication_token_cache_active_fetch_count',
-    help: 'Tokens being fetched, and requests waiting for them.',
-    labels: ['status'],
-  }),
+  requests: counter('authentication_token_cache_request_total', 'Token lookups, by cache hit or miss.', ['status']),
+  fetches: counter('authentication_token_cache_fetch_total', 'Token fetches by outcome.', ['status']),
+  active: gauge(
+    'authentication_token_cache_active_fetch_count',
+    'Tokens being fetched, and requests waiting for them.',
+    ['status'],
+  ),
 };
 
 export interface TokenCacheOptions {

@@ -1,10 +1,16 @@
-import { Command } from 'commander';
-import { objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { Command, Option } from 'commander';
+import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../apimachinery/json/values.js';
 import { conditionsOf } from '../../apimachinery/meta/conditions.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
-import { dependentsOf } from '../../client/dependents.js';
+import {
+  type DependentCollection,
+  type Dependents,
+  dependentsOf,
+  nameOfCollection,
+  nameOfDependent,
+} from '../../client/dependents.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { ADOPTIONS, say, seconds, withCluster } from './command.js';
 
@@ -18,11 +24,15 @@ const EXAMPLES = 20;
 
 interface ReleaseOptions {
   readonly dryRun: boolean;
-  readonly abandonDependents: boolean;
+  readonly dependents: Policy;
+  readonly skipRaise: boolean;
+  readonly serviceAccount: string;
   readonly timeout: number;
   readonly kubeconfig?: string;
 }
 
+/** What becomes of objects elsewhere that are owned by objects that were created in Annex. */
+type Policy = 'Refuse' | 'Repoint' | 'Abandon';
 type Cluster = Pick<ClusterClient, 'call' | 'must' | 'metadata'>;
 
 /** `annex release`: ends what `annex adopt` began, on whichever side the group is. */
@@ -33,11 +43,20 @@ export function releaseCommand(clock: Clock): Command {
     )
     .argument('<group>', 'The API group.')
     .option('--dry-run', 'Only shows what would be done. The exit code is 1 when something blocks it.', false)
+    .addOption(
+      new Option(
+        '--dependents <policy>',
+        'What becomes of objects outside of the group that are owned by objects that were created in Annex, which get another uid: Refuse does nothing while there are any, Repoint has their ownerReferences follow, Abandon lets the garbage collector delete them.',
+      )
+        .choices(['Refuse', 'Repoint', 'Abandon'])
+        .default('Refuse'),
+    )
     .option(
-      '--abandon-dependents',
-      'Lets the garbage collector delete what objects that were created in Annex own outside of the group.',
+      '--skip-raise',
+      "Does not raise the cluster's revision above that of Annex: whoever watches the group has to be restarted.",
       false,
     )
+    .option('--service-account <namespace/name>', 'Service account of Annex.', 'annex-system/annex')
     .option('--kubeconfig <file>', 'Kubeconfig of the cluster; that of kubectl without it.')
     .option('--timeout <seconds>', 'How long to wait for each step.', seconds, 600)
     .helpOption('-h, --help', 'Shows this help.')
@@ -53,7 +72,7 @@ async function release(cluster: Cluster, clock: Clock, group: string, options: R
   const status = objectAt(adoption, 'status');
   const isServed = ['Served', 'Returning'].includes(textOf(status?.['phase']));
   if (isServed) {
-    if (!(await showPlan(cluster, group, adoption, options.abandonDependents))) {
+    if (!(await showPlan(cluster, group, adoption, options))) {
       process.exitCode = 1;
       return;
     }
@@ -65,8 +84,10 @@ async function release(cluster: Cluster, clock: Clock, group: string, options: R
   }
   if (options.dryRun) return;
   if (isServed) {
-    // It was looked for dependents with the rights of whoever typed this.
-    await cluster.must('PATCH', path, { spec: { servedBy: 'Cluster', dependents: 'Abandon' } }, MERGE);
+    // It was looked for dependents with the rights of whoever typed this: Annex need not be allowed to list everything.
+    const dependents = options.dependents === 'Refuse' ? 'Abandon' : options.dependents;
+    const spec = { servedBy: 'Cluster', dependents, skipRaise: options.skipRaise };
+    await cluster.must('PATCH', path, { spec }, MERGE);
     say(await waitUntilReturned(cluster, clock, path, options.timeout));
   }
   await cluster.must('DELETE', path);
@@ -79,33 +100,77 @@ async function release(cluster: Cluster, clock: Clock, group: string, options: R
 }
 
 /** Says what going back comes to; false where something blocks it. */
-async function showPlan(cluster: Cluster, group: string, adoption: KubeObject, abandons: boolean): Promise<boolean> {
+async function showPlan(
+  cluster: Cluster,
+  group: string,
+  adoption: KubeObject,
+  { dependents, skipRaise, serviceAccount }: ReleaseOptions,
+): Promise<boolean> {
   const switched = conditionsOf(adoption).find(({ type }) => type === 'Switched')?.['lastTransitionTime'];
   const { objects, born, revision } = await objectsOfGroup(cluster, group, textOf(switched));
   say(
-    `Annex has ${objects} objects of ${group}; ${born.size} were created there, and get another uid and creationTimestamp.`,
+    `Annex has ${objects} objects of ${group}; ${born.size} were created there, and get another uid and creationTimestamp. The generation of objects that were changed there may become lower.`,
   );
-  const behind = revision - (await clusterRevision(cluster));
-  if (behind > 0) {
-    const minutes = Math.ceil(behind / RAISED_A_SECOND / 60);
-    say(
-      `The cluster's revision is raised by ${behind} with small writes first, about ${minutes} min, so that no resourceVersion goes back; spec.skipRaise of the Adoption goes without.`,
-    );
-  }
+  say(raiseText(revision - (await clusterRevision(cluster)), skipRaise));
   say('Annex takes writes until the cluster has everything; then they are refused for some seconds, and reads go on.');
   if (born.size === 0) return true;
   const found = await dependentsOf(cluster, group, born);
-  if (found.unread.length > 0) say(`You may not list ${found.unread.join(', ')}: what is owned there is not known.`);
-  if (found.objects.length === 0 && found.unread.length === 0) {
-    say('Nothing outside of the group is owned by them.');
-    return true;
+  const { objects: owned, unread } = found;
+  if (unread.length > 0)
+    say(`You may not list ${unread.map(nameOfCollection).join(', ')}: what is owned there is not known.`);
+  if (owned.length === 0 && unread.length === 0) {
+    say('Nothing outside of the group is owned by them now. What they come to own until then would be deleted.');
+    return dependents !== 'Repoint' || (await mayRepoint(cluster, group, found, serviceAccount));
   }
-  if (found.objects.length > 0) {
-    say(`${found.objects.length} objects outside of the group are owned by them, and would be deleted:`);
-    for (const one of found.objects.slice(0, EXAMPLES)) say(`  - ${one}`);
+  if (owned.length > 0) {
+    const what = dependents === 'Repoint' ? 'their ownerReferences follow' : 'they would be deleted';
+    say(`${owned.length} objects outside of the group are owned by them, and ${what}:`);
+    for (const one of owned.slice(0, EXAMPLES)) say(`  - ${nameOfDependent(one)}`);
   }
-  if (abandons) return true;
-  say('Blocked: take their ownerReferences away, or give --abandon-dependents.');
+  if (dependents === 'Abandon') return true;
+  if (dependents === 'Repoint') return mayRepoint(cluster, group, found, serviceAccount);
+  say('Blocked: give --dependents Repoint or Abandon, or take their ownerReferences away.');
+  return false;
+}
+
+function raiseText(behind: number, skips: boolean): string {
+  if (skips)
+    return "The cluster's revision is not raised: resourceVersions go back, and every client that watches the group (its controllers, and operators with informers of it) has to be restarted afterwards.";
+  if (behind <= 0) return "The cluster's revision is above that of Annex already.";
+  const minutes = Math.ceil(behind / RAISED_A_SECOND / 60);
+  return `The cluster's revision is raised by ${behind} with small writes first, about ${minutes} min, so that no resourceVersion goes back; --skip-raise goes without.`;
+}
+
+/** Whether Annex has the rights that it needs; says which it lacks. */
+async function mayRepoint(cluster: Cluster, group: string, found: Dependents, account: string): Promise<boolean> {
+  const [namespace = '', name = ''] = account.split('/');
+  const user = `system:serviceaccount:${namespace}:${name}`;
+  const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
+  const may = async (verb: string, resource: DependentCollection): Promise<boolean> => {
+    const spec = { user, groups, resourceAttributes: { verb, group: resource.group, resource: resource.plural } };
+    const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
+    const answer = await cluster.must('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', review);
+    return objectAt(answer, 'status')?.['allowed'] === true;
+  };
+  const everywhere = { groupVersion: '', group: '*', plural: '*' };
+  const rules: JsonObject[] = [];
+  if (!(await may('list', everywhere))) rules.push({ apiGroups: ['*'], resources: ['*'], verbs: ['list'] });
+  for (const one of found.collections) {
+    const verbs: string[] = [];
+    for (const verb of ['get', 'patch']) if (!(await may(verb, one))) verbs.push(verb);
+    if (verbs.length > 0) rules.push({ apiGroups: [one.group], resources: [one.plural], verbs });
+  }
+  if (rules.length === 0) return true;
+  // Where the admission plugin OwnerReferencesPermissionEnforcement is on.
+  rules.push({ apiGroups: [group], resources: ['*/finalizers'], verbs: ['update'] });
+  say(
+    'Blocked: Annex looks for dependents and changes their ownerReferences. It lacks the rights of this ClusterRole:',
+  );
+  const metadata = { name: `annex-repoint-${group}` };
+  say(JSON.stringify({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata, rules }, null, 2));
+  say(
+    `Create it, and bind it: kubectl create clusterrolebinding ${metadata.name} --clusterrole=${metadata.name} --serviceaccount=${namespace}:${name}`,
+  );
   return false;
 }
 

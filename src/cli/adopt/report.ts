@@ -1,5 +1,5 @@
 import { toYaml } from '../../apimachinery/yaml/yaml.js';
-import { sizeText } from '../../util/size-text.js';
+import { sizeText } from '../../util/text/size-text.js';
 import type { Plan, TypePlan } from './plan.js';
 
 /** A plan for people. */

@@ -1,6 +1,6 @@
 import { objectsOf, textOf } from '../../apimachinery/json/values.js';
 import { ClusterError } from '../cluster-client.js';
-import { collections } from '../dependents.js';
+import { collections, nameOfCollection } from '../dependents.js';
 import { type Cluster, eachMetadata } from './lists.js';
 
 export interface OwnedOutside {
@@ -14,9 +14,10 @@ export interface OwnedOutside {
 export async function ownedOutside(cluster: Cluster, group: string): Promise<OwnedOutside> {
   const counts: Record<string, number> = {};
   const unread: string[] = [];
-  for (const { path, name } of await collections(cluster, group)) {
+  for (const collection of await collections(cluster, group)) {
+    const name = nameOfCollection(collection);
     try {
-      await eachMetadata(cluster, path, (metadata) => {
+      await eachMetadata(cluster, `${collection.groupVersion}/${collection.plural}`, (metadata) => {
         const owners = objectsOf(metadata['ownerReferences']);
         if (owners.some((owner) => textOf(owner['apiVersion']).startsWith(`${group}/`)))
           counts[name] = (counts[name] ?? 0) + 1;

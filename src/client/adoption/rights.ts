@@ -31,12 +31,13 @@ function right(group: string, resources: readonly string[], verbs: readonly stri
 /** What Annex needs in the cluster to move a group, in both directions. `plurals`: the types of the group. */
 export function adoptionRights(group: string, plurals: readonly string[]): readonly AdoptionRight[] {
   const verbs = ['get', 'list', 'watch', 'create', 'update', 'delete'];
+  const writing = [...verbs.slice(0, -1), 'patch', 'delete'];
   const own = ADOPTION_PREFIX + group;
   return [
     {
-      rule: { apiGroups: [group], resources: ['*'], verbs },
+      rule: { apiGroups: [group], resources: ['*'], verbs: writing },
       asked: plurals.flatMap((plural) => [
-        ...verbs.map((verb) => attributes(verb, group, plural)),
+        ...writing.map((verb) => attributes(verb, group, plural)),
         attributes('update', group, plural, { subresource: 'status' }),
       ]),
     },

@@ -7,7 +7,12 @@ import {
   type RequestOptions,
 } from 'node:http';
 import { Agent, type AgentOptions, request as secureRequest } from 'node:https';
-import { checkServerIdentity as checkIdentity, createSecureContext, type SecureContext } from 'node:tls';
+import {
+  checkServerIdentity as checkIdentity,
+  createSecureContext,
+  type SecureContext,
+  type SecureContextOptions,
+} from 'node:tls';
 import { HttpsProxyAgent } from 'hpagent';
 import { SocksProxyAgent } from 'socks-proxy-agent';
 import { readHostRoots } from './host-roots.js';
@@ -44,7 +49,7 @@ export const hostEgress = (): Egress => (ofProcess ??= egressOf(process.env));
 
 /** Connections to `url`, by way of a proxy where there is one. Without a CA of its own the agent trusts those of the host. */
 export function agentFor(url: URL, options: AgentOptions, proxy: URL | undefined, egress: Egress): HttpAgent {
-  const trusting = { ...options, ...trustOf(options, egress) };
+  const trusting = withTrust(options, egress);
   if (proxy === undefined) return new Agent(trusting);
   if (isSocks(proxy)) {
     const host = options.servername ?? url.hostname;
@@ -59,9 +64,15 @@ export function agentFor(url: URL, options: AgentOptions, proxy: URL | undefined
   return new HttpsProxyAgent({ ...trusting, proxy, proxyRequestOptions });
 }
 
-function trustOf({ ca, cert, key }: AgentOptions, egress: Egress): AgentOptions {
-  if (ca !== undefined) return {};
-  return cert === undefined && key === undefined ? { secureContext: egress.context } : { ca: [...egress.roots] };
+/** Options without a CA trust those of the host. */
+export function withTrust<T extends SecureContextOptions>(
+  options: T,
+  egress: Egress,
+): T & { readonly secureContext?: SecureContext } {
+  const { ca, cert, key } = options;
+  if (ca !== undefined) return options;
+  const isAnonymous = cert === undefined && key === undefined;
+  return { ...options, ...(isAnonymous ? { secureContext: egress.context } : { ca: [...egress.roots] }) };
 }
 
 const isSocks = ({ protocol }: URL): boolean => protocol === 'socks5:' || protocol === 'socks5h:';

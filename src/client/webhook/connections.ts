@@ -1,6 +1,8 @@
 import type { Agent as HttpAgent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
-import type { AgentOptions } from 'node:https';
-import { agentFor, type Egress, hostEgress, plainRequest } from '../egress/egress.js';
+import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
+import { systemClock } from '../../util/clock.js';
+import { agentFor, type Egress, hostEgress, plainRequest, withTrust } from '../egress/egress.js';
+import { type Address, ConnectionPool } from '../http1/connection-pool.js';
 import { checkServerIdentity } from './peer-certificates.js';
 import type { ReadFile, RemoteConfig } from './kubeconfig.js';
 
@@ -18,6 +20,8 @@ export interface CredentialSource {
 /** What one call needs; released at its end, more than once does no harm. */
 export interface Lease {
   readonly agent: HttpAgent;
+  /** Requests to the service itself go this way, unless there is a proxy or no TLS: node:https costs nearly twice as much. */
+  readonly direct: ConnectionPool | undefined;
   /** The user, as far as headers carry it. */
   readonly headers: Readonly<Record<string, string | string[]>>;
   release(): void;
@@ -37,6 +41,7 @@ class Pool {
   constructor(
     readonly identity: string,
     readonly agent: HttpAgent,
+    readonly direct: ConnectionPool | undefined,
   ) {}
 
   begin(): void {
@@ -50,6 +55,7 @@ class Pool {
 
   retire(): void {
     this.retired = true;
+    this.direct?.retire();
     if (this.calls === 0) this.agent.destroy();
   }
 }
@@ -72,6 +78,7 @@ export class Connections {
     let held = true;
     return {
       agent: pool.agent,
+      direct: pool.direct,
       headers: this.headersOf(identity),
       release: () => {
         if (held) pool.end();
@@ -120,9 +127,8 @@ export class Connections {
     if (this.pool?.identity === identity) return this.pool;
     this.pool?.retire();
     const { url, ca, serverName, skipVerification, proxy = this.egress.proxyFor(url) } = this.remote;
-    const options: AgentOptions = {
-      keepAlive: true,
-      maxSockets: this.remote.maxCalls ?? MAX_SOCKETS,
+    const maxSockets = this.remote.maxCalls ?? MAX_SOCKETS;
+    const options: ConnectionOptions = {
       rejectUnauthorized: !skipVerification,
       checkServerIdentity,
       ...(ca !== undefined && { ca }),
@@ -130,7 +136,18 @@ export class Connections {
       ...(certificate !== undefined && { cert: certificate }),
       ...(key !== undefined && { key }),
     };
-    this.pool = new Pool(identity, agentFor(url, options, proxy, this.egress));
+    const agent = agentFor(url, { ...options, keepAlive: true, maxSockets }, proxy, this.egress);
+    const direct = url.protocol === 'https:' && proxy === undefined ? this.directPool(options, maxSockets) : undefined;
+    this.pool = new Pool(identity, agent, direct);
     return this.pool;
+  }
+
+  private directPool(options: ConnectionOptions, max: number): ConnectionPool {
+    let trusting: ConnectionOptions | undefined;
+    const dial = ({ host, port, serverName }: Address): TLSSocket => {
+      trusting ??= { ALPNProtocols: ['http/1.1'], ...withTrust(options, this.egress) };
+      return connect({ servername: serverName, ...trusting, host, port });
+    };
+    return new ConnectionPool(dial, max, systemClock);
   }
 }

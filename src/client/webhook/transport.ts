@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { Agent as HttpAgent, IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { isIP } from 'node:net';
 import { pipeline } from 'node:stream';
@@ -9,7 +9,9 @@ import { currentSpan } from '../../util/tracing.js';
 import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
 import type { Egress } from '../egress/egress.js';
 import { Connections, type CredentialSource } from './connections.js';
+import { requestBytes, type RequestHead } from '../http1/request-bytes.js';
 import { CallLimit } from './call-limit.js';
+import { type ConnectionPool, RequestFailure } from '../http1/connection-pool.js';
 import { certificateFault, countFaults } from './peer-certificates.js';
 import { KubeconfigError, type ReadFile, type RemoteConfig } from './kubeconfig.js';
 
@@ -65,7 +67,6 @@ export class HttpsTransport implements WebhookTransport {
   }
 
   private async send(call: Call, body: Buffer, limit: CallLimit): Promise<Answered> {
-    const { maxAnswerBytes = MAX_ANSWER_BYTES } = this.remote;
     const { method, url } = call;
     const isOwn = url.host === this.remote.url.host && url.protocol === this.remote.url.protocol;
     const address = isOwn ? await this.remote.dial?.() : undefined;
@@ -79,7 +80,7 @@ export class HttpsTransport implements WebhookTransport {
       accept: 'application/json, */*',
       ...(span !== undefined && { traceparent: span.traceparent }),
     };
-    const { hostname, port } = address === undefined ? url : { hostname: address.host, port: address.port };
+    const { hostname, port } = address === undefined ? url : { hostname: address.host, port: String(address.port) };
     const options = {
       method,
       headers,
@@ -89,8 +90,51 @@ export class HttpsTransport implements WebhookTransport {
       path: url.pathname + url.search,
       ...(url.username !== '' && { auth: `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}` }),
     };
-    const answer = new Promise<Answered>((resolve, reject) => {
+    try {
       limit.check();
+      if (isOwn && lease.direct !== undefined && body.length <= PIECE)
+        return await this.sendDirectly(lease.direct, call, options, body, limit);
+      return await this.sendByNode(lease.agent, call, options, body, limit);
+    } finally {
+      lease.release();
+    }
+  }
+
+  private async sendDirectly(
+    direct: ConnectionPool,
+    call: Call,
+    { hostname, port, ...options }: Sent,
+    body: Buffer,
+    limit: CallLimit,
+  ): Promise<Answered> {
+    const name = call.url.hostname;
+    try {
+      const { response, socket } = await direct.request({
+        address: {
+          host: hostname,
+          port: Number(port || 443),
+          serverName: isIP(name.replace(/^\[|\]$/g, '')) === 0 ? name : '',
+        },
+        bytes: requestBytes({ ...options, host: call.url.host }, body),
+        maxAnswerBytes: this.remote.maxAnswerBytes ?? MAX_ANSWER_BYTES,
+        onOver: (listener) => {
+          limit.onOver(listener);
+        },
+      });
+      countFaults(socket);
+      const { status, headers } = response;
+      return answered(status, (name) => headers.get(name), response.body());
+    } catch (error) {
+      if (!(error instanceof RequestFailure)) throw error;
+      call.onUsed = error.onUsed;
+      throw error.cause;
+    }
+  }
+
+  private sendByNode(agent: HttpAgent, call: Call, options: Sent, body: Buffer, limit: CallLimit): Promise<Answered> {
+    const { maxAnswerBytes = MAX_ANSWER_BYTES } = this.remote;
+    const { url } = call;
+    return new Promise<Answered>((resolve, reject) => {
       const onResponse = (response: IncomingMessage): void => {
         countFaults(response.socket);
         readAnswer(response, maxAnswerBytes, resolve, reject);
@@ -98,7 +142,7 @@ export class HttpsTransport implements WebhookTransport {
       const sent =
         url.protocol === 'http:'
           ? this.connections.plainRequest(url, options, onResponse)
-          : request({ ...options, agent: lease.agent }, onResponse);
+          : request({ ...options, agent }, onResponse);
       limit.onOver((error) => sent.destroy(error));
       sent.on('error', (error) => {
         call.onUsed = sent.reusedSocket;
@@ -107,9 +151,6 @@ export class HttpsTransport implements WebhookTransport {
       // The request's own error reports failures on the way.
       if (body.length <= PIECE) sent.end(body);
       else pipeline(piecesOf(body), sent, () => undefined);
-    });
-    return answer.finally(() => {
-      lease.release();
     });
   }
 
@@ -130,6 +171,9 @@ export class HttpsTransport implements WebhookTransport {
     return new ResponseError(`${where}: ${text}`, transient, false, undefined, fault?.annotation);
   }
 }
+
+/** A request as node:http takes it. */
+type Sent = Omit<RequestHead, 'host'> & { readonly hostname: string; readonly port: string };
 
 /** A call on its way. */
 interface Call {
@@ -226,18 +270,25 @@ function readAnswer(
   });
   response.on('end', () => {
     const { statusCode: status = 0, headers } = response;
-    const retryAfter = headers['retry-after'];
-    resolve({
-      response: {
-        status,
-        body: (chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)).toString('utf8'),
-        contentType: headers['content-type'] ?? '',
-        retryAfter: retryAfter !== undefined,
-        retryAfterSeconds: secondsOf(retryAfter),
-      },
-      location: REDIRECTS.has(status) ? headers.location : undefined,
-    });
+    const body = (chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)).toString('utf8');
+    resolve(answered(status, (name) => headers[name], body));
   });
+}
+
+type ReadHeader = (name: 'content-type' | 'location' | 'retry-after') => string | undefined;
+
+function answered(status: number, header: ReadHeader, body: string): Answered {
+  const retryAfter = header('retry-after');
+  return {
+    response: {
+      status,
+      body,
+      contentType: header('content-type') ?? '',
+      retryAfter: retryAfter !== undefined,
+      retryAfterSeconds: secondsOf(retryAfter),
+    },
+    location: REDIRECTS.has(status) ? header('location') : undefined,
+  };
 }
 
 /** Dates are not understood. */

@@ -23,7 +23,7 @@ const REPORT_MILLIS = 1_000;
 const HOLD_MILLIS = 10_000;
 const DEFAULT_RATE = 1_000;
 /** What kept a group from going back may be gone. */
-const RETURN_AGAIN_MILLIS = 60_000;
+const RETURN_AGAIN_MILLIS = 300_000;
 
 export interface AdoptionControllerOptions {
   readonly adoptions: LoopbackClient;
@@ -207,13 +207,15 @@ export class AdoptionController {
     const { clock } = this.options;
     const moving = this.moving.get(adoption.metadata.name ?? '');
     const { generation = 0 } = adoption.metadata;
-    const wasRefused = conditionsOf(adoption).some(
+    const last = conditionsOf(adoption).find(
       ({ type, status, observedGeneration }) =>
         type === 'Returned' && status === 'False' && observedGeneration === generation,
     );
-    const isTime = moving === undefined || clock.monotonic() - moving.movedAt > RETURN_AGAIN_MILLIS;
+    const isLater = moving === undefined || clock.monotonic() - moving.movedAt > RETURN_AGAIN_MILLIS;
+    // Where writes had been refused it stays as it is until somebody wants something else.
+    const isTime = last === undefined || (last['reason'] === 'Refused' && isLater);
     const crds = this.definitionsKnown ? await this.definitionsOf(adoption.metadata.name ?? '') : [];
-    if (isReturnWanted(adoption) && (!wasRefused || isTime)) await this.move(adoption);
+    if (isReturnWanted(adoption) && isTime) await this.move(adoption);
     else await this.hold(adoption, isWanted(adoption) && isFreed(adoption, crds));
   }
 

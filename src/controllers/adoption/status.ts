@@ -1,5 +1,5 @@
 import { conditionsOf, transitionTime } from '../../apimachinery/meta/conditions.js';
-import { deepEqual, type JsonObject } from '../../apimachinery/json/json.js';
+import { deepEqual, type JsonObject, objectAt } from '../../apimachinery/json/json.js';
 import { formatTime, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Comparison } from './comparison.js';
 import type { CopyState } from './copier.js';
@@ -36,6 +36,7 @@ export function statusOf(
   const generation = adoption.metadata.generation ?? 0;
   // How it went back stays to be seen.
   const returned = before.filter(({ type }) => type === 'Returned');
+  const wayBack = objectAt(objectAt(adoption, 'status'), 'return');
   const conditions = [...findingsOf(progress), ...readiness].map(([type, holds, reason, message]) => {
     const status = holds ? 'True' : 'False';
     const old = before.find((one) => one['type'] === type);
@@ -51,6 +52,7 @@ export function statusOf(
     observedGeneration: generation,
     leader: progress.leader,
     resources: resources.map(resourceStatus),
+    ...(wayBack !== undefined && { return: wayBack }),
     conditions: [...conditions, ...returned],
   };
 }

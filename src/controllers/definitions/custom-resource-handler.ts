@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { isReturning } from '../../apimachinery/meta/adopted-definitions.js';
+import { isLeaving } from '../../apimachinery/meta/adopted-definitions.js';
 import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
 import { deepEqual, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import {
@@ -10,13 +10,13 @@ import {
 } from '../../registry/customresource/definition.js';
 import { CompiledDefinition, compileSliced } from '../../registry/customresource/compiled.js';
 import { customAttributes } from '../../registry/customresource/attributes.js';
+import { ServedElsewhere } from '../../registry/rest/served.js';
 import { serveDefinition } from '../../registry/customresource/serve.js';
 import type { OffloadShow } from '../../registry/customresource/serve-options.js';
 import type { Conversion } from '../../registry/customresource/conversion/conversion.js';
 import { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
-import { StorageError } from '../../storage/errors.js';
 import type { Backend, StoreBackend } from '../../storage/interfaces.js';
 import { sliced } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
@@ -26,8 +26,6 @@ import type { MaybePromise } from '../../util/maybe-promise.js';
 const WATCH_GRACE_MILLIS = 1000;
 /** How long the cache of a deleted definition's objects is kept. */
 const FORGET_MILLIS = 5000;
-/** Clients list again after their watch ended, until the cluster answers. */
-const ELSEWHERE = new StorageError('compacted', 'the cluster is about to serve the type');
 /** Custom groups come after the built-in ones in discovery. */
 const CUSTOM_GROUP_PRIORITY = 1000;
 
@@ -75,7 +73,7 @@ interface ServedState {
   readonly terminating: boolean;
   readonly established: boolean;
   /** Clients are to watch the type elsewhere. */
-  readonly leaving: boolean;
+  readonly leaving: ServedElsewhere | undefined;
 }
 
 interface Serving extends ServedState {
@@ -89,7 +87,7 @@ interface Serving extends ServedState {
 interface Watches {
   readonly compilation: Compilation;
   /** Clients are to watch the type elsewhere. */
-  readonly leaving: boolean;
+  readonly leaving: ServedElsewhere | undefined;
   readonly end: AbortController;
 }
 
@@ -233,8 +231,10 @@ export class CustomResourceHandler {
     const { definition } = compilation;
     const terminating = isConditionTrue(crd, 'Terminating');
     const established = isConditionTrue(crd, 'Established');
-    const leaving = isReturning(crd);
     const before = this.serving.get(name);
+    const leaving = isLeaving(crd)
+      ? (before?.leaving ?? new ServedElsewhere(Number(crd.metadata.resourceVersion ?? 0)))
+      : undefined;
     const state = { compilation, terminating, established, leaving };
     if (before !== undefined && isSameState(before, state)) return;
     const store = this.store(crd);
@@ -268,13 +268,13 @@ export class CustomResourceHandler {
   }
 
   /** Conditions may change under running watches; what is served may not. */
-  private watchesOf(name: string, compilation: Compilation, leaving: boolean): Watches {
+  private watchesOf(name: string, compilation: Compilation, leaving: ServedElsewhere | undefined): Watches {
     const before = this.serving.get(name)?.watches;
     if (before?.compilation === compilation && before.leaving === leaving) return before;
     const watches = { compilation, leaving, end: endOfMany() };
-    if (leaving) {
-      before?.end.abort(ELSEWHERE);
-      watches.end.abort(ELSEWHERE);
+    if (leaving !== undefined) {
+      before?.end.abort(leaving);
+      watches.end.abort(leaving);
     } else if (before !== undefined) this.endLater(before);
     return watches;
   }

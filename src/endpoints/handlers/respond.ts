@@ -5,6 +5,7 @@ import { DetachedObject } from '../../registry/generic/loopback/detached-object.
 import { prepare } from '../../registry/generic/loopback/settled.js';
 import type { DeletedCollection } from '../../registry/generic/delete-collection.js';
 import type { ListResult } from '../../registry/generic/list.js';
+import { elsewhereOf } from '../../registry/rest/served.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import type { HttpResponse } from '../http.js';
@@ -110,8 +111,10 @@ export function writeStored(scope: RequestScope, sink: ResponseSink, object: Cac
 }
 
 export function writeListResult({ served }: RequestScope, sink: ResponseSink, result: ListResult): Promise<void> {
+  const { revision } = result.list;
+  const { since = revision } = elsewhereOf(served.definition?.watchesEnd) ?? {};
   const metadata = {
-    resourceVersion: String(result.list.revision),
+    resourceVersion: String(Math.min(revision, since)),
     continue: result.continue,
     remainingItemCount: result.remainingItemCount,
   };

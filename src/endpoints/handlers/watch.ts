@@ -1,5 +1,6 @@
 import { type ApiError, newResourceExpired, toApiError } from '../../apimachinery/meta/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
+import { elsewhereOf } from '../../registry/rest/served.js';
 import { parseResourceVersion } from '../../registry/generic/resource-version.js';
 import { StorageError } from '../../storage/errors.js';
 import { Slicer, yieldNow } from '../../scheduling/slicer.js';
@@ -14,6 +15,9 @@ import type { RequestScope } from '../router/scope.js';
 
 /** In the words of a type that kube-apiserver watches without a cache. */
 const TOO_OLD_UNCACHED = 'The resourceVersion for the provided watch is too old.';
+
+/** Of a type that another server is about to serve, which has no such revisions. */
+const TOO_OLD_ELSEWHERE = 'too old resource version: 0 (0)';
 
 /** kube-apiserver's store begins one after the version, and a signed integer has no such number. */
 const MAX_INT64 = 0x7fffffffffffffffn;
@@ -35,6 +39,10 @@ export async function serveWatch(scope: RequestScope, options: ListOptions, sink
   const stream = new WatchStream(scope, response, media, frames);
   if (seconds === 0) {
     stream.ended('closed');
+    return;
+  }
+  if (elsewhereOf(served.definition?.watchesEnd) !== undefined) {
+    stream.fail(newResourceExpired(TOO_OLD_ELSEWHERE));
     return;
   }
   const deadline = environment.clock.monotonic() + seconds * 1000;
@@ -260,8 +268,7 @@ class WatchStream {
       context.signal.addEventListener('abort', stop, { once: true });
       const watchesEnd = served.definition?.watchesEnd;
       const leave = (): void => {
-        const reason: unknown = watchesEnd?.reason;
-        if (reason instanceof StorageError) this.fail(toApiError(interpretStorageError(reason, 'watch')));
+        if (elsewhereOf(watchesEnd) !== undefined) this.fail(newResourceExpired(TOO_OLD_ELSEWHERE));
         else this.end();
       };
       watchesEnd?.addEventListener('abort', leave, { once: true });

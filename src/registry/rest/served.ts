@@ -123,3 +123,17 @@ export interface ServedVersion extends VersionView, ObjectForm, ServedSubresourc
   readonly fieldNames: FieldNames;
   readonly definition: DefinedVersion | undefined;
 }
+
+/** Why watches of a type end: another server is about to serve it, and clients have to list there. */
+export class ServedElsewhere {
+  constructor(
+    /** Lists show no newer revision: the other server knows none of later. */
+    readonly since: number,
+  ) {}
+}
+
+/** Where a type is about to be served elsewhere, as the reason of `watchesEnd`. */
+export function elsewhereOf(watchesEnd: AbortSignal | undefined): ServedElsewhere | undefined {
+  const reason: unknown = watchesEnd?.reason;
+  return reason instanceof ServedElsewhere ? reason : undefined;
+}

@@ -48,7 +48,7 @@ function replicaStages(
     }
     // A type that takes no writes any more does so only when the last one has ended.
     const stageOf = (name: string, stage: string): string =>
-      stage === 'Returning' && !writes.haveEnded(name) ? 'Served' : stage;
+      stage === 'Closing' && !writes.haveEnded(name) ? 'Served' : stage;
     const names = [...known.keys()].filter((name) => served.has(name)).sort();
     return Object.fromEntries(names.map((name): [string, string] => [name, stageOf(name, known.get(name) ?? '')]));
   };

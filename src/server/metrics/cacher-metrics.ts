@@ -9,6 +9,11 @@ import { splitResource } from './measured-backend.js';
 export function registerCacherMetrics(stats: () => CacherStats, registry: Registry): void {
   const metrics = metricsOf(registry);
   perType('apiserver_resource_objects', 'Objects by type.', (type) => type.objects);
+  perType(
+    'annex_cache_objects',
+    'Objects in memory, by type; the others are packed, and read from a local file.',
+    (type) => type.inMemory(),
+  );
   perType('annex_watch_cache_watchers', 'Watches served from the cache, by type.', (type) => type.watchers);
   perType('apiserver_watch_cache_resource_version', 'Newest revision in the cache.', (type) => type.revision);
   perType(

@@ -1,9 +1,10 @@
 import type { Registry } from 'prom-client';
-import { CellCounter, CellGauge } from '../../util/metrics/metrics.js';
+import { metricsOf } from '../../util/metrics/metrics.js';
 import { type MemoryGuard, memoryLimit, memoryUse, usableHeap } from '../health/memory-guard.js';
 
 /** Memory, its limits, and what is refused for want of it. */
 export function registerMemoryMetrics(registry: Registry, guard: Pick<MemoryGuard, 'refused'>): void {
+  const metrics = metricsOf(registry);
   gauge('annex_heap_limit_bytes', 'What live objects may take of the JavaScript heap, in bytes.', () => usableHeap());
   gauge('annex_memory_limit_bytes', 'Memory limit of the container in bytes; 0 without a limit.', memoryLimit);
   gauge(
@@ -11,20 +12,13 @@ export function registerMemoryMetrics(registry: Registry, guard: Pick<MemoryGuar
     'Memory of the process that no file stands behind, in bytes: what counts toward the memory limit.',
     () => memoryUse().anonymous.used,
   );
-  new CellCounter(
-    {
-      name: 'annex_memory_refusals_total',
-      help: 'Requests refused with 503 because memory was nearly exhausted, by operation.',
-      labels: ['operation'],
-    },
-    registry,
-    (counter) => {
-      for (const [operation, count] of guard.refused) counter.cell(operation).value = count;
-    },
-  );
+  const refusals = 'Requests refused with 503 because memory was nearly exhausted, by operation.';
+  metrics.counter('annex_memory_refusals_total', refusals, ['operation'], (counter) => {
+    for (const [operation, count] of guard.refused) counter.cell(operation).value = count;
+  });
 
   function gauge(name: string, help: string, value: () => number): void {
-    new CellGauge({ name, help, labels: [] }, registry, (each) => {
+    metrics.gauge(name, help, [], (each) => {
       each.cell().value = value();
     });
   }

@@ -1,4 +1,4 @@
-import { LOG_FORMATS, type LogFormatName } from '../../util/log-format.js';
+import { LOG_FORMATS, type LogFormatName } from '../../util/text/log-format.js';
 import type { LoggerOptions } from '../../util/logger.js';
 import { flag, FlagError, int, text } from './flags.js';
 

@@ -58,6 +58,8 @@ export interface TypeStats {
   /** The newest that the cache has seen. */
   readonly revision: Revision;
   readonly objects: number;
+  /** Those that are not packed; looks at all groups of neighbours. */
+  readonly inMemory: () => number;
   readonly watchers: number;
   /** Objects that cannot be decoded. */
   readonly undecodable: number;
@@ -178,6 +180,7 @@ export class StorageCacher implements Cacher {
       resource: cache.resource,
       revision: cache.revision(),
       objects: cache.size(),
+      inMemory: () => cache.inMemory(),
       watchers: cache.watcherCount(),
       undecodable: cache.undecodableCount(),
     }));

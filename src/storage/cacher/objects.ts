@@ -51,6 +51,13 @@ export class Objects {
     return this.tree.size;
   }
 
+  /** How many of them are in memory, not packed. */
+  inMemory(): number {
+    let objects = 0;
+    for (const { leaf } of this.tree.segments(0, this.tree.size)) objects += leaf.held.length;
+    return objects;
+  }
+
   get undecodable(): number {
     return this.undecodableItems;
   }

@@ -94,6 +94,10 @@ export class WatchCache implements ResourceCache {
     return this.objects.size;
   }
 
+  inMemory(): number {
+    return this.objects.inMemory();
+  }
+
   watcherCount(): number {
     return this.watchers.size;
   }

@@ -336,8 +336,8 @@ export function resetCounts(registry: Registry): void {
   }
 }
 
-/** Makes metrics in a registry. */
-export const metricsOf = (registry: Registry) => ({
+/** Makes metrics in a registry; by default in that of the process. */
+export const metricsOf = (registry: Registry = metricsRegistry) => ({
   counter: (name: string, help: string, labels: readonly string[] = [], refresh?: (counter: CellCounter) => void) =>
     new CellCounter({ name, help, labels }, registry, refresh),
   gauge: (name: string, help: string, labels: readonly string[] = [], refresh?: (gauge: CellGauge) => void) =>

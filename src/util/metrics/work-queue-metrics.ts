@@ -1,4 +1,6 @@
-import { CellCounter, CellGauge, CellHistogram, type HistogramCell, type Cell, metricsRegistry } from './metrics.js';
+import { type Cell, type CellGauge, type HistogramCell, metricsOf } from './metrics.js';
+
+const { counter, gauge, histogram } = metricsOf();
 
 /** As in Kubernetes: from 10 ns on, each bound ten times the one before. */
 const BUCKETS = Array.from({ length: 10 }, (_, i) => 10 ** (i - 8));
@@ -19,51 +21,33 @@ function setAll(gauge: CellGauge, valueOf: (seconds: readonly number[]) => numbe
   for (const [name, seconds] of byName) gauge.cell(name).value = valueOf(seconds);
 }
 
-const depth = new CellGauge({ name: 'workqueue_depth', help: 'Current depth of workqueue', labels }, metricsRegistry);
-const adds = new CellCounter(
-  { name: 'workqueue_adds_total', help: 'Total number of adds handled by workqueue', labels },
-  metricsRegistry,
-);
-const retries = new CellCounter(
-  { name: 'workqueue_retries_total', help: 'Total number of retries handled by workqueue', labels },
-  metricsRegistry,
-);
-const queueDuration = new CellHistogram(
-  {
-    name: 'workqueue_queue_duration_seconds',
-    help: 'How long in seconds an item stays in workqueue before being requested.',
-    labels,
-  },
+const depth = gauge('workqueue_depth', 'Current depth of workqueue', labels);
+const adds = counter('workqueue_adds_total', 'Total number of adds handled by workqueue', labels);
+const retries = counter('workqueue_retries_total', 'Total number of retries handled by workqueue', labels);
+const queueDuration = histogram(
+  'workqueue_queue_duration_seconds',
+  'How long in seconds an item stays in workqueue before being requested.',
+  labels,
   BUCKETS,
-  metricsRegistry,
 );
-const workDuration = new CellHistogram(
-  {
-    name: 'workqueue_work_duration_seconds',
-    help: 'How long in seconds processing an item from workqueue takes.',
-    labels,
-  },
+const workDuration = histogram(
+  'workqueue_work_duration_seconds',
+  'How long in seconds processing an item from workqueue takes.',
+  labels,
   BUCKETS,
-  metricsRegistry,
 );
-new CellGauge(
-  {
-    name: 'workqueue_unfinished_work_seconds',
-    help: "How many seconds of work has done that is in progress and hasn't been observed by work_duration. Large values indicate stuck threads. One can deduce the number of stuck threads by observing the rate at which this increases.",
-    labels,
-  },
-  metricsRegistry,
+gauge(
+  'workqueue_unfinished_work_seconds',
+  "How many seconds of work has done that is in progress and hasn't been observed by work_duration. Large values indicate stuck threads. One can deduce the number of stuck threads by observing the rate at which this increases.",
+  labels,
   (gauge) => {
     setAll(gauge, (seconds) => seconds.reduce((sum, one) => sum + one, 0));
   },
 );
-new CellGauge(
-  {
-    name: 'workqueue_longest_running_processor_seconds',
-    help: 'How many seconds has the longest running processor for workqueue been running.',
-    labels,
-  },
-  metricsRegistry,
+gauge(
+  'workqueue_longest_running_processor_seconds',
+  'How many seconds has the longest running processor for workqueue been running.',
+  labels,
   (gauge) => {
     setAll(gauge, (seconds) => Math.max(0, ...seconds));
   },

@@ -1,6 +1,6 @@
 import { cpus } from 'node:os';
 import { readFileSync } from 'node:fs';
-import { objectAt, stringAt } from '../../../src/apimachinery/json/json.js';
+import { type JsonObject, objectAt, stringAt } from '../../../src/apimachinery/json/json.js';
 import { digList, treeOf } from '../../integration/client.js';
 import { TestCluster } from '../../e2e/cluster.js';
 import { SwitchReader, SwitchWriter } from '../../e2e/switch/writers.js';
@@ -30,7 +30,7 @@ function cpuOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
-test(`copies and switches ${COUNT} objects`, async () => {
+test(`copies and switches ${COUNT} objects, and gives them back`, async () => {
   const cluster = new TestCluster({ apiservers: 2, groups: [GROUP] });
   const status = async () => {
     const answer = await cluster.http.get(`/apis/kubeannex.io/v1alpha1/adoptions/${GROUP}`);
@@ -89,20 +89,54 @@ test(`copies and switches ${COUNT} objects`, async () => {
     say(
       `compared in ${took.toFixed(1)} s, ${Math.round((100 * (cpuOf(pid) - comparing)) / took)} % of a core of kube-apiserver`,
     );
-    const writers = Array.from({ length: 4 }, (_, i) => new SwitchWriter(cluster.https, GROUP, NAMESPACE, `busy-${i}`));
-    const readers = cluster.https.map((server) => new SwitchReader(server, [widgetsPath(NAMESPACE, 'w-1', GROUP)]));
-    await cluster.kubectl.ok(['patch', 'adoption', GROUP, '--type=merge', '-p', '{"spec":{"servedBy":"Annex"}}']);
-    await until('Served');
-    await pause(3_000);
-    await Promise.all([...writers, ...readers].map((one) => one.stop()));
-    const [ready] = digList(await status(), 'conditions').slice(-1);
-    say(stringAt(objectAt({ ready: ready ?? null }, 'ready'), 'message') ?? '');
-    const longest = Math.max(...writers.map((writer) => writer.longest));
+    let writer = 0;
+    /** Moves the group under load; how long no write was acknowledged, and what the Adoption says. */
+    const move = async (servedBy: string, isThere: () => Promise<string | undefined>): Promise<void> => {
+      const writers = Array.from(
+        { length: 4 },
+        () => new SwitchWriter(cluster.https, GROUP, NAMESPACE, `busy-${writer++}`),
+      );
+      const readers = cluster.https.map((server) => new SwitchReader(server, [widgetsPath(NAMESPACE, 'w-1', GROUP)]));
+      const spec = { servedBy, dependents: 'Abandon' };
+      await cluster.kubectl.ok(['patch', 'adoption', GROUP, '--type=merge', '-p', JSON.stringify({ spec })]);
+      let said: string | undefined;
+      while (said === undefined) {
+        await pause(100);
+        said = await isThere();
+      }
+      await pause(3_000);
+      await Promise.all([...writers, ...readers].map((one) => one.stop()));
+      say(said);
+      const longest = Math.max(...writers.map((one) => one.longest));
+      say(
+        `no write was acknowledged for ${(longest / 1000).toFixed(1)} s at most; of ${readers.reduce((sum, { reads }) => sum + reads, 0)} reads failed ${readers.flatMap(({ problems }) => problems).length}; ${cpus().length} cores`,
+      );
+      expect(writers.flatMap(({ problems }) => problems)).toEqual([]);
+      expect(readers.flatMap(({ problems }) => problems)).toEqual([]);
+    };
+    const conditionOf = async (type: string): Promise<string | undefined> => {
+      const conditions = digList(await status(), 'conditions') as JsonObject[];
+      const found = conditions.find((one) => one['type'] === type);
+      return found?.['status'] === 'True' ? (stringAt(found, 'message') ?? '') : undefined;
+    };
+    await move('Annex', () => conditionOf('Switched'));
+    let changed = 0;
+    const change = async (): Promise<void> => {
+      for (let i = changed++; i < COUNT / 10; i = changed++) {
+        const body = JSON.stringify({ spec: { size: 'abcdefgh'.slice(0, 1 + (i % 8)) } });
+        const headers = { 'content-type': 'application/merge-patch+json' };
+        const path = widgetsPath(NAMESPACE, `w-${i}`, GROUP);
+        const answer = await cluster.https[i % 2]?.send({ method: 'PATCH', path, body, headers });
+        if (answer?.status !== 200) throw new Error(answer?.text);
+      }
+    };
+    await Promise.all(Array.from({ length: CREATORS }, change));
+    const [returning, began] = [cpuOf(pid), performance.now()];
+    await move('Cluster', () => conditionOf('Returned'));
+    const back = (performance.now() - began) / 1000;
     say(
-      `no write was acknowledged for ${(longest / 1000).toFixed(1)} s at most; of ${readers.reduce((sum, { reads }) => sum + reads, 0)} reads failed ${readers.flatMap(({ problems }) => problems).length}; ${cpus().length} cores`,
+      `${COUNT / 10} changed objects went back in ${back.toFixed(1)} s, ${Math.round((100 * (cpuOf(pid) - returning)) / back)} % of a core of kube-apiserver; ${JSON.stringify((await status())['return'])}`,
     );
-    expect(writers.flatMap(({ problems }) => problems)).toEqual([]);
-    expect(readers.flatMap(({ problems }) => problems)).toEqual([]);
     const kept = treeOf(await cluster.http.get(`${widgetsPath(NAMESPACE, '', GROUP)}?limit=1`));
     expect(Number(objectAt(kept, 'metadata')?.['remainingItemCount']) + 1).toBeGreaterThanOrEqual(COUNT);
   } finally {

@@ -1,14 +1,26 @@
-import { mkdtempSync, readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JsonObject } from '../../../src/apimachinery/json/json.js';
+import { parse } from 'yaml';
+import { type JsonObject, objectAt } from '../../../src/apimachinery/json/json.js';
 import { Guide, shellBlocks } from '../../docs/guides.js';
 import { digList, digText, treeOf } from '../../integration/client.js';
 import { eventually, ROOT } from '../../integration/server.js';
 import { run, type TestCluster, TOOLS } from '../cluster.js';
 
 const CRDS = join(ROOT, 'examples/crds');
+const OBJECTS = join(ROOT, 'examples/objects');
 const NAMESPACE = 'guided';
 export const GUIDED_GROUPS: readonly string[] = ['wgpolicyk8s.io', 'aquasecurity.github.io'];
+
+/** Without their owners, which are not here: the garbage collector would take them for orphans. */
+function samples(): string {
+  const items = readdirSync(OBJECTS).map((file): JsonObject => {
+    const object = parse(readFileSync(join(OBJECTS, file), 'utf8')) as JsonObject;
+    const { ownerReferences: _, ...metadata } = objectAt(object, 'metadata') ?? {};
+    return { ...object, metadata };
+  });
+  return JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+}
 
 /** docs/adopting-a-crd.md, command by command, for groups as their projects publish them. */
 export function adoptionGuide(cluster: TestCluster): void {
@@ -37,7 +49,7 @@ export function adoptionGuide(cluster: TestCluster): void {
         const applied = await kubectl.run(['apply', '--server-side', '-f', CRDS]);
         if (applied.code !== 0) return undefined;
         await kubectl.ok(['wait', '--for=condition=Established', '-f', CRDS, '--timeout=60s']);
-        const { code } = await kubectl.run(['apply', '-n', NAMESPACE, '-f', join(ROOT, 'examples/objects')]);
+        const { code } = await kubectl.run(['apply', '-n', NAMESPACE, '-f', '-'], { stdin: samples() });
         return code === 0 ? true : undefined;
       });
       const report = { apiVersion: 'wgpolicyk8s.io/v1alpha2', kind: 'ClusterPolicyReport', summary: { pass: 1 } };

@@ -94,7 +94,7 @@ export function adoptionPlan(cluster: TestCluster): void {
       const copied = await condition(cluster, on, 'Copied', ({ reason }) => reason === 'ClusterError');
       expect(copied.message).toMatch(/cannot list resource "widgets" in API group "closed.example.com"/);
       const barred = await condition(cluster, on, 'Switchable', ({ reason }) => reason === 'RightsMissing');
-      expect(barred.message).toContain(`Annex may not get, list, watch, create, update, delete *.${GROUP};`);
+      expect(barred.message).toContain(`Annex may not get, list, watch, create, update, patch, delete *.${GROUP};`);
       const lost = await condition(cluster, on, 'AdmissionEnforced', ({ status }) => status === 'False');
       expect(lost.message).toContain('ValidatingAdmissionPolicy/planned-param');
       expect(lost.message).not.toContain('planned-plain');

@@ -1,7 +1,7 @@
 import { type JsonObject, objectAt, stringAt } from '../../../src/apimachinery/json/json.js';
 import { digList, digText, treeOf } from '../../integration/client.js';
 import { eventually } from '../../integration/server.js';
-import { TestCluster } from '../cluster.js';
+import { run, TestCluster } from '../cluster.js';
 import { Informer, informerMissing } from '../informer.js';
 import { SwitchReader, SwitchWriter } from './writers.js';
 import { available, condition, definitionText, widgetsPath, widgetText } from '../widgets.js';
@@ -66,8 +66,10 @@ const title = 'a group moves from the cluster into Annex';
     }
   };
 
+  // Nobody else writes their objects, also no earlier ones.
+  let made = 0;
   const writers = (group: string, count: number): SwitchWriter[] =>
-    Array.from({ length: count }, (_, i) => new SwitchWriter(cluster.https, group, NAMESPACE, `busy-${i}`));
+    Array.from({ length: count }, () => new SwitchWriter(cluster.https, group, NAMESPACE, `busy-${made++}`));
 
   const settle = async (group: string, all_: readonly SwitchWriter[]): Promise<void> => {
     await Promise.all(all_.map((writer) => writer.stop()));
@@ -133,6 +135,7 @@ const title = 'a group moves from the cluster into Annex';
   });
 
   test('switches while everybody writes, reads and watches', async () => {
+    const page = treeOf(await cluster.http.get(`/apis/${GROUP}/v1/widgets?limit=10`));
     const informers = informerMissing
       ? []
       : [false, true].map((streaming) => new Informer(cluster.adminConfig, NAMESPACE, streaming, GROUP));
@@ -156,6 +159,8 @@ const title = 'a group moves from the cluster into Annex';
     for (const reader of readers) await reader.stop();
     await settle(GROUP, busy);
     expect(readers.flatMap(({ problems }) => problems)).toEqual([]);
+    const token = encodeURIComponent(digText(page, 'metadata', 'continue'));
+    expect((await cluster.http.get(`/apis/${GROUP}/v1/widgets?limit=10&continue=${token}`)).status).toBe(410);
     const last = { method: 'POST', path: widgetsPath(NAMESPACE, '', GROUP) };
     const made = await cluster.http.send({ ...last, body: widgetText('zz-last', { colour: 'red' }, {}, GROUP) });
     expect(made.status).toBe(201);
@@ -208,11 +213,35 @@ const title = 'a group moves from the cluster into Annex';
     expect((await all(GROUP)).size).toBeGreaterThan(COUNT - 10);
   });
 
+  /** Gives Annex what `annex release` says that it lacks to follow dependents. */
+  const allowRepointing = async (): Promise<void> => {
+    const main = cluster.replica(0).daemon.args[0] ?? '';
+    const args = ['--dry-run', '--dependents', 'Repoint', '--kubeconfig', cluster.adminConfig];
+    const said = await run(process.execPath, [main, 'release', GROUP, ...args]).catch(String);
+    const role = /\{\n[^]*?\n\}\n/.exec(said)?.[0] ?? '';
+    expect(said).toContain('It lacks the rights of this ClusterRole');
+    await cluster.kubectl.ok(['create', '-f', '-'], { stdin: role });
+    const name = digText(treeOf({ text: role }), 'metadata', 'name');
+    const account = '--serviceaccount=annex-system:annex';
+    await cluster.kubectl.ok(['create', 'clusterrolebinding', name, `--clusterrole=${name}`, account]);
+    expect(await run(process.execPath, [main, 'release', GROUP, ...args])).not.toContain('Blocked');
+  };
+
+  /** Watches of Annex end with 410 while the group leaves, and new ones get it. */
+  const watchUntilGone = async (revision: string): Promise<void> => {
+    const path = `/apis/${GROUP}/v1/namespaces/${NAMESPACE}/widgets?watch=true&resourceVersion=${revision}`;
+    const [server] = cluster.https;
+    const long = await server?.get(`${path}&timeoutSeconds=600`);
+    expect(long?.text).toContain('too old resource version: 0 (0)');
+    const next = await server?.get(`${path}&timeoutSeconds=1`);
+    expect(next?.text).toMatch(/"code":410/);
+  };
+
   test('goes back while everybody writes, reads and watches', async () => {
     const { http, kubectl } = cluster;
     const owner = treeOf(await http.get(widgetsPath(NAMESPACE, 'zz-last', GROUP)));
     // Born in Annex: one owned by another one, one that is being deleted, one that was made anew.
-    const made = async (name: string, metadata: object = {}): Promise<JsonObject> => {
+    const create = async (name: string, metadata: object = {}): Promise<JsonObject> => {
       const body = widgetText(name, { colour: 'red' }, metadata, GROUP);
       const answer = await http.send({ method: 'POST', path: widgetsPath(NAMESPACE, '', GROUP), body });
       expect(answer.status).toBe(201);
@@ -220,13 +249,17 @@ const title = 'a group moves from the cluster into Annex';
     };
     const uid = digText(owner, 'metadata', 'uid');
     const reference = { apiVersion: `${GROUP}/v1`, kind: 'Widget', name: 'zz-last', uid };
-    await made('zz-child', { ownerReferences: [reference] });
-    await made('zz-going', { finalizers: ['example.com/hold'] });
+    await create('zz-child', { ownerReferences: [reference] });
+    await create('zz-going', { finalizers: ['example.com/hold'] });
     await http.send({ method: 'DELETE', path: widgetsPath(NAMESPACE, 'zz-going', GROUP) });
     await http.send({ method: 'DELETE', path: widgetsPath(NAMESPACE, 'w.6-x', GROUP) });
-    await made('w.6-x');
+    await create('w.6-x');
     await http.send({ method: 'DELETE', path: widgetsPath(NAMESPACE, 'w.7-x', GROUP) });
+    const child = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'of-born', ownerReferences: [reference] } };
+    await kubectl.ok(['-n', NAMESPACE, 'create', '-f', '-'], { stdin: JSON.stringify(child) });
     const served = await all(GROUP);
+    const page = treeOf(await http.get(`/apis/${GROUP}/v1/widgets?limit=10`));
+    const watched = watchUntilGone(digText(page, 'metadata', 'resourceVersion'));
     const informers = informerMissing
       ? []
       : [false, true].map((streaming) => new Informer(cluster.adminConfig, NAMESPACE, streaming, GROUP));
@@ -237,8 +270,19 @@ const title = 'a group moves from the cluster into Annex';
     const refused = await condition(cluster, `adoption/${GROUP}`, 'Returned', ({ reason }) => reason === 'Refused');
     expect(refused.message).toContain('where objects may be owned by objects that were created in Annex');
     expect(await phase(GROUP)).toBe('Served');
-    const spec = { servedBy: 'Cluster', dependents: 'Abandon' };
+    await allowRepointing();
+    const spec = { servedBy: 'Cluster', dependents: 'Refuse', copyRate: 999 };
     await kubectl.ok(['patch', 'adoption', GROUP, '--type=merge', '-p', JSON.stringify({ spec })]);
+    const outside = await condition(
+      cluster,
+      `adoption/${GROUP}`,
+      'DependentsOutside',
+      ({ status }) => status === 'True',
+    );
+    expect(outside.message).toContain(`1 objects outside of the group are owned by objects that were created in Annex`);
+    expect(outside.message).toContain(`configmaps ${NAMESPACE}/of-born`);
+    const repoint = JSON.stringify({ spec: { dependents: 'Repoint' } });
+    await kubectl.ok(['patch', 'adoption', GROUP, '--type=merge', '-p', repoint]);
     const over = new AbortController();
     void tellOf(GROUP, over.signal);
     const returned = await condition(cluster, `adoption/${GROUP}`, 'Returned', ({ status }) => status === 'True').catch(
@@ -249,6 +293,15 @@ const title = 'a group moves from the cluster into Annex';
     );
     over.abort();
     say(returned.message);
+    await watched;
+    const token = encodeURIComponent(digText(page, 'metadata', 'continue'));
+    expect((await http.get(`/apis/${GROUP}/v1/widgets?limit=10&continue=${token}`)).status).toBe(410);
+    const late = await http.send({
+      method: 'PUT',
+      path: widgetsPath(NAMESPACE, 'zz-last', GROUP),
+      body: JSON.stringify(owner),
+    });
+    expect(late.status).toBe(409);
     const counts = busy.map(({ acknowledged }) => acknowledged);
     await eventually('all write again', () =>
       Promise.resolve(busy.every(({ acknowledged }, i) => acknowledged > (counts[i] ?? 0) + 10) || undefined),
@@ -276,6 +329,15 @@ const title = 'a group moves from the cluster into Annex';
     const shown = (name: string): JsonObject => objectAt(now.get(`${NAMESPACE}/${name}`), 'metadata') ?? {};
     expect(shown('zz-child')['ownerReferences']).toEqual([{ ...reference, uid: shown('zz-last')['uid'] }]);
     expect(shown('zz-last')['uid']).not.toBe(uid);
+    const dependent = treeOf({
+      text: await kubectl.ok(['-n', NAMESPACE, 'get', 'configmap', 'of-born', '-o', 'json']),
+    });
+    expect(objectAt(dependent, 'metadata')?.['ownerReferences']).toEqual([
+      { ...reference, uid: shown('zz-last')['uid'] },
+    ]);
+    const status = objectAt(treeOf(await http.get(`/apis/kubeannex.io/v1alpha1/adoptions/${GROUP}`)), 'status');
+    expect(objectAt(status, 'return')).toMatchObject({ left: 0, refused: 0 });
+    say(JSON.stringify(objectAt(status, 'return')));
     expect(shown('zz-going')['deletionTimestamp']).toBeDefined();
     expect(shown('zz-going')['finalizers']).toEqual(['example.com/hold']);
     const crd = treeOf({ text: await kubectl.ok(['get', 'crd', `widgets.${GROUP}`, '-o', 'json']) });

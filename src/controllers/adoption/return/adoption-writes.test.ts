@@ -1,5 +1,5 @@
 import { AdoptedDefinitions, ADOPTION_STAGE } from '../../../apimachinery/meta/adopted-definitions.js';
-import type { StoreBackend } from '../../../storage/interfaces.js';
+import type { StoreBackend, WriteResult } from '../../../storage/interfaces.js';
 import { AdoptionWrites } from './adoption-writes.js';
 
 const TYPE = { group: 'example.com', resource: 'widgets' };
@@ -7,30 +7,39 @@ const NAME = 'widgets.example.com';
 
 function setup() {
   const adopted = new AdoptedDefinitions();
-  const stage = (value: string): void => {
-    adopted.seen({ metadata: { name: NAME, annotations: { [ADOPTION_STAGE]: value } }, spec: { group: TYPE.group } });
+  const stage = (value: string, resourceVersion = '50'): void => {
+    const metadata = { name: NAME, resourceVersion, annotations: { [ADOPTION_STAGE]: value } };
+    adopted.seen({ metadata, spec: { group: TYPE.group } });
   };
   stage('Served');
   const writes = new AdoptionWrites(adopted);
-  const pending: (() => void)[] = [];
+  const pending: ((result?: WriteResult) => void)[] = [];
   const backend = {
     get: () => Promise.resolve(undefined),
     write: () =>
       new Promise((resolve) => {
-        pending.push(() => {
-          resolve({ outcome: 'conflict', current: undefined });
+        pending.push((result = { outcome: 'conflict', current: undefined }) => {
+          resolve(result);
         });
       }),
   } as StoreBackend;
   const store = writes.through(backend, TYPE);
   const write = () => store.write({ resource: NAME, key: 'a', expected: 0, value: undefined });
-  return { stage, writes, write, pending };
+  const gone = (): void => {
+    adopted.gone({ metadata: { name: NAME } });
+  };
+  return { stage, gone, writes, write, pending };
 }
+
+const committed = (revision: number): WriteResult => ({
+  outcome: 'committed',
+  object: { key: 'a', revision, bytes: new Uint8Array(), flags: 0 },
+});
 
 test('a write that began before the group left is waited for', async () => {
   const { stage, writes, write, pending } = setup();
   const before = write();
-  stage('Returning');
+  stage('Closing');
   expect(writes.haveEnded(NAME)).toBe(false);
   pending[0]?.();
   await before;
@@ -46,4 +55,31 @@ test('none begins while the group takes no writes', async () => {
   stage('Served');
   void write();
   expect(pending).toHaveLength(1);
+});
+
+test.each([
+  ['before the end of writes', 49, false],
+  ['after it', 51, true],
+])('what is committed %s is acknowledged, or nobody knows', async (_, revision, isUnknown) => {
+  for (const end of ['Left', 'gone']) {
+    const { stage, gone, write, pending } = setup();
+    const before = write();
+    stage('Closing', '40');
+    stage('Returning', '50');
+    stage('Left', '60');
+    if (end === 'gone') gone();
+    pending[0]?.(committed(revision));
+    if (isUnknown) await expect(before).rejects.toThrow('was moved meanwhile');
+    else await expect(before).resolves.toEqual(committed(revision));
+  }
+});
+
+test('a group that came again takes writes as ever', async () => {
+  const { stage, gone, write, pending } = setup();
+  stage('Returning', '50');
+  gone();
+  stage('Served', '70');
+  const again = write();
+  pending[0]?.(committed(80));
+  await expect(again).resolves.toEqual(committed(80));
 });

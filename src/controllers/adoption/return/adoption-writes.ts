@@ -1,5 +1,6 @@
 import { type AdoptedDefinitions, beingMoved } from '../../../apimachinery/meta/adopted-definitions.js';
 import type { GroupResource } from '../../../apimachinery/meta/meta.js';
+import { StorageError } from '../../../storage/errors.js';
 import type { StoreBackend } from '../../../storage/interfaces.js';
 
 /**
@@ -9,7 +10,7 @@ import type { StoreBackend } from '../../../storage/interfaces.js';
 export class AdoptionWrites {
   private readonly underWay = new Map<string, number>();
 
-  constructor(private readonly adopted: Pick<AdoptedDefinitions, 'takesWrites'>) {}
+  constructor(private readonly adopted: Pick<AdoptedDefinitions, 'takesWrites' | 'tookWritesAt'>) {}
 
   through(backend: StoreBackend, type: GroupResource): StoreBackend {
     const name = `${type.resource}.${type.group}`;
@@ -20,7 +21,11 @@ export class AdoptionWrites {
         if (!this.adopted.takesWrites(type)) throw beingMoved(type.group);
         this.add(name, 1);
         try {
-          return await backend.write(request);
+          const result = await backend.write(request);
+          // Whoever closed the gate has not waited for a process that stood still.
+          if (result.outcome === 'committed' && !this.adopted.tookWritesAt(type, result.object.revision))
+            throw new StorageError('unknown-outcome', `${type.group} was moved meanwhile`);
+          return result;
         } finally {
           this.add(name, -1);
         }

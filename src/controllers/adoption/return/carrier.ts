@@ -1,5 +1,6 @@
+import { setMaxListeners } from 'node:events';
 import { parseJson } from '../../../apimachinery/json/decode.js';
-import { deepCopy, deepEqual, isObject, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { deepCopy, isObject, type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { type ClusterClient, ClusterError } from '../../../client/cluster-client.js';
@@ -7,10 +8,9 @@ import { Slicer } from '../../../scheduling/slicer.js';
 import type { Backend, Revision } from '../../../storage/interfaces.js';
 import { type Clock, sleep } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
-import { ClusterCollection } from '../collection.js';
 import { keyOf, revisionOf } from '../copier.js';
 import type { RateLimit } from '../rate-limit.js';
-import { BACK_DOOR } from '../switch/cluster-definitions.js';
+import { ClusterCopy, OF_THE_SERVER, type Place, type ReturnedType } from './cluster-copy.js';
 
 /** Objects of Annex that are read at once. */
 const PAGE = 500;
@@ -18,24 +18,6 @@ const PAGE = 500;
 const WORKERS = 16;
 const RETRY_MILLIS = 500;
 const IDLE_MILLIS = 20;
-/** On an object that was written without being changed, for a moment. */
-const TOUCHED = 'kubeannex.io/touched';
-/** What kube-apiserver sets itself. */
-const OF_THE_SERVER = [
-  'uid',
-  'resourceVersion',
-  'creationTimestamp',
-  'generation',
-  'deletionTimestamp',
-  'deletionGracePeriodSeconds',
-  'selfLink',
-];
-
-export interface ReturnedType {
-  /** `<plural>.<group>`. */
-  readonly resource: string;
-  readonly plural: string;
-}
 
 export interface CarrierOptions {
   readonly backend: Pick<Backend, 'list' | 'get' | 'events' | 'currentRevision'>;
@@ -43,18 +25,25 @@ export interface CarrierOptions {
   readonly clock: Clock;
   readonly rate: RateLimit;
   readonly group: string;
+  /** The version of the back door. */
+  readonly door: string;
   readonly types: readonly ReturnedType[];
   /** The log of Annex began above it: what has an older revision is in the cluster as it is. */
   readonly first: Revision;
-  /** The cluster's revision before anything was written back. */
-  readonly from: Revision;
-  /** Resolves when the cluster's revision is above one of Annex. */
-  readonly raise: (above: Revision) => Promise<void>;
+  /** Resolves when the cluster's revision is above one of Annex; undefined where revisions may go back. */
+  readonly raise: ((above: Revision) => Promise<void>) | undefined;
 }
 
-interface Place {
-  readonly type: ReturnedType;
-  readonly key: string;
+/** How far the cluster's copy is. */
+export interface Carried {
+  /** Objects that have been brought, and those that are known to differ. */
+  readonly done: number;
+  readonly left: number;
+  /** Of those, the ones that the cluster has refused. */
+  readonly refused: number;
+  /** Objects with a lower generation than in Annex: several changes there are one here. */
+  readonly lowered: number;
+  readonly trouble: string;
 }
 
 /**
@@ -64,6 +53,8 @@ interface Place {
 export class Carrier {
   /** What may differ, by type and key. */
   private readonly dirty = new Map<string, Place>();
+  /** Of what the survey found, what has not been brought, or refused, once. */
+  private readonly untried = new Set<string>();
   private readonly busy = new Set<string>();
   /** Uids in the cluster of objects whose uid in Annex is another one. */
   private readonly uids = new Map<string, string>();
@@ -74,16 +65,25 @@ export class Carrier {
   /** Of those, the ones that are written with all references now. */
   private readonly last = new Set<string>();
   private readonly created = new Set<string>();
+  /** Why the cluster refused an object last. */
+  private readonly refusals = new Map<string, string>();
+  private readonly lowered = new Set<string>();
   private followed: Revision = 0;
   private followFailed: unknown;
   private done = 0;
-  private lastTrouble = '';
 
-  constructor(private readonly options: CarrierOptions) {}
+  private readonly copy: ClusterCopy;
 
-  /** Objects that have been looked at one by one, and those that still have to be. */
-  get progress(): { readonly done: number; readonly left: number; readonly trouble: string } {
-    return { done: this.done, left: this.dirty.size + this.busy.size + this.ownerless.size, trouble: this.lastTrouble };
+  constructor(private readonly options: CarrierOptions) {
+    this.copy = new ClusterCopy(options.client, `/apis/${options.group}/${options.door}`);
+  }
+
+  get progress(): Carried {
+    const { done, refusals, lowered } = this;
+    const busy = [...this.busy].filter((id) => !this.dirty.has(id));
+    const left = this.dirty.size + busy.length + this.ownerless.size;
+    const [trouble = ''] = refusals.values();
+    return { done, left, refused: refusals.size, lowered: lowered.size, trouble };
   }
 
   /** Uids of the objects that were created in Annex: the cluster gives them others. */
@@ -98,12 +98,20 @@ export class Carrier {
     for (const type of this.options.types) await this.compare(type, signal);
   }
 
-  /** Carries over what differs until nothing is known to, up to a revision of Annex; throws where that takes too long. */
-  async drain(until: Revision, millis: number, signal: AbortSignal): Promise<void> {
+  /**
+   * Carries over what differs, up to a revision of Annex, until so little is known to, none of which was refused; throws where that takes
+   * too long.
+   */
+  async drain(until: Revision, atMost: number, millis: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.options;
     const over = new AbortController();
+    // All workers listen.
+    setMaxListeners(0, over.signal);
     const end = clock.monotonic() + millis;
-    const isDone = (): boolean => this.followed >= until && this.progress.left === 0;
+    const isDone = (): boolean =>
+      this.followed >= until &&
+      this.progress.left <= atMost &&
+      this.refusals.size + this.untried.size + this.ownerless.size === 0;
     const workers = Array.from({ length: WORKERS }, () => this.work(over.signal));
     try {
       while (!isDone()) {
@@ -111,7 +119,7 @@ export class Carrier {
         if (signal.aborted) throw new Error('the way back was stopped');
         if (clock.monotonic() >= end)
           throw new Error(`${this.progress.left} objects have not been carried over${this.why()}`);
-        if (this.dirty.size + this.busy.size === 0) this.complete();
+        if (this.dirty.size + this.busy.size <= atMost) this.complete();
         await sleep(clock, IDLE_MILLIS, signal);
       }
     } finally {
@@ -127,17 +135,14 @@ export class Carrier {
         ...{ prefix: '', from: '', limit: 1, revision: 0 },
       });
       const ours = items.length + (more ? remaining : 0);
-      const theirs = (await this.collection(type).newest()).count;
+      const theirs = (await this.copy.collection(type).newest()).count;
       if (ours !== theirs) throw new Error(`Annex has ${ours} ${type.plural}, and the cluster ${theirs}`);
     }
   }
 
   private why(): string {
-    return this.lastTrouble === '' ? '' : `: ${this.lastTrouble}`;
-  }
-
-  private collection({ plural }: ReturnedType): ClusterCollection {
-    return new ClusterCollection(this.options.client, `/apis/${this.options.group}/${BACK_DOOR}`, plural);
+    const { trouble } = this.progress;
+    return trouble === '' ? '' : `: ${trouble}`;
   }
 
   private async follow(after: Revision, signal: AbortSignal): Promise<void> {
@@ -157,9 +162,9 @@ export class Carrier {
   }
 
   private async compare(type: ReturnedType, signal: AbortSignal): Promise<void> {
-    const { first, from, rate } = this.options;
+    const { first, rate } = this.options;
     const ours = await this.ours(type);
-    const collection = this.collection(type);
+    const collection = this.copy.collection(type);
     for (let token = ''; ;) {
       const page = await collection.page(token);
       for (const object of page.objects) {
@@ -169,11 +174,8 @@ export class Carrier {
         const revision = revisionOf(object);
         const { uid = '' } = object.metadata;
         if (known?.uid === uid) this.kept.add(uid);
-        else if (known !== undefined) {
-          this.created.add(known.uid);
-          if (revision > from) this.uids.set(known.uid, uid);
-        }
-        if (known === undefined || known.revision > first || known.revision !== revision) this.add({ type, key });
+        else if (known !== undefined) this.created.add(known.uid);
+        if (known === undefined || known.revision > first || known.revision !== revision) this.find({ type, key });
       }
       token = page.continue;
       if (token === '') break;
@@ -182,7 +184,7 @@ export class Carrier {
     }
     for (const [key, { uid }] of ours) {
       this.created.add(uid);
-      this.add({ type, key });
+      this.find({ type, key });
     }
   }
 
@@ -205,6 +207,11 @@ export class Carrier {
     }
   }
 
+  private find(place: Place): void {
+    this.untried.add(idOf(place));
+    this.add(place);
+  }
+
   private add(place: Place): void {
     this.dirty.set(idOf(place), place);
   }
@@ -224,14 +231,15 @@ export class Carrier {
         await rate.take(1, signal);
         await this.bring(place);
         this.done++;
-        this.lastTrouble = '';
+        this.refusals.delete(id);
       } catch (error) {
         this.dirty.set(id, place);
         if (!(error instanceof ClusterError && error.status === 409)) {
-          this.lastTrouble = `${place.type.plural} ${place.key}: ${messageOf(error)}`;
+          this.refusals.set(id, `${place.type.plural} ${place.key}: ${messageOf(error)}`);
           await sleep(clock, RETRY_MILLIS, signal);
         }
       } finally {
+        this.untried.delete(id);
         this.busy.delete(id);
       }
     }
@@ -253,38 +261,39 @@ export class Carrier {
   }
 
   private async bring(place: Place): Promise<void> {
-    const { backend, from, raise } = this.options;
+    const { backend, raise } = this.options;
     const { type, key } = place;
     const isLast = this.last.delete(idOf(place));
     const stored = await backend.get(type.resource, key);
-    let found = await this.read(place);
+    let found = await this.copy.read(place);
     if (stored === undefined) {
-      if (found !== undefined) await this.remove(place, found);
+      this.lowered.delete(idOf(place));
+      if (found !== undefined) await this.copy.remove(place, found);
       return;
     }
     const wanted = contentOf(stored.bytes);
-    const { uid = '' } = wanted.metadata;
-    await raise(stored.revision);
-    // The same name, and another object: what the cluster has was deleted in Annex.
-    if (found !== undefined && found.metadata.uid !== uid && revisionOf(found) <= from) {
-      await this.remove(place, found);
+    const { uid = '', generation = 0 } = wanted.metadata;
+    await raise?.(stored.revision);
+    // The same name, and another object: what the cluster has was deleted in Annex, or made by somebody who is gone.
+    if (found !== undefined && found.metadata.uid !== uid && found.metadata.uid !== this.uids.get(uid)) {
+      await this.copy.remove(place, found);
       found = undefined;
     }
     const { object, isComplete } = this.wantedInCluster(wanted, isLast);
-    if (found === undefined) found = await this.create(place, object);
-    else if (!isSame(found, object)) found = await this.write(place, object, found);
-    else if (revisionOf(found) <= stored.revision) found = await this.touch(place, object, found);
+    const isNew = found === undefined;
+    found ??= await this.copy.create(place, object);
     if (found.metadata.uid === uid) this.kept.add(uid);
     else {
       this.created.add(uid);
       this.uids.set(uid, found.metadata.uid ?? '');
     }
-    const managed = object.metadata['managedFields'];
-    // Whoever writes becomes a manager of what he changes; a second write changes nothing but that.
-    if (managed !== undefined && !deepEqual(managed, found.metadata['managedFields']))
-      found = await this.write(place, object, found);
+    found = await this.copy.makeEqual(place, object, found);
+    if (!isNew && raise !== undefined && revisionOf(found) <= stored.revision)
+      found = await this.copy.touch(place, object, found);
+    if ((found.metadata.generation ?? 0) < generation) this.lowered.add(idOf(place));
+    else this.lowered.delete(idOf(place));
     if (wanted.metadata['deletionTimestamp'] !== undefined && found.metadata['deletionTimestamp'] === undefined)
-      await this.delete(place, found);
+      await this.copy.delete(place, found);
     if (!isComplete) this.ownerless.set(idOf(place), place);
   }
 
@@ -293,7 +302,7 @@ export class Carrier {
     wanted: KubeObject,
     isLast: boolean,
   ): { readonly object: KubeObject; readonly isComplete: boolean } {
-    const { group } = this.options;
+    const { group, door } = this.options;
     const object = deepCopy(wanted);
     const metadata = object.metadata as JsonObject;
     for (const field of OF_THE_SERVER) Reflect.deleteProperty(metadata, field);
@@ -309,58 +318,7 @@ export class Carrier {
     });
     if (owners.length > 0) metadata['ownerReferences'] = owners;
     else Reflect.deleteProperty(metadata, 'ownerReferences');
-    return { object: { ...object, apiVersion: `${group}/${BACK_DOOR}` }, isComplete };
-  }
-
-  private async read(place: Place): Promise<KubeObject | undefined> {
-    const { status, body } = await this.options.client.call('GET', this.path(place));
-    if (status === 404) return undefined;
-    return taken(status, body);
-  }
-
-  private async create(place: Place, object: KubeObject): Promise<KubeObject> {
-    const { status, body } = await this.options.client.call('POST', this.collectionPath(place), object);
-    return taken(status, body);
-  }
-
-  private async write(place: Place, object: KubeObject, found: KubeObject): Promise<KubeObject> {
-    const { uid = '', resourceVersion = '' } = found.metadata;
-    const metadata = { ...object.metadata, uid, resourceVersion };
-    const { status, body } = await this.options.client.call('PUT', this.path(place), { ...object, metadata });
-    return taken(status, body);
-  }
-
-  /** Gives an object that is as it should be a newer revision. */
-  private async touch(place: Place, object: KubeObject, found: KubeObject): Promise<KubeObject> {
-    const annotations = { ...object.metadata.annotations, [TOUCHED]: '' };
-    const touched = await this.write(place, { ...object, metadata: { ...object.metadata, annotations } }, found);
-    return this.write(place, object, touched);
-  }
-
-  /** Takes an object away, whatever its finalizers wait for: it is gone in Annex. */
-  private async remove(place: Place, found: KubeObject): Promise<void> {
-    let last = found;
-    if ((found.metadata.finalizers ?? []).length > 0) {
-      const { finalizers: _, ...metadata } = found.metadata;
-      last = await this.write(place, { ...found, metadata }, found);
-    }
-    await this.delete(place, last);
-  }
-
-  private async delete(place: Place, { metadata: { uid = '', resourceVersion = '' } }: KubeObject): Promise<void> {
-    const options = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
-    const { status, body } = await this.options.client.call('DELETE', this.path(place), options);
-    if (status !== 404) taken(status, body);
-  }
-
-  private collectionPath({ type, key }: Place): string {
-    const slash = key.indexOf('/');
-    const namespace = slash < 0 ? '' : `/namespaces/${encodeURIComponent(key.slice(0, slash))}`;
-    return `/apis/${this.options.group}/${BACK_DOOR}${namespace}/${type.plural}`;
-  }
-
-  private path(place: Place): string {
-    return `${this.collectionPath(place)}/${encodeURIComponent(place.key.slice(place.key.indexOf('/') + 1))}`;
+    return { object: { ...object, apiVersion: `${group}/${door}` }, isComplete };
   }
 }
 
@@ -370,20 +328,4 @@ function contentOf(bytes: Uint8Array): KubeObject {
   const object = parseJson(bytes);
   if (!isObject(object) || objectAt(object, 'metadata') === undefined) throw new Error('a stored object is no object');
   return object as KubeObject;
-}
-
-function taken(status: number, body: JsonObject): KubeObject {
-  if (status >= 300) throw new ClusterError(status, stringAt(body, 'message') ?? `the cluster answers with ${status}`);
-  return body as KubeObject;
-}
-
-/** But for what the server sets, and for who manages which field. */
-function isSame(found: KubeObject, object: KubeObject): boolean {
-  const ofUsers = ({ metadata, ...rest }: KubeObject): JsonObject => ({
-    ...rest,
-    metadata: Object.fromEntries(
-      Object.entries(metadata).filter(([name]) => name !== 'managedFields' && !OF_THE_SERVER.includes(name)),
-    ),
-  });
-  return deepEqual(ofUsers(found), ofUsers(object));
 }

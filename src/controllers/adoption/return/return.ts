@@ -1,6 +1,7 @@
-import { objectAt, stringAt } from '../../../apimachinery/json/json.js';
-import { textOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { ownName } from '../../../client/own-name.js';
 import { servedVersions } from '../../../registry/builtin/kubeannex/resource-definitions.js';
 import { sleep } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
@@ -8,153 +9,155 @@ import { isConflictOrNotFound } from '../../errors.js';
 import { RateLimit } from '../rate-limit.js';
 import type { Stages } from '../replica-stages.js';
 import type { AnnexDefinitions } from '../switch/annex-definitions.js';
-import { BACK_DOOR, type ClusterDefinitions } from '../switch/cluster-definitions.js';
-import { raiseCluster } from '../switch/cluster-revision.js';
+import { backDoor, type ClusterDefinitions, isBackDoor } from '../switch/cluster-definitions.js';
 import type { Fence } from '../switch/fence.js';
 import { type Finding, type Journal, NO_SWITCH } from '../switch/journal.js';
 import type { KubeApiserver } from '../switch/kube-apiservers.js';
 import { Laps } from '../switch/laps.js';
 import type { SwitchOptions } from '../switch/options.js';
-import { Carrier, type ReturnedType } from './carrier.js';
-import { type Dependents, dependentsOf, dependentsText } from '../../../client/dependents.js';
+import { Carrier } from './carrier.js';
+import type { ReturnedType } from './cluster-copy.js';
+import { DependentsError, type DependentsPolicy, Outside } from './outside.js';
+import { Raise } from './raise.js';
 
-/** The cluster's revision is raised by so much more than it needs: Annex takes writes meanwhile. */
-const MARGIN = 2_000;
 const TELL_MILLIS = 2_000;
-/** Small writes a second to the cluster that raise its revision. */
-const RAISE_RATE = 2_000;
 const ESTABLISH_MILLIS = 60_000;
 const DOOR_MILLIS = 60_000;
 /** Nothing is refused meanwhile. */
 const COPY_MILLIS = 24 * 3_600_000;
+/** So many objects are carried over in a moment. */
+const SMALL_BACKLOG = 100;
 const STAGE_MILLIS = 20_000;
 const LAST_MILLIS = 20_000;
 const ROUTE_MILLIS = 120_000;
+/** A replica that starts while the group leaves may show what was written until then. */
+const SLACK = 200;
+/** So much is written in Annex at most, as a rule, until the cluster has everything. */
+const LAST_REVISIONS = 1_000;
 /** How long ago a replica may have been here that is not waited for: longer than any request of it lasts. */
 const GONE_MILLIS = 70_000;
+/** What Annex answers to a watch of a group that leaves; the cluster has no such revisions. */
+const ELSEWHERE = 'too old resource version: 0 (0)';
 
 export interface ReturnParts {
   readonly journal: Journal;
   readonly fence: Fence;
   readonly theirs: ClusterDefinitions;
   readonly ours: AnnexDefinitions;
-}
-
-/** Why the group stays with Annex. */
-class Refused extends Error {
-  constructor(
-    message: string,
-    readonly dependents: boolean,
-  ) {
-    super(message);
-  }
+  /** Number of the back door that this replica opened, since it leads; 0: none. */
+  door: number;
 }
 
 /** Gives a group back to the cluster, or leaves it with Annex. Every step may have been done before, by a replica that is gone. */
 export class Return {
   private readonly laps: Laps;
-  private reached = 0;
-  private raising: Promise<unknown> = Promise.resolve();
+  private readonly raise: Raise;
+  private readonly outside: Outside;
+  private carrier: Carrier | undefined;
 
   constructor(
     private readonly options: SwitchOptions,
     private readonly parts: ReturnParts,
   ) {
-    this.laps = new Laps(options.clock);
+    const { backend, client, clock, group, namespace, uid: adoption } = options;
+    this.laps = new Laps(clock);
+    this.raise = new Raise({ client, clock, namespace });
+    const policy = (stringAt(parts.journal.spec, 'dependents') ?? 'Refuse') as DependentsPolicy;
+    this.outside = new Outside({ client, backend, group, policy, adoption });
   }
 
   /** Goes on from wherever it is. */
   async run(signal: AbortSignal): Promise<void> {
     const { journal } = this.parts;
     if (!this.isLeaving()) {
-      const following = new AbortController();
-      const stop = (): void => {
-        following.abort();
-      };
-      signal.addEventListener('abort', stop, { once: true });
+      const over = new AbortController();
       try {
-        await this.handOver(following.signal);
+        await this.handOver(AbortSignal.any([signal, over.signal]), over);
       } catch (error) {
         if (signal.aborted || isConflictOrNotFound(error)) throw error;
         await journal.read();
-        const { back } = journal.record;
         if (this.isLeaving()) throw error;
+        const isClosed = journal.record.back === 'Closing';
         // While everybody writes it is tried again; nobody waits longer than that for a failure.
-        const isOver = error instanceof Refused || back === 'Closing' || !journal.isReturnWanted;
-        if (!isOver) throw error;
-        await this.stay(error);
+        if (!isClosed && journal.isReturnWanted && !(error instanceof DependentsError)) throw error;
+        await this.stay(error, isClosed);
         return;
       } finally {
-        stop();
-        signal.removeEventListener('abort', stop);
+        over.abort();
       }
     }
     await this.leave(signal);
   }
 
   /** The cluster's copy becomes what Annex has, and nobody writes any more. */
-  private async handOver(signal: AbortSignal): Promise<void> {
+  private async handOver(signal: AbortSignal, over: AbortController): Promise<void> {
     const { journal, fence, theirs, ours } = this.parts;
     const { backend, clock, client, group, servers } = this.options;
-    if (journal.record.back === '') {
-      const backFrom = await this.clusterRevision();
-      await journal.write('Returning', { back: 'Copying', backFrom }, 'the way back to the cluster begins');
-    } else if (journal.record.back === 'Closing') {
-      // Whoever closed it is gone.
-      await ours.bring('Served');
-      await journal.write('Returning', { back: 'Copying', fencedAt: 0 }, 'the way back begins anew');
+    // Whoever closed it is gone.
+    await ours.bring('Served');
+    const { back, door: last } = journal.record;
+    const number = this.parts.door === 0 ? last + 1 : this.parts.door;
+    if (back !== 'Copying' || number !== last) {
+      const change = { back: 'Copying', fencedAt: 0, door: number } as const;
+      await journal.write('Returning', change, 'the way back to the cluster begins');
     }
+    this.parts.door = number;
+    const door = backDoor(number);
     const definitions = await ours.list();
-    const names = definitions.map(({ metadata }) => metadata.name ?? '');
-    const present = new Set((await theirs.list()).map(({ metadata }) => metadata.name));
-    await fence.put(await this.userName());
-    for (const definition of definitions) if (!present.has(definition.metadata.name)) await theirs.recreate(definition);
-    await theirs.openBackDoor();
     const types = definitions.map(typeOf);
-    const isOpen = (server: KubeApiserver): Promise<boolean> => this.isOpen(server, types);
+    const plurals = types.map(({ plural }) => plural);
+    await fence.put({ user: await ownName(client), version: door });
+    await theirs.withdraw();
+    await theirs.openBackDoor(door, definitions);
+    const isOpen = (server: KubeApiserver): Promise<boolean> => theirs.isOpen(server, door, plurals);
     await servers.everywhere('the way to its copy', isOpen, DOOR_MILLIS, signal);
-    const { first, backFrom: from } = journal.record;
-    const raise = (above: number): Promise<void> => this.raise(above, signal);
+    const { first } = journal.record;
+    const raise = this.skipsRaise ? undefined : (above: number): Promise<void> => this.raise.above(above, signal);
     const rate = new RateLimit(clock, this.options.copyRate);
-    const carrier = new Carrier({ backend, client, clock, rate, group, types, first, from, raise });
-    await carrier.survey(signal);
-    await this.mustHaveNoDependents(carrier.born);
-    await this.raiseFirst(signal);
-    await this.copy(carrier, signal);
-    await this.close(carrier, names, signal);
+    const carrier = (this.carrier = new Carrier({ backend, client, clock, rate, group, door, types, first, raise }));
+    const open = new AbortController();
+    const kept = this.keepOpen(AbortSignal.any([signal, open.signal]), over);
+    try {
+      await carrier.survey(signal);
+      await this.outside.prepare(carrier.born);
+      await raise?.(await backend.currentRevision());
+      await carrier.drain(0, SMALL_BACKLOG, COPY_MILLIS, signal);
+      // One that was here a moment ago, and is silent, may be about to write.
+      await this.options.replicas.settled(GONE_MILLIS, GONE_MILLIS + STAGE_MILLIS, signal);
+      // While nobody writes it is not raised, unless it must be.
+      await raise?.((await backend.currentRevision()) + LAST_REVISIONS);
+      await carrier.drain(await backend.currentRevision(), SMALL_BACKLOG, COPY_MILLIS, signal);
+    } finally {
+      open.abort();
+      await kept;
+    }
+    await this.close(carrier, types, signal);
   }
 
-  private async copy(carrier: Carrier, signal: AbortSignal): Promise<void> {
-    const { clock } = this.options;
-    const telling = new AbortController();
-    const tell = async (): Promise<void> => {
-      while (!telling.signal.aborted) {
-        const { done, left, trouble } = carrier.progress;
-        const why = trouble === '' ? '' : `; ${trouble}`;
-        await this.parts.journal
-          .tell(`Annex takes writes; ${done} objects have been carried over, ${left} are left${why}`)
-          .catch(this.options.failed);
-        await this.check().catch(() => {
-          telling.abort();
-        });
-        await sleep(clock, TELL_MILLIS, telling.signal);
+  /** While everybody writes: Annex takes writes, says how far it is, and gives up where it is not wanted any more. */
+  private async keepOpen(signal: AbortSignal, over: AbortController): Promise<void> {
+    const { journal, ours, theirs } = this.parts;
+    for (;;) {
+      await sleep(this.options.clock, TELL_MILLIS, signal);
+      if (signal.aborted) return;
+      try {
+        await this.check();
+        // Somebody who believed to lead may have closed it; definitions are applied anew by others.
+        await ours.bring('Served');
+        await theirs.withdraw();
+        await theirs.openBackDoor(backDoor(journal.record.door), await ours.list());
+        await journal.tell(this.told(), { return: this.status() });
+      } catch (error) {
+        this.options.failed(error);
+        if (!journal.isReturnWanted || journal.record.back !== 'Copying') over.abort();
       }
-    };
-    const told = tell();
-    try {
-      await carrier.drain(0, COPY_MILLIS, AbortSignal.any([signal, telling.signal]));
-    } finally {
-      telling.abort();
-      await told;
     }
   }
 
   /** Nobody writes any more, and the cluster has everything. */
-  private async close(carrier: Carrier, names: readonly string[], signal: AbortSignal): Promise<void> {
+  private async close(carrier: Carrier, types: readonly ReturnedType[], signal: AbortSignal): Promise<void> {
     const { journal, ours } = this.parts;
     const { backend, clock, replicas } = this.options;
-    // One that was here a moment ago, and is silent, may be about to write.
-    await replicas.settled(GONE_MILLIS, GONE_MILLIS + STAGE_MILLIS, signal);
     await this.check();
     await journal.write(
       'Returning',
@@ -162,19 +165,23 @@ export class Return {
       'Annex takes no writes for some seconds',
     );
     this.laps.begin();
-    await ours.bring('Returning');
-    const isClosed = (stages: Stages): boolean => names.every((name) => stages[name] === 'Returning');
-    await replicas.everywhere('the end of writes', isClosed, STAGE_MILLIS, signal, GONE_MILLIS);
+    for (const stage of ['Closing', 'Returning'] as const) {
+      await ours.bring(stage);
+      const isThere = (stages: Stages): boolean => types.every(({ resource }) => stages[resource] === stage);
+      await replicas.everywhere('the end of writes', isThere, STAGE_MILLIS, signal, GONE_MILLIS);
+    }
     this.laps.end('writes under way');
-    const last = await backend.currentRevision();
-    await carrier.drain(last, LAST_MILLIS, signal);
+    await carrier.drain(await backend.currentRevision(), 0, LAST_MILLIS, signal);
     await carrier.mustBeEqual();
-    await this.mustHaveNoDependents(carrier.born);
     this.laps.end('last changes');
-    if (!this.skipsRaise) await this.raise(await backend.currentRevision(), signal);
+    await this.outside.prepare(carrier.born);
+    this.laps.end('dependents');
+    // Lists show no newer one any more: watch caches of kube-apiservers that begin from now on are above all that was shown.
+    if (!this.skipsRaise) await this.raise.above((await backend.currentRevision()) + SLACK, signal, 0);
     this.laps.end('revisions');
     await this.check();
-    await journal.write('Returning', { back: 'Routing' }, 'requests for the group go to the cluster');
+    const status = { return: this.status() };
+    await journal.write('Returning', { back: 'Routing' }, 'requests for the group go to the cluster', [], status);
   }
 
   /** Nothing of it is in Annex any more: first who serves reads, then who takes writes. */
@@ -182,48 +189,49 @@ export class Return {
     const { journal, fence, theirs, ours } = this.parts;
     const { clock, servers, staging } = this.options;
     const definitions = await ours.list();
-    await theirs.restore();
-    await ours.bring('Copying');
-    const probes = definitions.flatMap((definition) => this.probesOf(definition));
-    const isBack = (server: KubeApiserver): Promise<boolean> => isServedByCluster(server, probes);
-    await servers.everywhere('the route back', isBack, ROUTE_MILLIS, signal);
+    const types = definitions.map(typeOf);
+    await theirs.restore(definitions);
+    const crds = await theirs.list();
+    const door = backDoor(journal.record.door);
+    const plurals = crds.filter(hasBackDoor).map((crd) => typeOf(crd).plural);
+    const isServed = (server: KubeApiserver): Promise<boolean> => theirs.isRestored(server, door, plurals);
+    await servers.everywhere('serving the types', isServed, ROUTE_MILLIS, signal);
+    this.laps.end('the definitions');
+    await ours.bring('Left');
+    const probes = crds.flatMap((crd) => this.probesOf(crd));
+    await servers.everywhere('the route back', (server) => isServedByCluster(server, probes), ROUTE_MILLIS, signal);
     this.laps.end('the route');
     await fence.remove();
     const { fencedAt } = journal.record;
     const seconds = fencedAt === 0 ? undefined : ((clock.now() - fencedAt) / 1000).toFixed(1);
-    await ours.remove(ESTABLISH_MILLIS, signal);
-    for (const { metadata } of definitions) await staging.discard(metadata.name ?? '');
-    await staging.drop();
+    const repointed = await this.outside.repoint(types);
     await theirs.closeBackDoor();
-    const message = `the cluster serves the group again${seconds === undefined ? '' : `; writes were refused for ${seconds} s`}${this.laps.text}`;
+    await ours.remove(ESTABLISH_MILLIS, signal);
+    for (const { metadata } of crds) await staging.discard(metadata.name ?? '');
+    await staging.drop();
+    const message = `the cluster serves the group again${seconds === undefined ? '' : `; writes were refused for ${seconds} s`}${this.laps.text}${repointed === 0 ? '' : `; ${repointed} dependents have the new uids of their owners`}${this.skipsRaise ? '; restart whoever watches it' : ''}`;
     const findings: Finding[] = [
       ['Returned', true, 'Returned'],
       ['DependentsOutside', false, 'Returned'],
     ];
-    const { counted, countedSince } = journal.record;
-    await journal.write('Copying', { ...NO_SWITCH, counted, countedSince }, message, findings);
+    const { door: last } = journal.record;
+    await journal.write('Copying', { ...NO_SWITCH, door: last }, message, findings);
   }
 
   /** Annex goes on serving the group. */
-  private async stay(why: unknown): Promise<void> {
+  private async stay(why: unknown, wasClosed: boolean): Promise<void> {
     const { journal, fence, theirs, ours } = this.parts;
     await ours.bring('Served');
+    await this.outside.undo();
     await theirs.closeBackDoor();
     await fence.put();
     const message = `Annex goes on serving the group: ${messageOf(why)}`;
+    const isOutside = why instanceof DependentsError;
     const findings: Finding[] = [
-      ['Returned', false, 'Refused'],
-      ['DependentsOutside', why instanceof Refused && why.dependents, 'Looked'],
+      ['Returned', false, wasClosed && !isOutside ? 'GivenUp' : 'Refused'],
+      ['DependentsOutside', isOutside && why.areKnown, isOutside && !why.areKnown ? 'Unknown' : 'Looked'],
     ];
-    await journal.write('Served', { back: '', backFrom: 0, fencedAt: 0 }, message, findings);
-  }
-
-  private async mustHaveNoDependents(born: ReadonlySet<string>): Promise<void> {
-    if (this.parts.journal.spec['dependents'] === 'Abandon' || born.size === 0) return;
-    const { client, group } = this.options;
-    const found: Dependents = await dependentsOf(client, group, born);
-    if (found.objects.length > 0 || found.unread.length > 0)
-      throw new Refused(dependentsText(found), found.objects.length > 0);
+    await journal.write('Served', { back: '', fencedAt: 0 }, message, findings);
   }
 
   /** Nobody writes in Annex any more, and the cluster has everything. */
@@ -235,66 +243,24 @@ export class Return {
     return this.parts.journal.spec['skipRaise'] === true;
   }
 
-  /** While everybody writes: most of the way. */
-  private async raiseFirst(signal: AbortSignal): Promise<void> {
-    if (this.skipsRaise) return;
-    const { backend, clock } = this.options;
-    const target = await backend.currentRevision();
-    const from = await this.clusterRevision();
-    const began = clock.monotonic();
-    const raised = this.raise(target, signal);
-    const progress = { isOver: false };
-    const done = raised.catch(() => undefined).then(() => (progress.isOver = true));
-    while (!progress.isOver) {
-      const [left, perMilli] = [target - this.reached, (this.reached - from) / (clock.monotonic() - began)];
-      const seconds = this.reached > from && left > 0 ? `, for about ${Math.ceil(left / perMilli / 1000)} s more` : '';
-      await this.parts.journal.tell(
-        `Annex takes writes; the cluster's revision is raised from ${from} to ${target} by small writes${seconds}`,
-      );
-      await Promise.race([done, sleep(clock, TELL_MILLIS, signal)]);
+  private told(): string {
+    const { from, to, reached, secondsLeft } = this.raise.progress;
+    if (reached < to) {
+      const left = secondsLeft === undefined ? '' : `, for about ${secondsLeft} s more`;
+      return `Annex takes writes; the cluster's revision is raised from ${from} to ${to} by small writes${left}`;
     }
-    await raised;
+    const { done = 0, left = 0, trouble = '' } = this.carrier?.progress ?? {};
+    const why = trouble === '' ? '' : `; ${trouble}`;
+    return `Annex takes writes; ${done} objects have been carried over, ${left} are left${why}`;
   }
 
-  /** Has the cluster's revision be above one of Annex. */
-  private async raise(above: number, signal: AbortSignal): Promise<void> {
-    if (this.skipsRaise || this.reached > above) return;
-    const next = this.raising
-      .catch(() => undefined)
-      .then(async () => {
-        if (this.reached > above) return;
-        const { client, clock, namespace } = this.options;
-        const rate = new RateLimit(clock, RAISE_RATE);
-        const reached = (revision: number): void => {
-          this.reached = Math.max(this.reached, revision);
-        };
-        await raiseCluster({ client, namespace, rate, reached }, above + MARGIN, signal);
-      });
-    this.raising = next;
-    await next;
-  }
-
-  private async clusterRevision(): Promise<number> {
-    const found = await this.options.client.must('GET', '/api/v1/namespaces?limit=1');
-    const revision = Number(objectAt(found, 'metadata')?.['resourceVersion'] ?? NaN);
-    if (!Number.isFinite(revision)) throw new Error('the cluster does not tell its revision');
-    return revision;
-  }
-
-  private async userName(): Promise<string> {
-    const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
-    const answer = await this.options.client.must('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', review);
-    const name = stringAt(objectAt(objectAt(answer, 'status'), 'userInfo'), 'username') ?? '';
-    if (name === '') throw new Error('the cluster does not tell who Annex is');
-    return name;
-  }
-
-  private async isOpen(server: KubeApiserver, types: readonly ReturnedType[]): Promise<boolean> {
-    for (const { plural } of types) {
-      const { status } = await server.call('GET', `/apis/${this.options.group}/${BACK_DOOR}/${plural}?limit=1`);
-      if (status !== 200) return false;
-    }
-    return true;
+  private status(): JsonObject {
+    const { done = 0, left = 0, refused = 0, lowered = 0 } = this.carrier?.progress ?? {};
+    const { from, to, reached, secondsLeft } = this.raise.progress;
+    const carried = { carried: done, left, refused, born: this.carrier?.born.size ?? 0, loweredGenerations: lowered };
+    if (this.skipsRaise) return carried;
+    const raised = { raiseFrom: from, raiseTo: to, raised: reached };
+    return { ...carried, ...raised, ...(secondsLeft !== undefined && { raiseSecondsLeft: secondsLeft }) };
   }
 
   /** Throws where the way back is not wanted any more, or somebody else goes on with it. */
@@ -306,25 +272,34 @@ export class Return {
     if (!journal.isReturnWanted) throw new Error('it is not wanted any more');
   }
 
-  /** Watches of each version that say at once whether Annex has the group: it ends them, and the cluster has none to tell of. */
-  private probesOf(definition: KubeObject): string[] {
+  /** Watches of each version that say at once whether Annex has the group: from a revision that nobody keeps. */
+  private probesOf(crd: KubeObject): string[] {
     const { group } = this.options;
-    const spec = objectAt(definition, 'spec');
-    const plural = textOf(objectAt(spec, 'names')?.['plural']);
-    const query = 'watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3Dannex-none';
-    return servedVersions(definition).map((version) => `/apis/${group}/${version}/${plural}?${query}`);
+    const query = 'watch=true&timeoutSeconds=1&resourceVersion=1&fieldSelector=metadata.name%3Dannex-none';
+    const versions = servedVersions(crd).filter((name) => !isBackDoor({ name }));
+    return versions.map((version) => `/apis/${group}/${version}/${typeOf(crd).plural}?${query}`);
   }
 }
 
 async function isServedByCluster(server: KubeApiserver, probes: readonly string[]): Promise<boolean> {
-  for (const probe of probes) {
-    const { status, text } = await server.plain('GET', probe);
-    if (status !== 200 || text.includes('"ERROR"')) return false;
-  }
-  return true;
+  const answers = await Promise.all(probes.map((probe) => server.plain('GET', probe)));
+  return answers.every(({ status, text }) => (status === 200 || status === 410) && !text.includes(ELSEWHERE));
 }
 
-const typeOf = (definition: KubeObject): ReturnedType => ({
-  resource: definition.metadata.name ?? '',
-  plural: textOf(objectAt(objectAt(definition, 'spec'), 'names')?.['plural']),
-});
+const versionsOf = (definition: KubeObject): readonly JsonObject[] =>
+  objectsOf(objectAt(definition, 'spec')?.['versions']);
+
+const hasBackDoor = (crd: KubeObject): boolean => versionsOf(crd).some(isBackDoor);
+
+function typeOf(definition: KubeObject): ReturnedType {
+  const spec = objectAt(definition, 'spec');
+  const names = objectAt(spec, 'names');
+  const stored = versionsOf(definition).find((version) => version['storage'] === true);
+  return {
+    resource: definition.metadata.name ?? '',
+    plural: textOf(names?.['plural']),
+    kind: textOf(names?.['kind']),
+    namespaced: spec?.['scope'] === 'Namespaced',
+    hasStatus: objectAt(objectAt(stored, 'subresources'), 'status') !== undefined,
+  };
+}

@@ -26,7 +26,7 @@ function setUp({ phase = 'Served', isWanted = true, refused = '' } = {}) {
     clock,
     group: GROUP,
     rate: new RateLimit(clock, 1_000_000),
-    fence: { put: (writer?: string) => Promise.resolve(void steps.push(`fence ${writer ?? ''}`)).then(() => '') },
+    fence: { put: (through) => Promise.resolve(void steps.push(`fence ${through?.user ?? ''}`)).then(() => '') },
     theirs: {
       list: () => Promise.resolve(crds),
       openBackDoor: () => Promise.resolve(void steps.push('open')),

@@ -5,12 +5,14 @@ import { ClusterError, type ClusterClient } from '../../../client/cluster-client
 import { ownName } from '../../../client/own-name.js';
 import { type Clock, sleep } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
-import { sizeText } from '../../../util/size-text.js';
+import { sizeText } from '../../../util/text/size-text.js';
 import type { RateLimit } from '../rate-limit.js';
-import { BACK_DOOR, type ClusterDefinitions } from '../switch/cluster-definitions.js';
+import { backDoor, type ClusterDefinitions } from '../switch/cluster-definitions.js';
 import type { Fence } from '../switch/fence.js';
 import type { Journal } from '../switch/journal.js';
 
+/** No way back has this one. */
+const DOOR = backDoor(0);
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const PAGE = 500;
 const POLL_MILLIS = 500;
@@ -78,8 +80,8 @@ export class Source {
     const { client, fence, theirs } = this.options;
     // A replica that is gone may have left it, with its version not served any more.
     await theirs.closeBackDoor();
-    await fence.put(await ownName(client));
-    await theirs.openBackDoor();
+    await fence.put({ user: await ownName(client), version: DOOR });
+    await theirs.openBackDoor(DOOR, []);
     try {
       for (const crd of await theirs.list())
         await this.unholdType(textOf(objectAt(objectAt(crd, 'spec'), 'names')?.['plural']), signal);
@@ -113,7 +115,7 @@ export class Source {
 
   private async unholdOnce(plural: string, signal: AbortSignal): Promise<{ held: number; trouble: string }> {
     const { client, group, rate } = this.options;
-    const door = `/apis/${group}/${BACK_DOOR}`;
+    const door = `/apis/${group}/${DOOR}`;
     let [held, trouble] = [0, ''];
     for (let token = ''; ;) {
       await this.check();

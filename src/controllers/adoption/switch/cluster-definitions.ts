@@ -1,9 +1,11 @@
 import { ADOPTION_STAGE } from '../../../apimachinery/meta/adopted-definitions.js';
-import { deepCopy, type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
+import { deepCopy, deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
 import { parseJson } from '../../../apimachinery/json/decode.js';
 import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../../../client/cluster-client.js';
+import { servedVersions } from '../../../registry/builtin/kubeannex/resource-definitions.js';
+import type { KubeApiserver } from './kube-apiservers.js';
 
 const PATH = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 /** Items of lists do not tell. */
@@ -12,8 +14,24 @@ const TYPE = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefin
 export const SERVED_BEFORE = 'kubeannex.io/served-versions';
 /** On one that has the back door: how its objects were converted before. */
 const CONVERSION_BEFORE = 'kubeannex.io/conversion';
-/** A further version, by which Annex reads and writes the cluster's copy while requests for all others come to Annex. */
-export const BACK_DOOR = 'annexreturn';
+/**
+ * Further versions, by which Annex reads and writes the cluster's copy while requests for all others come to Annex: one for each
+ * replica that leads the way back, so that what another one still sends goes nowhere.
+ */
+const BACK_DOOR = 'annexreturn';
+export const backDoor = (attempt: number): string => `${BACK_DOOR}${attempt}`;
+/** Of the back door, when the other versions are served again: whoever can select by it knows. */
+const RESTORED_FIELD = 'annexServedAgain';
+const RESTORED: JsonObject = {
+  schema: {
+    openAPIV3Schema: {
+      type: 'object',
+      'x-kubernetes-preserve-unknown-fields': true,
+      properties: { [RESTORED_FIELD]: { type: 'string' } },
+    },
+  },
+  selectableFields: [{ jsonPath: `.${RESTORED_FIELD}` }],
+};
 const ATTEMPTS = 10;
 
 /** The definitions of a group in the cluster, whose versions are not served while Annex serves them. */
@@ -33,40 +51,89 @@ export class ClusterDefinitions {
   /** No version is served: watches that kube-apiserver would leave open, and silent, end. */
   async withdraw(): Promise<void> {
     await this.change((crd) => {
-      const versions = versionsOf(crd);
-      const served = versions.filter((version) => version['served'] === true);
+      const served = versionsOf(crd).filter((version) => version['served'] === true && !isBackDoor(version));
       if (served.length === 0) return undefined;
       const before = crd.metadata.annotations?.[SERVED_BEFORE] ?? '';
       const names = [...new Set([...before.split(','), ...served.map(({ name }) => textOf(name))])].filter(
         (name) => name !== '',
       );
-      return changed(crd, { ...crd.metadata.annotations, [SERVED_BEFORE]: names.join(',') }, () => false);
+      return changed(crd, { ...crd.metadata.annotations, [SERVED_BEFORE]: names.join(',') }, isBackDoor);
     });
   }
 
-  /** The versions of before are served again. */
-  async restore(): Promise<void> {
+  /**
+   * The versions of before are served again, and converted as before; where nobody tells which they were, those of Annex' definitions. The
+   * back door stays, and says so: `isRestored`.
+   */
+  async restore(definitions: readonly KubeObject[] = []): Promise<void> {
     await this.change((crd) => {
-      const { [SERVED_BEFORE]: before, ...annotations } = crd.metadata.annotations ?? {};
-      if (before === undefined) return undefined;
-      const names = new Set(before.split(','));
-      return changed(crd, annotations, (version) => version['served'] === true || names.has(textOf(version['name'])));
+      const {
+        [SERVED_BEFORE]: before,
+        [CONVERSION_BEFORE]: conversion,
+        ...annotations
+      } = crd.metadata.annotations ?? {};
+      const versions = versionsOf(crd);
+      const isServed = versions.some((version) => version['served'] === true && !isBackDoor(version));
+      if (before === undefined && isServed) return undefined;
+      const ofAnnex = definitions.find(({ metadata: { name } }) => name === crd.metadata.name);
+      const names = new Set(before?.split(',') ?? (ofAnnex === undefined ? [] : servedVersions(ofAnnex)));
+      if (names.size === 0) return undefined;
+      const restored = versions.map((version) => {
+        if (isBackDoor(version)) return { ...version, ...RESTORED };
+        return { ...version, served: version['served'] === true || names.has(textOf(version['name'])) };
+      });
+      const spec = { ...objectAt(crd, 'spec'), versions: restored };
+      return withSpec(
+        crd,
+        annotations,
+        conversion === undefined ? spec : { ...spec, conversion: parseJson(conversion) },
+      );
     });
   }
 
-  /** Serves a version that takes whatever is there; nothing is converted while no other one is served. */
-  async openBackDoor(): Promise<void> {
+  /** Whether a kube-apiserver that has the back door serves the other versions, too, wherever it routes requests for them. */
+  async isRestored(server: KubeApiserver, door: string, plurals: readonly string[]): Promise<boolean> {
+    return this.answers(server, door, plurals, `&fieldSelector=${RESTORED_FIELD}%3Dyes`);
+  }
+
+  async isOpen(server: KubeApiserver, door: string, plurals: readonly string[]): Promise<boolean> {
+    return this.answers(server, door, plurals, '');
+  }
+
+  private async answers(
+    server: KubeApiserver,
+    door: string,
+    plurals: readonly string[],
+    query: string,
+  ): Promise<boolean> {
+    for (const plural of plurals) {
+      const { status } = await server.call('GET', `/apis/${this.group}/${door}/${plural}?limit=1${query}`);
+      if (status !== 200) return false;
+    }
+    return true;
+  }
+
+  /**
+   * Serves a version that takes whatever is there, instead of any that was opened before; nothing is converted while no other one is served. Definitions that were changed in
+   * Annex are so in the cluster, too, before an object is written that needs it.
+   */
+  async openBackDoor(door: string, definitions: readonly KubeObject[]): Promise<void> {
+    const present = new Set((await this.list()).map(({ metadata: { name } }) => name));
+    for (const definition of definitions) if (!present.has(definition.metadata.name)) await this.recreate(definition);
     await this.change((crd) => {
-      if (versionsOf(crd).some(isBackDoor)) return undefined;
-      const spec = objectAt(crd, 'spec') ?? {};
-      const openAPIV3Schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-      const door = { name: BACK_DOOR, served: true, storage: false, schema: { openAPIV3Schema } };
-      const annotations = {
-        ...crd.metadata.annotations,
-        [CONVERSION_BEFORE]: JSON.stringify(spec['conversion'] ?? { strategy: 'None' }),
-      };
-      const versions = [...versionsOf(crd), door];
-      return withSpec(crd, annotations, { ...spec, versions, conversion: { strategy: 'None' } });
+      const definition = definitions.find(({ metadata: { name } }) => name === crd.metadata.name);
+      const isChanged = (definition?.metadata.generation ?? 1) > 1;
+      const known = isChanged && definition !== undefined ? withdrawnOf(definition) : crd;
+      const annotations = { ...crd.metadata.annotations, ...known.metadata.annotations };
+      const spec = objectAt(known, 'spec') ?? {};
+      const versions = versionsOf(known).filter((version) => !isBackDoor(version));
+      const conversion = JSON.stringify(spec['conversion'] ?? { strategy: 'None' });
+      const isOpen = versionsOf(crd).some(isBackDoor);
+      if (isChanged || !isOpen) annotations[CONVERSION_BEFORE] = conversion;
+      const open = { ...spec, versions: [...versions, doorOf(door, versions)], conversion: { strategy: 'None' } };
+      const isDone =
+        isOpen && deepEqual(objectAt(crd, 'spec'), open) && deepEqual(crd.metadata.annotations, annotations);
+      return isDone ? undefined : withSpec(crd, annotations, open);
     });
   }
 
@@ -82,21 +149,8 @@ export class ClusterDefinitions {
   }
 
   /** Makes a definition that is gone anew, of that of Annex, with no version served. */
-  async recreate(definition: KubeObject): Promise<void> {
-    const { name = '', labels, annotations = {} } = definition.metadata;
-    const { [ADOPTION_STAGE]: _, ...kept } = annotations;
-    const versions = versionsOf(definition);
-    const served = versions.filter((version) => version['served'] === true).map((version) => textOf(version['name']));
-    const metadata = {
-      name,
-      ...(labels !== undefined && { labels: { ...labels } }),
-      annotations: { ...kept, [SERVED_BEFORE]: served.join(',') },
-    };
-    const spec = {
-      ...deepCopy(objectAt(definition, 'spec') ?? {}),
-      versions: versions.map((version) => ({ ...version, served: false })),
-    };
-    await this.client.must('POST', PATH, { ...TYPE, metadata, spec });
+  private async recreate(definition: KubeObject): Promise<void> {
+    await this.client.must('POST', PATH, { ...TYPE, ...withdrawnOf(definition) });
   }
 
   private async change(next: (crd: KubeObject) => KubeObject | undefined): Promise<void> {
@@ -128,4 +182,28 @@ function changed(
 const withSpec = (crd: KubeObject, annotations: Record<string, string>, spec: JsonObject): KubeObject =>
   deepCopy({ ...TYPE, ...crd, metadata: { ...crd.metadata, annotations }, spec });
 
-const isBackDoor = ({ name }: JsonObject): boolean => name === BACK_DOOR;
+/** A definition of Annex as that of the cluster, with no version served. */
+function withdrawnOf(definition: KubeObject): KubeObject {
+  const { name = '', labels, annotations = {} } = definition.metadata;
+  const { [ADOPTION_STAGE]: _, ...kept } = annotations;
+  const metadata = {
+    name,
+    ...(labels !== undefined && { labels: { ...labels } }),
+    annotations: { ...kept, [SERVED_BEFORE]: servedVersions(definition).join(',') },
+  };
+  const versions = versionsOf(definition).map((version) => ({ ...version, served: false }));
+  return { metadata, spec: deepCopy({ ...objectAt(definition, 'spec'), versions }) };
+}
+
+/** Takes what there is, as it is; where types have a status of its own, its changes are no new generation here, either. */
+function doorOf(name: string, versions: readonly JsonObject[]): JsonObject {
+  const stored = versions.find((version) => version['storage'] === true);
+  const status = objectAt(objectAt(stored, 'subresources'), 'status');
+  return {
+    ...{ name, served: true, storage: false },
+    schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+    ...(status !== undefined && { subresources: { status: {} } }),
+  };
+}
+
+export const isBackDoor = ({ name }: JsonObject): boolean => textOf(name).startsWith(BACK_DOOR);

@@ -3,7 +3,6 @@ import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/
 import { objectsOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../../../client/cluster-client.js';
-import { BACK_DOOR } from './cluster-definitions.js';
 import type { KubeApiserver } from './kube-apiservers.js';
 
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
@@ -13,6 +12,11 @@ const APPLY = 'application/apply-patch+yaml';
 /** Fields with which somebody else could take requests out of the policy. */
 const EXCEPTIONS = ['matchConditions', 'paramKind'];
 const EXCEPTIONS_OF_MATCH = ['excludeResourceRules', 'matchResources', 'paramRef'];
+
+interface FenceGap {
+  readonly user: string;
+  readonly version: string;
+}
 
 export interface FenceOptions {
   readonly client: Pick<ClusterClient, 'call' | 'must'>;
@@ -30,11 +34,11 @@ export class Fence {
   }
 
   /**
-   * Makes it as it should be. Its identity: another one means that it was gone, or something else, for a moment. `writer`: the user who
-   * writes by the back door nevertheless.
+   * Makes it as it should be. Its identity: another one means that it was gone, or something else, for a moment. `through`: the user who
+   * writes nevertheless, in one version.
    */
-  async put(writer = ''): Promise<string> {
-    const policy = await this.apply(POLICIES, this.policy(writer));
+  async put(through?: FenceGap): Promise<string> {
+    const policy = await this.apply(POLICIES, this.policy(through));
     const binding = await this.apply(BINDINGS, this.binding());
     return identityOf([policy, binding]);
   }
@@ -79,7 +83,7 @@ export class Fence {
     return applied;
   }
 
-  private policy(writer: string): JsonObject {
+  private policy(through: FenceGap | undefined): JsonObject {
     const { group } = this.options;
     const operations = ['CREATE', 'UPDATE', 'DELETE'];
     return {
@@ -104,9 +108,9 @@ export class Fence {
         validations: [
           {
             expression:
-              writer === ''
+              through === undefined
                 ? 'false'
-                : `request.requestResource.version == '${BACK_DOOR}' && request.userInfo.username == ${JSON.stringify(writer)}`,
+                : `request.requestResource.version == '${through.version}' && request.userInfo.username == ${JSON.stringify(through.user)}`,
             // What is invalid is final to clients; what is forbidden they try again.
             reason: 'Forbidden',
             message: `${group} is being moved into Annex, or has been: the cluster's own copy takes no writes. Try again in some seconds.`,

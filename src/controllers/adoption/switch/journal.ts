@@ -24,16 +24,15 @@ export interface SwitchRecord {
   readonly fencedAt: number;
   /** How far the way back is; '' where the group is not on it. */
   readonly back: BackStep;
-  /** The cluster's revision before anything was written back. */
-  readonly backFrom: Revision;
+  /** Number of the back door that was opened last. */
+  readonly door: number;
 }
 
 /** Copying: Annex takes writes, and the cluster's copy follows. Closing: nobody does. Routing: requests go to the cluster. */
 type BackStep = '' | 'Copying' | 'Closing' | 'Routing';
 
 export const NO_SWITCH: SwitchRecord = {
-  ...{ first: 0, counted: '', countedSince: 0, fence: '', fencedAt: 0 },
-  ...{ back: '', backFrom: 0 },
+  ...{ first: 0, counted: '', countedSince: 0, fence: '', fencedAt: 0, back: '', door: 0 },
 };
 
 /** What is said of an Adoption: type, whether it holds, a reason other than the phase, and a message other than that of the step. */
@@ -105,12 +104,15 @@ export class Journal {
     change: Partial<SwitchRecord>,
     message: string,
     findings: readonly Finding[] = [],
+    /** Of the status, besides. */
+    more: JsonObject = {},
   ): Promise<void> {
     const { client, clock } = this.options;
     const next = (adoption: KubeObject): KubeObject => ({
       ...deepCopy(adoption),
       status: {
         ...deepCopy(objectAt(adoption, 'status') ?? {}),
+        ...more,
         phase,
         switch: { ...recordOf(adoption), ...change },
         conditions: conditions(
@@ -133,9 +135,9 @@ export class Journal {
   }
 
   /** What keeps the switch from going on, for people. */
-  async tell(message: string): Promise<void> {
+  async tell(message: string, more: JsonObject = {}): Promise<void> {
     if (!this.isMoving || message === this.message) return;
-    await this.write(this.phase as SwitchPhase, {}, message);
+    await this.write(this.phase as SwitchPhase, {}, message, [], more);
   }
 
   /** Says more than the phase does, where that is news. Conflict (409) where somebody else has written since it was read. */

@@ -47,6 +47,7 @@ export class Switch implements ReturnParts {
   readonly fence: Fence;
   readonly theirs: ClusterDefinitions;
   readonly ours: AnnexDefinitions;
+  door = 0;
   private readonly underWay: WritesUnderWay;
   private readonly source: Source;
   private readonly laps: Laps;
@@ -241,8 +242,13 @@ export class Switch implements ReturnParts {
   private async putBack(signal: AbortSignal): Promise<void> {
     const { journal } = this;
     const { backend, servers, staging } = this.options;
-    // Clients may have seen revisions of Annex.
-    if (journal.record.fence !== '') await raiseCluster(this.options, await backend.currentRevision(), signal);
+    if (journal.record.fence !== '') {
+      // Somebody may have removed it: nobody is to write while others read the copy.
+      await this.fence.put();
+      await servers.everywhere('the fence', (server) => this.fence.holds(server), FENCE_MILLIS, signal);
+      // Clients may have seen revisions of Annex.
+      await raiseCluster(this.options, await backend.currentRevision(), signal);
+    }
     await this.theirs.restore();
     await this.ours.bring('Copying');
     const lists = await this.lists();
@@ -254,9 +260,9 @@ export class Switch implements ReturnParts {
         RETURN_MILLIS,
         signal,
       );
-    const names = (await this.ours.list()).map(({ metadata }) => metadata.name ?? '');
     await this.ours.remove(ESTABLISH_MILLIS, signal);
-    for (const name of names) await staging.discard(name);
+    // By the cluster's: those of Annex may be gone already.
+    for (const { metadata } of await this.theirs.list()) await staging.discard(metadata.name ?? '');
     await staging.drop();
     await this.fence.remove();
     await journal.write('Failed', { first: 0, fence: '', fencedAt: 0 }, journal.message);

@@ -28,10 +28,10 @@ const SPEC: JsonObject = {
     },
     dependents: {
       type: 'string',
-      enum: ['Refuse', 'Abandon'],
+      enum: ['Refuse', 'Repoint', 'Abandon'],
       default: 'Refuse',
       description:
-        'Objects that were created in Annex get another uid in the cluster, and the garbage collector deletes what they own outside of the group. With Refuse the group does not go back while there is such an object; with Abandon they are deleted.',
+        'Objects that were created in Annex get another uid in the cluster, and the garbage collector deletes what they own outside of the group. With Refuse the group does not go back while there is such an object; with Repoint their ownerReferences get the new uids; with Abandon they are deleted.',
     },
     skipRaise: {
       type: 'boolean',
@@ -119,7 +119,24 @@ const STATUS: JsonObject = {
         fence: text('The policy that held everywhere when the copy was complete.'),
         fencedAt: count('Since when writes are refused, in milliseconds since 1970; 0 while they are taken.'),
         back: text('How far the way back to the cluster is: Copying, Closing or Routing.'),
-        backFrom: count("The cluster's revision before anything was written back."),
+        door: count("Number of the version by which the cluster's copy was written last."),
+      },
+    },
+    return: {
+      type: 'object',
+      description: 'The last way back to the cluster.',
+      properties: {
+        carried: count('Objects that were written to the cluster, or compared with it one by one.'),
+        left: count('Objects that are known to differ.'),
+        refused: count('Of those, the ones that the cluster has refused.'),
+        born: count('Objects that were created in Annex: the cluster gives them another uid and creationTimestamp.'),
+        loweredGenerations: count(
+          'Objects whose generation is lower in the cluster than it was in Annex, because several changes became one.',
+        ),
+        raiseFrom: count("The cluster's revision when it began to be raised."),
+        raiseTo: count('The revision of Annex that it has to pass.'),
+        raised: count("The cluster's revision, as far as it is raised."),
+        raiseSecondsLeft: count('How long that takes yet, at the rate of until now.'),
       },
     },
     resources: {

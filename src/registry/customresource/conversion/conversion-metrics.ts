@@ -1,4 +1,6 @@
-import { CellCounter, CellHistogram } from '../../../util/metrics/metrics.js';
+import { metricsOf } from '../../../util/metrics/metrics.js';
+
+const { counter, histogram } = metricsOf();
 
 /** Why a conversion by a webhook failed, in the words of kube-apiserver's metrics. */
 export type ConversionFailure =
@@ -9,23 +11,23 @@ export type ConversionFailure =
 
 const ASKED = ['result', 'failure_type'];
 
-const requests = new CellCounter({
-  name: 'apiserver_conversion_webhook_request_total',
-  help: 'Counter for conversion webhook requests with success/failure and failure error type',
-  labels: ASKED,
-});
+const requests = counter(
+  'apiserver_conversion_webhook_request_total',
+  'Counter for conversion webhook requests with success/failure and failure error type',
+  ASKED,
+);
 
-const latencies = new CellHistogram(
-  { name: 'apiserver_conversion_webhook_duration_seconds', help: 'Conversion webhook request latency', labels: ASKED },
+const latencies = histogram(
+  'apiserver_conversion_webhook_duration_seconds',
+  'Conversion webhook request latency',
+  ASKED,
   [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60],
 );
 
-const conversions = new CellHistogram(
-  {
-    name: 'apiserver_crd_conversion_webhook_duration_seconds',
-    help: 'CRD webhook conversion duration in seconds',
-    labels: ['crd_name', 'from_version', 'to_version', 'succeeded'],
-  },
+const conversions = histogram(
+  'apiserver_crd_conversion_webhook_duration_seconds',
+  'CRD webhook conversion duration in seconds',
+  ['crd_name', 'from_version', 'to_version', 'succeeded'],
   Array.from({ length: 15 }, (_, i) => 0.001 * 2 ** i),
 );
 

@@ -6,14 +6,17 @@ import { pause } from '../../../storage/mongod.js';
 import { TestCluster } from '../../cluster.js';
 import { available, condition, definitionText, widgetsPath, widgetText } from '../../widgets.js';
 import { SwitchWriter } from '../writers.js';
-import { type Fault, FAULTS, phaseOf } from './faults.js';
+import { backOf, type Fault, FAULTS, phaseOf } from './faults.js';
 
 const SEED = Number(process.env['ANNEX_ADOPTION_SEED'] ?? 1);
 const ROUNDS = Number(process.env['ANNEX_ADOPTION_ROUNDS'] ?? 5);
 const NAMESPACE = 'campaign';
 const OBJECTS = 30;
 const GROUPS = Array.from({ length: ROUNDS }, (_, i) => `c${i}.example.com`);
+/** Every other group is on its way back to the cluster. */
+const RETURNING = GROUPS.filter((_, i) => i % 2 === 1);
 const MOMENTS = ['Preparing', 'Fencing', 'Switching', 'Served'];
+const MOMENTS_BACK = ['Copying', 'Closing', 'Routing', 'over'];
 /** From the end of a fault on: what was before stands again, or the switch has been completed. */
 const SETTLED_MILLIS = 30_000;
 /** A machine that is busy with other things takes longer than that for everything. */
@@ -39,6 +42,10 @@ const title = `adoptions survive ${ROUNDS} faults (seed ${SEED})`;
       for (const group of GROUPS) await rehearse(group);
       for (const group of GROUPS)
         await condition(cluster, `adoption/${group}`, 'InSync', ({ status }) => status === 'True');
+      for (const group of RETURNING) {
+        await want(group, 'Annex');
+        expect(await reaches(group, ['Served'], 180_000)).toBe('Served');
+      }
     } catch (error) {
       say(cluster.logs());
       throw error;
@@ -65,7 +72,7 @@ const title = `adoptions survive ${ROUNDS} faults (seed ${SEED})`;
 
   const want = (group: string, servedBy: string): Promise<unknown> =>
     eventually(`the Adoption wants ${servedBy}`, async () => {
-      const patch = JSON.stringify({ spec: { servedBy } });
+      const patch = JSON.stringify({ spec: { servedBy, dependents: 'Abandon' } });
       const { code } = await cluster.kubectl.run(['patch', 'adoption', group, '--type=merge', '-p', patch]);
       return code === 0 ? true : undefined;
     });
@@ -97,12 +104,28 @@ const title = `adoptions survive ${ROUNDS} faults (seed ${SEED})`;
     return new Map(items.map((one) => [`${NAMESPACE}/${digText(one, 'metadata', 'name')}`, one]));
   };
 
+  /** How far the way back is, at one of its steps or later. */
+  const returns = async (moment: string, group: string, millis: number): Promise<string> => {
+    const wanted = MOMENTS_BACK.slice(MOMENTS_BACK.indexOf(moment));
+    const end = performance.now() + millis;
+    for (let began = false; performance.now() < end;) {
+      const back = await backOf(cluster, group);
+      began ||= back !== '';
+      if (wanted.includes(began && back === '' ? 'over' : back)) return `Returning, ${back}`;
+      await pause(20);
+    }
+    return `not ${moment} within ${millis} ms`;
+  };
+
   test.each(GROUPS)('%s', async (group) => {
     const busy = [0, 1, 2].map((i) => new SwitchWriter(cluster.https, group, NAMESPACE, `busy-${i}`));
-    const moment = random.pick(MOMENTS);
+    const isBack = RETURNING.includes(group);
+    const moment = random.pick(isBack ? MOMENTS_BACK.slice(0, -1) : MOMENTS);
     const [wait, length] = [random.below(1_500), 500 + random.below(6_000)];
-    await want(group, 'Annex');
-    const reached = await reaches(group, MOMENTS.slice(MOMENTS.indexOf(moment)), 120_000);
+    await want(group, isBack ? 'Cluster' : 'Annex');
+    const reached = isBack
+      ? await returns(moment, group, 240_000)
+      : await reaches(group, MOMENTS.slice(MOMENTS.indexOf(moment)), 120_000);
     await pause(wait);
     const { fault, heal } = await injected(group);
     say(`${group}: ${fault.name}, ${wait} ms after ${reached}, for ${length} ms`);
@@ -115,7 +138,8 @@ const title = `adoptions survive ${ROUNDS} faults (seed ${SEED})`;
     );
     const again = performance.now() - healed;
     // While nothing has been refused yet writes go on, of course: what counts is when it is over.
-    const end = await reaches(group, ['Served', 'Failed', 'Gone'], 120_000);
+    const ends = isBack ? ['Served', 'InSync', 'Gone'] : ['Served', 'Failed', 'Gone'];
+    const end = await reaches(group, ends, isBack ? 300_000 : 120_000);
     const settled = performance.now() - healed;
     const first = busy.map(({ acknowledged }) => acknowledged);
     await eventually('all go on writing', () =>
@@ -125,7 +149,7 @@ const title = `adoptions survive ${ROUNDS} faults (seed ${SEED})`;
     say(
       `${group}: ${end} after ${Math.round(settled)} ms, written again after ${Math.round(again)} ms; acknowledged ${busy.reduce((sum, { acknowledged }) => sum + acknowledged, 0)}, unknown ${busy.reduce((sum, { unknown }) => sum + unknown, 0)}, longest without ${busy.map(({ longest }) => Math.round(longest)).join()} ms`,
     );
-    expect(['Served', 'Failed', 'Gone']).toContain(end);
+    expect(ends).toContain(end);
     expect(again).toBeLessThan(SETTLED_MILLIS * SLACK);
     for (const server of cluster.https) {
       const found = await shown(group, server);
@@ -133,11 +157,12 @@ const title = `adoptions survive ${ROUNDS} faults (seed ${SEED})`;
       for (const writer of busy) writer.check(found);
     }
     expect(busy.flatMap(({ problems }) => problems)).toEqual([]);
-    if (end !== 'Failed') return;
-    // Nothing is left behind that keeps the next switch from its end.
-    await want(group, 'Cluster');
-    await want(group, 'Annex');
-    expect(await reaches(group, ['Served'], 120_000)).toBe('Served');
+    if (end !== (isBack ? 'Served' : 'Failed')) return;
+    // Nothing is left behind that keeps the next move from its end.
+    await want(group, isBack ? 'Annex' : 'Cluster');
+    await want(group, isBack ? 'Cluster' : 'Annex');
+    const last = isBack ? 'InSync' : 'Served';
+    expect(await reaches(group, [last], isBack ? 300_000 : 120_000)).toBe(last);
     expect((await shown(group)).size).toBeGreaterThanOrEqual(OBJECTS);
   });
 });

@@ -148,6 +148,14 @@ async function ready(cluster: TestCluster): Promise<void> {
   }
 }
 
+/** How far an Adoption is on its way back; '' where it is not on it, or nobody tells. */
+export async function backOf({ http }: TestCluster, group: string): Promise<string> {
+  const answer = await http.get(`/apis/kubeannex.io/v1alpha1/adoptions/${group}`).catch(() => undefined);
+  if (answer?.status !== 200) return '';
+  const record = objectAt(objectAt(treeOf(answer), 'status'), 'switch');
+  return typeof record?.['back'] === 'string' ? record['back'] : '';
+}
+
 /** The phase of an Adoption; `Gone` where there is none, '' where nobody tells. */
 export async function phaseOf({ http }: TestCluster, group: string): Promise<string> {
   const path = `/apis/kubeannex.io/v1alpha1/adoptions/${group}`;

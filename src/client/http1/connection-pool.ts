@@ -1,0 +1,230 @@
+import type { TLSSocket } from 'node:tls';
+import type { Clock } from '../../util/clock.js';
+import { ResponseReader } from './response-reader.js';
+
+/** Go's client sends its probes as often. */
+const KEEP_ALIVE_MILLIS = 15_000;
+
+/** Where a connection leads. */
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+  /** Under this name the certificate is checked; '' for an IP address. */
+  readonly serverName: string;
+}
+
+export interface Received {
+  readonly response: ResponseReader;
+  readonly socket: TLSSocket;
+}
+
+/** A request of which the answer is awaited. */
+interface Exchange {
+  readonly address: Address;
+  /** Head and body. */
+  readonly bytes: Buffer;
+  readonly maxAnswerBytes: number;
+  /** Calls the listener when the answer is not wanted any more. */
+  onOver(listener: (error: Error) => void): void;
+}
+
+interface Call extends Exchange {
+  readonly resolve: (received: Received) => void;
+  readonly reject: (error: RequestFailure) => void;
+}
+
+/** A request without an answer. */
+export class RequestFailure extends Error {
+  constructor(
+    override readonly cause: Error,
+    /** The connection had served others before: it may have ended just by itself. */
+    readonly onUsed: boolean,
+  ) {
+    super(cause.message);
+  }
+}
+
+/** Kept-alive HTTP/1.1 connections, with one request on each at a time; requests beyond `max` wait. */
+export class ConnectionPool {
+  private readonly idle: Connection[] = [];
+  private readonly waiting: Call[] = [];
+  private open = 0;
+  private retired = false;
+
+  constructor(
+    private readonly connect: (address: Address) => TLSSocket,
+    private readonly max: number,
+    private readonly clock: Pick<Clock, 'monotonic'>,
+  ) {}
+
+  /** Rejects with a RequestFailure. */
+  request(exchange: Exchange): Promise<Received> {
+    return new Promise((resolve, reject) => {
+      const call: Call = { ...exchange, resolve, reject };
+      exchange.onOver((error) => {
+        const at = this.waiting.indexOf(call);
+        if (at < 0) return;
+        this.waiting.splice(at, 1);
+        reject(new RequestFailure(error, false));
+      });
+      this.waiting.push(call);
+      this.drain();
+    });
+  }
+
+  /** Requests under way end by themselves; then their connections are closed. */
+  retire(): void {
+    this.retired = true;
+    for (const connection of this.idle.splice(0)) connection.close();
+  }
+
+  private drain(): void {
+    for (let call = this.waiting.shift(); call !== undefined; call = this.waiting.shift()) {
+      try {
+        const connection = this.connection(call.address);
+        if (connection === undefined) {
+          this.waiting.unshift(call);
+          return;
+        }
+        connection.run(call);
+      } catch (error) {
+        call.reject(new RequestFailure(error as Error, false));
+      }
+    }
+  }
+
+  private connection(address: Address): Connection | undefined {
+    const now = this.clock.monotonic();
+    for (let i = this.idle.length - 1; i >= 0; i--) {
+      const candidate = this.idle[i] as Connection;
+      if (!candidate.leadsTo(address)) continue;
+      this.idle.splice(i, 1);
+      if (candidate.usableUntil > now) return candidate;
+      candidate.close();
+    }
+    // One that leads elsewhere makes room.
+    if (this.open >= this.max) this.idle.shift()?.close();
+    if (this.open >= this.max) return undefined;
+    const socket = this.connect(address);
+    this.open++;
+    return new Connection(address, socket, this.clock, {
+      idle: (connection) => {
+        if (this.retired) connection.close();
+        else this.idle.push(connection);
+        this.drain();
+      },
+      closed: (connection) => {
+        const at = this.idle.indexOf(connection);
+        if (at >= 0) this.idle.splice(at, 1);
+        this.open--;
+        this.drain();
+      },
+    });
+  }
+}
+
+interface Owner {
+  idle(connection: Connection): void;
+  closed(connection: Connection): void;
+}
+
+class Connection {
+  /** In monotonic milliseconds, by what the server says of how long it waits for requests. */
+  usableUntil = Infinity;
+  private call: Call | undefined;
+  private response: ResponseReader | undefined;
+  private isSecure = false;
+  private isUsed = false;
+  private isOpen = true;
+
+  constructor(
+    private readonly address: Address,
+    private readonly socket: TLSSocket,
+    private readonly clock: Pick<Clock, 'monotonic'>,
+    private readonly owner: Owner,
+  ) {
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, KEEP_ALIVE_MILLIS);
+    // Nothing is sent before it is known who listens.
+    socket.once('secureConnect', () => {
+      this.isSecure = true;
+      if (this.call !== undefined) socket.write(this.call.bytes);
+    });
+    socket.on('data', (bytes: Buffer) => {
+      this.receive(bytes);
+    });
+    socket.on('error', (error: Error) => {
+      this.fail(error);
+    });
+    socket.on('end', () => {
+      this.fail();
+    });
+    socket.on('close', () => {
+      this.fail();
+    });
+  }
+
+  leadsTo({ host, port, serverName }: Address): boolean {
+    const { address } = this;
+    return address.host === host && address.port === port && address.serverName === serverName;
+  }
+
+  run(call: Call): void {
+    this.call = call;
+    this.response = new ResponseReader(call.maxAnswerBytes);
+    call.onOver((error) => {
+      this.fail(error);
+    });
+    this.socket.ref();
+    if (this.isSecure) this.socket.write(call.bytes);
+  }
+
+  close(): void {
+    this.fail();
+  }
+
+  private receive(bytes: Buffer): void {
+    const { response } = this;
+    try {
+      // Whatever an idle connection says is about its end.
+      if (response === undefined) this.fail();
+      else if (response.read(bytes)) this.finish(response);
+    } catch (error) {
+      this.fail(error as Error);
+    }
+  }
+
+  private finish(response: ResponseReader): void {
+    const { call, socket } = this;
+    this.call = this.response = undefined;
+    this.isUsed = true;
+    call?.resolve({ response, socket });
+    if (!response.keepsAlive || !this.isOpen) {
+      this.close();
+      return;
+    }
+    const seconds = /\btimeout=(\d+)/.exec(response.headers.get('keep-alive') ?? '')?.[1];
+    // A second is for the way.
+    if (seconds !== undefined) this.usableUntil = this.clock.monotonic() + (Number(seconds) - 1) * 1000;
+    socket.unref();
+    this.owner.idle(this);
+  }
+
+  /** The connection is over, with an error or without. */
+  private fail(error?: Error): void {
+    if (!this.isOpen) return;
+    this.isOpen = false;
+    this.socket.destroy();
+    const { call, response } = this;
+    this.call = this.response = undefined;
+    if (call !== undefined && response !== undefined) {
+      if (error === undefined && response.end()) call.resolve({ response, socket: this.socket });
+      else call.reject(new RequestFailure(error ?? hungUp(response), this.isUsed));
+    }
+    this.owner.closed(this);
+  }
+}
+
+/** As node:http tells of it. */
+const hungUp = ({ started }: ResponseReader): Error =>
+  Object.assign(new Error(started ? 'aborted' : 'socket hang up'), { code: 'ECONNRESET' });

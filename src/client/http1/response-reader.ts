@@ -1,0 +1,161 @@
+const EMPTY = Buffer.alloc(0);
+const MAX_HEAD_BYTES = 64 << 10;
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: |$)/;
+const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/;
+const CHUNK_SIZE = /^([0-9a-fA-F]{1,8})[ \t]*(?:;|$)/;
+
+type State = 'head' | 'body' | 'size' | 'chunk' | 'chunk-end' | 'trailer' | 'until-end' | 'done';
+
+/** Reads one HTTP/1.1 response from pieces of a connection, however they are cut. Methods throw an Error at what is none. */
+export class ResponseReader {
+  status = 0;
+  /** Names in lower case; of several headers with one name the first counts. */
+  readonly headers = new Map<string, string>();
+  /** Whether another request may follow on the connection. */
+  keepsAlive = true;
+  private readonly pieces: Buffer[] = [];
+  private length = 0;
+  private state: State = 'head';
+  /** What has come and cannot be read yet. */
+  private rest: Buffer = EMPTY;
+  /** Bytes of the body or of the chunk that are still to come. */
+  private missing = 0;
+
+  constructor(private readonly maxBytes: number) {}
+
+  /** Whether the response is complete with these bytes. */
+  read(bytes: Buffer): boolean {
+    this.rest = this.rest.length === 0 ? bytes : Buffer.concat([this.rest, bytes]);
+    while (this.step());
+    if (this.state !== 'done') return false;
+    // Nobody asked for more.
+    if (this.rest.length > 0) this.keepsAlive = false;
+    return true;
+  }
+
+  /** Whether the response is complete with the end of the connection. */
+  end(): boolean {
+    return this.state === 'until-end';
+  }
+
+  get started(): boolean {
+    return this.status !== 0;
+  }
+
+  body(): string {
+    const [first = EMPTY] = this.pieces;
+    return (this.pieces.length <= 1 ? first : Buffer.concat(this.pieces)).toString('utf8');
+  }
+
+  /** Reads one part of the response; false: more has to come for it. */
+  private step(): boolean {
+    switch (this.state) {
+      case 'head':
+        return this.readHead();
+      case 'body':
+      case 'until-end':
+        return this.readBytes('done');
+      case 'size':
+        return this.readSize();
+      case 'chunk':
+        return this.readBytes('chunk-end');
+      case 'chunk-end':
+        return this.readLine((line) => {
+          if (line !== '') throw new Error('malformed chunked encoding');
+          this.state = 'size';
+        });
+      case 'trailer':
+        return this.readLine((line) => {
+          if (line === '') this.state = 'done';
+        });
+      default:
+        return false;
+    }
+  }
+
+  private readHead(): boolean {
+    const end = this.rest.indexOf('\r\n\r\n');
+    if (end < 0) {
+      if (this.rest.length > MAX_HEAD_BYTES)
+        throw new Error(`the head of the answer is longer than ${MAX_HEAD_BYTES} bytes`);
+      return false;
+    }
+    const [first = '', ...lines] = this.rest.toString('latin1', 0, end).split('\r\n');
+    this.rest = this.rest.subarray(end + 4);
+    const [, minor, code] = STATUS_LINE.exec(first) ?? [];
+    if (code === undefined) throw new Error(`malformed HTTP response ${JSON.stringify(first)}`);
+    const status = Number(code);
+    // An interim answer, such as 100.
+    if (status < 200) {
+      if (status === 101) throw new Error('the answer switches to another protocol');
+      return true;
+    }
+    this.status = status;
+    for (const line of lines) this.readHeader(line);
+    const connection = (this.headers.get('connection') ?? '').toLowerCase();
+    this.keepsAlive = minor === '1' ? !connection.includes('close') : connection.includes('keep-alive');
+    this.beginBody();
+    return true;
+  }
+
+  private readHeader(line: string): void {
+    const [, name, value = ''] = HEADER.exec(line) ?? [];
+    if (name === undefined) throw new Error(`malformed MIME header line: ${line}`);
+    const key = name.toLowerCase();
+    const known = this.headers.get(key);
+    if (known === undefined) this.headers.set(key, value);
+    else if (key === 'content-length' && known !== value) throw new Error('the answer has several lengths');
+  }
+
+  private beginBody(): void {
+    const encoding = this.headers.get('transfer-encoding');
+    const length = this.headers.get('content-length');
+    if (this.status === 204 || this.status === 304) this.state = 'done';
+    else if (encoding !== undefined) {
+      if (encoding.toLowerCase() !== 'chunked')
+        throw new Error(`unsupported transfer encoding: ${JSON.stringify(encoding)}`);
+      this.state = 'size';
+    } else if (length !== undefined) {
+      if (!/^\d{1,15}$/.test(length)) throw new Error(`bad Content-Length ${JSON.stringify(length)}`);
+      this.missing = Number(length);
+      this.state = this.missing === 0 ? 'done' : 'body';
+    } else {
+      this.state = 'until-end';
+      this.missing = Infinity;
+      this.keepsAlive = false;
+    }
+  }
+
+  private readSize(): boolean {
+    return this.readLine((line) => {
+      const [, digits] = CHUNK_SIZE.exec(line) ?? [];
+      if (digits === undefined) throw new Error('invalid byte in chunk length');
+      this.missing = parseInt(digits, 16);
+      this.state = this.missing === 0 ? 'trailer' : 'chunk';
+    });
+  }
+
+  private readBytes(next: State): boolean {
+    const piece = this.rest.subarray(0, this.missing);
+    if (piece.length === 0) return false;
+    this.rest = this.rest.subarray(piece.length);
+    this.length += piece.length;
+    if (this.length > this.maxBytes) throw new Error(`the answer is longer than ${this.maxBytes} bytes`);
+    this.pieces.push(piece);
+    this.missing -= piece.length;
+    if (this.missing === 0) this.state = next;
+    return true;
+  }
+
+  private readLine(take: (line: string) => void): boolean {
+    const end = this.rest.indexOf('\r\n');
+    if (end < 0) {
+      if (this.rest.length > MAX_HEAD_BYTES) throw new Error('header line too long');
+      return false;
+    }
+    const line = this.rest.toString('latin1', 0, end);
+    this.rest = this.rest.subarray(end + 2);
+    take(line);
+    return true;
+  }
+}

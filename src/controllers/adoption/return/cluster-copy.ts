@@ -1,0 +1,129 @@
+import { deepEqual, type JsonObject, stringAt } from '../../../apimachinery/json/json.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { type ClusterClient, ClusterError } from '../../../client/cluster-client.js';
+import { ClusterCollection } from '../collection.js';
+
+/** On an object that was written without being changed, for a moment. */
+const TOUCHED = 'kubeannex.io/touched';
+/** What kube-apiserver sets itself. */
+export const OF_THE_SERVER = [
+  'uid',
+  'resourceVersion',
+  'creationTimestamp',
+  'generation',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'selfLink',
+];
+
+export interface ReturnedType {
+  /** `<plural>.<group>`. */
+  readonly resource: string;
+  readonly plural: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  /** Whether the back door has a status of its own. */
+  readonly hasStatus: boolean;
+}
+
+/** Of an object. */
+export interface Place {
+  readonly type: ReturnedType;
+  readonly key: string;
+}
+
+/** The cluster's copy of a group, by the back door. Methods throw ClusterError; a conflict has status 409. */
+export class ClusterCopy {
+  constructor(
+    private readonly client: Pick<ClusterClient, 'call' | 'watch'>,
+    /** `/apis/<group>/<version>` */
+    private readonly groupVersion: string,
+  ) {}
+
+  collection({ plural }: ReturnedType): ClusterCollection {
+    return new ClusterCollection(this.client, this.groupVersion, plural);
+  }
+
+  async makeEqual(place: Place, object: KubeObject, before: KubeObject): Promise<KubeObject> {
+    let found = before;
+    if (!isSame(found, object, place.type)) found = await this.write(place, object, found);
+    if (place.type.hasStatus && !deepEqual(found['status'], object['status']))
+      found = await this.write(place, object, found, '/status');
+    const managed = object.metadata['managedFields'];
+    // Whoever writes becomes a manager of what he changes; a further write changes nothing but that.
+    if (managed !== undefined && !deepEqual(managed, found.metadata['managedFields']))
+      found = await this.write(place, object, found);
+    return found;
+  }
+
+  async read(place: Place): Promise<KubeObject | undefined> {
+    const { status, body } = await this.client.call('GET', this.path(place));
+    if (status === 404) return undefined;
+    return taken(status, body);
+  }
+
+  async create(place: Place, object: KubeObject): Promise<KubeObject> {
+    const { status, body } = await this.client.call('POST', this.collectionPath(place), object);
+    return taken(status, body);
+  }
+
+  private async write(place: Place, object: KubeObject, found: KubeObject, subresource = ''): Promise<KubeObject> {
+    const { uid = '', resourceVersion = '' } = found.metadata;
+    const metadata = { ...object.metadata, uid, resourceVersion };
+    const { status, body } = await this.client.call('PUT', this.path(place) + subresource, {
+      ...object,
+      metadata,
+    });
+    return taken(status, body);
+  }
+
+  /** Gives an object that is as it should be a newer revision. */
+  async touch(place: Place, object: KubeObject, found: KubeObject): Promise<KubeObject> {
+    const annotations = { ...object.metadata.annotations, [TOUCHED]: '' };
+    const touched = await this.write(place, { ...object, metadata: { ...object.metadata, annotations } }, found);
+    return this.write(place, object, touched);
+  }
+
+  /** Takes an object away, whatever its finalizers wait for: it is gone in Annex. */
+  async remove(place: Place, found: KubeObject): Promise<void> {
+    let last = found;
+    if ((found.metadata.finalizers ?? []).length > 0) {
+      const { finalizers: _, ...metadata } = found.metadata;
+      last = await this.write(place, { ...found, metadata }, found);
+    }
+    await this.delete(place, last);
+  }
+
+  async delete(place: Place, { metadata: { uid = '', resourceVersion = '' } }: KubeObject): Promise<void> {
+    const options = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
+    const { status, body } = await this.client.call('DELETE', this.path(place), options);
+    if (status !== 404) taken(status, body);
+  }
+
+  private collectionPath({ type, key }: Place): string {
+    const slash = key.indexOf('/');
+    const namespace = slash < 0 ? '' : `/namespaces/${encodeURIComponent(key.slice(0, slash))}`;
+    return `${this.groupVersion}${namespace}/${type.plural}`;
+  }
+
+  private path(place: Place): string {
+    return `${this.collectionPath(place)}/${encodeURIComponent(place.key.slice(place.key.indexOf('/') + 1))}`;
+  }
+}
+
+function taken(status: number, body: JsonObject): KubeObject {
+  if (status >= 300) throw new ClusterError(status, stringAt(body, 'message') ?? `the cluster answers with ${status}`);
+  return body as KubeObject;
+}
+
+/** But for what the server sets, who manages which field, and a status that is written by itself. */
+function isSame(found: KubeObject, object: KubeObject, { hasStatus }: ReturnedType): boolean {
+  const ofUsers = ({ metadata, status, ...rest }: KubeObject): JsonObject => ({
+    ...rest,
+    ...(!hasStatus && { status: status ?? null }),
+    metadata: Object.fromEntries(
+      Object.entries(metadata).filter(([name]) => name !== 'managedFields' && !OF_THE_SERVER.includes(name)),
+    ),
+  });
+  return deepEqual(ofUsers(found), ofUsers(object));
+}

@@ -1,0 +1,78 @@
+import { objectAt } from '../../../apimachinery/json/json.js';
+import type { ClusterClient } from '../../../client/cluster-client.js';
+import type { Revision } from '../../../storage/interfaces.js';
+import type { Clock } from '../../../util/clock.js';
+import { RateLimit } from '../rate-limit.js';
+import { raiseCluster } from '../switch/cluster-revision.js';
+
+/** Raised by so much more than is needed: Annex takes writes meanwhile. */
+const AHEAD = 2_000;
+/** Small writes a second at most. */
+const RATE = 2_000;
+
+export interface RaiseOptions {
+  readonly client: Pick<ClusterClient, 'must'>;
+  readonly clock: Clock;
+  /** Of Annex. */
+  readonly namespace: string;
+}
+
+/** How far the cluster's revision is. */
+export interface Raised {
+  readonly from: Revision;
+  readonly to: Revision;
+  readonly reached: Revision;
+  /** Until it is there, at the rate of until now; undefined where that is not known. */
+  readonly secondsLeft: number | undefined;
+}
+
+/** Keeps the cluster's revision above those that clients have seen in Annex. */
+export class Raise {
+  private running: Promise<unknown> = Promise.resolve();
+  private reached: Revision = 0;
+  private from: Revision = 0;
+  private to: Revision = 0;
+  private began = 0;
+
+  constructor(private readonly options: RaiseOptions) {}
+
+  get progress(): Raised {
+    const { from, to, reached, began } = this;
+    const millis = this.options.clock.monotonic() - began;
+    const left = Math.max(0, to - reached);
+    const secondsLeft =
+      left === 0 ? 0 : reached > from ? Math.ceil((left * millis) / (reached - from) / 1000) : undefined;
+    return { from, to, reached, secondsLeft };
+  }
+
+  /** Resolves when it is above a revision of Annex; where it has to be raised, by so much more. Calls come one after the other. */
+  async above(revision: Revision, signal: AbortSignal, ahead = AHEAD): Promise<void> {
+    if (this.reached > revision) return;
+    const next = this.running
+      .catch(() => undefined)
+      .then(async () => {
+        if (this.reached <= revision) await this.raise(revision, ahead, signal);
+      });
+    this.running = next;
+    await next;
+  }
+
+  private async raise(revision: Revision, ahead: number, signal: AbortSignal): Promise<void> {
+    const { client, clock, namespace } = this.options;
+    this.from = this.reached = Math.max(this.reached, await this.current());
+    this.to = revision;
+    this.began = clock.monotonic();
+    if (this.reached > revision) return;
+    const reached = (now: Revision): void => {
+      this.reached = Math.max(this.reached, now);
+    };
+    await raiseCluster({ client, namespace, rate: new RateLimit(clock, RATE), reached }, revision + ahead, signal);
+  }
+
+  private async current(): Promise<Revision> {
+    const found = await this.options.client.must('GET', '/api/v1/namespaces?limit=1');
+    const revision = Number(objectAt(found, 'metadata')?.['resourceVersion'] ?? NaN);
+    if (!Number.isFinite(revision)) throw new Error('the cluster does not tell its revision');
+    return revision;
+  }
+}

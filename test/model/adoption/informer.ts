@@ -1,0 +1,72 @@
+import type { Party } from '../parties.js';
+import { Side, type Value } from './side.js';
+import type { ApiServer, World } from './world.js';
+
+/** Lists, watches from there, and lists again where it is told to. */
+export class Informer {
+  held = new Map<string, Value>();
+  private revision = 0;
+  private isListed = false;
+  private watching: { readonly server: ApiServer; readonly epoch: number } | Side | undefined;
+
+  constructor(private readonly world: World) {}
+
+  *party(): Party {
+    for (;;) {
+      yield;
+      if (!this.isListed) this.list();
+      else if (this.watching === undefined) this.watch();
+      else this.receive();
+    }
+  }
+
+  private get isLeaving(): boolean {
+    const { definition, guards } = this.world;
+    return guards.endWatches && (definition === 'Returning' || definition === 'Left');
+  }
+
+  private list(): void {
+    const { world } = this;
+    const server = world.random.pick(world.servers);
+    const store = world.store(server);
+    if (store === undefined) return;
+    this.held = new Map(store.objects);
+    const { definition, closedAt = Infinity, guards } = world;
+    const isPinned = guards.pin && (definition === 'Returning' || definition === 'Left');
+    this.revision = isPinned && server.known.annex ? Math.min(store.revision, closedAt) : store.revision;
+    this.isListed = true;
+    this.watching = undefined;
+  }
+
+  private watch(): void {
+    const { world } = this;
+    const server = world.random.pick(world.servers);
+    const store = world.store(server);
+    const { revision } = this;
+    const isRefused = server.known.annex ? this.isLeaving || revision < world.first : revision < server.cacheFrom;
+    if (store === undefined || isRefused) this.isListed = false;
+    else this.watching = server.known.annex ? store : { server, epoch: server.epoch };
+  }
+
+  private receive(): void {
+    const { watching, world } = this;
+    if (watching instanceof Side) {
+      if (this.isLeaving) this.isListed = false;
+      else if (world.annex !== watching) this.watching = undefined;
+      else this.take(watching);
+    } else if (watching !== undefined) {
+      if (watching.server.epoch !== watching.epoch) this.watching = undefined;
+      else this.take(world.etcd);
+    }
+  }
+
+  /** Whoever comes with a revision that is still to come is told nothing until then. */
+  private take({ changes, revision }: Side): void {
+    for (const change of changes) {
+      if (change.revision <= this.revision) continue;
+      if (change.value === undefined) this.held.delete(change.key);
+      else this.held.set(change.key, change.value);
+    }
+    this.revision = Math.max(this.revision, revision);
+  }
+}

@@ -1,0 +1,113 @@
+import type { Steps } from '../parties.js';
+import type { Value } from './side.js';
+import { KEYS, type Replica, type Status, type World } from './world.js';
+
+/** Of uids in Annex those in the cluster, of the objects that this leader made. */
+type Uids = Map<string, string>;
+
+let made = 0;
+
+/** The cluster's copy becomes what Annex has, and nobody writes any more. */
+export function* handOver(world: World, seen_: Status, own: { door: number }): Steps<void> {
+  const { guards } = world;
+  let seen = seen_;
+  const next = (change: Partial<Status>): boolean => {
+    if (!world.advance(seen, change)) return false;
+    seen = world.status;
+    return true;
+  };
+  const door = guards.ownDoor ? own.door || seen.door + 1 : 1;
+  if (!next({ back: 'Copying', door })) return;
+  own.door = door;
+  world.bring('Served');
+  world.set({ door, fence: guards.fence, served: !guards.unserved, annex: true });
+  if (!(yield* world.until(() => world.everywhere({ door })))) return;
+  const uids: Uids = new Map();
+  for (const key of KEYS) yield* bring(world, key, door, uids);
+  yield;
+  if (world.wanted !== 'Cluster') return yield* stay(world, seen);
+  if (!next({ back: 'Closing' })) return;
+  for (const stage of ['Closing', 'Returning'] as const) {
+    world.bring(stage);
+    const isThere = (replica: Replica): boolean =>
+      replica.silent || (replica.stage === stage && (replica.underWay === 0 || !guards.gateDrain));
+    if (!(yield* world.until(() => world.replicas.every(isThere)))) return yield* stay(world, seen);
+    if (!world.isCurrent(seen)) return;
+  }
+  if (guards.lastCarry) {
+    for (let i = 0; i < 3 && !isEqual(world, uids); i++) for (const key of KEYS) yield* bring(world, key, door, uids);
+    if (!isEqual(world, uids)) return yield* stay(world, seen);
+  }
+  if (guards.raiseAll && world.annex !== undefined) world.raiseAbove(world.annex.revision);
+  yield;
+  next({ back: 'Routing' });
+}
+
+/** What one object is in Annex it becomes in the cluster. */
+function* bring(world: World, key: string, door: number, uids: Uids): Steps<void> {
+  const { guards, etcd } = world;
+  const stored = world.annex?.objects.get(key);
+  let found = etcd.objects.get(key);
+  yield;
+  const write = (next: Omit<Value, 'revision'> | undefined): boolean => {
+    const isOpen = world.random.pick(world.servers).known.door === door;
+    if (!isOpen || etcd.objects.get(key) !== found) return false;
+    if (guards.raiseEach && stored !== undefined) world.raiseAbove(stored.revision);
+    etcd.write(key, next);
+    found = etcd.objects.get(key);
+    return true;
+  };
+  if (stored === undefined) {
+    if (found !== undefined) write(undefined);
+    return;
+  }
+  const isCounterpart = (one: Value): boolean => one.uid === stored.uid || uids.get(stored.uid) === one.uid;
+  if (found !== undefined && !isCounterpart(found) && guards.uids && !write(undefined)) return;
+  yield;
+  if (found === undefined) {
+    const uid = `c${++made}`;
+    if (write({ op: stored.op, uid })) uids.set(stored.uid, uid);
+  } else if (found.op !== stored.op || (found.revision < stored.revision && guards.raiseEach)) {
+    write({ op: stored.op, uid: found.uid });
+  }
+}
+
+function isEqual({ annex, etcd }: World, uids: Uids): boolean {
+  return KEYS.every((key) => {
+    const [ours, theirs] = [annex?.objects.get(key), etcd.objects.get(key)];
+    return ours?.op === theirs?.op && (ours === undefined || ours.uid === theirs?.uid || uids.has(ours.uid));
+  });
+}
+
+/** Annex goes on serving the group. */
+function* stay(world: World, seen: Status): Steps<void> {
+  yield;
+  if (!world.isCurrent(seen)) return;
+  world.counts.stayed++;
+  world.bring('Served');
+  world.set({ door: 0 });
+  world.advance(seen, { phase: 'Served', back: '' });
+}
+
+/** First who serves reads, then who takes writes. */
+export function* leave(world: World, seen: Status): Steps<void> {
+  const { guards, servers } = world;
+  // Of a definition that changes all watch caches begin anew.
+  const door = seen.door + 0.5;
+  world.set({ served: true, door });
+  if (guards.servedFirst && !(yield* world.until(() => world.everywhere({ served: true, door })))) return;
+  world.bring('Left');
+  world.set({ annex: false });
+  const routed = (): boolean =>
+    guards.everyRoute ? world.everywhere({ annex: false }) : servers.some(({ known }) => !known.annex);
+  if (!(yield* world.until(routed))) return;
+  if (!world.isCurrent(seen)) return;
+  world.set({ fence: false });
+  yield;
+  if (!world.isCurrent(seen)) return;
+  world.set({ door: 0 });
+  world.discard();
+  if (!world.advance(seen, { phase: 'InSync', back: '' })) return;
+  world.counts.returned++;
+  world.mustBeAlive();
+}

@@ -1,0 +1,379 @@
+import { Parties, type Party, type Steps } from '../parties.js';
+import { Random } from '../random.js';
+import type { AdoptionGuards } from './guards.js';
+import { Informer } from './informer.js';
+import { Side, type Value } from './side.js';
+
+export type Phase = 'InSync' | 'Preparing' | 'Fencing' | 'Switching' | 'Served' | 'Returning' | 'Failed';
+export type Back = '' | 'Copying' | 'Closing' | 'Routing';
+type Stage = 'Copying' | 'Switching' | 'Served' | 'Closing' | 'Returning' | 'Left';
+
+export interface Status {
+  readonly phase: Phase;
+  readonly back: Back;
+  readonly door: number;
+  readonly version: number;
+}
+
+/** What the cluster's store says, and what one kube-apiserver has learned of it. */
+interface Settings {
+  readonly fence: boolean;
+  readonly annex: boolean;
+  readonly served: boolean;
+  /** Number of the back door; 0: none. */
+  readonly door: number;
+}
+
+export interface ApiServer {
+  known: Settings;
+  underWay: number;
+  /** Of its watch cache, which begins anew with the definition. */
+  epoch: number;
+  cacheFrom: number;
+}
+
+export interface Replica {
+  stage: Stage | undefined;
+  underWay: number;
+  /** It stands still, in the middle of a write, for so long that nobody waits for it. */
+  silent: boolean;
+}
+
+export const KEYS = ['a', 'b', 'c'];
+const PATIENCE = 60;
+const NOTHING = { op: 0, revision: 0, uid: '' };
+
+/** The cluster, Annex, and those who use them. */
+export class World {
+  readonly random: Random;
+  readonly violations: string[] = [];
+  readonly servers: ApiServer[];
+  readonly replicas: Replica[] = [0, 1].map(() => ({ stage: undefined, underWay: 0, silent: false }));
+  readonly etcd = new Side(10);
+  /** The base and the log together, once they are in place. */
+  annex: Side | undefined;
+  annexRevision = 0;
+  /** The log goes on above it. */
+  first = 0;
+  definition: Stage | undefined;
+  closedAt: number | undefined;
+  status: Status = { phase: 'InSync', back: '', door: 0, version: 1 };
+  settings: Settings = { fence: false, annex: false, served: true, door: 0 };
+  fenceIdentity = 0;
+  wanted: 'Annex' | 'Cluster' = 'Cluster';
+  /** Uids that somebody was told are gone. */
+  private readonly dead = new Set<string>();
+  readonly counts = { acknowledged: 0, refused: 0, switched: 0, returned: 0, gaveUp: 0, stayed: 0, settled: 0 };
+  private readonly parties: Parties;
+  /** The newest acknowledged write of each object, wherever it was made. */
+  private readonly truth = new Map<
+    string,
+    { readonly op: number; readonly revision: number; readonly there: boolean }
+  >();
+  /** Writes since then whose outcome nobody knows, 0 for a deletion. */
+  private readonly unknown = new Map<string, Set<number>>();
+  private readonly informers: readonly Informer[];
+  private readonly clients: Party[] = [];
+  private ops = 0;
+  private pending = 0;
+  isMeddled = false;
+  /** Somebody has removed the fence in the middle of a switch, or a route on the way back: until that is over reads may be old, or fail. */
+  private isBroken = false;
+  private calm = false;
+
+  constructor(
+    seed: number,
+    readonly guards: AdoptionGuards,
+    private readonly leader: (world: World) => Party,
+  ) {
+    this.random = new Random(seed);
+    this.parties = new Parties(this.random, { once: 40, longOnce: 10, short: 60 });
+    this.servers = [0, 1].map(() => ({ known: this.settings, underWay: 0, epoch: 0, cacheFrom: 10 }));
+    this.informers = [0, 1].map(() => new Informer(this));
+    for (let i = 0; i < 3; i++) this.clients.push(this.client());
+    for (const party of this.clients) this.parties.add(party);
+    for (let i = 0; i < 2; i++) this.parties.add(leader(this));
+    for (const server of this.servers) this.parties.add(this.learner(server));
+    for (const replica of this.replicas) this.parties.add(this.follower(replica));
+    for (const informer of this.informers) this.parties.add(informer.party());
+    this.parties.add(this.meddler());
+    this.parties.add(this.user());
+    this.parties.add(this.others());
+  }
+
+  run(steps: number): void {
+    for (let step = 0; step < steps; step++) this.parties.advance(step, steps);
+    this.settle();
+  }
+
+  set(change: Partial<Settings>): void {
+    // A write like any other.
+    this.etcd.revision++;
+    if (change.fence !== undefined && change.fence !== this.settings.fence) this.fenceIdentity++;
+    this.settings = { ...this.settings, ...change };
+  }
+
+  bring(stage: Stage): void {
+    if (this.annex === undefined || this.definition === stage) return;
+    this.definition = stage;
+    this.annexRevision = ++this.annex.revision;
+    if (stage === 'Served' || stage === 'Closing') this.closedAt = undefined;
+    else this.closedAt ??= this.annex.revision;
+  }
+
+  /** The copy goes. */
+  discard(): void {
+    this.annex = undefined;
+    this.definition = undefined;
+  }
+
+  everywhere(what: Partial<Settings>): boolean {
+    return this.servers.every(({ known }) =>
+      Object.entries(what).every(([name, value]) => known[name as keyof Settings] === value),
+    );
+  }
+
+  /** False where another leader was faster. */
+  advance(seen: Status, next: Partial<Omit<Status, 'version'>>): boolean {
+    if (this.guards.compare && this.status.version !== seen.version) return false;
+    if (next.phase !== undefined && ['Failed', 'Served', 'InSync'].includes(next.phase)) this.isBroken = false;
+    this.status = { ...this.status, ...next, version: this.status.version + 1 };
+    return true;
+  }
+
+  isCurrent(seen: Status): boolean {
+    return !this.guards.compare || this.status.version === seen.version;
+  }
+
+  /** False where it takes too long. */
+  *until(condition: () => boolean): Steps<boolean> {
+    for (let i = 0; i < PATIENCE; i++) {
+      if (condition()) return true;
+      yield;
+    }
+    return condition();
+  }
+
+  raiseAbove(revision: number): void {
+    this.etcd.revision = Math.max(this.etcd.revision, revision);
+  }
+
+  /** Who answers a read at a kube-apiserver; undefined: 404. */
+  store(server: ApiServer): Side | undefined {
+    if (server.known.annex) return this.annex;
+    return server.known.served ? this.etcd : undefined;
+  }
+
+  /** A kube-apiserver learns of policies, routes and definitions by three watches, each at its own time. */
+  private *learner(server: ApiServer): Party {
+    for (;;) {
+      yield;
+      this.learn(server, this.random.pick(['fence', 'annex', 'definition'] as const));
+    }
+  }
+
+  private learn(server: ApiServer, what: 'fence' | 'annex' | 'definition'): void {
+    const { settings } = this;
+    if (what !== 'definition') {
+      server.known = { ...server.known, [what]: settings[what] };
+      return;
+    }
+    const { served, door } = settings;
+    if (server.known.served === served && server.known.door === door) return;
+    // Served anew, all watches of before end.
+    server.epoch++;
+    server.cacheFrom = this.etcd.revision;
+    server.known = { ...server.known, served, door };
+  }
+
+  private *follower(replica: Replica): Party {
+    for (;;) {
+      yield;
+      replica.stage = this.definition;
+    }
+  }
+
+  /** What other types write in both stores. */
+  private *others(): Party {
+    for (;;) {
+      for (let i = this.random.below(20); i > 0; i--) yield;
+      this.etcd.revision += this.random.below(3);
+      if (this.annex !== undefined) this.annexRevision = this.annex.revision += this.random.below(10);
+      yield;
+    }
+  }
+
+  private *user(): Party {
+    for (;;) {
+      for (let i = 10 + this.random.below(60); i > 0; i--) yield;
+      const { phase } = this.status;
+      if (phase === 'Served' || this.random.once(6)) this.wanted = 'Cluster';
+      else if (phase === 'InSync' || phase === 'Failed') this.wanted = phase === 'Failed' ? 'Cluster' : 'Annex';
+    }
+  }
+
+  /** Reads an object through some kube-apiserver, and writes it with a precondition through some other. */
+  private *client(): Party {
+    while (!this.calm) {
+      yield;
+      const key = this.random.pick(KEYS);
+      const store = this.store(this.random.pick(this.servers));
+      if (store === undefined) {
+        if (!this.isMeddled && !this.isBroken && this.status.back !== '')
+          this.violations.push(`a read of ${key} failed`);
+        continue;
+      }
+      const read = store.objects.get(key);
+      // Where somebody takes the route away, the cluster may still show its copy.
+      if (!this.isMeddled && !this.isBroken) this.mustBeNew(key, read);
+      yield;
+      yield* this.write(this.random.pick(this.servers), key, read);
+    }
+  }
+
+  private mustBeNew(key: string, read: Value | undefined): void {
+    const { revision, there, op } = this.truth.get(key) ?? { ...NOTHING, there: false };
+    if (this.unknown.get(key)?.has(read?.op ?? 0) === true) return;
+    if (there ? (read?.revision ?? 0) < revision : (read?.revision ?? revision + 1) <= revision)
+      this.violations.push(`a read of ${key} shows ${read?.op ?? 'nothing'} after write ${op}: it is stale`);
+  }
+
+  private *write(server: ApiServer, key: string, expected: Value | undefined): Steps<void> {
+    const op = ++this.ops;
+    this.pending++;
+    const next = expected !== undefined && this.random.once(3) ? undefined : { op, uid: expected?.uid ?? `u${op}` };
+    server.underWay++;
+    if (server.known.annex) yield* this.writeAnnex(key, op, expected, next);
+    else yield* this.writeEtcd(server, key, op, expected, next);
+    server.underWay--;
+    this.pending--;
+  }
+
+  private *writeEtcd(
+    server: ApiServer,
+    key: string,
+    op: number,
+    expected: Value | undefined,
+    next: Next | undefined,
+  ): Steps<void> {
+    if (!server.known.served || server.known.fence) {
+      this.counts.refused++;
+      return;
+    }
+    // It has passed admission, and may be committed late.
+    yield;
+    if (this.random.once(3)) for (let i = this.random.below(30); i > 0; i--) yield;
+    if ((this.etcd.objects.get(key)?.revision ?? 0) !== (expected?.revision ?? 0)) return;
+    this.acknowledge(key, op, expected, next, this.etcd.write(key, next));
+  }
+
+  private *writeAnnex(key: string, op: number, expected: Value | undefined, next: Next | undefined): Steps<void> {
+    const replica = this.random.pick(this.replicas);
+    if (this.annex === undefined || replica.stage !== 'Served') {
+      this.counts.refused++;
+      return;
+    }
+    // It has passed the gate.
+    replica.underWay++;
+    const isLong = this.random.once(12);
+    if (isLong) replica.silent = true;
+    for (let i = this.random.below(isLong ? 300 : 8); i > 0; i--) yield;
+    replica.underWay--;
+    if (isLong) replica.silent = false;
+    const { annex } = this as { readonly annex: Side | undefined };
+    if (annex === undefined || (annex.objects.get(key)?.revision ?? 0) !== (expected?.revision ?? 0)) return;
+    const revision = annex.write(key, next);
+    this.annexRevision = revision;
+    if (this.guards.committedBefore && revision > (this.closedAt ?? Infinity)) {
+      // Nobody is told: it may stay, or not.
+      const unknown = this.unknown.get(key) ?? new Set();
+      this.unknown.set(key, unknown.add(next?.op ?? 0));
+      return;
+    }
+    this.acknowledge(key, op, expected, next, revision);
+  }
+
+  private acknowledge(
+    key: string,
+    op: number,
+    expected: Value | undefined,
+    next: Next | undefined,
+    revision: number,
+  ): void {
+    const last = this.truth.get(key) ?? { ...NOTHING, there: false };
+    const isUnknown = this.unknown.get(key)?.has(expected?.op ?? 0) === true;
+    this.unknown.delete(key);
+    if (!isUnknown && (last.there ? last.op !== expected?.op : expected !== undefined))
+      this.violations.push(`write ${op} of ${key} was acknowledged without write ${last.op}: it is lost`);
+    if (last.revision >= revision)
+      this.violations.push(`the revision of ${key} went back from ${last.revision} to ${revision}`);
+    this.truth.set(key, { op, revision, there: next !== undefined });
+    if (next === undefined && expected !== undefined) this.dead.add(expected.uid);
+    this.counts.acknowledged++;
+  }
+
+  /** No object of the cluster has a uid of one that somebody was told is gone. */
+  mustBeAlive(): void {
+    for (const { uid } of this.etcd.objects.values())
+      if (this.dead.has(uid)) this.violations.push(`the uid ${uid} is back from the dead`);
+  }
+
+  /** A user who removes one of the barriers; somebody of Annex puts it back. */
+  private *meddler(): Party {
+    for (;;) {
+      for (let i = 40 + this.random.below(120); i > 0; i--) yield;
+      const { phase, back } = this.status;
+      // On the way back each of them is taken away for good.
+      if (['InSync', 'Preparing', 'Failed'].includes(phase) || (phase === 'Returning' && back !== 'Copying')) continue;
+      const before = this.settings;
+      const what = this.random.pick(['fence', 'annex', 'served'] as const);
+      if (before[what] === (what === 'served')) continue;
+      this.isMeddled = true;
+      this.isBroken ||= back !== '' || (what === 'fence' && phase !== 'Served');
+      this.set({ [what]: what === 'served' });
+      for (let i = this.random.below(20); i > 0; i--) yield;
+      const isHeld = this.status.phase === 'Served' || ['Copying', 'Closing'].includes(this.status.back);
+      if ((this.status.phase === phase && this.status.back === back) || isHeld) {
+        this.set({ [what]: before[what] });
+        while (this.settings[what] === before[what] && !this.everywhere({ [what]: before[what] })) yield;
+      }
+      this.isMeddled = false;
+    }
+  }
+
+  /** Nobody writes any more, everybody learns what there is to learn: then informers have what the owner of the group has. */
+  private settle(): void {
+    this.calm = true;
+    // What fails while the last ones end is nobody's read.
+    this.isMeddled = true;
+    for (let i = 0; i < 400 && this.pending > 0; i++) for (const party of this.clients) party.next();
+    this.isMeddled = false;
+    const leader = this.leader(this);
+    const watching = this.informers.map((informer) => informer.party());
+    for (let i = 0; i < 300; i++) {
+      for (const server of this.servers)
+        for (const what of ['fence', 'annex', 'definition'] as const) this.learn(server, what);
+      for (const replica of this.replicas) replica.stage = this.definition;
+      leader.next();
+      for (const party of watching) party.next();
+    }
+    if (!['InSync', 'Served', 'Failed'].includes(this.status.phase)) return;
+    this.counts.settled++;
+    const owner = this.status.phase === 'Served' ? this.annex : this.etcd;
+    if (owner === undefined || this.store(this.servers[0] as ApiServer) !== owner) return;
+    for (const key of KEYS) this.mustBeNew(key, owner.objects.get(key));
+    // Of a switch that was given up (docs/design/adoption.md, what is not watched).
+    if (this.counts.gaveUp > 0) return;
+    for (const { held } of this.informers) {
+      for (const key of KEYS) {
+        const [has, is] = [held.get(key), owner.objects.get(key)];
+        if (has?.revision !== is?.revision || has?.uid !== is?.uid)
+          this.violations.push(
+            `an informer holds ${key} at ${has?.revision ?? 'no'} revision, and it is at ${is?.revision ?? 'none'}`,
+          );
+      }
+    }
+  }
+}
+
+type Next = { readonly op: number; readonly uid: string };
