@@ -52,7 +52,7 @@ async function ofMongo(options: AuthorityOptions): Promise<Uint8Array | undefine
   const { client, db } = await connect({ uri, database: options.mongodbDatabase, selectMillis: SELECT_MILLIS });
   try {
     const found = await statesOf(db, SERVING_AUTHORITIES.resource).findOne({ _id: SERVING_AUTHORITIES.key });
-    return found === null ? undefined : storedOf(found).bytes;
+    return found === null ? undefined : storedOf(found)?.bytes;
   } finally {
     await client.close();
   }

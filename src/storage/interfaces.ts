@@ -177,6 +177,20 @@ export interface Presence {
 /** What the objects of a type are read from and written to. */
 export type StoreBackend = Pick<Backend, 'get' | 'write'>;
 
+/** What a cache knows of an object. */
+export interface KnownRevision {
+  /** Of the object's last write; 0: there is no such object. */
+  readonly revision: Revision;
+  /** Every write up to here has been taken into account. */
+  readonly asOf: Revision;
+}
+
+/** Objects whose writes are not yet where people read them, and for how long that has been so. */
+export interface ProjectionLag {
+  readonly seconds: number;
+  readonly objects: number;
+}
+
 /** A store. All methods throw StorageError with a code where they fail. */
 export interface Backend {
   /** Opens or creates the store; throws with a message that says what to do where it can't. */
@@ -207,6 +221,10 @@ export interface Backend {
   presence?(): Presence;
   /** When (milliseconds since the epoch) the history was last brought down to its window; undefined before the store is open. */
   trimmedAt?(): number | undefined;
+  /** Names a cache that may know objects which a write finds, so that the store need not read them. Absent where it reads at no cost. */
+  consult?(known: (resource: string, key: string) => KnownRevision | undefined): void;
+  /** How far behind the log is what people read; absent where that is the same. */
+  projectionLag?(): ProjectionLag | undefined;
   /** Resolves when the store answers; for readyz. */
   ping(): Promise<void>;
   /** What can be read without waiting; undefined for a type, or absent, where nothing can. */

@@ -11,6 +11,8 @@ const NAMES: Readonly<Record<keyof OptionalMembers, true>> = {
   raise: true,
   trimmedAt: true,
   logOf: true,
+  consult: true,
+  projectionLag: true,
   atHand: true,
   index: true,
   following: true,

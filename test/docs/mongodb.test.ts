@@ -71,6 +71,12 @@ described('the commands of docs/mongodb.md', () => {
       };
       expect((await http.post(reports, body)).status).toBe(201);
     }
+    await withClient(set.uri, (client) =>
+      eventually('all is projected', async () => {
+        const found = await client.db('annex').collection('policyreports.wgpolicyk8s.io').countDocuments();
+        return found === 3 ? true : undefined;
+      }),
+    );
   }, 240_000);
 
   afterAll(async () => {

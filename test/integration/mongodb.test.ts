@@ -322,6 +322,7 @@ described('servers that share one MongoDB', () => {
         const body = { apiVersion: 'shop.example.com/v1', kind: 'Paint', metadata: { name }, spec: { color, size: 3 } };
         await eventually('served', async () => ((await http.post(widgets, body)).status === 201 ? true : undefined));
       }
+      await eventually('all is projected', async () => ((await paints.countDocuments()) === 3 ? true : undefined));
       const plan = await paints.find({ 'spec.color': 'red' }).explain('executionStats');
       expect(JSON.stringify(plan['queryPlanner'])).toContain('"indexName":"annex:spec.color"');
       expect(dig(plan['executionStats'] as JsonObject, 'totalDocsExamined')).toBe(2);

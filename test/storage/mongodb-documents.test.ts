@@ -111,17 +111,22 @@ described('documents in MongoDB', () => {
     expect((await collect(backend, revision, 1))[0]?.previous?.bytes.length).toBe(again.bytes.length);
   });
 
-  test('another version of the database is left alone', async () => {
+  test.each([3, 4, 99])('a database of format %d is left alone', async (version) => {
     const other = await mongoOptions();
     await withClient(other.uri, (client) =>
       client
         .db(other.database)
         .collection<{ _id: string; version: number }>('meta')
-        .insertOne({ _id: 'format', version: 99 }),
+        .insertOne({ _id: 'format', version }),
     );
     await expect(new MongoBackend(other).open()).rejects.toMatchObject({
       code: 'unusable',
-      message: expect.stringContaining('has format 99') as string,
+      message: expect.stringContaining(`has format ${version}, which this version does not know`) as string,
+    });
+    await withClient(other.uri, async (client) => {
+      const db = client.db(other.database);
+      expect(await db.collection('meta').find().toArray()).toEqual([{ _id: 'format', version }]);
+      expect((await db.listCollections().toArray()).map(({ name }) => name)).toEqual(['meta']);
     });
   });
 });
@@ -133,7 +138,7 @@ described('MongoDB that cannot be used', () => {
     try {
       const host = uri.slice('mongodb://'.length, uri.indexOf('/?'));
       const lines = [
-        [mongod.directUri, /is not a replica set, which transactions need: start it with --replSet/],
+        [mongod.directUri, /is not a replica set, which Annex needs: start it with --replSet/],
         ['mongodb://u:p%40ss@127.0.0.1:1/?replicaSet=r', /^MongoDB at 127\.0\.0\.1:1 cannot be reached/],
         [`mongodb://u:p%40ss@${host}/?replicaSet=rs0`, /refuses the credentials of the MongoDB URI/],
         ['mongodb://u:p%40ss@a:b:c/', /^the MongoDB URI is malformed/],

@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import type { Backend } from '../../storage/interfaces.js';
-import type { MongoBackend, MongoObserver } from '../../storage/mongodb/backend.js';
+import type { MongoBackend } from '../../storage/mongodb/backend.js';
+import type { MongoObserver } from '../../storage/mongodb/observer.js';
 import type { LogSet } from '../../storage/routed-backend.js';
 import type { Clock } from '../../util/clock.js';
 import { redact } from '../../storage/mongodb/redact.js';

@@ -26,7 +26,7 @@ import { isAggregated } from '../options/aggregation-options.js';
 import { makeLogs, storeRedactor } from './backend.js';
 import { openEncryption, type OpenEncryption } from './encryption.js';
 import { installBuiltins, loadMergeTypes } from '../../registry/builtin/install.js';
-import { showTrimming } from '../metrics/history-metrics.js';
+import { showProjection, showTrimming } from '../metrics/history-metrics.js';
 import { forgetGoneTypes } from '../metrics/gone-types.js';
 import { registerCacherMetrics, undecodableReporter } from '../metrics/cacher-metrics.js';
 import { installDocuments } from '../http/documents/documents.js';
@@ -91,6 +91,7 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
   const troubles = new StoreTroubles({ registry: metrics, logger, clock, redact: storeRedactor(options) });
   const stores = await makeLogs(options, clock, troubles);
   showTrimming(stores, metrics);
+  showProjection(stores, metrics);
   const tools = { metrics: new StoreMetrics(metrics), troubles, clock, memory };
   const logs = measured(encryption?.wrap(stores) ?? stores, tools);
   const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { StorageError, type StorageErrorCode } from '../../storage/errors.js';
-import type { MongoObserver } from '../../storage/mongodb/backend.js';
+import type { MongoObserver } from '../../storage/mongodb/observer.js';
 import type { Clock } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import type { Logger } from '../../util/logger.js';
@@ -34,6 +34,7 @@ interface Logged {
 export class StoreTroubles implements MongoObserver {
   private readonly streams: CellCounter;
   private readonly restarts: CellCounter;
+  private readonly projections: CellCounter;
   private readonly indexes: CellCounter;
   private readonly logged = new LruCache<string, Logged>({ capacity: MAX_KINDS });
 
@@ -50,6 +51,11 @@ export class StoreTroubles implements MongoObserver {
       'Restarts of the commit path of a MongoDB log with new connections, after no write succeeded for 30 seconds.',
       ['log'],
     );
+    this.projections = counter(
+      'annex_store_projection_errors_total',
+      'Failed attempts to project committed writes of a MongoDB log; the name of the main log is empty.',
+      ['log'],
+    );
     this.indexes = counter(
       'annex_store_index_errors_total',
       'Failed attempts to update the MongoDB indexes of a type.',
@@ -61,6 +67,14 @@ export class StoreTroubles implements MongoObserver {
     this.streams.cell(log).inc();
     const text = this.textOf(error);
     this.options.logger.warn('MongoDB change stream failed; reopening it', { log, error: text });
+  }
+
+  projectionFailed(log: string, error: unknown): void {
+    this.projections.cell(log).inc();
+    this.options.logger.warn('cannot project committed writes into the collections of MongoDB; will retry', {
+      log,
+      error: this.textOf(error),
+    });
   }
 
   startedOver(log: string): void {

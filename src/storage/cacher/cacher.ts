@@ -131,6 +131,7 @@ export class StorageCacher implements Cacher {
       logId: this.options.logId?.(),
       undecodable: this.options.undecodable,
     };
+    backend.consult?.((resource, key) => this.types.get(resource)?.knows(key));
     this.trouble = '';
     this.following = this.follow();
     this.tick();

@@ -1,5 +1,5 @@
 import { StorageError, tooLarge } from '../errors.js';
-import type { LogEvent, Revision } from '../interfaces.js';
+import type { KnownRevision, LogEvent, Revision } from '../interfaces.js';
 import { EVERYTHING } from '../selection-predicate.js';
 import { BackendReads } from './backend-reads.js';
 import { cachedItem } from './tree/cached-item.js';
@@ -82,6 +82,12 @@ export class WatchCache implements ResourceCache {
   revision(): Revision {
     const { revision } = this.shared.waits;
     return this.holdsState() ? Math.max(revision, this.loadedAt) : revision;
+  }
+
+  /** What is known of an object; undefined while the type is not loaded. */
+  knows(key: string): KnownRevision | undefined {
+    if (this.phase.name !== 'live') return undefined;
+    return { revision: this.objects.get(key)?.revision ?? 0, asOf: this.shared.waits.revision };
   }
 
   size(): number {

@@ -7,6 +7,7 @@ import type {
   EventStream,
   ListOptions,
   LogEvent,
+  ProjectionLag,
   Revision,
   Staging,
   StoredList,
@@ -21,27 +22,29 @@ import {
   FIRST_REVISION,
   logPlace,
   MAIN_LOG,
-  META,
-  stateCollection,
+  metaOf,
   statesOf,
   WRITERS,
   type Database,
   type LogPlace,
-  type MetaDocument,
 } from './documents.js';
 import { closed, unavailable } from './failures.js';
 import { LogFollower } from './follower.js';
-import { Heads } from './heads.js';
 import { History } from './history.js';
 import { Indexer } from './indexes.js';
-import { LAYOUT_FORMAT, layoutText, LogLayout, newestRevision } from './layout.js';
-import { listAt } from './list.js';
-import { raiseFloor, tellOfRaise } from './raise.js';
-import { Reader } from './reader.js';
+import { layoutText, LogLayout } from './layout.js';
+import { listAt, type ListRequest } from './list.js';
+import { newestBatch, newestRevision } from './log/read.js';
+import { Backlog } from './projection/backlog.js';
+import { Projector } from './projection/projector.js';
+import { appendGap, projectedUpTo } from './raise.js';
+import { CurrentStates, Reader } from './reader.js';
+import type { MongoObserver } from './observer.js';
 import { MongoPresence } from './presence.js';
 import { MongoStaging } from './staging.js';
 import { redact } from './redact.js';
-import { WriterSession } from './commit/writer-session.js';
+import { KnownStates, type Consulted } from './commit/known-states.js';
+import { Writers } from './commit/writers.js';
 import { messageOf } from '../../util/error-message.js';
 
 export interface MongoOptions {
@@ -68,32 +71,23 @@ export interface MongoOptions {
   readonly forTests?: boolean;
 }
 
-/** Hears of what goes wrong in the background. */
-export interface MongoObserver {
-  /** The change stream broke off; it is opened anew. */
-  streamFailed?(log: string, error: unknown): void;
-  /** No write in a log succeeded for long; the commit path has begun anew with new connections. */
-  startedOver?(log: string): void;
-  /** The indexes of a type could not be brought up to date; it is tried again. */
-  indexFailed?(resource: string, error: unknown): void;
-}
-
 interface Opened {
   readonly client: MongoClient;
   readonly db: Db;
   readonly place: LogPlace;
   readonly reader: Reader;
-  readonly heads: Heads;
+  readonly backlog: Backlog;
+  readonly projector: Projector;
   readonly follower: LogFollower;
   readonly committer: Committer;
   readonly history: History;
-  readonly session: WriterSession;
+  readonly writers: Writers;
   readonly indexer: Indexer;
 }
 
-const FORMAT = 3;
+const FORMAT = 5;
 const HISTORY_MILLIS = 5 * 60_000;
-/** A log entry holds the states before and after a write, and a document 16 MiB. */
+/** A batch holds the states before and after a write, and a document 16 MiB. */
 const MAX_OBJECT_BYTES = (8 << 20) - (64 << 10);
 const HEAD_BYTES = 32 << 20;
 const SELECT_MILLIS = 5_000;
@@ -104,9 +98,8 @@ const PING_MILLIS = 2_000;
 const LAST_WRITES_MILLIS = 3_000;
 /** nor for each of the things that are under way in the background. */
 const GOODBYE_MILLIS = 1_000;
-const NAMESPACE_EXISTS = 48;
 const NO_OVERRIDES: ReadonlyMap<string, string> = new Map();
-/** Of registered sessions that nobody renews. */
+/** Of replicas that are gone without a word. */
 const WRITER_SECONDS = 3_600;
 
 /** The store in MongoDB, shared by any number of replicas. */
@@ -114,7 +107,7 @@ export class MongoBackend implements Backend {
   private opened: Opened | undefined;
   private closing = false;
   private readonly clock: Clock;
-  private readonly collections = new Set<string>();
+  private consulted: Consulted = () => undefined;
   readonly presence = (): MongoPresence => new MongoPresence(this.store().db, this.clock);
 
   constructor(private readonly options: MongoOptions) {
@@ -142,9 +135,9 @@ export class MongoBackend implements Backend {
     this.closing = true;
     await this.leave(opened.committer.idle(), LAST_WRITES_MILLIS);
     opened.committer.stop();
-    const { indexer, history, follower, session, client } = opened;
-    await this.leave(Promise.all([indexer.stop(), history.stop(), follower.stop()]));
-    await this.leave(session.close());
+    const { indexer, history, follower, projector, writers, client } = opened;
+    await this.leave(Promise.all([indexer.stop(), history.stop(), follower.stop(), projector.stop()]));
+    await this.leave(writers.close());
     this.opened = undefined;
     await this.leave(client.close());
   }
@@ -165,16 +158,14 @@ export class MongoBackend implements Backend {
     return this.answer(reader.get(resource, key));
   }
 
-  async list(resource: string, options: ListOptions): Promise<StoredList> {
-    const { client, place, history } = this.store();
-    return this.answer(listAt({ client, place, resource, options, oldest: history.oldest }));
+  list(resource: string, options: ListOptions): Promise<StoredList> {
+    return this.listed({ resource, options });
   }
 
   /** The newest state of a type, object by object, and its revision. */
   async walk(resource: string, visit: (object: StoredObject) => void): Promise<Revision> {
-    const { client, place, history } = this.store();
     const options = { prefix: '', from: '', limit: 0, revision: 0 };
-    return (await this.answer(listAt({ client, place, resource, options, oldest: history.oldest, visit }))).revision;
+    return (await this.listed({ resource, options, visit })).revision;
   }
 
   async currentRevision(): Promise<Revision> {
@@ -205,7 +196,7 @@ export class MongoBackend implements Backend {
     const { history } = this.store();
     const current = await this.currentRevision();
     if (revision > current) throw tooLarge(revision, current);
-    await this.answer(history.compact(revision));
+    await this.answer(history.forget(revision));
   }
 
   async ping(): Promise<void> {
@@ -217,14 +208,24 @@ export class MongoBackend implements Backend {
   }
 
   async raise(above: Revision): Promise<void> {
-    const { place, follower } = this.store();
-    const revision = Math.max(above, follower.revision, await this.currentRevision());
-    await this.answer(raiseFloor(place, revision));
-    await tellOfRaise((request) => this.write(request));
+    const { place, follower, history } = this.store();
+    const { last } = await this.answer(appendGap(place, above, this.clock, this.historyMillis));
+    await this.answer(follower.catchUp().then(() => history.forget(last)));
   }
 
   staging(name: string): Staging {
-    return new MongoStaging(this.store().db, name);
+    const { db, projector } = this.store();
+    return new MongoStaging(db, name, async () => projector.settled(await this.currentRevision()));
+  }
+
+  consult(known: Consulted): void {
+    this.consulted = known;
+  }
+
+  projectionLag(): ProjectionLag | undefined {
+    if (this.opened === undefined) return undefined;
+    const { millis, objects } = this.opened.backlog.lag;
+    return { seconds: millis / 1_000, objects };
   }
 
   index(resource: string, fields: readonly string[]): void {
@@ -262,8 +263,8 @@ export class MongoBackend implements Backend {
     }
   }
 
-  private async leave(work: Promise<unknown>, millis = GOODBYE_MILLIS): Promise<void> {
-    await this.soon(
+  private leave(work: Promise<unknown>, millis = GOODBYE_MILLIS): Promise<unknown> {
+    return this.soon(
       work.catch(() => undefined),
       millis,
     );
@@ -282,118 +283,111 @@ export class MongoBackend implements Backend {
     }
   }
 
+  private async listed(wanted: Pick<ListRequest, 'resource' | 'options' | 'visit'>): Promise<StoredList> {
+    const { client, place, backlog, follower, history } = this.store();
+    const { oldest } = history;
+    return this.answer(listAt({ ...wanted, client, place, clock: this.clock, backlog, follower, oldest }));
+  }
+
   private connection(): ConnectionOptions {
     const { uri, database, selectMillis = SELECT_MILLIS, traced } = this.options;
     return { uri, database, selectMillis, traced };
   }
 
-  /** Collections, indexes and the format of the database. */
-  private async prepare(store: Database): Promise<void> {
-    const { db } = store;
-    this.collections.clear();
-    for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray()) this.collections.add(name);
-    const { collection } = logPlace(store, this.options.log ?? MAIN_LOG);
-    for (const name of [collection, META, WRITERS]) await this.ensureCollection(db, name);
-    await db.collection(WRITERS).createIndex({ seen: 1 }, { expireAfterSeconds: WRITER_SECONDS }, {});
-    const meta = db.collection<MetaDocument>(META);
-    const format = await meta.findOneAndUpdate(
+  private get historyMillis(): number {
+    return this.options.historyMillis ?? HISTORY_MILLIS;
+  }
+
+  /** The format of the database, and its collections that must be there. */
+  private async prepare({ db }: Database): Promise<void> {
+    const format = await metaOf(db).findOneAndUpdate(
       { _id: 'format' },
       { $setOnInsert: { version: FORMAT } },
       { upsert: true, returnDocument: 'after' },
     );
-    if (format?.version !== FORMAT && format?.version !== LAYOUT_FORMAT) {
+    if (format?.version !== FORMAT) {
       throw new StorageError(
         'unusable',
-        `the MongoDB database ${this.options.database} has format ${String(format?.version)}, which this version does not know: use a newer one, or another database`,
+        `the MongoDB database ${this.options.database} has format ${String(format?.version)}, which this version does not know: use another version, or another database`,
       );
     }
-  }
-
-  private async ensureCollection(db: Db, name: string): Promise<void> {
-    if (this.collections.has(name)) return;
-    try {
-      await db.createCollection(name);
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === NAMESPACE_EXISTS)) throw error;
-    }
-    this.collections.add(name);
+    await db.collection(WRITERS).createIndex({ seen: 1 }, { expireAfterSeconds: WRITER_SECONDS }, {});
   }
 
   private async assemble(client: MongoClient, store: Database): Promise<Opened> {
-    const { clock } = this;
-    const { db } = store;
+    const { clock, historyMillis } = this;
     const name = this.options.log ?? MAIN_LOG;
     const place = logPlace(store, name);
     const writer = randomUUID();
-    const session = await this.join(client, store, writer);
-    const heads = new Heads(HEAD_BYTES);
-    const revision = await newestRevision(place);
-    const history: History = new History({
-      place,
-      clock,
-      historyMillis: this.options.historyMillis ?? HISTORY_MILLIS,
-      revision: () => follower.revision,
-      renew: () => session.renew(),
-    });
+    const writers = await this.join(client, store, writer);
+    const revision = await projectedUpTo(place);
+    const newest = await newestBatch(place);
+    const known = new KnownStates(HEAD_BYTES, revision, (resource, key) => this.consulted(resource, key));
+    const backlog = new Backlog(clock);
     const follower = new LogFollower({
       client,
       place,
       clock,
-      heads,
+      known,
+      backlog,
       revision,
+      head: newest?.last === revision ? newest : undefined,
       writer,
+      historyMillis,
       oldest: () => history.oldest,
+      lost: (before) => history.lost(before),
       failed: (error) => this.options.observer?.streamFailed?.(name, error),
     });
+    const failed = (error: unknown): void => this.options.observer?.projectionFailed?.(name, error);
+    const projector = new Projector({ place, clock, backlog, writer, failed });
+    const renew = (): Promise<void> => writers.announce();
+    const history: History = new History({ place, clock, historyMillis, follower, backlog, projector, renew });
+    const current = new CurrentStates({ place, follower, backlog });
     const committer = new Committer({
-      place,
       clock,
-      appender: new Appender(place, session),
+      appender: new Appender({ place, writers, historyMillis }),
       follower,
-      heads,
-      session,
+      known,
+      current,
+      projector,
+      writers,
       writer,
+      historyMillis,
       maxObjectBytes: this.options.maxObjectBytes ?? MAX_OBJECT_BYTES,
       writeMillis: this.options.writeMillis ?? WRITE_MILLIS,
       startedOver: () => this.options.observer?.startedOver?.(name),
-      ensureCollection: (resource) => this.ensureCollection(db, stateCollection(resource)),
     });
-    const indexer = this.indexer(db);
     await history.start();
+    await follower.catchUp();
     follower.start();
-    const reader = new Reader(store);
-    return { client, db, place, reader, heads, follower, committer, history, session, indexer };
+    projector.start();
+    const indexer = this.indexer(store.db);
+    const reader = new Reader(current);
+    const { db } = store;
+    return { client, db, place, reader, backlog, projector, follower, committer, history, writers, indexer };
   }
 
   /** Makes itself known to the other replicas, and agrees with them on the logs. */
-  private async join(client: MongoClient, store: Database, writer: string): Promise<WriterSession> {
+  private async join(client: MongoClient, store: Database, writer: string): Promise<Writers> {
+    const { clock, historyMillis } = this;
     const { database, log = MAIN_LOG, overrides = NO_OVERRIDES } = this.options;
-    const session = new WriterSession({
-      client,
-      database,
-      clock: this.clock,
-      id: writer,
-      log,
-      layout: layoutText(overrides),
-      connect: () => newClient(this.connection()),
-    });
-    await session.announce();
+    const layout = layoutText(overrides);
+    const connect = (): MongoClient => newClient(this.connection());
+    const writers = new Writers({ client, database, clock, id: writer, log, layout, connect });
+    await writers.announce();
     try {
-      if (log === MAIN_LOG) await new LogLayout({ ...store, database, overrides }).settle();
+      if (log === MAIN_LOG) await new LogLayout({ ...store, database, clock, historyMillis, overrides }).settle();
     } catch (error) {
-      await session.close().catch(() => undefined);
+      await writers.close().catch(() => undefined);
       throw error;
     }
-    return session;
+    return writers;
   }
 
   private indexer(db: Db): Indexer {
     return new Indexer({
       clock: this.clock,
-      collection: async (resource) => {
-        await this.ensureCollection(db, stateCollection(resource));
-        return statesOf(db, resource);
-      },
+      collection: (resource) => statesOf(db, resource),
       failed: (resource, error) => this.options.observer?.indexFailed?.(resource, error),
     });
   }

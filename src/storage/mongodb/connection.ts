@@ -10,7 +10,7 @@ import {
 } from 'mongodb';
 import { errorCode, StorageError } from '../errors.js';
 import { traceCommands } from './commands.js';
-import { CommandFailed } from './failures.js';
+import { isPassing } from './failures.js';
 import type { Database } from './documents.js';
 import { LatestReads } from './latest-reads.js';
 import { redact } from './redact.js';
@@ -58,8 +58,8 @@ const TUNABLE = new Set([
   'maxPoolSize',
 ]);
 
-/** The change stream and the transactions have a connection each to themselves, and others ask too. */
-const LEAST_CONNECTIONS = 3;
+/** The change stream has a connection to itself, commits and the projection go on side by side, and others ask too. */
+const LEAST_CONNECTIONS = 4;
 
 function clientOptions(uri: string, selectMillis: number): MongoClientOptions {
   const [, query = ''] = uri.split('?', 2);
@@ -110,25 +110,22 @@ function checkDeployment(hello: Document, address: string): void {
   if (hello['setName'] === undefined && hello['msg'] !== 'isdbgrid') {
     throw new StorageError(
       'unusable',
-      `MongoDB at ${address} is not a replica set, which transactions need: start it with --replSet and run rs.initiate() (one member is enough)`,
+      `MongoDB at ${address} is not a replica set, which Annex needs: start it with --replSet and run rs.initiate() (one member is enough)`,
     );
   }
+  if (hello['operationTime'] === undefined)
+    throw new StorageError('unusable', `MongoDB at ${address} does not tell the time of its answers (operationTime)`);
 }
 
 /** Errors of the resolver that may pass: the DNS of a cluster starts like everything else. */
 const RESOLVER = new Set(['ENOTFOUND', 'EAI_AGAIN', 'ESERVFAIL', 'ETIMEOUT', 'ECONNREFUSED', 'ENODATA']);
-/** Codes of a server that starts, stops, or is no primary at the moment, or that another one does not answer. */
-const PASSING = new Set([6, 7, 24, 50, 64, 89, 91, 112, 134, 189, 251, 262, 10107, 11600, 11602, 13435, 13436]);
-
 /** Whether waiting may help: MongoDB is away, or has no primary. Not where it answers and refuses. */
 export function failureOf(error: unknown): 'unavailable' | 'unusable' {
   if (error instanceof StorageError) return error.code === 'unavailable' ? 'unavailable' : 'unusable';
   if (error instanceof MongoError && error.message.includes('maximum wire version')) return 'unusable';
   if (error instanceof MongoServerSelectionError || error instanceof MongoNetworkError) return 'unavailable';
   const code = errorCode(error);
-  if (error instanceof MongoServerError || error instanceof CommandFailed) {
-    return typeof code === 'number' && PASSING.has(code) ? 'unavailable' : 'unusable';
-  }
+  if (error instanceof MongoServerError) return isPassing(code) ? 'unavailable' : 'unusable';
   // The driver's own: a pool that was cleared, a topology that was closed.
   if (error instanceof MongoError && error.hasErrorLabel('RetryableWriteError')) return 'unavailable';
   return typeof code === 'string' && RESOLVER.has(code) ? 'unavailable' : 'unusable';

@@ -1,49 +1,24 @@
-import { MongoServerError, type Document } from 'mongodb';
+import {
+  BSON,
+  MongoBulkWriteError,
+  MongoInvalidArgumentError,
+  MongoServerError,
+  MongoWriteConcernError,
+} from 'mongodb';
 import { StorageError } from '../errors.js';
 
 const DUPLICATE_KEY = 11000;
-const IMMUTABLE_FIELD = 66;
-const WRITE_CONFLICT = 112;
-const NO_SUCH_TRANSACTION = 251;
-const TRANSIENT = new Set(['TransientTransactionError', 'RetryableWriteError', 'UnknownTransactionCommitResult']);
 /** Of the server: the resume token cannot be used. */
 const TOKEN_LOST = new Set([136, 222, 234, 260, 280, 286]);
 /** Of the server: the moment asked for is not to be had (any more); a later one is. */
 const SNAPSHOT_LOST = new Set([239, 246]);
+/** Codes of a server that starts, stops, or is no primary at the moment, or that another one does not answer. */
+const PASSING = new Set([6, 7, 24, 50, 64, 89, 91, 112, 134, 189, 251, 262, 10107, 11600, 11602, 13435, 13436]);
 
-/** What MongoDB answered to a command of a transaction is an error; it has given up the transaction. */
-export class CommandFailed extends Error {
-  readonly code: number;
-  private readonly labels: readonly string[];
-
-  constructor(answer: Document) {
-    super(String(answer['errmsg'] ?? 'it failed'));
-    this.code = Number(answer['code'] ?? 0);
-    this.labels = (answer['errorLabels'] ?? []) as readonly string[];
-  }
-
-  /** Whether the same transaction may succeed when it is tried again. */
-  get isTransient(): boolean {
-    return this.labels.some((label) => TRANSIENT.has(label));
-  }
-
-  /** As the answer to a commit: there is no such transaction (any more), and it was not committed. */
-  get isGivenUp(): boolean {
-    return this.code === NO_SUCH_TRANSACTION && this.labels.includes('TransientTransactionError');
-  }
-}
+export const isPassing = (code: unknown): boolean => typeof code === 'number' && PASSING.has(code);
 
 export function isDuplicateKey(error: unknown): boolean {
-  return (error instanceof MongoServerError || error instanceof CommandFailed) && error.code === DUPLICATE_KEY;
-}
-
-export function isWriteConflict(error: unknown): boolean {
-  return error instanceof CommandFailed && error.code === WRITE_CONFLICT;
-}
-
-/** As the answer to the fence of a transaction: the floor has reached it. */
-export function isFenced(error: unknown): boolean {
-  return error instanceof CommandFailed && error.code === IMMUTABLE_FIELD;
+  return error instanceof MongoServerError && error.code === DUPLICATE_KEY;
 }
 
 export function isTokenLost(error: unknown): boolean {
@@ -54,16 +29,21 @@ export function isSnapshotLost(error: unknown): boolean {
   return error instanceof MongoServerError && typeof error.code === 'number' && SNAPSHOT_LOST.has(error.code);
 }
 
-/** Whether the server itself answered with the error, so that what it refused did not happen. */
+/** Whether it is clear that MongoDB has not done what it was asked, and will not; what it did of several things stands in a bulk error. */
 export function isRefusal(error: unknown): boolean {
-  return error instanceof CommandFailed && !error.isTransient;
+  if (error instanceof BSON.BSONError || error instanceof MongoInvalidArgumentError) return true;
+  if (!(error instanceof MongoServerError) || error instanceof MongoWriteConcernError) return false;
+  if (error.hasErrorLabel('RetryableWriteError')) return false;
+  if (!(error instanceof MongoBulkWriteError)) return !isPassing(error.code);
+  const failures = [error.writeErrors].flat();
+  return failures.length > 0 && !failures.some(({ code }) => isPassing(code));
 }
 
 /** Clients learn nothing of what the driver says, which names hosts and ports: that is the cause, for the log. */
 export function unavailable(error: unknown): StorageError {
   if (error instanceof StorageError) return error;
-  const answered = error instanceof MongoServerError || error instanceof CommandFailed;
-  const message = answered ? `MongoDB answers with error ${String(error.code)}` : 'MongoDB does not answer';
+  const message =
+    error instanceof MongoServerError ? `MongoDB answers with error ${String(error.code)}` : 'MongoDB does not answer';
   return new StorageError('unavailable', message, { cause: error });
 }
 

@@ -1,31 +1,39 @@
-import type { ClientSession, Collection, Document, MongoClient } from 'mongodb';
+import type { ClientSession, Document, MongoClient, Timestamp } from 'mongodb';
 import { sleep, type Clock } from '../../util/clock.js';
 import { compacted, StorageError } from '../errors.js';
 import { contiguousAfter, EventFeed } from '../event-feed.js';
-import type { LogEvent, Revision } from '../interfaces.js';
-import { entriesOf, eventOf, type LogDocument, type LogPlace } from './documents.js';
+import type { EncodedObject, LogEvent, Revision } from '../interfaces.js';
+import type { KnownStates } from './commit/known-states.js';
+import { eventsOf, type BatchDocument, type LogPlace } from './documents.js';
 import { closed, isTokenLost, unavailable } from './failures.js';
-import type { Heads } from './heads.js';
-import { compactedRevision } from './layout.js';
+import { batchesAfter, firstOf, readFloor, readOldest, type Head } from './log/read.js';
+import { isWithin, momentOf, type Moment } from './log/time.js';
+import type { Backlog } from './projection/backlog.js';
 import { within } from './within.js';
 
 export interface FollowerOptions {
   readonly client: MongoClient;
   readonly place: LogPlace;
   readonly clock: Clock;
-  readonly heads: Heads;
-  /** The newest revision when following begins. */
+  readonly known: KnownStates;
+  readonly backlog: Backlog;
+  /** Where following begins: all batches at or before it are projected. */
   readonly revision: Revision;
-  /** This replica's name; its own entries come from its commits, not by the change stream. */
+  /** The batch there, if it is the newest one. */
+  readonly head: Head | undefined;
+  /** This replica's name; its own batches come from its commits, not by the change stream. */
   readonly writer: string;
+  readonly historyMillis: number;
   /** What lies before is no longer kept. */
   oldest(): Revision;
+  /** Nobody is told of what happened up to a revision any more. */
+  lost(revision: Revision): void;
   /** The change stream broke off. */
   failed(error: unknown): void;
 }
 
-/** Entries read at once. */
-const READ_AHEAD = 200;
+/** Batches read at once. */
+const READ_AHEAD = 50;
 /** No reading of the log is waited for longer. */
 const READ_MILLIS = 10_000;
 const STREAM_BATCH = 500;
@@ -37,12 +45,19 @@ const SILENT_MILLIS = 10_000;
 /** A resume token that failed so often in a row is given up. */
 const TOKEN_ATTEMPTS = 3;
 
+/** A committed batch. */
+export interface Followed extends Head {
+  readonly writer: string;
+  readonly events: readonly LogEvent[];
+  /** What was written, where this replica has heard of the commit itself. */
+  readonly values?: readonly (EncodedObject | undefined)[];
+}
+
 /**
  * Knows the log up to some revision and goes on from there without a hole: by this replica's commits, by the change stream
  * for what other replicas append, and by reading the log itself wherever those two leave something out.
  */
 export class LogFollower {
-  private readonly log: Collection<LogDocument>;
   private readonly stopping = new AbortController();
   private feed: EventFeed;
   private reading: Promise<void> | undefined;
@@ -50,15 +65,27 @@ export class LogFollower {
   private readonly waiters = new Set<() => void>();
   private foreign = -Infinity;
   private foreignEntries = 0;
+  private newest: Head | undefined;
+  private at: Moment = NaN;
   /** Why the change stream failed; empty while it runs. */
   private trouble = '';
   /** When it was last heard of, in monotonic milliseconds. */
   private heard: number;
 
   constructor(private readonly options: FollowerOptions) {
-    this.log = entriesOf(options.place);
     this.feed = this.newFeed(options.revision);
+    this.newest = options.head;
     this.heard = options.clock.monotonic();
+  }
+
+  /** The newest known batch; undefined until there is one. */
+  get head(): Head | undefined {
+    return this.newest;
+  }
+
+  /** When nothing after the newest known revision had been committed yet. */
+  get moment(): Moment {
+    return this.at;
   }
 
   get revision(): Revision {
@@ -99,15 +126,24 @@ export class LogFollower {
     return this.feed.read(after, signal);
   }
 
-  /** Takes committed events. Known ones are left out; false where there is a hole before them. */
-  take(events: readonly LogEvent[]): boolean {
+  /** Takes a committed batch, after which nothing had been committed at a moment; false where there is a hole before it. */
+  take({ first, last, writer, events, values }: Followed, moment: Moment): boolean {
     const { revision } = this.feed;
-    const first = events[0]?.revision ?? 0;
-    const fresh = first > revision ? events : events.filter((event) => event.revision > revision);
-    if (fresh.length === 0) return true;
-    if (contiguousAfter(revision, fresh).length < fresh.length) return false;
-    for (const event of fresh) this.options.heads.apply(event);
-    this.feed.push(fresh);
+    if (first <= revision) {
+      // A void batch, too, may begin in what is known.
+      if (values !== undefined) this.options.backlog.hear(first, values);
+      return true;
+    }
+    if (first > revision + 1) return false;
+    this.at = moment;
+    this.newest = { first, last };
+    if (events.length === 0) {
+      this.goOnFrom(last);
+      return true;
+    }
+    for (const event of events) this.options.known.apply(event);
+    this.options.backlog.add({ first, writer, events, values });
+    this.feed.push(events);
     this.wake();
     return true;
   }
@@ -124,16 +160,6 @@ export class LogFollower {
     });
     this.reading = reading;
     return reading;
-  }
-
-  /**
-   * The floor of the history has reached a revision that was thought to be the next one: goes on from the newest entry, or
-   * from the floor where the log has none above it.
-   */
-  async overtaken(): Promise<void> {
-    await this.catchUp();
-    const floor = await within(this.options.clock, READ_MILLIS, compactedRevision(this.options.place));
-    if (this.revision < floor) this.goOnFrom(floor);
   }
 
   /** Resolves when something after a revision is known, or when the time is over. */
@@ -164,49 +190,70 @@ export class LogFollower {
   }
 
   private async readLog(after: Revision): Promise<readonly LogEvent[]> {
+    const { place } = this.options;
     const oldest = this.options.oldest();
     if (after < oldest) throw compacted(after, oldest);
     const { revision } = this.feed;
     try {
-      const entries = await this.entriesAfter(after, undefined);
-      // They come in several batches without a common snapshot, and entries may be removed meanwhile.
-      const events = entries.filter((entry) => entry._id <= revision).map(eventOf);
-      return contiguousAfter(after, events);
+      const first = await firstOf(place, after + 1);
+      const { batches } = await this.batchesAfter(first - 1, undefined);
+      // What was read at or below the floor may have been trimmed, or void.
+      const lost = await within(this.options.clock, READ_MILLIS, readOldest(place));
+      if (after < lost) throw compacted(after, lost);
+      const events = batches.flatMap((batch) => eventsOf(batch, after + 1));
+      return contiguousAfter(
+        after,
+        events.filter((event) => event.revision <= revision),
+      );
     } catch (error) {
       throw unavailable(error);
     }
   }
 
-  private entriesAfter(after: Revision, session: ClientSession | undefined): Promise<LogDocument[]> {
-    const found = this.log
-      .find({ _id: { $gt: after } }, session === undefined ? {} : { session })
-      .sort({ _id: 1 })
-      .limit(READ_AHEAD)
-      .toArray();
-    return within(this.options.clock, READ_MILLIS, found);
+  private batchesAfter(after: Revision, session: ClientSession | undefined): ReturnType<typeof batchesAfter> {
+    const { place, clock } = this.options;
+    return within(clock, READ_MILLIS, batchesAfter(place, after, { limit: READ_AHEAD, session }));
   }
 
   private async readOn(session: ClientSession | undefined): Promise<void> {
+    const { clock, place, historyMillis } = this.options;
     for (;;) {
-      const entries = await this.entriesAfter(this.revision, session);
-      this.receive(entries);
-      if (entries.length < READ_AHEAD) return;
+      const { at } = this;
+      const { batches, ended, moment } = await this.batchesAfter(this.revision, session);
+      // Commits of this replica may have come in between.
+      const fresh = batches.filter((batch) => batch._id > this.revision);
+      const isNext = fresh.length === 0 || fresh[0]?._id === this.revision + 1;
+      // What follows cannot have been trimmed yet, or void, so soon after the newest known revision.
+      if (!isNext || !isWithin(at, moment, historyMillis)) {
+        const { floor } = await within(clock, READ_MILLIS, readFloor(place));
+        if (this.revision < floor) {
+          this.goOnFrom(floor);
+          continue;
+        }
+      }
+      this.receive(fresh, ended ? moment : NaN);
+      if (ended) return;
     }
   }
 
-  /** Takes entries read from the log; where one is missing, everything before the last one is given up. */
-  private receive(entries: readonly LogDocument[]): void {
-    this.sawForeign(
-      entries.filter((entry) => entry.writer !== this.options.writer && entry._id > this.revision).length,
-    );
-    if (!this.take(entries.map(eventOf))) this.goOnFrom(entries.at(-1)?._id ?? this.revision);
+  private receive(batches: readonly BatchDocument[], moment: Moment): void {
+    const { writer } = this.options;
+    this.sawForeign(batches.filter((batch) => batch.writer !== writer && batch._id > this.revision));
+    for (const batch of batches) {
+      if (!this.take(followed(batch), NaN)) {
+        this.goOnFrom(batch._id - 1);
+        this.take(followed(batch), NaN);
+      }
+    }
+    this.at = moment;
   }
 
   /** Nobody knows what happened before a revision: readers are told so, and no state known so far counts. */
   private goOnFrom(revision: Revision): void {
     const lost = this.feed;
-    this.options.heads.clear();
+    this.options.known.clear(revision);
     this.feed = this.newFeed(revision);
+    this.options.lost(revision);
     lost.end(
       new StorageError('compacted', `the events after revision ${lost.revision} are no longer kept`, {
         revision: lost.revision,
@@ -258,7 +305,7 @@ export class LogFollower {
             pipeline: [
               { $changeStream: stage },
               { $match: { operationType: 'insert', 'fullDocument.writer': { $ne: writer } } },
-              { $project: { fullDocument: 1 } },
+              { $project: { fullDocument: 1, clusterTime: 1 } },
             ],
             cursor: { batchSize: STREAM_BATCH },
             readConcern: { level: 'majority' },
@@ -269,7 +316,7 @@ export class LogFollower {
       // What was appended before the stream began; the session sees at least what was there then.
       await this.readOn(session);
       for (;;) {
-        await this.takeStreamed(cursor.documents);
+        await this.takeStreamed(cursor.changes);
         received(cursor.token);
         if (cursor.ended) return;
         cursor = cursorOf(
@@ -284,49 +331,51 @@ export class LogFollower {
     }
   }
 
-  private sawForeign(entries: number): void {
-    if (entries === 0) return;
+  private sawForeign(batches: readonly BatchDocument[]): void {
+    if (batches.length === 0) return;
     this.foreign = this.options.clock.monotonic();
-    this.foreignEntries = entries;
+    this.foreignEntries = batches.reduce((sum, { entries }) => sum + entries.length, 0);
   }
 
-  private async takeStreamed(documents: readonly LogDocument[]): Promise<void> {
-    if (documents.length === 0) return;
-    const events = documents.filter((document) => document._id > this.revision).map(eventOf);
-    this.sawForeign(events.length);
-    let from = 0;
-    // This replica's own entries are left out of the stream, so there are gaps where they belong.
-    for (let i = 1; i <= events.length; i++) {
-      const next = events[i];
-      if (next !== undefined && next.revision === (events[i - 1]?.revision ?? 0) + 1) continue;
-      if (!this.take(events.slice(from, i))) {
-        await this.catchUp();
-        return;
-      }
-      from = i;
+  private async takeStreamed(changes: readonly Change[]): Promise<void> {
+    const fresh = changes.filter(({ fullDocument }) => fullDocument._id > this.revision);
+    this.sawForeign(fresh.map(({ fullDocument }) => fullDocument));
+    for (const { fullDocument, clusterTime } of fresh) {
+      if (this.take(followed(fullDocument), momentOf(clusterTime))) continue;
+      // This replica's own batches are left out of the stream, so there are gaps where they belong.
+      await this.catchUp();
+      return;
     }
   }
+}
+
+function followed(batch: BatchDocument): Followed {
+  return { first: batch._id, last: batch.last, writer: batch.writer, events: eventsOf(batch) };
+}
+
+interface Change {
+  readonly fullDocument: BatchDocument;
+  readonly clusterTime?: Timestamp;
 }
 
 interface StreamCursor {
   readonly id: unknown;
   readonly ended: boolean;
   readonly token: unknown;
-  readonly documents: readonly LogDocument[];
+  readonly changes: readonly Change[];
 }
 
 function cursorOf(reply: Document): StreamCursor {
   const cursor = reply['cursor'] as {
     readonly id: { toString(): string };
     readonly postBatchResumeToken: unknown;
-    readonly firstBatch?: readonly { readonly fullDocument: LogDocument }[];
-    readonly nextBatch?: readonly { readonly fullDocument: LogDocument }[];
+    readonly firstBatch?: readonly Change[];
+    readonly nextBatch?: readonly Change[];
   };
-  const batch = cursor.nextBatch ?? cursor.firstBatch ?? [];
   return {
     id: cursor.id,
     ended: cursor.id.toString() === '0',
     token: cursor.postBatchResumeToken,
-    documents: batch.map((change) => change.fullDocument),
+    changes: cursor.nextBatch ?? cursor.firstBatch ?? [],
   };
 }

@@ -14,8 +14,8 @@ const MAX_RETRY_MILLIS = 60_000;
 
 export interface IndexerOptions {
   readonly clock: Clock;
-  /** The collection of a type's objects, made where there is none. */
-  collection(resource: string): Promise<Collection<StateDocument>>;
+  /** The collection of a type's objects. */
+  collection(resource: string): Collection<StateDocument>;
   /** Called for every failure; it is tried again. */
   failed(resource: string, error: unknown): void;
 }
@@ -47,7 +47,7 @@ export class Indexer {
       let failures = 0;
       for (const [resource, fields] of [...this.wanted]) {
         try {
-          await settleIndexes(await this.options.collection(resource), fields);
+          await settleIndexes(this.options.collection(resource), fields);
           if (this.wanted.get(resource) === fields) this.wanted.delete(resource);
         } catch (error) {
           failures++;

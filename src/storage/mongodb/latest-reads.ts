@@ -1,5 +1,6 @@
 import type { MongoClient, ReadConcernLike, ServerDescription } from 'mongodb';
 
+const WRITABLE: ReadonlySet<string> = new Set(['RSPrimary', 'Mongos', 'LoadBalancer']);
 /** No answer is waited for longer: without a majority a linearizable read has none. */
 const READ_MILLIS = 10_000;
 
@@ -10,10 +11,14 @@ const READ_MILLIS = 10_000;
  */
 export class LatestReads {
   private alone = false;
+  /** Whether there is a primary, as far as the driver knows. */
+  hasPrimary = true;
 
   constructor(client: MongoClient) {
     client.on('topologyDescriptionChanged', ({ newDescription }) => {
-      this.alone = [...newDescription.servers.values()].some(isAlone);
+      const servers = [...newDescription.servers.values()];
+      this.alone = servers.some(isAlone);
+      this.hasPrimary = servers.some(({ type }) => WRITABLE.has(type));
     });
   }
 

@@ -1,8 +1,7 @@
 import type { Collection } from 'mongodb';
+import type { Clock } from '../../util/clock.js';
 import { StorageError } from '../errors.js';
-import type { Revision } from '../interfaces.js';
 import {
-  entriesOf,
   FIRST_REVISION,
   logPlace,
   MAIN_LOG,
@@ -10,21 +9,22 @@ import {
   WRITERS,
   type Database,
   type LogOverride,
-  type LogPlace,
   type MetaDocument,
 } from './documents.js';
 import { isDuplicateKey } from './failures.js';
-import type { WriterDocument } from './commit/writer-session.js';
+import type { WriterDocument } from './commit/writers.js';
+import { newestRevision } from './log/read.js';
+import { projectRest, raiseAlone } from './raise.js';
 
 const LAYOUT = 'logs';
-/** The format of databases where types have logs of their own: versions that know nothing of them must not write there. */
-export const LAYOUT_FORMAT = 4;
 /** A server that was not heard of for so long is gone. */
 const GONE_MILLIS = 150_000;
 const ATTEMPTS = 5;
 
 export interface LayoutOptions extends Database {
   readonly database: string;
+  readonly clock: Clock;
+  readonly historyMillis: number;
   /** The types with logs of their own, as the flags have them. */
   readonly overrides: ReadonlyMap<string, string>;
 }
@@ -93,7 +93,6 @@ export class LogLayout {
     // What an interrupted move left to do is done with this one.
     const pending = [...new Set([...(before?.pending ?? []), ...this.targets(moved)])];
     const fields = { version, overrides: this.wanted, pending };
-    await this.meta.updateOne({ _id: 'format' }, { $max: { version: LAYOUT_FORMAT } });
     if (before !== undefined) {
       const result = await this.meta.updateOne({ _id: LAYOUT, version: before.version ?? 0 }, { $set: fields });
       return result.matchedCount === 1;
@@ -136,42 +135,22 @@ export class LogLayout {
     );
   }
 
-  /** Lets logs go on above every revision of any log. To be repeated where it was interrupted. */
+  /** Lets logs go on above every revision of any log, once all is projected. To be repeated where it was interrupted. */
   private async raise(pending: readonly string[]): Promise<void> {
-    const { db } = this.options;
+    const { db, clock, historyMillis } = this.options;
     const names = await db.listCollections({ name: /^log\.[^.]+$/ }, { nameOnly: true }).toArray();
     const places = [MAIN_LOG, ...names.map(({ name }) => name.slice('log.'.length))].map((name) =>
       logPlace(this.options, name),
     );
-    const newest = await Promise.all(places.map((place) => newestRevision(place)));
-    const base = Math.max(...newest);
-    for (const name of pending) {
-      const place = logPlace(this.options, name);
-      await this.meta.updateOne({ _id: place.compactedId }, { $max: { revision: base } }, { upsert: true });
-      await entriesOf(place).deleteMany({ _id: { $lte: base } });
-    }
+    for (const place of places) await projectRest(place, clock);
+    const base = Math.max(...(await Promise.all(places.map((place) => newestRevision(place)))));
+    // Nothing was ever written.
+    if (base > FIRST_REVISION)
+      for (const name of pending) await raiseAlone(logPlace(this.options, name), base, clock, historyMillis);
     await this.meta.updateOne({ _id: LAYOUT }, { $unset: { pending: 1 } });
   }
 
   private unusable(why: string): StorageError {
     return new StorageError('unusable', `the MongoDB database ${this.options.database} cannot be used: ${why}`);
   }
-}
-
-/** Of a log. It covers every write that was acknowledged by any replica before. */
-export async function newestRevision(place: LogPlace): Promise<Revision> {
-  const entry = await entriesOf(place).findOne(
-    {},
-    { sort: { _id: -1 }, projection: { _id: 1 }, ...place.latest.options },
-  );
-  // A log without entries begins where it is compacted.
-  return entry?._id ?? (await compactedRevision(place));
-}
-
-/** What lies before is no longer kept, as the replicas agreed. */
-export async function compactedRevision(place: LogPlace): Promise<Revision> {
-  const document = await place.db
-    .collection<MetaDocument>(META)
-    .findOne({ _id: place.compactedId }, place.latest.options);
-  return document?.revision ?? FIRST_REVISION;
 }

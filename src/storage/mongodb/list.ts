@@ -1,15 +1,29 @@
 import type { ClientSession, Collection, FindCursor, MongoClient } from 'mongodb';
 import { compacted, tooLarge } from '../errors.js';
 import type { ListOptions, Revision, StoredList, StoredObject } from '../interfaces.js';
-import { yieldNow } from '../../scheduling/slicer.js';
-import { entriesOf, statesOf, storedOf, type LogPlace, type StateDocument } from './documents.js';
-import type { LogDocument } from './documents.js';
+import { sleep, type Clock } from '../../util/clock.js';
+import {
+  batchesOf,
+  eventsOf,
+  FIRST_REVISION,
+  LIVING,
+  metaOf,
+  statesOf,
+  storedOf,
+  type LogPlace,
+  type StateDocument,
+} from './documents.js';
 import { isSnapshotLost } from './failures.js';
-import { readRecord } from '../record.js';
+import { firstOf, readProjected } from './log/read.js';
+import type { LogFollower } from './follower.js';
+import type { Backlog } from './projection/backlog.js';
 
 export interface ListRequest {
   readonly client: MongoClient;
   readonly place: LogPlace;
+  readonly clock: Clock;
+  readonly backlog: Pick<Backlog, 'known' | 'lowest'>;
+  readonly follower: Pick<LogFollower, 'revision'>;
   readonly resource: string;
   readonly options: ListOptions;
   /** What lies before is no longer kept. */
@@ -18,21 +32,25 @@ export interface ListRequest {
   visit?(item: StoredObject): void;
 }
 
-const ATTEMPTS = 5;
+const ATTEMPTS = 8;
+const PAUSE_MILLIS = 10;
 const BATCH = 1_000;
-const LOG_BATCH = 500;
+const LOG_BATCH = 100;
 
 type State = Pick<StateDocument, '_id' | '_annex'>;
 
-/** Of a key that changed after the revision of a list: its state then, and whether it exists now. */
-interface Changed {
-  readonly before: StoredObject | undefined;
-  exists: boolean;
+/** An object whose state the log tells, and not the projection; undefined: there is none. */
+interface Told {
+  readonly id: Buffer;
+  readonly object: StoredObject | undefined;
 }
 
+/** After an election a snapshot may be older than what was read before. */
+class SnapshotFromThePast extends Error {}
+
 /**
- * A list at exactly one revision. All reads see one snapshot of MongoDB, whose newest log entry tells its revision; an older
- * revision is that state with the changes since taken back, which the log entries hold.
+ * A list at exactly one revision. All reads see one snapshot of MongoDB, whose newest batch tells its revision: the projection, over which
+ * goes what the log has and it has not. An older revision is that state with the changes since taken back, which the log holds.
  */
 export async function listAt(request: ListRequest): Promise<StoredList> {
   let visited = 0;
@@ -47,9 +65,10 @@ export async function listAt(request: ListRequest): Promise<StoredList> {
     try {
       return await new SnapshotList({ ...request, ...(visit && { visit }) }, session).read();
     } catch (error) {
+      const isPassing = isSnapshotLost(error) || error instanceof SnapshotFromThePast;
       // What was visited would be visited again.
-      if (!isSnapshotLost(error) || attempt >= ATTEMPTS || visited > 0) throw error;
-      await yieldNow();
+      if (!isPassing || attempt >= ATTEMPTS || visited > 0) throw error;
+      await sleep(request.clock, PAUSE_MILLIS * attempt);
     } finally {
       await session.endSession();
     }
@@ -67,73 +86,78 @@ class SnapshotList {
   }
 
   async read(): Promise<StoredList> {
-    const { options, oldest } = this.request;
-    const newest = await this.newest();
+    const { options, oldest, backlog, follower } = this.request;
+    // All before is projected, and the snapshot, which comes later, has it.
+    const lowest = backlog.lowest ?? follower.revision + 1;
+    const { newest, kept } = await this.bounds(backlog.known());
     const revision = options.revision === 0 ? newest : options.revision;
     if (revision > newest) throw tooLarge(revision, newest);
     // The newest state is there even where the log was raised and nothing has been written since.
-    if (options.revision !== 0 && revision < oldest) throw compacted(revision, oldest);
-    const changed = revision === newest ? new Map<string, Changed>() : await this.changesAfter(revision, newest);
+    const readable = Math.max(oldest, kept);
+    if (options.revision !== 0 && revision < readable) throw compacted(revision, readable);
+    const told = await this.told(Math.max(Math.min(lowest, revision + 1), kept + 1), revision, newest);
     const { limit } = options;
-    if (this.request.visit !== undefined) {
-      for await (const document of this.cursor(0)) this.request.visit(storedOf(document));
-      return { items: [], revision, more: false, remaining: 0 };
-    }
-    const states = await this.states(limit === 0 ? 0 : limit + 1 + changed.size);
-    const items = merged(states, changed);
+    const items: StoredObject[] = [];
+    const visit = this.request.visit?.bind(this.request) ?? ((item: StoredObject): void => void items.push(item));
+    const merge = new Merge(told, visit);
+    const cursor = this.cursor(limit === 0 ? 0 : limit + 1 + told.size);
+    while (await cursor.hasNext()) for (const state of cursor.readBufferedDocuments()) merge.take(state);
+    merge.end();
     if (limit === 0 || items.length <= limit) return { items, revision, more: false, remaining: 0 };
-    const remaining = (await this.count()) + balance(changed) - limit;
-    return { items: items.slice(0, limit), revision, more: true, remaining };
+    return { items: items.slice(0, limit), revision, more: true, remaining: (await this.count(told)) - limit };
   }
 
-  private async newest(): Promise<Revision> {
-    const entry = await entriesOf(this.request.place).findOne(
-      {},
-      { sort: { _id: -1 }, projection: { _id: 1 }, ...this.snapshot },
-    );
-    // A log without entries begins where it is compacted.
-    return entry?._id ?? this.request.oldest;
+  /** The newest revision, and before which one nothing of the log counts. */
+  private async bounds(known: ReadonlyMap<string, Revision>): Promise<{ newest: Revision; kept: Revision }> {
+    const { place } = this.request;
+    const newest = await batchesOf(place).findOne({}, { sort: { _id: -1 }, projection: { last: 1 }, ...this.snapshot });
+    const facts = await metaOf(place.db)
+      .find({ _id: { $in: [place.floorId, place.baseId] } }, this.snapshot)
+      .toArray();
+    const revisionOf = (id: string): Revision => facts.find(({ _id }) => _id === id)?.revision ?? 0;
+    const floor = revisionOf(place.floorId);
+    const projected = await readProjected(place, this.snapshot);
+    for (const [writer, upTo] of known)
+      if (upTo > floor && upTo > (projected.get(writer) ?? 0)) throw new SnapshotFromThePast();
+    return { newest: newest?.last ?? FIRST_REVISION, kept: Math.max(floor, revisionOf(place.baseId)) };
   }
 
-  /** The keys in question that changed after a revision. */
-  private async changesAfter(revision: Revision, newest: Revision): Promise<Map<string, Changed>> {
-    const { place, resource, oldest } = this.request;
-    const { from, to } = range(this.request.options);
-    const log = entriesOf(place);
-    // Each of them is needed, and trimming may have begun with this snapshot.
-    const kept = await log.countDocuments({ _id: { $gt: revision } }, this.snapshot);
-    if (kept !== newest - revision) throw compacted(revision, oldest);
-    const changed = new Map<string, Changed>();
-    const entries = log
-      .find({ _id: { $gt: revision }, resource }, { ...this.snapshot, batchSize: LOG_BATCH })
-      .sort({ _id: 1 })
-      .project<Pick<LogDocument, 'key' | 'type' | 'previous' | 'before'>>({ key: 1, type: 1, previous: 1, before: 1 });
-    for (const { key, type, previous, before } of await entries.toArray()) {
-      const id = Buffer.from(key);
-      if (id.compare(from) < 0 || (to !== undefined && id.compare(to) >= 0)) continue;
-      const known = changed.get(key);
-      const exists = type !== 'DELETED';
-      if (known !== undefined) known.exists = exists;
-      else changed.set(key, { before: before && { key, revision: previous, ...readRecord(before) }, exists });
+  /** What the log says of objects in question: their states at a revision, of those that it has changed from another one on, or since. */
+  private async told(from: Revision, revision: Revision, newest: Revision): Promise<Map<string, Told>> {
+    const told = new Map<string, Told>();
+    if (from > newest) return told;
+    const { place, resource } = this.request;
+    const { from: begin, to: end } = range(this.request.options);
+    const log = batchesOf(place);
+    const first = await firstOf(place, from, this.snapshot);
+    const changes = log
+      .find({ _id: { $gte: first }, 'entries.resource': resource }, { ...this.snapshot, batchSize: LOG_BATCH })
+      .sort({ _id: 1 });
+    for await (const batch of changes) {
+      for (const event of eventsOf(batch, from)) {
+        const id = Buffer.from(event.key);
+        if (event.resource !== resource || id.compare(begin) < 0 || (end !== undefined && id.compare(end) >= 0))
+          continue;
+        if (event.revision > revision) {
+          if (!told.has(event.key)) told.set(event.key, { id, object: event.previous });
+        } else told.set(event.key, { id, object: event.type === 'DELETED' ? undefined : event.object });
+      }
     }
-    return changed;
-  }
-
-  private async states(limit: number): Promise<StoredObject[]> {
-    const documents = await this.cursor(limit).toArray();
-    return documents.map(storedOf);
+    return told;
   }
 
   private cursor(limit: number): FindCursor<State> {
     return this.collection()
-      .find(filterOf(this.request.options), { ...this.snapshot, batchSize: BATCH })
+      .find({ _id: filterOf(this.request.options), ...LIVING }, { ...this.snapshot, batchSize: BATCH })
       .sort({ _id: 1 })
       .limit(limit)
       .project<State>({ _annex: 1 });
   }
 
-  private async count(): Promise<number> {
-    return this.collection().countDocuments(filterOf(this.request.options), this.snapshot);
+  private async count(told: ReadonlyMap<string, Told>): Promise<number> {
+    const others = { ...filterOf(this.request.options), $nin: [...told.keys()] };
+    const there = [...told.values()].filter(({ object }) => object !== undefined).length;
+    return there + (await this.collection().countDocuments({ _id: others, ...LIVING }, this.snapshot));
   }
 
   private collection(): Collection<StateDocument> {
@@ -141,20 +165,36 @@ class SnapshotList {
   }
 }
 
-/** The states of then, in order: what did not change since, and what did as it was before. */
-function merged(states: readonly StoredObject[], changed: ReadonlyMap<string, Changed>): StoredObject[] {
-  if (changed.size === 0) return [...states];
-  const items = states.filter((state) => !changed.has(state.key));
-  for (const { before } of changed.values()) if (before !== undefined) items.push(before);
-  const keyed = items.map((item) => ({ item, id: Buffer.from(item.key) }));
-  return keyed.sort((a, b) => a.id.compare(b.id)).map(({ item }) => item);
-}
+/** Hands out objects in order: what the log tells goes before what the projection has. */
+class Merge {
+  private readonly others: readonly Told[];
+  private at = 0;
 
-/** How many more objects there were then than there are now. */
-function balance(changed: ReadonlyMap<string, Changed>): number {
-  let more = 0;
-  for (const { before, exists } of changed.values()) more += (before === undefined ? 0 : 1) - (exists ? 1 : 0);
-  return more;
+  constructor(
+    private readonly told: ReadonlyMap<string, Told>,
+    private readonly give: (item: StoredObject) => void,
+  ) {
+    this.others = [...told.values()].sort((a, b) => a.id.compare(b.id));
+  }
+
+  take(state: State): void {
+    if (this.at < this.others.length) this.giveUpTo(Buffer.from(state._id));
+    const stored = this.told.has(state._id) ? undefined : storedOf(state);
+    if (stored !== undefined) this.give(stored);
+  }
+
+  end(): void {
+    this.giveUpTo(undefined);
+  }
+
+  /** Exclusive; undefined: all that are left. */
+  private giveUpTo(id: Buffer | undefined): void {
+    for (let other = this.others[this.at]; other !== undefined; other = this.others[this.at]) {
+      if (id !== undefined && other.id.compare(id) >= 0) return;
+      this.at++;
+      if (other.object !== undefined) this.give(other.object);
+    }
+  }
 }
 
 interface Range {
@@ -173,9 +213,9 @@ function range(options: ListOptions): Range {
   return { from: Buffer.from(from), to: to === undefined ? undefined : Buffer.from(to) };
 }
 
-function filterOf(options: ListOptions): { _id: { $gte: string; $lt?: string } } {
+function filterOf(options: ListOptions): { $gte: string; $lt?: string } {
   const { from, to } = bounds(options);
-  return { _id: to === undefined ? { $gte: from } : { $gte: from, $lt: to } };
+  return to === undefined ? { $gte: from } : { $gte: from, $lt: to };
 }
 
 /** The first string, by UTF-8 bytes, after all that start with the prefix; undefined where none is. */

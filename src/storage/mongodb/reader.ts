@@ -1,11 +1,41 @@
 import type { StoredObject } from '../interfaces.js';
 import { yieldNow } from '../../scheduling/slicer.js';
-import { readStates, type Database } from './documents.js';
+import { readStates, type LogPlace } from './documents.js';
+import type { LogFollower } from './follower.js';
+import type { Backlog } from './projection/backlog.js';
 
 /** Questions to MongoDB about one type that are under way at once. Whoever comes later is asked for with the next one, */
 const QUESTIONS = 2;
 /** which asks for so many objects. */
 const OBJECTS = 64;
+
+export interface CurrentStatesOptions {
+  readonly place: LogPlace;
+  readonly follower: Pick<LogFollower, 'catchUp'>;
+  readonly backlog: Backlog;
+}
+
+/** Objects as they are now: by the log where it is ahead of the projection. */
+export class CurrentStates {
+  constructor(private readonly options: CurrentStatesOptions) {}
+
+  /** Those of the keys that exist. */
+  async read(resource: string, keys: readonly string[]): Promise<Map<string, StoredObject>> {
+    const { place, follower, backlog } = this.options;
+    // Everything that was acknowledged before is then either in the backlog or in the projection.
+    await follower.catchUp();
+    const states = new Map<string, StoredObject>();
+    const projected: string[] = [];
+    for (const key of keys) {
+      const ahead = backlog.state(resource, key);
+      if (ahead === undefined) projected.push(key);
+      else if (ahead.object !== undefined) states.set(key, ahead.object);
+    }
+    if (projected.length === 0) return states;
+    for (const [key, object] of await readStates(place, resource, projected)) states.set(key, object);
+    return states;
+  }
+}
 
 interface Asker {
   readonly resolve: (found: StoredObject | undefined) => void;
@@ -25,7 +55,7 @@ interface Waiting {
 export class Reader {
   private readonly types = new Map<string, Waiting>();
 
-  constructor(private readonly database: Database) {}
+  constructor(private readonly states: CurrentStates) {}
 
   get(resource: string, key: string): Promise<StoredObject | undefined> {
     return new Promise((resolve, reject) => {
@@ -47,7 +77,7 @@ export class Reader {
     while (waiting.keys.size > 0) {
       const taken = takeSome(waiting.keys);
       try {
-        const found = await readStates(this.database, resource, [...taken.keys()]);
+        const found = await this.states.read(resource, [...taken.keys()]);
         for (const [key, askers] of taken) for (const { resolve } of askers) resolve(found.get(key));
       } catch (error) {
         for (const askers of taken.values()) for (const { reject } of askers) reject(error);

@@ -2,7 +2,7 @@ import type { AnyBulkWriteOperation, Collection, Db } from 'mongodb';
 import type { Revision, StagedObject, Staging, StoredObject } from '../interfaces.js';
 import { encodeRecord } from '../record.js';
 import { StorageError } from '../errors.js';
-import { stateCollection, type StateDocument, statesOf, storedOf } from './documents.js';
+import { LIVING, stateCollection, type StateDocument, statesOf, storedOf } from './documents.js';
 import { isDuplicateKey } from './failures.js';
 import { readableForm } from './readable.js';
 
@@ -16,6 +16,8 @@ export class MongoStaging implements Staging {
   constructor(
     private readonly db: Db,
     name: string,
+    /** Resolves when the projection has everything of the log. */
+    private readonly settled: () => Promise<void>,
   ) {
     this.prefix = `~copy.${name}.`;
   }
@@ -34,7 +36,12 @@ export class MongoStaging implements Staging {
       .find({ _id: { $in: [...keys] } })
       .project<Pick<StateDocument, '_id' | '_annex'>>({ _annex: 1 })
       .toArray();
-    return new Map(found.map((document) => [document._id, storedOf(document)]));
+    return new Map(
+      found.flatMap((document) => {
+        const stored = storedOf(document);
+        return stored === undefined ? [] : [[document._id, stored] as const];
+      }),
+    );
   }
 
   async put(resource: string, objects: readonly StagedObject[]): Promise<void> {
@@ -69,6 +76,7 @@ export class MongoStaging implements Staging {
   }
 
   async install(resource: string): Promise<void> {
+    await this.settled();
     const from = this.collection(resource).collectionName;
     const to = stateCollection(resource);
     const names = (await this.db.listCollections({ name: { $in: [from, to] } }, { nameOnly: true }).toArray()).map(
@@ -78,12 +86,13 @@ export class MongoStaging implements Staging {
       // It was renamed before, or nothing was ever copied.
       return;
     }
-    if (names.includes(to) && (await statesOf(this.db, resource).findOne({}, { projection: { _id: 1 } })) !== null)
+    if (names.includes(to) && (await statesOf(this.db, resource).findOne(LIVING, { projection: { _id: 1 } })) !== null)
       throw new StorageError('unusable', `the store has objects of ${resource} already`);
     await this.db.renameCollection(from, to, { dropTarget: true, writeConcern: { w: 'majority', journal: true } });
   }
 
   async discard(resource: string): Promise<void> {
+    await this.settled();
     await this.db.dropCollection(stateCollection(resource));
   }
 

@@ -16,14 +16,14 @@ function replica(claimed = 0) {
       return Promise.resolve();
     },
   };
-  const session = {
+  const writers = {
     claim: (millis: number) => {
       claims.push(millis);
       return Promise.resolve();
     },
     claimed: () => Promise.resolve(claimed),
   };
-  return { clock, waits, claims, follower, turns: new Turns({ clock, follower, session }) };
+  return { clock, waits, claims, follower, turns: new Turns({ clock, follower, writers }) };
 }
 
 test('a replica that is alone waits for nobody', async () => {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../util/clock.js';
 import type { Revision } from '../interfaces.js';
 import type { LogFollower } from './follower.js';
-import type { WriterSession } from './commit/writer-session.js';
+import type { Writers } from './commit/writers.js';
 
 /** A replica that appended within this time is considered contending, */
 const RIVAL_MILLIS = 100;
@@ -26,7 +26,7 @@ const BETWEEN_UNUSED_TURNS = 4;
 export interface TurnsOptions {
   readonly clock: Clock;
   readonly follower: Pick<LogFollower, 'revision' | 'lastForeign' | 'lastForeignEntries' | 'progress'>;
-  readonly session: Pick<WriterSession, 'claim' | 'claimed'>;
+  readonly writers: Pick<Writers, 'claim' | 'claimed'>;
 }
 
 /**
@@ -72,7 +72,7 @@ export class Turns {
     const wanted = Math.ceil(ATTEMPTS_PER_TURN * losing.slowest);
     const turn = Math.min(Math.max(wanted, MIN_CLAIM_MILLIS), MAX_CLAIM_MILLIS);
     // Who still loses asks again.
-    options.session.claim(turn).catch(() => undefined);
+    options.writers.claim(turn).catch(() => undefined);
   }
 
   won(): void {
@@ -96,7 +96,7 @@ export class Turns {
       return;
     }
     claim.looked = now;
-    options.session
+    options.writers
       .claimed()
       .then((millis) => {
         claim.millis = Math.min(millis, MAX_CLAIM_MILLIS);

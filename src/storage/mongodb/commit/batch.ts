@@ -1,12 +1,11 @@
 import { StorageError } from '../../errors.js';
 import { decodedForm } from '../../encode.js';
-import type { LogEvent, Revision, StoredObject, WriteRequest, WriteResult } from '../../interfaces.js';
+import type { EncodedObject, LogEvent, Revision, StoredObject, WriteRequest, WriteResult } from '../../interfaces.js';
 import { withRevision } from '../../object-bytes.js';
 import { encodeRecord, readRecord, recordOf, UNCHECKED } from '../../record.js';
-import type { Append, StateChange } from './appender.js';
-import type { LogDocument } from '../documents.js';
-import { headId, type Heads } from '../heads.js';
-import { readableForm } from '../readable.js';
+import type { BatchDocument, Entry } from '../documents.js';
+import type { Followed } from '../follower.js';
+import { headId, type KnownState } from './known-states.js';
 
 /** A write that waits for its commit; `raw` bytes stand in for its value in tests of corruption. */
 export interface PendingWrite {
@@ -14,8 +13,6 @@ export interface PendingWrite {
   readonly raw: Uint8Array | undefined;
   /** Monotonic milliseconds after which it is given up. */
   readonly deadline: number;
-  /** The state must be read even where the object is expected not to exist: a guess was wrong. */
-  verify: boolean;
   resolve(result: WriteResult): void;
   reject(error: StorageError): void;
 }
@@ -23,24 +20,28 @@ export interface PendingWrite {
 export interface BatchOptions {
   /** The newest revision that is known; the batch follows it. */
   readonly base: Revision;
-  readonly heads: Heads;
-  /** What was found out for the batch, however much of it the heads have forgotten again. */
-  readonly found: ReadonlyMap<string, StoredObject | undefined>;
+  /** The states there, as far as they are known. */
+  readonly states: ReadonlyMap<string, KnownState>;
   readonly writer: string;
   readonly number: number;
   readonly time: Date;
   readonly maxObjectBytes: number;
-  /** Without the form for people, which MongoDB would not take. */
-  readonly bare: boolean;
 }
 
+/** A document takes 16 MiB. */
+const MAX_DOCUMENT_BYTES = (16 << 20) - (64 << 10);
+const ENTRY_BYTES = 128;
+
 /** Writes that are committed together: checked one after the other against the state that those before lead to. */
-export class Batch implements Append {
-  readonly log: LogDocument[] = [];
-  readonly changes: StateChange[] = [];
+export class Batch {
   readonly events: LogEvent[] = [];
+  readonly values: (EncodedObject | undefined)[] = [];
   /** Those that the commit decides, also conflicts with what it makes. */
   readonly writes: PendingWrite[] = [];
+  /** Those for which there was no room, or whose state is not known any more; they stay in order. */
+  readonly rest: PendingWrite[] = [];
+  private readonly entries: Entry[] = [];
+  private bytes = 0;
   private readonly results: WriteResult[] = [];
   /** States that the batch itself makes; undefined: it deletes the object. */
   private readonly made = new Map<string, StoredObject | undefined>();
@@ -51,8 +52,19 @@ export class Batch implements Append {
     return this.options.base + 1;
   }
 
-  get number(): number {
-    return this.options.number;
+  get last(): Revision {
+    return this.options.base + this.events.length;
+  }
+
+  get document(): BatchDocument {
+    const { first: _id, last, entries } = this;
+    const { writer, number: batch, time } = this.options;
+    return { _id, last, writer, batch, time, entries };
+  }
+
+  get followed(): Followed {
+    const { first, last, events, values } = this;
+    return { first, last, writer: this.options.writer, events, values };
   }
 
   /** The commit is durable: the writers are told. */
@@ -66,7 +78,11 @@ export class Batch implements Append {
   add(write: PendingWrite): void {
     const { resource, key, expected, value } = write.request;
     const id = headId(resource, key);
-    const current = this.made.has(id) ? this.made.get(id) : this.known(id);
+    if (this.rest.length > 0 || !(this.made.has(id) || this.options.states.has(id))) {
+      this.rest.push(write);
+      return;
+    }
+    const current = this.made.has(id) ? this.made.get(id) : this.options.states.get(id)?.object;
     if ((current?.revision ?? 0) !== expected) {
       const result: WriteResult = { outcome: 'conflict', current };
       // A state of this batch is told to nobody before it is durable.
@@ -74,7 +90,7 @@ export class Batch implements Append {
       else write.resolve(result);
       return;
     }
-    const revision = this.first + this.events.length;
+    const revision = this.last + 1;
     if (value === undefined && write.raw === undefined) {
       if (current === undefined) {
         write.resolve({ outcome: 'conflict', current });
@@ -105,35 +121,25 @@ export class Batch implements Append {
     this.addEvent(write, { revision, resource, key, type, object, previous: current }, record);
   }
 
-  private known(id: string): StoredObject | undefined {
-    const { heads, found } = this.options;
-    const head = heads.get(id);
-    return head === undefined ? found.get(id) : head.object;
-  }
-
   private addEvent(write: PendingWrite, event: LogEvent, record?: Buffer): void {
-    const { revision, resource, key, type, object, previous } = event;
-    const { writer, number, time, bare } = this.options;
-    const { value, expected } = write.request;
-    this.log.push({
-      _id: revision,
+    const { resource, type, key, object, previous } = event;
+    const size =
+      3 * (resource.length + key.length) + (record?.length ?? 0) + (previous?.bytes.length ?? 0) + ENTRY_BYTES;
+    if (this.events.length > 0 && this.bytes + size > MAX_DOCUMENT_BYTES) {
+      this.rest.push(write);
+      return;
+    }
+    this.bytes += size;
+    this.entries.push({
       resource,
       type,
       key,
       previous: previous?.revision ?? 0,
       ...(record === undefined ? {} : { bytes: record }),
       ...(previous === undefined ? {} : { before: recordOf(previous) }),
-      writer,
-      batch: number,
-      time,
     });
-    const readable =
-      bare || value?.sealed !== undefined || value === undefined || write.raw !== undefined
-        ? {}
-        : readableForm(value, revision);
-    const state = record === undefined ? undefined : { _annex: { revision, bytes: record }, ...readable };
-    this.changes.push({ resource, key, expected, state });
     this.events.push(event);
+    this.values.push(write.raw === undefined ? write.request.value : undefined);
     this.made.set(headId(resource, key), record === undefined ? undefined : object);
     this.decide(write, { outcome: 'committed', object });
   }

@@ -1,36 +1,41 @@
-import type { Collection } from 'mongodb';
 import type { Clock, Timer } from '../../../util/clock.js';
 import { sleep } from '../../../util/clock.js';
 import { StorageError } from '../../errors.js';
 import type { Revision, WriteRequest, WriteResult } from '../../interfaces.js';
 import { yieldNow } from '../../../scheduling/slicer.js';
-import type { Appender, AppendOutcome } from './appender.js';
-import { Batch, type PendingWrite } from './batch.js';
-import { entriesOf, type LogDocument, type LogPlace } from '../documents.js';
 import { unavailable } from '../failures.js';
 import type { LogFollower } from '../follower.js';
-import { headId, type Heads } from '../heads.js';
-import { statesBefore } from './states-before.js';
-import type { WriterSession } from './writer-session.js';
+import type { BatchDocument } from '../documents.js';
+import { laterOf, type Moment } from '../log/time.js';
+import type { Projector } from '../projection/projector.js';
+import type { CurrentStates } from '../reader.js';
 import { Turns } from '../turns.js';
 import { within } from '../within.js';
 import { WriteHealth } from '../write-health.js';
+import type { Appender, Inserted } from './appender.js';
+import { Batch, type PendingWrite } from './batch.js';
+import type { KnownStates } from './known-states.js';
+import { askFor, statesBefore } from './states-before.js';
+import type { Writers } from './writers.js';
 
 export interface CommitterOptions {
-  readonly place: LogPlace;
   readonly clock: Clock;
-  readonly appender: Appender;
-  readonly follower: LogFollower;
-  readonly heads: Heads;
-  readonly session: WriterSession;
+  readonly appender: Pick<Appender, 'insert' | 'judge' | 'moment'>;
+  readonly follower: Pick<
+    LogFollower,
+    'revision' | 'moment' | 'take' | 'catchUp' | 'progress' | 'lastForeign' | 'lastForeignEntries'
+  >;
+  readonly known: KnownStates;
+  readonly current: Pick<CurrentStates, 'read'>;
+  readonly projector: Pick<Projector, 'hasRoom' | 'wake'>;
+  readonly writers: Pick<Writers, 'claim' | 'claimed' | 'startOver'>;
   readonly writer: string;
+  readonly historyMillis: number;
   readonly maxObjectBytes: number;
   /** How long a write is tried while MongoDB does not answer. */
   readonly writeMillis: number;
   /** No write succeeded for long; the commit path has begun anew. */
   startedOver(): void;
-  /** Makes the collection of a type where there is none yet. */
-  ensureCollection(resource: string): Promise<void>;
 }
 
 const MAX_BATCH_WRITES = 256;
@@ -41,19 +46,22 @@ const QUICK_ATTEMPTS = 3;
 /** Pauses between attempts while MongoDB is away: they double from the first to the last one. */
 const PAUSE_MILLIS = 20;
 const MAX_PAUSE_MILLIS = 1_000;
-/** Waits for a commit of somebody else's that is under way: about as long as one takes, and longer each time. */
+/** Waits for what somebody else has committed: about as long as a commit takes, and longer each time. */
 const BUSY_MILLIS = 5;
 const MAX_BUSY_MILLIS = 50;
 /** How often writes whose time is over are looked for while something is under way. */
 const CHECK_MILLIS = 250;
-/** So long nobody appends anything though somebody is about to: a transaction whose client is gone. */
-const STUCK_MILLIS = 1_500;
 /** No reading of the log or of states is waited for longer. */
 const READ_MILLIS = 10_000;
+/** Nor for the answer to an insert, which has to come from a majority. */
+const ANSWER_MILLIS = 30_000;
 
 const NO_ANSWER = 'MongoDB does not answer';
 const BUSY = 'other servers were always faster';
+const BEHIND = 'the projection is too far behind';
 const NOT_TOLD = 'MongoDB did not tell whether the write was committed';
+
+type Appended = Inserted & { readonly sent: Moment };
 
 /** What is being committed. */
 interface Handful {
@@ -68,7 +76,6 @@ const handful = (writes: readonly PendingWrite[]): Handful => ({ writes, asked: 
 
 /** The single writer of a replica: takes all writes that wait, commits them together, and takes what gathered meanwhile. */
 export class Committer {
-  private readonly log: Collection<LogDocument>;
   private readonly turns: Turns;
   private readonly health: WriteHealth;
   private waiting: PendingWrite[] = [];
@@ -77,16 +84,18 @@ export class Committer {
   private stopped = false;
   private running: Promise<void> | undefined;
   private batches = 0;
-  /** Batches are made without the form for people until one succeeds: MongoDB refused one with it. */
-  private bare = false;
   private own: Revision = 0;
+  /** When the batch before the one that is being committed was the newest. */
+  private head: Moment = NaN;
+  /** When the head was last known to be the newest, or was about to be. */
+  private fresh: { readonly now: number; readonly monotonic: number };
   /** What the commit path failed with since the last commit. */
   private trouble: unknown;
 
   constructor(private readonly options: CommitterOptions) {
-    this.log = entriesOf(options.place);
     this.turns = new Turns(options);
     this.health = new WriteHealth(options.clock);
+    this.fresh = timeOf(options.clock);
   }
 
   write(request: WriteRequest, raw?: Uint8Array): Promise<WriteResult> {
@@ -96,7 +105,7 @@ export class Committer {
         return;
       }
       const deadline = this.options.clock.monotonic() + this.options.writeMillis;
-      this.waiting.push({ request, raw, deadline, verify: false, resolve, reject });
+      this.waiting.push({ request, raw, deadline, resolve, reject });
       this.health.waits();
       this.running ??= this.run();
       this.check();
@@ -133,7 +142,7 @@ export class Committer {
       this.tellOverdue(this.options.clock.monotonic());
       // Whatever the commit path waits for fails with its connections.
       if (this.health.isStuck()) {
-        this.options.session.startOver();
+        this.options.writers.startOver();
         this.options.startedOver();
       }
       this.check();
@@ -182,12 +191,15 @@ export class Committer {
 
   /** Commits writes, or finds out why they cannot be. Each of them is told in the end. */
   private async settle(writes: readonly PendingWrite[]): Promise<void> {
-    const { clock, follower } = this.options;
+    const { clock, projector } = this.options;
     let pending = writes;
-    /** When the newest known revision was last another one. */
-    let since = { revision: follower.revision, time: clock.monotonic() };
     for (let attempt = 0; pending.length > 0 && !this.stopped; attempt++) {
       const begun = clock.monotonic();
+      if (!projector.hasRoom) {
+        this.inHand.why = BEHIND;
+        pending = await this.pauseOrGiveUp(pending, attempt, BEHIND);
+        continue;
+      }
       let batch: Batch;
       try {
         batch = await this.build(pending);
@@ -195,154 +207,114 @@ export class Committer {
         pending = await this.pauseOrGiveUp(pending, attempt, error);
         continue;
       }
-      pending = this.expire(batch.writes, NO_ANSWER);
+      const inBatch = this.expire(batch.writes, NO_ANSWER);
       // Those that were told of their failure must not be written.
-      if (pending.length < batch.writes.length) continue;
-      if (pending.length === 0) return;
-      const result = await this.append(batch);
-      if (result.outcome === 'stale' || result.outcome === 'busy') this.turns.lost(clock.monotonic() - begun);
-      pending = await this.goOn(batch, result, attempt);
-      if (follower.revision !== since.revision || pending.length === 0) {
-        since = { revision: follower.revision, time: clock.monotonic() };
-      } else if (result.outcome === 'busy' && clock.monotonic() - since.time > STUCK_MILLIS) {
-        since = { ...since, time: clock.monotonic() };
-        await this.options.session.endOthers().catch(() => undefined);
+      if (inBatch.length < batch.writes.length || batch.events.length === 0) {
+        pending = [...inBatch, ...batch.rest];
+        continue;
       }
+      const result = await this.append(batch);
+      if (result.outcome === 'stale') this.turns.lost(clock.monotonic() - begun);
+      pending = [...(await this.goOn(batch, result, attempt)), ...batch.rest];
     }
   }
 
   /** After an append: the writes that are still to be committed. */
-  private async goOn(batch: Batch, result: AppendOutcome, attempt: number): Promise<readonly PendingWrite[]> {
-    const { follower } = this.options;
+  private async goOn(batch: Batch, result: Appended, attempt: number): Promise<readonly PendingWrite[]> {
     const pending = batch.writes;
     switch (result.outcome) {
       case 'committed':
-        this.commit(batch);
+        this.commit(batch, result.sent);
         return [];
-      case 'unknown':
-        if (await this.found(batch, result.error)) return [];
-        break;
       case 'stale':
-      case 'busy':
         this.inHand.why = BUSY;
-        await this.awaitOthers(attempt, result.outcome === 'busy');
-        break;
-      case 'overtaken':
-        await follower.overtaken().catch(() => this.pause(attempt));
-        break;
-      case 'mismatch':
-        this.distrust(pending);
-        await follower.catchUp().catch(() => undefined);
-        break;
+        await this.awaitOthers(attempt);
+        return this.expire(pending, BUSY);
       case 'refused':
-        if (!(await this.isolate(pending, result.error))) return [];
-        break;
-      case 'unreachable':
+        await this.isolate(pending, result.error);
+        return [];
+      case 'unsent':
         return this.pauseOrGiveUp(pending, attempt, result.error);
-      case 'withheld':
-        return this.expire(pending, NO_ANSWER);
-    }
-    return this.expire(pending, this.inHand.why);
-  }
-
-  private async append(batch: Batch): Promise<AppendOutcome> {
-    const { inHand, options } = this;
-    try {
-      return await options.appender.append(batch, () => {
-        const now = options.clock.monotonic();
-        // Those that were told of their failure must not be written.
-        inHand.asked = !this.stopped && batch.writes.every(({ deadline }) => deadline > now);
-        return inHand.asked;
-      });
-    } finally {
-      inHand.asked = false;
+      case 'unknown':
+        this.health.gaveUp();
+        for (const write of pending) write.reject(notTold(result.error));
+        // Whoever comes next goes on from the present state.
+        await this.read(this.options.follower.catchUp()).catch(() => undefined);
+        return [];
     }
   }
 
   private async build(pending: readonly PendingWrite[]): Promise<Batch> {
-    const { follower, heads, writer, clock, maxObjectBytes } = this.options;
-    for (const resource of new Set(pending.map((write) => write.request.resource)))
-      await this.read(this.options.ensureCollection(resource));
-    const found = await this.read(statesBefore(pending, this.options));
+    const { follower, known, writer, clock, maxObjectBytes } = this.options;
+    await this.refresh();
+    const question = askFor(pending, this.options);
+    const found = question && (await this.read(question));
+    // From here on in one step: the states are those at the revision that the batch follows.
     const batch = new Batch({
       base: follower.revision,
-      heads,
-      found,
+      states: statesBefore(pending, known, found),
       writer,
       number: ++this.batches,
       time: new Date(clock.now()),
       maxObjectBytes,
-      bare: this.bare,
     });
     for (const write of pending) batch.add(write);
+    this.head = follower.moment;
     return batch;
   }
 
-  private commit(batch: Batch): void {
-    const { follower } = this.options;
-    const last = batch.events.at(-1)?.revision ?? 0;
-    this.own = Math.max(this.own, last);
-    this.bare = false;
-    this.health.succeeded();
-    this.trouble = undefined;
-    this.turns.won();
-    // It followed the newest known revision; where it is known already, the log or the change stream told it first.
-    follower.take(batch.events);
-    batch.resolve();
+  /** Who has slept knows an old head: what it appended there might be void, and nobody could tell. No clock decides about that, this only helps. */
+  private async refresh(): Promise<void> {
+    const { clock, follower, historyMillis } = this.options;
+    const time = timeOf(clock);
+    const age = Math.max(time.now - this.fresh.now, time.monotonic - this.fresh.monotonic);
+    if (age > historyMillis / 2) await this.read(follower.catchUp());
+    this.fresh = time;
   }
 
-  private async found(batch: Batch, cause: unknown): Promise<boolean> {
-    const { inHand } = this;
+  /** By rules 1 to 3 of docs/design/mongodb-log.md. */
+  private async append(batch: Batch): Promise<Appended> {
+    const { inHand, options, head } = this;
+    const { appender, clock, writeMillis } = options;
+    const { document } = batch;
+    // Known before the first attempt is sent, so that no attempt is older.
+    const sent = laterOf(appender.moment, head);
     inHand.asked = true;
     try {
-      return await this.decide(batch, cause);
+      const end = clock.monotonic() + writeMillis;
+      let inserted = await this.insert(document);
+      if (inserted.outcome !== 'unknown') return { ...inserted, sent };
+      for (let attempt = 0; clock.monotonic() < end && !this.stopped; attempt++) {
+        this.trouble = inserted.error;
+        const verdict = await this.read(appender.judge(document, sent)).catch(
+          (error: unknown) => void (this.trouble = error),
+        );
+        if (verdict === 'committed' || verdict === 'stale') return { outcome: verdict, sent };
+        if (verdict === 'lost') break;
+        if (verdict === 'absent') {
+          const again = await this.insert(document);
+          if (again.outcome === 'committed') return { ...again, sent };
+          if (again.outcome === 'unknown') inserted = again;
+        }
+        this.expireWaiting();
+        await this.pause(attempt);
+      }
+      return { outcome: 'unknown', error: this.trouble, sent };
     } finally {
       inHand.asked = false;
     }
   }
 
-  /**
-   * The answer to a commit was lost. The log's entry at its first revision tells what became of it; as long as there is none,
-   * the very same batch is appended again, which cannot succeed twice. True when the writes have been told; false: they were
-   * not committed, now or later.
-   */
-  private async decide(batch: Batch, cause: unknown): Promise<boolean> {
-    const { clock, appender, follower, writer, writeMillis } = this.options;
-    const end = clock.monotonic() + writeMillis;
-    this.trouble = cause;
-    for (let attempt = 0; clock.monotonic() < end && !this.stopped; attempt++) {
-      try {
-        const entry = await this.read(this.log.findOne({ _id: batch.first }));
-        if (entry !== null) {
-          const isOwn = entry.writer === writer && entry.batch === batch.number;
-          if (isOwn) this.commit(batch);
-          return isOwn;
-        }
-        const result = await appender.append(batch, () => true);
-        if (result.outcome === 'committed') {
-          this.commit(batch);
-          return true;
-        }
-        if (result.outcome === 'mismatch') {
-          // The states change only with an entry, and there is none: the first attempt failed in the same way, or will.
-          this.distrust(batch.writes);
-          return false;
-        }
-        if (result.outcome === 'overtaken') {
-          // Its entry may have been there. Whoever comes next goes on from the present state.
-          await follower.overtaken();
-          break;
-        }
-        if ('error' in result) this.trouble = result.error;
-      } catch (failure) {
-        this.trouble = failure;
-      }
-      this.expireWaiting();
-      await this.pause(attempt);
-    }
-    this.health.gaveUp();
-    for (const write of batch.writes) write.reject(notTold(this.trouble));
-    return true;
+  private commit(batch: Batch, sent: Moment): void {
+    const { follower, projector } = this.options;
+    this.own = Math.max(this.own, batch.last);
+    this.health.succeeded();
+    this.trouble = undefined;
+    this.turns.won();
+    // It followed the newest known revision; where it is known already, the log or the change stream told it first.
+    follower.take(batch.followed, sent);
+    projector.wake();
+    batch.resolve();
   }
 
   /** Reads have an end, whatever becomes of the driver's. */
@@ -350,37 +322,26 @@ export class Committer {
     return within(this.options.clock, READ_MILLIS, answer);
   }
 
-  /** Another replica has appended, or is about to. */
-  private async awaitOthers(attempt: number, busy: boolean): Promise<void> {
+  /** An insert whose answer nobody waits for any longer may still succeed. */
+  private async insert(document: BatchDocument): Promise<Inserted> {
+    const { appender, clock } = this.options;
+    const answer = appender.insert(document, this.head);
+    return within(clock, ANSWER_MILLIS, answer).catch((error: unknown) => ({ outcome: 'unknown', error }));
+  }
+
+  /** Another replica has appended. */
+  private async awaitOthers(attempt: number): Promise<void> {
     const { follower } = this.options;
     const { revision } = follower;
-    // Somebody's commit is under way: the change stream tells of its end.
-    if (busy || attempt >= QUICK_ATTEMPTS)
+    if (attempt >= QUICK_ATTEMPTS)
       await follower.progress(revision, Math.min(BUSY_MILLIS * (attempt + 1), MAX_BUSY_MILLIS));
     if (follower.revision === revision) await follower.catchUp().catch(() => undefined);
   }
 
-  /** What was known of these objects is wrong. */
-  private distrust(pending: readonly PendingWrite[]): void {
-    for (const write of pending) {
-      this.options.heads.forget(headId(write.request.resource, write.request.key));
-      write.verify = true;
-    }
-  }
-
-  /** MongoDB refuses a batch: without the form for people, and alone, it tells which write it means. False: the writes were told. */
-  private async isolate(pending: readonly PendingWrite[], error: unknown): Promise<boolean> {
-    if (!this.bare) {
-      this.bare = true;
-      return true;
-    }
-    if (pending.length === 1) {
-      for (const write of pending) write.reject(unavailable(error));
-      this.bare = false;
-      return false;
-    }
-    for (const write of pending) await this.settle([write]);
-    return false;
+  /** MongoDB refuses a batch: alone, it tells which write it means. */
+  private async isolate(pending: readonly PendingWrite[], error: unknown): Promise<void> {
+    if (pending.length === 1) for (const write of pending) write.reject(unavailable(error));
+    else for (const write of pending) await this.settle([write]);
   }
 
   private async pauseOrGiveUp(
@@ -419,6 +380,11 @@ export class Committer {
     return sleep(this.options.clock, Math.min(PAUSE_MILLIS * 2 ** (attempt - QUICK_ATTEMPTS), MAX_PAUSE_MILLIS));
   }
 }
+
+const timeOf = (clock: Clock): { readonly now: number; readonly monotonic: number } => ({
+  now: clock.now(),
+  monotonic: clock.monotonic(),
+});
 
 function tooLong(why: string, cause: unknown): StorageError {
   return new StorageError('unavailable', `the store could not write for too long (${why})`, { cause });

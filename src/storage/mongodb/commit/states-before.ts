@@ -1,64 +1,65 @@
-import type { Revision, StoredObject } from '../../interfaces.js';
-import { copyOf } from '../../object-bytes.js';
-import type { PendingWrite } from './batch.js';
-import { readStates, type LogPlace } from '../documents.js';
+import type { StoredObject } from '../../interfaces.js';
 import type { LogFollower } from '../follower.js';
-import { headId, type Heads } from '../heads.js';
+import type { CurrentStates } from '../reader.js';
+import type { PendingWrite } from './batch.js';
+import { headId, type KnownState, type KnownStates } from './known-states.js';
 
-export interface KnownStates {
-  readonly place: LogPlace;
-  readonly heads: Heads;
-  readonly follower: LogFollower;
+export interface StatesOptions {
+  readonly known: KnownStates;
+  readonly follower: Pick<LogFollower, 'catchUp'>;
+  readonly current: Pick<CurrentStates, 'read'>;
 }
 
-/** The states that writes find, as far as they are known; those not known well enough to refuse a write are read. */
-export async function statesBefore(
+type Read = ReadonlyMap<string, StoredObject | undefined>;
+
+/**
+ * Asks MongoDB where a state that writes find is not known, or speaks against a write that may fit what others have written meanwhile.
+ * Undefined: there is nothing to ask.
+ */
+export function askFor(
   pending: readonly PendingWrite[],
-  { heads, follower, place }: KnownStates,
-): Promise<Map<string, StoredObject | undefined>> {
-  const states = new Map<string, StoredObject | undefined>();
-  const wanted = new Map<string, Set<string>>();
-  for (const write of pending) {
-    const { resource, key, expected } = write.request;
-    const id = headId(resource, key);
-    const head = heads.get(id) ?? told(write);
-    if (!write.verify && !isUnsure(head, expected)) {
-      // The heads may forget it while others are read.
-      if (head !== undefined) states.set(id, head.object);
+  { known, follower, current }: StatesOptions,
+): Promise<Read> | undefined {
+  const unknown = new Map<string, Set<string>>();
+  let isUnsure = false;
+  for (const { request } of pending) {
+    const { resource, key, expected } = request;
+    const state = known.before(request);
+    if (state === undefined) {
+      const keys = unknown.get(resource);
+      if (keys === undefined) unknown.set(resource, new Set([key]));
+      else keys.add(key);
       continue;
     }
-    write.verify = false;
-    const keys = wanted.get(resource);
-    if (keys === undefined) wanted.set(resource, new Set([key]));
-    else keys.add(key);
+    const revision = state.object?.revision ?? 0;
+    // No object ever gets an old revision back.
+    if (revision !== expected && (expected === 0 || expected > revision)) isUnsure = true;
   }
-  let newest = 0;
-  for (const [resource, keys] of wanted) {
-    const found = await readStates(place, resource, [...keys]);
-    for (const key of keys) {
-      const object = found.get(key);
-      const id = headId(resource, key);
-      heads.learn(id, object);
-      states.set(id, object);
-      newest = Math.max(newest, object?.revision ?? 0);
+  if (unknown.size === 0) return isUnsure ? follower.catchUp().then(() => new Map()) : undefined;
+  return known.learn(async () => {
+    const all = new Map<string, StoredObject | undefined>();
+    for (const [resource, keys] of unknown) {
+      const states = await current.read(resource, [...keys]);
+      for (const key of keys) all.set(headId(resource, key), states.get(key));
     }
+    return all;
+  });
+}
+
+/**
+ * The states at the newest revision that the log told of. To be called in the step in which they are used: what was read counts only as
+ * long as the log tells of no change.
+ */
+export function statesBefore(
+  pending: readonly PendingWrite[],
+  known: KnownStates,
+  read: Read | undefined,
+): ReadonlyMap<string, KnownState> {
+  const states = new Map<string, KnownState>();
+  for (const { request } of pending) {
+    const id = headId(request.resource, request.key);
+    const state = known.before(request) ?? (read?.has(id) === true ? { object: read.get(id) } : undefined);
+    if (state !== undefined) states.set(id, state);
   }
-  if (newest > follower.revision) await follower.catchUp();
   return states;
-}
-
-/** What the caller knows of the object, which is believed until MongoDB says otherwise. */
-function told({ request, verify }: PendingWrite): { readonly object: StoredObject } | undefined {
-  const { expected, previous } = request;
-  if (verify || previous?.revision !== expected) return undefined;
-  const { key, revision, bytes, flags } = previous;
-  return { object: { key, revision, bytes: copyOf(bytes), flags } };
-}
-
-/** Whether what is known may be outdated in a way that matters: the write seems not to fit, but another replica may have made it fit. */
-function isUnsure(head: { readonly object: StoredObject | undefined } | undefined, expected: Revision): boolean {
-  if (head === undefined) return expected !== 0;
-  const revision = head.object?.revision ?? 0;
-  if (revision === expected) return false;
-  return expected === 0 || expected > revision;
 }

@@ -1,0 +1,115 @@
+import type { ClientSession, Document, Long } from 'mongodb';
+import type { Revision } from '../../interfaces.js';
+import {
+  batchesOf,
+  FIRST_REVISION,
+  META,
+  metaOf,
+  type BatchDocument,
+  type LogPlace,
+  type MetaDocument,
+} from '../documents.js';
+import { readAt, type Moment } from './time.js';
+
+/** What a command is answered: numbers of cursors do not fit into JavaScript's, and commands do not take the client's ways of decoding. */
+const DECODING = { promoteLongs: false, promoteBuffers: true } as const;
+
+export interface Batches {
+  readonly batches: readonly BatchDocument[];
+  /** Whether these are all. */
+  readonly ended: boolean;
+  readonly moment: Moment;
+}
+
+export interface ReadOptions {
+  readonly limit: number;
+  /** Reads on in it never see an earlier state than those before; absent: the newest state that there is. */
+  readonly session?: ClientSession | undefined;
+}
+
+/** The batches that begin after a revision. */
+export async function batchesAfter(place: LogPlace, after: Revision, options: ReadOptions): Promise<Batches> {
+  const { limit, session } = options;
+  const how = session === undefined ? place.latest.options : { readConcern: { level: 'majority' } };
+  const command = {
+    find: place.collection,
+    filter: { _id: { $gt: after } },
+    sort: { _id: 1 },
+    limit,
+    batchSize: limit,
+  };
+  const reply = await place.db.command({ ...command, ...how }, { ...DECODING, ...(session && { session }) });
+  const { id, firstBatch } = reply['cursor'] as { id: Long | number; firstBatch: BatchDocument[] };
+  const isOpen = id.toString() !== '0';
+  // A reply has a bound; what is left is asked for anew.
+  if (isOpen) await place.db.command({ killCursors: place.collection, cursors: [id] }).catch(() => undefined);
+  return { batches: firstBatch, ended: !isOpen && firstBatch.length < limit, moment: readAt(reply) };
+}
+
+/** The first revision of the batch that has a revision, or of the next one. */
+export async function firstOf(place: LogPlace, revision: Revision, how: object = {}): Promise<Revision> {
+  const found = await batchesOf(place)
+    .find({ _id: { $lte: revision } }, { ...how, projection: { last: 1 } })
+    .sort({ _id: -1 })
+    .limit(1)
+    .next();
+  return found !== null && found.last >= revision ? found._id : revision;
+}
+
+/** The newest batch, read so that nothing is missing that any replica acknowledged before; undefined for a new log. */
+export async function newestBatch({ latest, ...place }: LogPlace): Promise<Head | undefined> {
+  const options = { sort: { _id: -1 }, projection: { last: 1 }, ...latest.options } as const;
+  const found = await batchesOf({ latest, ...place }).findOne({}, options);
+  return found === null ? undefined : { first: found._id, last: found.last };
+}
+
+/** Of the newest batch. */
+export interface Head {
+  readonly first: Revision;
+  readonly last: Revision;
+}
+
+/** It covers every write that was acknowledged by any replica before. Trimming leaves the newest batch, so that this one is none that is void. */
+export async function newestRevision(place: LogPlace): Promise<Revision> {
+  return (await newestBatch(place))?.last ?? FIRST_REVISION;
+}
+
+/** A small fact as it is now, and when that was. */
+export async function readMeta(
+  { db, latest }: LogPlace,
+  _id: string,
+): Promise<{ readonly document: MetaDocument | undefined; readonly moment: Moment }> {
+  const reply = await db.command({ find: META, filter: { _id }, limit: 1, singleBatch: true, ...latest.options });
+  const { firstBatch } = reply['cursor'] as { readonly firstBatch: readonly (MetaDocument & Document)[] };
+  return { document: firstBatch[0], moment: readAt(reply) };
+}
+
+/** What lies at or below may be gone, and nobody relies on it. */
+export async function readFloor(place: LogPlace): Promise<{ readonly floor: Revision; readonly moment: Moment }> {
+  const { document, moment } = await readMeta(place, place.floorId);
+  return { floor: document?.revision ?? FIRST_REVISION, moment };
+}
+
+/** What lies before is told to nobody any more. */
+export async function readOldest(place: LogPlace): Promise<Revision> {
+  const [floor, base] = await Promise.all([readFloor(place), readMeta(place, place.baseId)]);
+  return Math.max(floor.floor, base.document?.revision ?? 0);
+}
+
+/** Lets a revision of META grow, for a majority. */
+export async function growMeta({ db, name }: LogPlace, _id: string, revision: Revision): Promise<void> {
+  await metaOf(db).updateOne(
+    { _id },
+    { $max: { revision }, $setOnInsert: { log: name } },
+    { upsert: true, writeConcern: { w: 'majority', journal: true } },
+  );
+}
+
+/** Up to which first revision all batches of each replica are projected. */
+export async function readProjected({ db, name }: LogPlace, how: object = {}): Promise<Map<string, Revision>> {
+  const prefix = 'projected.';
+  const found = await metaOf(db)
+    .find({ _id: { $gt: prefix, $lt: 'projected/' }, log: name }, how)
+    .toArray();
+  return new Map(found.map(({ _id, revision = 0 }) => [_id.slice(prefix.length), revision]));
+}

@@ -1,0 +1,140 @@
+import { MongoBulkWriteError, type AnyBulkWriteOperation, type Collection, type Db, type Document } from 'mongodb';
+import { parseJson } from '../../../apimachinery/json/decode.js';
+import { isObject } from '../../../apimachinery/json/json.js';
+import { encodeObject } from '../../encode.js';
+import type { EncodedObject, LogEvent } from '../../interfaces.js';
+import { asBuffer } from '../../object-bytes.js';
+import { recordOf, UNCHECKED } from '../../record.js';
+import { statesOf, type State, type StateDocument } from '../documents.js';
+import { isDuplicateKey, isRefusal } from '../failures.js';
+import { readableForm } from '../readable.js';
+import type { CommittedBatch } from './backlog.js';
+
+/** What becomes of an object in the projection. */
+interface Projected {
+  readonly event: LogEvent;
+  /** What was written, where this process wrote it; undefined: it is read from the event. */
+  readonly value: EncodedObject | undefined;
+  /** Whether this process wrote it. */
+  readonly isOwn: boolean;
+  /** There was no such object before. */
+  readonly isNew: boolean;
+}
+
+const ENCRYPTED = Buffer.from('k8s:enc:');
+
+/** Brings the projection up to some batches, the last state of each object. A document never goes back to an older revision. */
+export async function project(db: Db, batches: readonly CommittedBatch[]): Promise<void> {
+  for (const [resource, states] of lastStates(batches)) {
+    const collection = statesOf(db, resource);
+    const there = await written(collection, [...states.values()], (one) => {
+      const document = { _id: one.event.key, ...stateOf(one) };
+      return one.isNew ? { insertOne: { document } } : replacementOf(document);
+    });
+    // A newer state is there, or the tombstone of an earlier object.
+    const left = there.filter(({ isNew }) => isNew);
+    await written(collection, left, (one) => replacementOf({ _id: one.event.key, ...stateOf(one) }));
+  }
+}
+
+function lastStates(batches: readonly CommittedBatch[]): Map<string, Map<string, Projected>> {
+  const types = new Map<string, Map<string, Projected>>();
+  for (const { events, values } of batches) {
+    events.forEach((event, i) => {
+      let states = types.get(event.resource);
+      if (states === undefined) types.set(event.resource, (states = new Map<string, Projected>()));
+      const isNew = states.get(event.key)?.isNew ?? event.previous === undefined;
+      states.set(event.key, { event, value: values?.[i], isOwn: values !== undefined, isNew });
+    });
+  }
+  return types;
+}
+
+type Operation = AnyBulkWriteOperation<StateDocument>;
+
+/** Changes only what is older; where there is something newer, it fails as a duplicate. */
+function replacementOf({ _id, ...replacement }: StateDocument): Operation {
+  const filter = { _id, '_annex.revision': { $lt: replacement._annex.revision } };
+  return { replaceOne: { filter, replacement, upsert: true } };
+}
+
+/** Does what it can; tells of which a document was in the way. */
+async function written(
+  collection: Collection<StateDocument>,
+  all: readonly Projected[],
+  operationOf: (one: Projected) => Operation,
+): Promise<Projected[]> {
+  if (all.length === 0) return [];
+  try {
+    await collection.bulkWrite(all.map(operationOf), { ordered: false });
+    return [];
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    if (error instanceof MongoBulkWriteError) return await inTheWay(collection, all, operationOf, error);
+    // The driver refuses all for the sake of one.
+    const there: Projected[] = [];
+    for (const one of all) if (await isInTheWay(collection, operationOf(one))) there.push(one);
+    return there;
+  }
+}
+
+async function inTheWay(
+  collection: Collection<StateDocument>,
+  all: readonly Projected[],
+  operationOf: (one: Projected) => Operation,
+  error: MongoBulkWriteError,
+): Promise<Projected[]> {
+  const failures = [error.writeErrors].flat();
+  if (error.result.getWriteConcernError() !== undefined) throw error;
+  const there: Projected[] = [];
+  for (const { index, code } of failures) {
+    const one = all[index];
+    if (one === undefined) throw error;
+    if (code === 11000 || (await isInTheWay(collection, operationOf(one)))) there.push(one);
+  }
+  return there;
+}
+
+/** One by itself, and without the form for people where MongoDB does not take that. */
+async function isInTheWay(collection: Collection<StateDocument>, operation: Operation): Promise<boolean> {
+  for (const attempt of [operation, bare(operation)]) {
+    try {
+      await collection.bulkWrite([attempt], { ordered: false });
+      return false;
+    } catch (error) {
+      if (isDuplicateKey(error)) return true;
+      if (attempt !== operation || !isRefusal(error)) throw error;
+    }
+  }
+  return false;
+}
+
+function bare(operation: Operation): Operation {
+  if ('insertOne' in operation) {
+    const { _id, _annex } = operation.insertOne.document as StateDocument;
+    return { insertOne: { document: { _id, _annex } } };
+  }
+  if (!('replaceOne' in operation)) return operation;
+  const { filter, replacement } = operation.replaceOne;
+  return { replaceOne: { filter, replacement: { _annex: (replacement as State)._annex }, upsert: true } };
+}
+
+function stateOf(one: Projected): State {
+  const { revision, type, object } = one.event;
+  if (type === 'DELETED') return { _annex: { revision, deleted: true } };
+  const value = one.isOwn ? one.value : valueOf(one.event);
+  const readable: Document | undefined =
+    value === undefined || value.sealed !== undefined ? undefined : readableForm(value, revision);
+  return { _annex: { revision, bytes: recordOf(object) }, ...readable };
+}
+
+/** What a replica reads of another one's write; undefined where it is encrypted, or no object. */
+function valueOf({ object: { bytes, flags } }: LogEvent): EncodedObject | undefined {
+  if (flags === UNCHECKED || asBuffer(bytes).subarray(0, ENCRYPTED.length).equals(ENCRYPTED)) return undefined;
+  try {
+    const object = parseJson(asBuffer(bytes).toString('utf8'));
+    return isObject(object) ? encodeObject(object) : undefined;
+  } catch {
+    return undefined;
+  }
+}
