@@ -84,6 +84,10 @@ export class Prometheus {
       const port = /Listening on.*127\.0\.0\.1:(\d+)/.exec(prometheus.log)?.[1];
       return Promise.resolve(port === undefined || port === '0' ? undefined : `http://127.0.0.1:${port}`);
     });
+    // It listens before it answers queries.
+    await eventually('Prometheus is ready', async () =>
+      (await fetch(`${prometheus.address}/-/ready`)).ok ? true : undefined,
+    );
     return prometheus;
   }
 

@@ -253,6 +253,8 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
 
   test('unchanged blocks are the same bytes, and only changed ones are made again', async () => {
     await fill(1000);
+    // Blocks of packed leaves are kept from the second list on.
+    await cache.list(newest, page()).then((list) => [...list.chunks(identity)]);
     const first = [...(await cache.list(newest, page())).chunks(identity)];
     const again = [...(await cache.list(newest, page())).chunks(identity)];
     expect(again.slice(1).every((chunk, i) => chunk === first[i + 1])).toBe(true);
