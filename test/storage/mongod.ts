@@ -1,5 +1,5 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import os, { tmpdir } from 'node:os';
@@ -13,6 +13,13 @@ export function findMongod(): { readonly path: string } | { readonly reason: str
   const { status, stdout, stderr } = spawnSync(join(ROOT, 'hack/mongod.sh'), { encoding: 'utf8' });
   if (status === 0) return { path: stdout.trim() };
   return { reason: stderr.trim().split('\n').at(-1) ?? 'there is no mongod' };
+}
+
+/** Whether all threads of a process are stopped: on a busy machine some answer for a moment after SIGSTOP. */
+function standsStill(pid: number): boolean {
+  const tasks = `/proc/${pid}/task`;
+  if (!existsSync(tasks)) return true;
+  return readdirSync(tasks).every((task) => / T [^)]*$/.test(readFileSync(join(tasks, task, 'stat'), 'utf8')));
 }
 
 /** Below those that outgoing connections get, so that none of them has it before the one it is for, or while that one is away. */
@@ -135,6 +142,9 @@ export class Mongod {
   /** The process stands still, with its connections open, until it is let go on. */
   freeze(): void {
     this.child?.kill('SIGSTOP');
+    const end = performance.now() + 5_000;
+    while (!standsStill(this.pid) && performance.now() < end)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
   }
 
   thaw(): void {
