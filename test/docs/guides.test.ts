@@ -149,18 +149,21 @@ installs(`install.md on a real kube-apiserver${whyNot}`, () => {
 });
 
 test('the figures of sizing.md are those of the results', () => {
-  const results = ['v0.1.0.md', 'mongodb-v0.1.0.md'].map((name) => read(`test/bench/results/${name}`)).join('\n');
+  const results = ['v0.1.0.md', 'mongodb-v0.1.0.md', 'scale-v0.1.0.md']
+    .map((name) => read(`test/bench/results/${name}`))
+    .join('\n');
   const text = read('docs/sizing.md');
   const measured = text.slice(text.indexOf('## Memory'), text.indexOf('As a rule'));
   const figures = [...measured.matchAll(/([\d,]+) MB/g)].map(([, figure]) => figure ?? '');
-  expect(figures.length).toBe(6);
+  expect(figures.length).toBe(7);
   for (const figure of figures) expect(results).toMatch(new RegExp(`\\b${figure}\\b`));
   const cpu = [...text.matchAll(/([\d.]+) ms\b/g)].map(([, figure]) => figure ?? '');
   for (const figure of cpu.filter((one) => one.includes('.') && one !== '0.5')) expect(results).toContain(figure);
 });
 
 test('the chart has the memory limit of the sizing table', () => {
-  const [, limit, heap] = /100,000 \(the chart's default\) \| (\d+) GiB \| ([\d,]+)/.exec(read('docs/sizing.md')) ?? [];
+  const [, limit, heap] =
+    /1,000,000 \| (\d+) GiB \(the chart's default\) \| ([\d,]+)/.exec(read('docs/sizing.md')) ?? [];
   const values = read('charts/annex/values.yaml');
   expect(values).toContain(`    memory: ${limit ?? ''}Gi\n`);
   expect(values).toContain(`maxOldSpaceMiB: ${(heap ?? '').replace(',', '')}\n`);

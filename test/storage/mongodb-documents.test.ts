@@ -4,7 +4,7 @@ import { encodeObject } from '../../src/storage/encode.js';
 import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
 import { collect, commit, everything, put, RESOURCE } from './fixtures.js';
 import { Mongod, withClient } from './mongod.js';
-import { failureOf, hasMongod, mongodPath, mongoOptions } from './mongodb-fixtures.js';
+import { failureOf, hasMongod, mongodPath, mongoOptions, settled } from './mongodb-fixtures.js';
 
 const described = hasMongod() ? describe : describe.skip;
 
@@ -82,6 +82,7 @@ described('documents in MongoDB', () => {
     const spec = { color: 'red', size: 2n ** 60n, 'dotted.name': { $in: 1 }, list: [{ a: 1 }, { a: 2 }] };
     await commit(backend, put('q/red', 0, spec));
     await commit(backend, put('q/blue', 0, { color: 'blue' }));
+    await settled(backend);
     await withClient(options.uri, async (client) => {
       const collection = client.db(options.database).collection(RESOURCE);
       const found = await collection.find({ 'spec.color': 'red', 'spec.list.a': 2 }, { promoteLongs: false }).toArray();

@@ -9,7 +9,7 @@ import type { MongoBackend } from '../../src/storage/mongodb/backend.js';
 import { systemClock, type Clock } from '../../src/util/clock.js';
 import { collect, commit, describeEvent, everything, put, RESOURCE } from './fixtures.js';
 import { Mongod, pause, ReplicaSet, until, withClient } from './mongod.js';
-import { failureOf, hasMongod, mongodPath, newDatabase, OpenBackends, PATIENT } from './mongodb-fixtures.js';
+import { failureOf, hasMongod, mongodPath, newDatabase, OpenBackends, PATIENT, settled } from './mongodb-fixtures.js';
 
 const described = hasMongod() ? describe : describe.skip;
 const { open, opened, openedAtLast, closeAll } = new OpenBackends();
@@ -102,7 +102,7 @@ described('a MongoDB that is told to fail', () => {
     const backend = await opened({ uri: set.uri, database: newDatabase(), ...PATIENT });
     await commit(backend, put('a/a', 0));
     // The projection inserts, too.
-    await until('all is projected', () => backend.projectionLag()?.objects === 0);
+    await settled(backend);
     await fail(mode, { failCommands: ['insert'], errorCode });
     const results = await Promise.all([1, 2, 3].map((n) => commit(backend, put(`a/${n}`, 0, { n }))));
     expect(results.map(({ revision }) => revision)).toEqual([3, 4, 5]);

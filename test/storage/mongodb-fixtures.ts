@@ -6,7 +6,7 @@ import { ColdFile } from '../../src/storage/mongodb/cold-file.js';
 import { systemClock } from '../../src/util/clock.js';
 import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
 import type { StoreFixture } from './fixtures.js';
-import { findMongod, ReplicaSet, withClient } from './mongod.js';
+import { findMongod, ReplicaSet, until, withClient } from './mongod.js';
 
 const found = findMongod();
 let shared: Promise<ReplicaSet> | undefined;
@@ -22,6 +22,10 @@ export function mongodPath(): string {
   if ('reason' in found) throw new Error(found.reason);
   return found.path;
 }
+
+/** People find what was written as soon as it is projected. */
+export const settled = (backend: MongoBackend): Promise<void> =>
+  until('all is projected', () => backend.projectionLag()?.objects === 0);
 
 export function newDatabase(): string {
   return `annex-test-${process.pid}-${++databases}`;

@@ -3,8 +3,8 @@ import { encodeObject } from '../../src/storage/encode.js';
 import type { MongoBackend, MongoOptions } from '../../src/storage/mongodb/backend.js';
 import { encodeRecord } from '../../src/storage/record.js';
 import { commit, everything, put, remove, RESOURCE, widget } from './fixtures.js';
-import { pause, until, withClient } from './mongod.js';
-import { hasMongod, mongoOptions, OpenBackends } from './mongodb-fixtures.js';
+import { pause, withClient } from './mongod.js';
+import { hasMongod, mongoOptions, OpenBackends, settled } from './mongodb-fixtures.js';
 
 const described = hasMongod() ? describe : describe.skip;
 const { opened, closeAll } = new OpenBackends();
@@ -25,9 +25,6 @@ const projection = (options: MongoOptions): Promise<unknown[]> =>
     const found = await db.collection<StateOf>(RESOURCE).find().sort({ _id: 1 }).toArray();
     return found.map(({ _id, _annex }) => [_id, _annex.revision, _annex.deleted ?? false]);
   });
-
-const settled = (backend: MongoBackend): Promise<void> =>
-  until('all is projected', () => backend.projectionLag()?.objects === 0);
 
 /** A batch as a replica leaves it that was killed between its insert and its projection. */
 const left = (first: number, ...keys: string[]) => ({

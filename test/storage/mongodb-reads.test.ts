@@ -1,12 +1,12 @@
 import { encodeObject } from '../../src/storage/encode.js';
-import type { MongoBackend, MongoOptions } from '../../src/storage/mongodb/backend.js';
+import type { MongoOptions } from '../../src/storage/mongodb/backend.js';
 import type { PendingWrite } from '../../src/storage/mongodb/commit/batch.js';
 import { KnownStates } from '../../src/storage/mongodb/commit/known-states.js';
 import { askFor, statesBefore } from '../../src/storage/mongodb/commit/states-before.js';
 import type { EncodedObject } from '../../src/storage/interfaces.js';
 import { collect, commit, decode, everything, put, remove, RESOURCE, widget } from './fixtures.js';
-import { until, withClient } from './mongod.js';
-import { hasMongod, mongoOptions, OpenBackends } from './mongodb-fixtures.js';
+import { withClient } from './mongod.js';
+import { hasMongod, mongoOptions, OpenBackends, settled } from './mongodb-fixtures.js';
 
 const described = hasMongod() ? describe : describe.skip;
 const { opened, closeAll } = new OpenBackends();
@@ -25,9 +25,6 @@ async function questions({ uri, database }: MongoOptions, work: () => Promise<un
     return asked;
   });
 }
-
-const settled = (backend: MongoBackend): Promise<void> =>
-  until('all is projected', () => backend.projectionLag()?.objects === 0);
 
 const keysOf = (count: number): string[] => Array.from({ length: count }, (_, i) => `a/k${String(i).padStart(3, '0')}`);
 
