@@ -6,7 +6,7 @@ import type { Clock } from '../../util/clock.js';
 import { featureGates } from '../../util/feature-gates.js';
 import type { Logger } from '../../util/logger.js';
 import { metricLifecycles } from '../../util/metrics/metric-lifecycle.js';
-import { MemoryGuard, memoryUse } from '../health/memory-guard.js';
+import { heapCollections, MemoryGuard, memoryUse } from '../health/memory-guard.js';
 import { FlagError } from '../options/flags.js';
 import { metricConfiguration } from '../options/metrics-options.js';
 import { readTracingConfiguration, type TracingConfiguration } from '../tracing/configuration.js';
@@ -50,6 +50,6 @@ export function serverContext(options: Options, root: string, clock: Clock, logg
     runtimeConfig: options.runtimeConfigEmulationForwardCompatible,
   };
   const apis = new ApiRegistry(new RuntimeConfig(options.runtimeConfig, forward));
-  const memory = new MemoryGuard({ clock, logger, use: memoryUse });
+  const memory = new MemoryGuard({ clock, logger, use: memoryUse, collections: heapCollections });
   return { options, root, clock, logger, registry, metrics: new ChainMetrics(registry), memory, tracing, apis };
 }

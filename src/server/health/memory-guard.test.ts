@@ -1,6 +1,8 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { FakeClock } from '../../util/clock.fake.js';
 import { silentLogger } from '../../util/logger.js';
-import { MemoryGuard, memoryLimit, memoryUse, type Refusable, usableHeap } from './memory-guard.js';
+import { heapCollections, MemoryGuard, memoryLimit, memoryUse, type Refusable, usableHeap } from './memory-guard.js';
 
 const MIB = 1 << 20;
 const OPERATIONS: readonly Refusable[] = ['create', 'update', 'list', 'watch'];
@@ -8,15 +10,27 @@ const OPERATIONS: readonly Refusable[] = ['create', 'update', 'list', 'watch'];
 function setup() {
   const clock = new FakeClock();
   const use = { anonymous: { used: 0, limit: 1000 * MIB }, heap: { used: 0, limit: 500 * MIB } };
-  const guard = new MemoryGuard({ clock, logger: silentLogger, use: () => use });
+  let collected = (): void => undefined;
+  const guard = new MemoryGuard({
+    clock,
+    logger: silentLogger,
+    use: () => use,
+    collections: (then) => {
+      collected = then;
+      return () => (collected = () => undefined);
+    },
+  });
   guard.start();
   return {
     guard,
-    /** What is refused when so many MiB have been in use for a while. */
-    after: (anonymous: number, heap: number, millis = 500): readonly Refusable[] => {
+    collect: () => {
+      collected();
+    },
+    /** What is refused when so many MiB are in use. */
+    after: (anonymous: number, heap: number): readonly Refusable[] => {
       use.anonymous.used = anonymous * MIB;
       use.heap.used = heap * MIB;
-      clock.advance(millis);
+      clock.advance(500);
       return OPERATIONS.filter((operation) => guard.refusal(operation) !== undefined);
     },
   };
@@ -43,19 +57,38 @@ test('creates are refused first, then all that takes memory, and taken again whe
   ]);
 });
 
-test('of the heap counts what stays in use over a while, not what the next collection frees', () => {
-  const { guard, after } = setup();
-  for (let i = 0; i < 20; i++) expect(after(0, i % 5 === 0 ? 200 : 495)).toEqual([]);
-  expect(after(0, 470, 3_000)).toEqual(['create']);
-  expect(guard.refusal('create')).toBe('470 of 500 MiB of the usable JavaScript heap are in use; creates are refused');
-  expect(after(0, 300)).toEqual([]);
+test('of the heap counts what a collection leaves, as soon as it has', () => {
+  const { guard, after, collect } = setup();
+  expect(after(0, 495)).toEqual([]);
+  collect();
+  expect(guard.refusal('list')).toBe(
+    '495 of 500 MiB of the usable JavaScript heap are in use; all but gets and deletions are refused',
+  );
+  expect(after(0, 300)).toEqual(OPERATIONS);
+  collect();
+  expect(guard.refusal('create')).toBeUndefined();
+  guard.stop();
+  expect(after(0, 499)).toEqual([]);
+  collect();
+  expect(guard.refusal('create')).toBeUndefined();
+});
+
+test('a collection of the whole heap is heard of', async () => {
+  const stop = await new Promise<() => void>((resolve) => {
+    const end = heapCollections(() => {
+      resolve(end);
+    });
+    setFlagsFromString('--expose-gc');
+    (runInNewContext('gc') as () => void)();
+  });
+  stop();
 });
 
 test('without a limit nothing is refused', () => {
   const { guard } = setup();
   const clock = new FakeClock();
   const unlimited = { anonymous: { used: 9e12, limit: 0 }, heap: { used: 1, limit: 2 } };
-  new MemoryGuard({ clock, logger: silentLogger, use: () => unlimited }).start();
+  new MemoryGuard({ clock, logger: silentLogger, use: () => unlimited, collections: () => () => undefined }).start();
   clock.advance(10_000);
   expect(guard.refusal('create')).toBeUndefined();
 });

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { constants, type NodeGCPerformanceDetail, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import type { Clock, Timer } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
@@ -16,8 +17,6 @@ const CREATES = { from: 0.9, until: 0.85, refuses: 'creates are refused' };
 const ALMOST_ALL = { from: 0.95, until: 0.9, refuses: 'all but gets and deletions are refused' };
 
 const LOOK_MILLIS = 500;
-/** The heap has garbage in it between two collections: the least of so many looks counts. */
-const HEAP_LOOKS = 6;
 
 export type Refusable = 'create' | 'update' | 'list' | 'watch';
 
@@ -25,27 +24,40 @@ export interface MemoryGuardOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly use: () => MemoryUse;
+  /** Calls back after collections, until what it returns is called. */
+  readonly collections: (collected: () => void) => () => void;
 }
 
 /** Has requests refused that take memory, before the kernel kills the process or it ends for want of heap. */
 export class MemoryGuard {
   readonly refused = new Map<Refusable, number>();
-  private readonly heap: number[] = [];
+  /** Of the heap in use after the last collection: between two of them it has garbage in it. */
+  private live = 0;
   private bound: typeof CREATES | undefined;
   private reason = '';
   private timer: Timer | undefined;
+  private stopCollections: (() => void) | undefined;
 
   constructor(private readonly options: MemoryGuardOptions) {}
 
   start(): void {
-    this.timer = this.options.clock.setTimer(LOOK_MILLIS, () => {
+    this.stopCollections = this.options.collections(() => {
+      this.live = this.options.use().heap.used;
       this.look();
-      this.start();
     });
+    this.lookLater();
   }
 
   stop(): void {
     this.timer?.cancel();
+    this.stopCollections?.();
+  }
+
+  private lookLater(): void {
+    this.timer = this.options.clock.setTimer(LOOK_MILLIS, () => {
+      this.look();
+      this.lookLater();
+    });
   }
 
   /** Why a request is refused, which counts it; undefined where it is not. */
@@ -66,13 +78,10 @@ export class MemoryGuard {
 
   private look(): void {
     const { anonymous, heap } = this.options.use();
-    this.heap.push(heap.used);
-    if (this.heap.length > HEAP_LOOKS) this.heap.shift();
-    const live = this.heap.length < HEAP_LOOKS ? 0 : Math.min(...this.heap);
     const [what, used, limit] =
-      part(anonymous.used, anonymous.limit) >= part(live, heap.limit)
+      part(anonymous.used, anonymous.limit) >= part(this.live, heap.limit)
         ? ['of the memory limit', anonymous.used, anonymous.limit]
-        : ['of the usable JavaScript heap', live, heap.limit];
+        : ['of the usable JavaScript heap', this.live, heap.limit];
     const before = this.bound;
     this.bound = [ALMOST_ALL, CREATES].find(
       (each) => part(used, limit) >= (wasBeyond(before, each) ? each.until : each.from),
@@ -121,6 +130,19 @@ export function usableHeap(
 ): number {
   const semi = /.*--max[-_]semi[-_]space[-_]size[= ](\d+)/.exec(flags)?.[1] ?? SEMI_SPACE;
   return (limit - SEMI_SPACES * Number(semi) * (1 << 20)) * USABLE_HEAP;
+}
+
+/** Calls back when the whole heap has been collected, so that nearly all that it holds is in use. */
+export function heapCollections(collected: () => void): () => void {
+  const observer = new PerformanceObserver((list) => {
+    const entries = list.getEntries() as (PerformanceEntry & { readonly detail: NodeGCPerformanceDetail })[];
+    const isMajor = entries.some(({ detail }) => detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR);
+    if (isMajor) collected();
+  });
+  observer.observe({ entryTypes: ['gc'] });
+  return () => {
+    observer.disconnect();
+  };
 }
 
 export function memoryUse(): MemoryUse {
