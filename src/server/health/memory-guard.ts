@@ -42,8 +42,9 @@ export class MemoryGuard {
 
   start(): void {
     this.stopCollections = this.options.collections(() => {
-      this.live = this.options.use().heap.used;
-      this.look();
+      const use = this.options.use();
+      this.live = use.heap.used;
+      this.look(use);
     });
     this.lookLater();
   }
@@ -76,8 +77,7 @@ export class MemoryGuard {
     },
   };
 
-  private look(): void {
-    const { anonymous, heap } = this.options.use();
+  private look({ anonymous, heap } = this.options.use()): void {
     const [what, used, limit] =
       part(anonymous.used, anonymous.limit) >= part(this.live, heap.limit)
         ? ['of the memory limit', anonymous.used, anonymous.limit]
