@@ -53,7 +53,7 @@ const body = lines.map((line, i) => {
 });
 const width = Math.round(32 + COLUMNS * CHARACTER);
 const height = 60 + lines.length * LINE;
-const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="make demo in a terminal">
+const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" xml:space="preserve" role="img" aria-label="make demo in a terminal">
 <style>
 text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#c9d1d9;white-space:pre;animation:show .01s both}
 .t{fill:#79c0ff;font-weight:bold}.c{fill:#7ee787;font-weight:bold}
