@@ -1,9 +1,9 @@
 import type { JsonObject } from '../apimachinery/json/json.js';
 import { objectAt } from '../apimachinery/json/json.js';
 import { objectsOf, textOf, textsOf } from '../apimachinery/json/values.js';
+import { eachMetadata } from './adoption/lists.js';
 import { type ClusterClient, ClusterError } from './cluster-client.js';
 
-const PAGE = 500;
 /** Number of dependents that messages name. */
 const EXAMPLES = 5;
 
@@ -61,13 +61,13 @@ export async function dependentsOf(
   const unread: DependentCollection[] = [];
   for (const collection of among ?? (await collections(client, group))) {
     try {
-      let isOwned = false;
-      for await (const metadata of metadataOf(client, collection)) {
+      let owned = 0;
+      await eachMetadata(client, `${collection.groupVersion}/${collection.plural}`, (metadata) => {
         const owners = ownersOf(metadata);
-        isOwned ||= owners.some((owner) => textOf(owner['apiVersion']).startsWith(`${group}/`));
+        if (owners.some((owner) => textOf(owner['apiVersion']).startsWith(`${group}/`))) owned++;
         if (owners.some((owner) => uids.has(textOf(owner['uid'])))) objects.push({ collection, metadata });
-      }
-      if (isOwned) found.push(collection);
+      });
+      if (owned > 0) found.push(collection);
     } catch (error) {
       if (!(error instanceof ClusterError)) throw error;
       // Served to some, or not at all: nothing is owned there.
@@ -82,19 +82,6 @@ export function dependentsText({ objects, unread }: Dependents): string {
   if (objects.length > 0)
     return `${objects.length} objects outside of the group are owned by objects that were created in Annex, and would be deleted: ${objects.slice(0, EXAMPLES).map(nameOfDependent).join(', ')}. Set spec.dependents to Repoint or Abandon, or take their ownerReferences away`;
   return `Annex may not list ${unread.slice(0, EXAMPLES).map(nameOfCollection).join(', ')}${unread.length > EXAMPLES ? ` and ${unread.length - EXAMPLES} more` : ''}, where objects may be owned by objects that were created in Annex, and would be deleted. annex release looks with your rights; or set spec.dependents: Abandon`;
-}
-
-async function* metadataOf(
-  client: Pick<ClusterClient, 'metadata'>,
-  { groupVersion, plural }: DependentCollection,
-): AsyncGenerator<JsonObject> {
-  for (let token = ''; ;) {
-    const more = token === '' ? '' : `&continue=${encodeURIComponent(token)}`;
-    const page = await client.metadata(`${groupVersion}/${plural}?limit=${PAGE}${more}`);
-    for (const item of objectsOf(page['items'])) yield objectAt(item, 'metadata') ?? {};
-    token = textOf(objectAt(page, 'metadata')?.['continue']);
-    if (token === '') return;
-  }
 }
 
 /** Every resource that can be listed, in the version that its group prefers, but for those of the group itself. */

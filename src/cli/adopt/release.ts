@@ -3,7 +3,7 @@ import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/jso
 import { objectsOf, textOf } from '../../apimachinery/json/values.js';
 import { conditionsOf } from '../../apimachinery/meta/conditions.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import type { ClusterClient } from '../../client/cluster-client.js';
+import { type Cluster, eachMetadata } from '../../client/adoption/lists.js';
 import {
   type DependentCollection,
   type Dependents,
@@ -15,7 +15,6 @@ import { type Clock, sleep } from '../../util/clock.js';
 import { ADOPTIONS, say, seconds, withCluster } from './command.js';
 
 const POLL_MILLIS = 1_000;
-const PAGE = 500;
 const MERGE = 'application/merge-patch+json';
 /** Small writes to the cluster that raise its revision, in a second: about what a small control plane takes. */
 const RAISED_A_SECOND = 600;
@@ -33,7 +32,6 @@ interface ReleaseOptions {
 
 /** What becomes of objects elsewhere that are owned by objects that were created in Annex. */
 type Policy = 'Refuse' | 'Repoint' | 'Abandon';
-type Cluster = Pick<ClusterClient, 'call' | 'must' | 'metadata'>;
 
 /** `annex release`: ends what `annex adopt` began, on whichever side the group is. */
 export function releaseCommand(clock: Clock): Command {
@@ -191,19 +189,11 @@ async function objectsOfGroup(cluster: Cluster, group: string, since: string): P
     if (spec?.['group'] !== group) continue;
     const version = objectsOf(spec['versions']).find(({ served }) => served === true);
     const path = `/apis/${group}/${textOf(version?.['name'])}/${textOf(objectAt(spec, 'names')?.['plural'])}`;
-    for (let token = ''; ;) {
-      const more = token === '' ? '' : `&continue=${encodeURIComponent(token)}`;
-      const page = await cluster.metadata(`${path}?limit=${PAGE}${more}`);
-      for (const item of objectsOf(page['items'])) {
-        objects++;
-        const metadata = objectAt(item, 'metadata');
-        if (textOf(metadata?.['creationTimestamp']) >= since) born.add(textOf(metadata?.['uid']));
-      }
-      const metadata = objectAt(page, 'metadata');
-      revision = Math.max(revision, Number(metadata?.['resourceVersion'] ?? 0));
-      token = textOf(metadata?.['continue']);
-      if (token === '') break;
-    }
+    const listed = await eachMetadata(cluster, path, (metadata) => {
+      objects++;
+      if (textOf(metadata['creationTimestamp']) >= since) born.add(textOf(metadata['uid']));
+    });
+    revision = Math.max(revision, listed);
   }
   return { objects, born, revision };
 }

@@ -17,17 +17,20 @@ export async function listAll(cluster: Cluster, path: string): Promise<JsonObjec
   return found;
 }
 
-/** The metadata of all objects of a collection, one after the other. */
+/** The metadata of all objects of a collection, one after the other. Returns the revision of the list. */
 export async function eachMetadata(
-  cluster: Cluster,
+  cluster: Pick<Cluster, 'metadata'>,
   path: string,
   visit: (metadata: JsonObject) => void,
-): Promise<void> {
+): Promise<number> {
+  let revision = 0;
   await pages(async (query) => {
     const page = await cluster.metadata(`${path}${query}`);
+    revision = Number(objectAt(page, 'metadata')?.['resourceVersion'] ?? 0);
     for (const item of objectsOf(page['items'])) visit(objectAt(item, 'metadata') ?? {});
     return page;
   });
+  return revision;
 }
 
 async function pages(read: (query: string) => Promise<JsonObject | undefined>): Promise<void> {
