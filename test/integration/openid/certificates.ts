@@ -22,9 +22,9 @@ export class TestCa {
     );
   }
 
-  /** For a server on loopback. */
-  serving(): ServingPair {
-    return this.issue({ commonName: 'server' }, 'server', this.validity(), ['127.0.0.1']);
+  /** For a server on loopback, or of these names. */
+  serving(names: readonly string[] = ['127.0.0.1']): ServingPair {
+    return this.issue({ commonName: 'server' }, 'server', this.validity(), names);
   }
 
   client(commonName: string, organizations: readonly string[], validity = this.validity()): ServingPair {
