@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { digList, digText, treeOf } from '../integration/client.js';
+import { type Answer, digList, digText, type Http1, treeOf } from '../integration/client.js';
 import { eventually, ROOT } from '../integration/server.js';
 import { run, type TestCluster } from './cluster.js';
 
@@ -158,5 +158,13 @@ export function condition(
       message: digText(found, 'message'),
     };
     return wanted(said) ? said : undefined;
+  });
+}
+
+/** Reads as client-go does: asks again where an answer says when. A kube-apiserver that loads a type answers so: 429, Retry-After. */
+export function read(http: Http1, path: string): Promise<Answer> {
+  return eventually(`GET ${path}`, async () => {
+    const answer = await http.get(path);
+    return answer.headers['retry-after'] === undefined ? answer : undefined;
   });
 }

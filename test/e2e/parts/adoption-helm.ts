@@ -1,7 +1,7 @@
 import { digList, digText, treeOf } from '../../integration/client.js';
 import { eventually } from '../../integration/server.js';
 import { NAMESPACE, run, type TestCluster } from '../cluster.js';
-import { condition, definitionText, widgetsPath, widgetText } from '../widgets.js';
+import { condition, definitionText, read, widgetsPath, widgetText } from '../widgets.js';
 
 export const HELM_GROUP = 'helmed.example.com';
 const OBJECTS = 'helmed';
@@ -62,7 +62,7 @@ export function adoptionHelm(cluster: TestCluster): void {
         const { status } = await cluster.http.send({ method: 'POST', path, body: object(`made-${i}`) });
         if (status === 201) writes.acknowledged++;
         else if (status !== 403 && status !== 429) writes.unexpected.push(status);
-        expect((await cluster.http.get(path)).status).toBe(200);
+        expect((await read(cluster.http, path)).status).toBe(200);
       }
       expect(writes.unexpected).toEqual([]);
       expect(writes.acknowledged).toBeGreaterThan(0);

@@ -2,7 +2,7 @@ import { type JsonObject, objectAt } from '../../../src/apimachinery/json/json.j
 import { type Answer, digList, digText, treeOf } from '../../integration/client.js';
 import { eventually } from '../../integration/server.js';
 import { TestCluster } from '../cluster.js';
-import { available, condition } from '../widgets.js';
+import { available, condition, read } from '../widgets.js';
 import { Converter } from './converter.js';
 import { loose, objectText, ODD, realms, things } from './kinds.js';
 import { Reconciler, reconcilerMissing } from './reconciler.js';
@@ -51,6 +51,7 @@ const ownedBy = (object: JsonObject, more: JsonObject = {}): JsonObject => ({
     }
   }, START_MILLIS);
   afterAll(async () => {
+    reconciler?.stop();
     converter.stop();
     await cluster.stop();
   }, START_MILLIS);
@@ -71,7 +72,7 @@ const ownedBy = (object: JsonObject, more: JsonObject = {}): JsonObject => ({
   const all = async (): Promise<Map<string, JsonObject>> => {
     const found = new Map<string, JsonObject>();
     for (const path of [pathOf('things', '', 'v2'), pathOf('things'), pathOf('looses'), realmPath()]) {
-      for (const object of digList(treeOf(await cluster.http.get(path)), 'items') as JsonObject[])
+      for (const object of digList(treeOf(await read(cluster.http, path)), 'items') as JsonObject[])
         found.set(`${path} ${digText(object, 'metadata', 'name')}`, object);
     }
     return found;
@@ -259,6 +260,15 @@ const ownedBy = (object: JsonObject, more: JsonObject = {}): JsonObject => ({
   test('they go back as they are, in each version, and nobody loses a dependent', async () => {
     const { http, kubectl } = cluster;
     const served = await all();
+    const schemas = (type: string): Promise<string> =>
+      kubectl.ok([
+        'get',
+        type,
+        `things.${ODD}`,
+        '-o',
+        'jsonpath={.spec.versions[*].schema}{.spec.conversion.strategy}',
+      ]);
+    const known = await schemas('resourcedefinition');
     const patch = '{"spec":{"servedBy":"Cluster","dependents":"Abandon"}}';
     await kubectl.ok(['patch', 'adoption', ODD, '--type=merge', '-p', patch]);
     const returned = await condition(
@@ -276,6 +286,9 @@ const ownedBy = (object: JsonObject, more: JsonObject = {}): JsonObject => ({
       return { ...object, metadata };
     };
     for (const [key, object] of served) expect([key, content(now.get(key))]).toEqual([key, content(object)]);
+    await eventually('the back door is closed, and the definition as it was', async () =>
+      (await schemas('crd')) === known ? true : undefined,
+    );
     const service = await kubectl.ok(['get', 'apiservice', `v2.${ODD}`, '-o', 'jsonpath={.spec.service}']);
     expect(service).toBe('');
     const asked = converter.converted;

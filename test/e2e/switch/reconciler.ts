@@ -31,4 +31,9 @@ export class Reconciler {
     if (code !== 0) throw new Error(`the reconciler ends with ${String(code)}: ${this.log.slice(-2000)}`);
     return treeOf({ text: this.out });
   }
+
+  /** Where a test failed before the end. */
+  stop(): void {
+    this.child.kill('SIGKILL');
+  }
 }

@@ -223,7 +223,7 @@ export class Return {
     const { journal, fence, theirs, ours } = this.parts;
     await ours.bring('Served');
     await this.outside.undo();
-    await theirs.closeBackDoor();
+    await theirs.closeBackDoor(await ours.list());
     await fence.put();
     const message = `Annex goes on serving the group: ${messageOf(why)}`;
     const isOutside = why instanceof DependentsError;

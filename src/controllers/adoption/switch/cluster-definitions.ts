@@ -22,6 +22,9 @@ const BACK_DOOR = 'annexreturn';
 export const backDoor = (attempt: number): string => `${BACK_DOOR}${attempt}`;
 /** Of the back door, when the other versions are served again: whoever can select by it knows. */
 const RESTORED_FIELD = 'annexServedAgain';
+const ANYTHING: JsonObject = {
+  schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+};
 const RESTORED: JsonObject = {
   schema: {
     openAPIV3Schema: {
@@ -78,7 +81,7 @@ export class ClusterDefinitions {
       const ofAnnex = definitions.find(({ metadata: { name } }) => name === crd.metadata.name);
       const names = new Set(before?.split(',') ?? (ofAnnex === undefined ? [] : servedVersions(ofAnnex)));
       if (names.size === 0) return undefined;
-      const restored = versions.map((version) => {
+      const restored = narrowed(versions, conversion, ofAnnex).map((version) => {
         if (isBackDoor(version)) return { ...version, ...RESTORED };
         return { ...version, served: version['served'] === true || names.has(textOf(version['name'])) };
       });
@@ -114,8 +117,9 @@ export class ClusterDefinitions {
   }
 
   /**
-   * Serves a version that takes whatever is there, instead of any that was opened before; nothing is converted while no other one is served. Definitions that were changed in
-   * Annex are so in the cluster, too, before an object is written that needs it.
+   * Serves a version that takes whatever is there, instead of any that was opened before; nothing is converted while no other one is
+   * served. Where a webhook converts otherwise, the versions that are not stored take anything meanwhile (`widened`). Definitions that were
+   * changed in Annex are so in the cluster, too, before an object is written that needs it.
    */
   async openBackDoor(door: string, definitions: readonly KubeObject[]): Promise<void> {
     const present = new Set((await this.list()).map(({ metadata: { name } }) => name));
@@ -126,8 +130,9 @@ export class ClusterDefinitions {
       const known = isChanged && definition !== undefined ? withdrawnOf(definition) : crd;
       const annotations = { ...crd.metadata.annotations, ...known.metadata.annotations };
       const spec = objectAt(known, 'spec') ?? {};
-      const versions = versionsOf(known).filter((version) => !isBackDoor(version));
+      const all = versionsOf(known).filter((version) => !isBackDoor(version));
       const conversion = JSON.stringify(spec['conversion'] ?? { strategy: 'None' });
+      const versions = definition !== undefined && isByWebhook(conversion) ? all.map(widened) : all;
       const isOpen = versionsOf(crd).some(isBackDoor);
       if (isChanged || !isOpen) annotations[CONVERSION_BEFORE] = conversion;
       const open = { ...spec, versions: [...versions, doorOf(door, versions)], conversion: { strategy: 'None' } };
@@ -137,12 +142,14 @@ export class ClusterDefinitions {
     });
   }
 
-  async closeBackDoor(): Promise<void> {
+  /** `definitions`: those of Annex, where it has been opened with any. */
+  async closeBackDoor(definitions: readonly KubeObject[] = []): Promise<void> {
     await this.change((crd) => {
       const { [CONVERSION_BEFORE]: before, ...annotations } = crd.metadata.annotations ?? {};
       if (before === undefined && !versionsOf(crd).some(isBackDoor)) return undefined;
       const spec = objectAt(crd, 'spec') ?? {};
-      const versions = versionsOf(crd).filter((version) => !isBackDoor(version));
+      const ofAnnex = definitions.find(({ metadata: { name } }) => name === crd.metadata.name);
+      const versions = narrowed(versionsOf(crd), before, ofAnnex).filter((version) => !isBackDoor(version));
       const conversion = before === undefined ? spec['conversion'] : parseJson(before);
       return withSpec(crd, annotations, { ...spec, versions, ...(conversion !== undefined && { conversion }) });
     });
@@ -201,9 +208,36 @@ function doorOf(name: string, versions: readonly JsonObject[]): JsonObject {
   const status = objectAt(objectAt(stored, 'subresources'), 'status');
   return {
     ...{ name, served: true, storage: false },
-    schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+    ...ANYTHING,
     ...(status !== undefined && { subresources: { status: {} } }),
   };
+}
+
+/** `conversion`: JSON, as annotations have it. */
+const isByWebhook = (conversion: string): boolean =>
+  textOf((parseJson(conversion) as JsonObject)['strategy']) === 'Webhook';
+
+/**
+ * A version that is not stored, with a schema that takes anything. kube-apiserver compares what it is told to write in the version of
+ * each entry of managedFields, and where that does not fit the schema, the object loses all of managedFields: nobody converts it.
+ */
+const widened = (version: JsonObject): JsonObject =>
+  version['storage'] === true
+    ? version
+    : { name: version['name'] ?? '', served: version['served'] ?? false, storage: false, ...ANYTHING };
+
+/** The versions before `widened`: those of Annex' definition, which were the cluster's or have replaced them there. */
+function narrowed(
+  versions: readonly JsonObject[],
+  conversion: string | undefined,
+  definition: KubeObject | undefined,
+): readonly JsonObject[] {
+  if (conversion === undefined || definition === undefined || !isByWebhook(conversion)) return versions;
+  const known = new Map(versionsOf(definition).map((version) => [version['name'], version]));
+  return versions.map((version) => {
+    const before = version['storage'] === true ? undefined : known.get(version['name']);
+    return before === undefined ? version : { ...before, served: version['served'] ?? false };
+  });
 }
 
 export const isBackDoor = ({ name }: JsonObject): boolean => textOf(name).startsWith(BACK_DOOR);

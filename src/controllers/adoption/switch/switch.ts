@@ -91,7 +91,7 @@ export class Switch implements ReturnParts {
 
   /** Whatever stands of the barriers while Annex serves the group is put back where somebody has taken it away. */
   async hold(): Promise<void> {
-    await this.theirs.closeBackDoor();
+    await this.theirs.closeBackDoor(await this.ours.list());
     await this.theirs.withdraw();
     if ((await this.theirs.list()).length > 0) await this.fence.put();
     else await this.fence.remove();

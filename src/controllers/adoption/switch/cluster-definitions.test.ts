@@ -1,0 +1,93 @@
+import { deepCopy, type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
+import { backDoor, ClusterDefinitions } from './cluster-definitions.js';
+
+const text = { type: 'string' };
+const schema = (field: string): JsonObject => ({
+  openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties: { [field]: text } } } },
+});
+const WEBHOOK = { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'] } };
+const NONE = { strategy: 'None' };
+const versions = (served: boolean): JsonObject[] => [
+  { name: 'v1', served, storage: false, schema: schema('size'), subresources: { status: {} } },
+  { name: 'v2', served, storage: true, schema: schema('width'), subresources: { status: {} } },
+];
+const definition = (conversion: JsonObject, served: boolean): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Definition',
+  metadata: { name: 'things.odd.example.com', generation: 1 },
+  spec: {
+    group: 'odd.example.com',
+    names: { plural: 'things', kind: 'Thing' },
+    versions: versions(served),
+    conversion,
+  },
+});
+
+/** A cluster with one definition, and Annex' own, which is served. */
+function clusterWith(conversion: JsonObject) {
+  let crd = definition(conversion, true);
+  const must = (method: string, _: string, body?: JsonObject): Promise<KubeObject> => {
+    if (method === 'PUT') crd = deepCopy(body) as KubeObject;
+    return Promise.resolve({ metadata: {}, items: [crd] });
+  };
+  const call = (): never => {
+    throw new Error('nobody is asked');
+  };
+  return {
+    definitions: new ClusterDefinitions({ must, call }, 'odd.example.com'),
+    ofAnnex: [definition(conversion, true)],
+    spec: (): JsonObject => objectAt(crd, 'spec') ?? {},
+    schemas: (): unknown[] => objectsOf(objectAt(crd, 'spec')?.['versions']).map((version) => version['schema']),
+  };
+}
+
+const anything = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+
+describe('the back door', () => {
+  test('where a webhook converts, versions that are not stored take anything until they are served again', async () => {
+    const { definitions, ofAnnex, spec, schemas } = clusterWith(WEBHOOK);
+    await definitions.withdraw();
+    await definitions.openBackDoor(backDoor(1), ofAnnex);
+    expect(spec()['conversion']).toEqual(NONE);
+    expect(schemas()).toEqual([anything, schema('width'), anything]);
+    // The next leader opens another one.
+    await definitions.openBackDoor(backDoor(2), ofAnnex);
+    expect(schemas()).toEqual([anything, schema('width'), anything]);
+    await definitions.restore(ofAnnex);
+    await definitions.closeBackDoor();
+    expect(spec()).toEqual(definition(WEBHOOK, true)['spec']);
+  });
+
+  test('giving up leaves them as they were, and not served', async () => {
+    const { definitions, ofAnnex, spec } = clusterWith(WEBHOOK);
+    await definitions.withdraw();
+    await definitions.openBackDoor(backDoor(1), ofAnnex);
+    await definitions.closeBackDoor(ofAnnex);
+    expect(spec()).toEqual(definition(WEBHOOK, false)['spec']);
+  });
+
+  test('a definition that was changed in Annex is so in the cluster', async () => {
+    const { definitions, ofAnnex, spec, schemas } = clusterWith(WEBHOOK);
+    await definitions.withdraw();
+    const [first] = ofAnnex;
+    const changed = { ...first, metadata: { ...first?.metadata, generation: 2 }, spec: { ...objectAt(first, 'spec') } };
+    changed.spec['versions'] = versions(true).map((version) => ({ ...version, schema: schema('changed') }));
+    await definitions.openBackDoor(backDoor(1), [changed]);
+    expect(schemas()).toEqual([anything, schema('changed'), anything]);
+    await definitions.restore([changed]);
+    await definitions.closeBackDoor();
+    expect(spec()).toEqual(changed.spec);
+  });
+
+  test('without a webhook schemas stay', async () => {
+    const { definitions, ofAnnex, spec, schemas } = clusterWith(NONE);
+    await definitions.withdraw();
+    await definitions.openBackDoor(backDoor(1), ofAnnex);
+    expect(schemas()).toEqual([schema('size'), schema('width'), anything]);
+    await definitions.restore(ofAnnex);
+    await definitions.closeBackDoor();
+    expect(spec()).toEqual(definition(NONE, true)['spec']);
+  });
+});
