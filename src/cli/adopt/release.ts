@@ -82,9 +82,14 @@ async function release(cluster: Cluster, clock: Clock, group: string, options: R
   }
   if (options.dryRun) return;
   if (isServed) {
-    // It was looked for dependents with the rights of whoever typed this: Annex need not be allowed to list everything.
-    const dependents = options.dependents === 'Refuse' ? 'Abandon' : options.dependents;
-    const spec = { servedBy: 'Cluster', dependents, skipRaise: options.skipRaise };
+    // Whoever typed this has looked for dependents with their own rights: Annex need not be allowed to list everything. Where it is, it
+    // looks again until writes end.
+    const isLast = options.dependents === 'Refuse' && !(await mayListAll(cluster, options.serviceAccount));
+    const spec = {
+      servedBy: 'Cluster',
+      dependents: isLast ? 'Abandon' : options.dependents,
+      skipRaise: options.skipRaise,
+    };
     await cluster.must('PATCH', path, { spec }, MERGE);
     say(await waitUntilReturned(cluster, clock, path, options.timeout));
   }
@@ -118,7 +123,8 @@ async function showPlan(
     say(`You may not list ${unread.map(nameOfCollection).join(', ')}: what is owned there is not known.`);
   if (owned.length === 0 && unread.length === 0) {
     say('Nothing outside of the group is owned by them.');
-    if (dependents !== 'Repoint') say('What they come to own before the cluster serves the group would be deleted.');
+    if (dependents === 'Abandon' || (dependents === 'Refuse' && !(await mayListAll(cluster, serviceAccount))))
+      say('What they come to own before the cluster serves the group would be deleted.');
     return dependents !== 'Repoint' || (await mayRepoint(cluster, group, found, serviceAccount));
   }
   if (owned.length > 0) {
@@ -140,35 +146,50 @@ function raiseText(behind: number, skips: boolean): string {
   return `The cluster's revision is raised by ${behind} with small writes first, about ${minutes} min, so that no resourceVersion goes back; --skip-raise goes without.`;
 }
 
-/** Whether Annex has the rights that it needs; says which it lacks. */
-async function mayRepoint(cluster: Cluster, group: string, found: Dependents, account: string): Promise<boolean> {
+/** Asks the cluster what the service account `<namespace>/<name>` of Annex may do. */
+function rightsOf(
+  cluster: Cluster,
+  account: string,
+): (verb: string, resource: Pick<DependentCollection, 'group' | 'plural'>) => Promise<boolean> {
   const [namespace = '', name = ''] = account.split('/');
   const user = `system:serviceaccount:${namespace}:${name}`;
   const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
-  const may = async (verb: string, resource: DependentCollection): Promise<boolean> => {
+  return async (verb, resource) => {
     const spec = { user, groups, resourceAttributes: { verb, group: resource.group, resource: resource.plural } };
     const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
     const answer = await cluster.must('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', review);
     return objectAt(answer, 'status')?.['allowed'] === true;
   };
-  const everywhere = { groupVersion: '', group: '*', plural: '*' };
+}
+
+const EVERYTHING = { group: '*', plural: '*' };
+
+/** Whether Annex can look for dependents itself. */
+const mayListAll = (cluster: Cluster, account: string): Promise<boolean> =>
+  rightsOf(cluster, account)('list', EVERYTHING);
+
+/** Whether Annex has the rights that it needs; says which it lacks. */
+async function mayRepoint(cluster: Cluster, group: string, found: Dependents, account: string): Promise<boolean> {
+  const may = rightsOf(cluster, account);
   const rules: JsonObject[] = [];
-  if (!(await may('list', everywhere))) rules.push({ apiGroups: ['*'], resources: ['*'], verbs: ['list'] });
+  if (!(await mayListAll(cluster, account))) rules.push({ apiGroups: ['*'], resources: ['*'], verbs: ['list'] });
   for (const one of found.collections) {
     const verbs: string[] = [];
     for (const verb of ['get', 'patch']) if (!(await may(verb, one))) verbs.push(verb);
     if (verbs.length > 0) rules.push({ apiGroups: [one.group], resources: [one.plural], verbs });
   }
   if (rules.length === 0) return true;
+  const [namespace = '', name = ''] = account.split('/');
   // Where the admission plugin OwnerReferencesPermissionEnforcement is on.
   rules.push({ apiGroups: [group], resources: ['*/finalizers'], verbs: ['update'] });
   say(
     'Blocked: Annex looks for dependents and changes their ownerReferences. It lacks the rights of this ClusterRole:',
   );
-  const metadata = { name: `annex-repoint-${group}` };
+  const role = `annex-repoint-${group}`;
+  const metadata = { name: role };
   say(JSON.stringify({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata, rules }, null, 2));
   say(
-    `Create it, and bind it: kubectl create clusterrolebinding ${metadata.name} --clusterrole=${metadata.name} --serviceaccount=${namespace}:${name}`,
+    `Create it, and bind it: kubectl create clusterrolebinding ${role} --clusterrole=${role} --serviceaccount=${namespace}:${name}`,
   );
   return false;
 }
