@@ -178,6 +178,12 @@ const OPERATIONS = {
         [sum('instance', rate('annex_store_index_errors_total')), '{{instance}} indexes'],
       ],
     ],
+    [
+      'Collections behind the log',
+      's',
+      'For how long the oldest committed write has waited to be seen in the collections of MongoDB. AnnexProjectionBehind fires above 300 s.',
+      [[of('annex_store_projection_lag_seconds'), '{{instance}}']],
+    ],
   ],
   Cache: [
     [

@@ -428,6 +428,17 @@ const mongodbMissing = 'reason' in mongod ? mongod.reason : '';
       );
     });
 
+    test('a collection refuses what is committed', () =>
+      fire(
+        ['AnnexProjectionBehind'],
+        async () => {
+          writes();
+          // None has one.
+          await set.command({ collMod: 'configmaps', validator: { nothing: { $exists: true } } }, 'annex');
+        },
+        () => set.command({ collMod: 'configmaps', validator: {} }, 'annex'),
+      ));
+
     test('one replica gets no events', () =>
       fire(
         ['AnnexWatchCacheBehind'],

@@ -20,6 +20,7 @@ interface Dashboard {
 /** Metrics that have no data here, and why. Their queries only have to parse. */
 const WITHOUT_DATA: Readonly<Record<string, string>> = {
   annex_store_change_stream_errors_total: 'the store is not MongoDB',
+  annex_store_projection_lag_seconds: 'the store is not MongoDB',
   annex_store_index_errors_total: 'the store is not MongoDB',
   annex_cluster_link_broken: 'there is no cluster',
   annex_adoption_phase: 'there is no cluster',

@@ -223,9 +223,9 @@ export class ReplicaSet {
     );
   }
 
-  /** A command to the primary's admin database; waits until there is a primary. */
-  command(command: Record<string, unknown>): Promise<unknown> {
-    return withClient(this.uri, (client) => client.db('admin').command(command));
+  /** A command to a database of the primary; waits until there is a primary. */
+  command(command: Record<string, unknown>, database = 'admin'): Promise<unknown> {
+    return withClient(this.uri, (client) => client.db(database).command(command));
   }
 
   async dispose(): Promise<void> {
