@@ -26,6 +26,21 @@ const layers = {
 const bottom = new Set(['util', 'go', 'scheduling', 're2', 'pki', 'apimachinery', 'http2']);
 const always = ['apimachinery', 'util', 'go', 'scheduling'];
 const allowed = (name, below) => [name, ...below, ...(bottom.has(name) ? ['util'] : always)];
+/** Rooms of the stores and what each imports of its neighbours. */
+const followsLog = ['connection', 'log', 'following'];
+const rooms = {
+  'storage/mongodb': {
+    connection: [],
+    log: ['connection'],
+    following: ['connection', 'log'],
+    projection: followsLog,
+    reading: followsLog,
+    commit: [...followsLog, 'projection', 'reading'],
+    retention: [...followsLog, 'projection'],
+    cold: [],
+  },
+  'storage/cacher': { tree: [], load: ['tree'], watch: ['tree'] },
+};
 module.exports = {
   forbidden: [
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
@@ -73,6 +88,14 @@ module.exports = {
       from: { path: `^src/${name}/` },
       to: { path: `^src/(?!(?:${allowed(name, below).join('|')})/)` },
     })),
+    ...Object.entries(rooms).flatMap(([storey, neighbours]) =>
+      Object.entries(neighbours).map(([name, below]) => ({
+        name: `room-${storey}-${name}`,
+        severity: 'error',
+        from: { path: `^src/${storey}/${name}/`, pathNot: '\\.test\\.ts$' },
+        to: { path: `^src/${storey}/(?!(?:${[name, ...below].join('|')})/)[^/]+/` },
+      })),
+    ),
   ],
   options: {
     doNotFollow: { path: 'node_modules' },

@@ -45,7 +45,7 @@ async function ofDirectory(options: AuthorityOptions, clock: Clock): Promise<Uin
 
 async function ofMongo(options: AuthorityOptions): Promise<Uint8Array | undefined> {
   const [{ connect }, { statesOf, storedOf }] = await Promise.all([
-    import('../storage/mongodb/connection.js'),
+    import('../storage/mongodb/connection/connection.js'),
     import('../storage/mongodb/documents.js'),
   ]);
   const uri = mongodbUri(options, process.env);

@@ -65,7 +65,7 @@ async function checkMongo(options: StorageOptions): Promise<Finding> {
   }
   try {
     // The driver is loaded only where it is needed.
-    const { connect } = await import('../storage/mongodb/connection.js');
+    const { connect } = await import('../storage/mongodb/connection/connection.js');
     const database = options.mongodbDatabase;
     const { client, db } = await connect({ uri, database, selectMillis: SELECT_MILLIS });
     try {

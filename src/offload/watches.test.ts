@@ -6,7 +6,7 @@ import type { RequestScope } from '../endpoints/router/scope.js';
 import { ResourceStore } from '../registry/generic/store/resource-store.js';
 import { Budget } from '../storage/cacher/budget.js';
 import { cachedItem } from '../storage/cacher/tree/cached-item.js';
-import { CachedEvent } from '../storage/cacher/events.js';
+import { CachedEvent } from '../storage/cacher/watch/events.js';
 import type { WatchEvent, Watcher, WatchReceiver } from '../storage/cacher/interfaces.js';
 import { emptyCache } from './remote-types.js';
 import { closeAll, scopeOf, setup, thing, Answer, type World } from './world.fake.js';

@@ -6,7 +6,7 @@ import { StorageCacher } from '../../src/storage/cacher/cacher.js';
 import { Warmth } from '../../src/storage/cacher/tree/warmth.js';
 import type { AtHand, Backend } from '../../src/storage/interfaces.js';
 import { EmbeddedBackend } from '../../src/storage/embedded/backend.js';
-import { ColdFile } from '../../src/storage/mongodb/cold-file.js';
+import { ColdFile } from '../../src/storage/mongodb/cold/file.js';
 import { identity, joined, page, widgets } from './cacher-fixtures.js';
 import { commit, everything, put } from './fixtures.js';
 import { mountSmallDisk, unmount, whyNoSmallDisk } from './small-disk.js';

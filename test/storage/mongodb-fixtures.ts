@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ColdBackend } from '../../src/storage/mongodb/cold-backend.js';
-import { ColdFile } from '../../src/storage/mongodb/cold-file.js';
+import { ColdBackend } from '../../src/storage/mongodb/cold/backend.js';
+import { ColdFile } from '../../src/storage/mongodb/cold/file.js';
 import { systemClock } from '../../src/util/clock.js';
 import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
 import type { StoreFixture } from './fixtures.js';

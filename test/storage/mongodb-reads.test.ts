@@ -1,7 +1,7 @@
 import { encodeObject } from '../../src/storage/encode.js';
 import type { MongoOptions } from '../../src/storage/mongodb/backend.js';
 import type { PendingWrite } from '../../src/storage/mongodb/commit/batch.js';
-import { KnownStates } from '../../src/storage/mongodb/commit/known-states.js';
+import { KnownStates } from '../../src/storage/mongodb/following/known-states.js';
 import { askFor, statesBefore } from '../../src/storage/mongodb/commit/states-before.js';
 import type { EncodedObject } from '../../src/storage/interfaces.js';
 import { collect, commit, decode, everything, put, remove, RESOURCE, widget } from './fixtures.js';

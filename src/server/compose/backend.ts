@@ -4,7 +4,7 @@ import type { MongoBackend } from '../../storage/mongodb/backend.js';
 import type { MongoObserver } from '../../storage/mongodb/observer.js';
 import type { LogSet } from '../../storage/routed-backend.js';
 import type { Clock } from '../../util/clock.js';
-import { redact } from '../../storage/mongodb/redact.js';
+import { redact } from '../../storage/mongodb/connection/redact.js';
 import type { Options } from '../options/options.js';
 import { logOverrides, mongodbUri, type CacheDirOptions, type StorageOptions } from '../options/storage-options.js';
 
@@ -21,8 +21,8 @@ async function fileOver(
   clock: Clock,
 ): Promise<(backend: MongoBackend) => Backend> {
   if (cacheDir === '') return (backend) => backend;
-  const { ColdFile } = await import('../../storage/mongodb/cold-file.js');
-  const { ColdBackend } = await import('../../storage/mongodb/cold-backend.js');
+  const { ColdFile } = await import('../../storage/mongodb/cold/file.js');
+  const { ColdBackend } = await import('../../storage/mongodb/cold/backend.js');
   const file = new ColdFile({ directory: resolve(cacheDir), clock, limit: cacheDirLimit });
   return (backend) => new ColdBackend(backend, file);
 }

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { compacted, StorageError } from '../../storage/errors.js';
-import { redact } from '../../storage/mongodb/redact.js';
+import { redact } from '../../storage/mongodb/connection/redact.js';
 import { FakeClock } from '../../util/clock.fake.js';
 import { silentLogger, type Logger } from '../../util/logger.js';
 import { StoreTroubles } from './store-troubles.js';

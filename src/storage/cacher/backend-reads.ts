@@ -3,7 +3,7 @@ import type { ListOptions, StoredList } from '../interfaces.js';
 import { cachedItem, type CachedItem, type ItemSource } from './tree/cached-item.js';
 import { historicPage } from './tree/page.js';
 import type { CachedList, CacheListOptions, ReadAt } from './interfaces.js';
-import { cachedItems } from './load.js';
+import { cachedItems } from './load/load.js';
 import type { Shared } from './shared.js';
 
 /** Objects of a namespace that a list reads while the type is loaded; a longer list waits. */

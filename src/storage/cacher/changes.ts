@@ -1,8 +1,8 @@
 import type { LogEvent } from '../interfaces.js';
 import type { ItemLeaf } from './tree/leaf-data.js';
 import { cachedItem, type CachedItem, type Home, type ItemSource } from './tree/cached-item.js';
-import { Change } from './events.js';
-import type { TypeHistory } from './history.js';
+import { Change } from './watch/events.js';
+import type { TypeHistory } from './watch/history.js';
 import type { ItemTree } from './tree/page.js';
 
 /** What an event of the backend's log changes. */

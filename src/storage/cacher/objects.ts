@@ -3,7 +3,7 @@ import type { Revision } from '../interfaces.js';
 import { Slicer } from '../../scheduling/slicer.js';
 import { supersede } from './changes.js';
 import type { CachedType } from './interfaces.js';
-import type { Loaded } from './load.js';
+import type { Loaded } from './load/load.js';
 import type { Shared } from './shared.js';
 import { dropLeaf, replaceLeaves } from './tree/blocks.js';
 import { Tree } from './tree/btree.js';

@@ -2,8 +2,8 @@ import type { Clock } from '../../util/clock.js';
 import type { Undecodable } from '../errors.js';
 import type { Backend } from '../interfaces.js';
 import type { Budget } from './budget.js';
-import type { History } from './history.js';
-import type { LoadWaits } from './load-waits.js';
+import type { History } from './watch/history.js';
+import type { LoadWaits } from './load/waits.js';
 import type { Warmth } from './tree/warmth.js';
 import type { NewestRevision, RevisionWaits } from './waits.js';
 

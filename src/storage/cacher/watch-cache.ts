@@ -4,8 +4,8 @@ import { EVERYTHING } from '../selection-predicate.js';
 import { BackendReads } from './backend-reads.js';
 import { cachedItem } from './tree/cached-item.js';
 import { itemsOf, loggedChange } from './changes.js';
-import { CachedEvent, Change } from './events.js';
-import { TypeHistory } from './history.js';
+import { CachedEvent, Change } from './watch/events.js';
+import { TypeHistory } from './watch/history.js';
 import type {
   CachedList,
   CachedObject,
@@ -17,13 +17,13 @@ import type {
   Watcher,
   WatchReceiver,
 } from './interfaces.js';
-import { TypeLoad, type Loaded } from './load.js';
+import { TypeLoad, type Loaded } from './load/load.js';
 import { Objects, reattribute } from './objects.js';
-import { deferred, LIVE, UNLOADED, type Phase } from './phase.js';
+import { deferred, LIVE, UNLOADED, type Phase } from './load/phase.js';
 import type { Shared } from './shared.js';
 import { makePage, rangeOf, tooOld, type State } from './tree/page.js';
-import { WatchGroups } from './watch-groups.js';
-import { CacheWatcher, type WatchSource } from './watcher.js';
+import { WatchGroups } from './watch/groups.js';
+import { CacheWatcher, type WatchSource } from './watch/watcher.js';
 
 /** After so long the version that lists show moves up, well within the history that watches may begin in. */
 const SHOWN_MILLIS = 60_000;

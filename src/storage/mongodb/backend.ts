@@ -17,33 +17,24 @@ import type {
 } from '../interfaces.js';
 import { Appender } from './commit/appender.js';
 import { Committer } from './commit/committer.js';
-import { connect, failureOf, newClient, type ConnectionOptions } from './connection.js';
-import {
-  FIRST_REVISION,
-  logPlace,
-  MAIN_LOG,
-  metaOf,
-  statesOf,
-  WRITERS,
-  type Database,
-  type LogPlace,
-} from './documents.js';
-import { closed, unavailable } from './failures.js';
-import { LogFollower } from './follower.js';
-import { History } from './history.js';
-import { Indexer } from './indexes.js';
+import { connect, failureOf, newClient, type ConnectionOptions, type Database } from './connection/connection.js';
+import { FIRST_REVISION, logPlace, MAIN_LOG, metaOf, statesOf, WRITERS, type LogPlace } from './documents.js';
+import { closed, unavailable } from './connection/failures.js';
+import { LogFollower } from './following/follower.js';
+import { History } from './retention/history.js';
+import { Indexer } from './projection/indexes.js';
 import { layoutText, LogLayout } from './layout.js';
-import { listAt, type ListRequest } from './list.js';
+import { listAt, type ListRequest } from './reading/list.js';
 import { newestBatch, newestRevision } from './log/read.js';
-import { Backlog } from './projection/backlog.js';
+import { Backlog } from './following/backlog.js';
 import { Projector } from './projection/projector.js';
-import { appendGap, projectedUpTo } from './raise.js';
-import { CurrentStates, Reader } from './reader.js';
+import { appendGap, projectedUpTo } from './retention/raise.js';
+import { CurrentStates, Reader } from './reading/reader.js';
 import type { MongoObserver } from './observer.js';
 import { MongoPresence } from './presence.js';
-import { MongoStaging } from './staging.js';
-import { redact } from './redact.js';
-import { KnownStates, type Consulted } from './commit/known-states.js';
+import { MongoStaging } from './projection/staging.js';
+import { redact } from './connection/redact.js';
+import { KnownStates, type Consulted } from './following/known-states.js';
 import { Writers } from './commit/writers.js';
 import { messageOf } from '../../util/error-message.js';
 

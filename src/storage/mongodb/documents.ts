@@ -4,7 +4,7 @@ import { StorageError } from '../errors.js';
 import type { LogEvent, Revision, StoredObject } from '../interfaces.js';
 import { copyOf, withRevision } from '../object-bytes.js';
 import { readRecord } from '../record.js';
-import type { LatestReads } from './latest-reads.js';
+import type { Database } from './connection/connection.js';
 
 /** One write of a batch. It tells the whole event by itself, so that nothing else must be kept to read it. */
 export interface Entry {
@@ -94,12 +94,6 @@ export const HELD = 'held';
 
 /** The log that orders all types that have none of their own. */
 export const MAIN_LOG = '';
-
-/** A database, and how to read it where nothing that was acknowledged may be missing. */
-export interface Database {
-  readonly db: Db;
-  readonly latest: LatestReads;
-}
 
 /** Where a log is kept. */
 export interface LogPlace extends Database {

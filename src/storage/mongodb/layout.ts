@@ -1,20 +1,12 @@
 import type { Collection } from 'mongodb';
 import type { Clock } from '../../util/clock.js';
+import type { Database } from './connection/connection.js';
 import { StorageError } from '../errors.js';
-import {
-  FIRST_REVISION,
-  logPlace,
-  MAIN_LOG,
-  META,
-  WRITERS,
-  type Database,
-  type LogOverride,
-  type MetaDocument,
-} from './documents.js';
-import { isDuplicateKey } from './failures.js';
+import { FIRST_REVISION, logPlace, MAIN_LOG, META, WRITERS, type LogOverride, type MetaDocument } from './documents.js';
+import { isDuplicateKey } from './connection/failures.js';
 import type { WriterDocument } from './commit/writers.js';
 import { newestRevision } from './log/read.js';
-import { projectRest, raiseAlone } from './raise.js';
+import { projectRest, raiseAlone } from './retention/raise.js';
 
 const LAYOUT = 'logs';
 /** A server that was not heard of for so long is gone. */

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
 import type { Clock } from '../../util/clock.js';
 import type { Presence } from '../interfaces.js';
-import { unavailable } from './failures.js';
-import { within } from './within.js';
+import { unavailable } from './connection/failures.js';
+import { within } from './connection/within.js';
 
 const REPLICAS = 'replicas';
 const PRESENT_MILLIS = 15_000;

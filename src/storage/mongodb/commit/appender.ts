@@ -1,6 +1,6 @@
 import type { ClientSession, MongoClient } from 'mongodb';
 import { batchesOf, type BatchDocument, type LogPlace } from '../documents.js';
-import { isDuplicateKey, isRefusal } from '../failures.js';
+import { isDuplicateKey, isRefusal } from '../connection/failures.js';
 import { readFloor } from '../log/read.js';
 import { isWithin, momentOf, type Moment } from '../log/time.js';
 import type { Writers } from './writers.js';

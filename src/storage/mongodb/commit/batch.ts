@@ -4,8 +4,8 @@ import type { EncodedObject, LogEvent, Revision, StoredObject, WriteRequest, Wri
 import { withRevision } from '../../object-bytes.js';
 import { encodeRecord, readRecord, recordOf, UNCHECKED } from '../../record.js';
 import type { BatchDocument, Entry } from '../documents.js';
-import type { Followed } from '../follower.js';
-import { headId, type KnownState } from './known-states.js';
+import type { Followed } from '../following/follower.js';
+import { headId, type KnownState } from '../following/known-states.js';
 
 /** A write that waits for its commit; `raw` bytes stand in for its value in tests of corruption. */
 export interface PendingWrite {

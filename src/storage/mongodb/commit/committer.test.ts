@@ -2,10 +2,10 @@ import { FakeClock } from '../../../util/clock.fake.js';
 import { encodeObject } from '../../encode.js';
 import type { WriteRequest } from '../../interfaces.js';
 import type { BatchDocument } from '../documents.js';
-import type { Followed } from '../follower.js';
+import type { Followed } from '../following/follower.js';
 import type { Inserted, Verdict } from './appender.js';
 import { Committer } from './committer.js';
-import { KnownStates } from './known-states.js';
+import { KnownStates } from '../following/known-states.js';
 
 const UNKNOWN: Inserted = { outcome: 'unknown', error: new Error('lost') };
 const STALE: Inserted = { outcome: 'stale' };

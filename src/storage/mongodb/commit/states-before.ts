@@ -1,8 +1,8 @@
 import type { StoredObject } from '../../interfaces.js';
-import type { LogFollower } from '../follower.js';
-import type { CurrentStates } from '../reader.js';
+import type { LogFollower } from '../following/follower.js';
+import type { CurrentStates } from '../reading/reader.js';
 import type { PendingWrite } from './batch.js';
-import { headId, type KnownState, type KnownStates } from './known-states.js';
+import { headId, type KnownState, type KnownStates } from '../following/known-states.js';
 
 export interface StatesOptions {
   readonly known: KnownStates;

@@ -1,7 +1,7 @@
 import type { Collection, MongoClient } from 'mongodb';
 import type { Clock } from '../../../util/clock.js';
 import { MAIN_LOG, WRITERS } from '../documents.js';
-import { within } from '../within.js';
+import { within } from '../connection/within.js';
 
 /** A replica that is there, for each log that it writes to. */
 export interface WriterDocument {

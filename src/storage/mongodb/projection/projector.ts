@@ -3,7 +3,7 @@ import { StorageError } from '../../errors.js';
 import type { Revision } from '../../interfaces.js';
 import { HELD, projectedId, type HeldDocument, type LogPlace } from '../documents.js';
 import { growMeta, readFloor, readProjected } from '../log/read.js';
-import type { Backlog, Waiting } from './backlog.js';
+import type { Backlog, Waiting } from '../following/backlog.js';
 import { project } from './write.js';
 
 export interface ProjectorOptions {

@@ -6,9 +6,9 @@ import type { EncodedObject, LogEvent } from '../../interfaces.js';
 import { asBuffer } from '../../object-bytes.js';
 import { recordOf, UNCHECKED } from '../../record.js';
 import { statesOf, type State, type StateDocument } from '../documents.js';
-import { isDuplicateKey, isRefusal } from '../failures.js';
-import { readableForm } from '../readable.js';
-import type { CommittedBatch } from './backlog.js';
+import { isDuplicateKey, isRefusal } from '../connection/failures.js';
+import { readableForm } from './readable.js';
+import type { CommittedBatch } from '../following/backlog.js';
 
 /** What becomes of an object in the projection. */
 interface Projected {

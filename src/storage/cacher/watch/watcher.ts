@@ -1,0 +1,259 @@
+import type { Clock } from '../../../util/clock.js';
+import type { LogEvent, Revision } from '../../interfaces.js';
+import { Slicer, yieldNow } from '../../../scheduling/slicer.js';
+import { CachedEvent, type Change } from './events.js';
+import type { TypeHistory } from './history.js';
+import type { CacheWatchOptions, Watcher, WatchReceiver } from '../interfaces.js';
+import { rangeOf, tooOld, type State } from '../tree/page.js';
+import type { Member, Scope, WatchGroups } from './groups.js';
+
+/** What a watcher needs of the cache it belongs to. */
+export interface WatchSource {
+  readonly clock: Clock;
+  readonly history: TypeHistory;
+  readonly groups: WatchGroups;
+  /** Events that a full watcher may be behind. */
+  readonly maxBacklog: number;
+  /** Revision up to which the cache has seen everything. */
+  revision(): Revision;
+  /** Resolves when the cache has seen a revision, however long that takes. */
+  reach(revision: Revision, signal: AbortSignal): Promise<void>;
+  /** The events of all types after a revision, from the backend's log. */
+  log(after: Revision, signal: AbortSignal): AsyncIterable<readonly LogEvent[]>;
+  /** Undefined where the event is about another type. */
+  change(event: LogEvent): Change | undefined;
+  /** The watcher has ended, for whatever reason. */
+  left(watcher: CacheWatcher): void;
+}
+
+/** Events handed over at once while catching up. */
+const STEP = 200;
+const BOOKMARK_MILLIS = 60_000;
+const BEFORE_DEADLINE_MILLIS = 2_000;
+
+/**
+ * A watcher has a position in the type's history. As long as it is at the end it is a member of a group and gets events as
+ * they come; when its transport is full, or when it starts from the past, it goes through the history at its own pace, and
+ * through the backend's log where that reaches further back. So nothing is queued for it.
+ */
+export class CacheWatcher implements Watcher, Member {
+  private readonly scope: Scope;
+  private readonly stopping = new AbortController();
+  private stopped = false;
+  private live = false;
+  private wasLive = false;
+  private full = false;
+  private wake: (() => void) | undefined;
+  private nextBookmark: number;
+
+  constructor(
+    private readonly source: WatchSource,
+    private readonly options: CacheWatchOptions,
+    private readonly receiver: WatchReceiver,
+    /** Everything up to here is known to the client, or will be by the initial state. */
+    private seen: Revision,
+    private position: number,
+    private initial: State | undefined,
+  ) {
+    this.scope = { prefix: options.prefix, key: options.key, predicate: options.predicate };
+    this.nextBookmark = this.bookmarkTime();
+  }
+
+  resume(): void {
+    this.full = false;
+    this.poke();
+  }
+
+  stop(): void {
+    if (this.stopped) return;
+    this.stopped = true;
+    this.stopping.abort();
+    if (this.live) this.source.groups.leave(this, this.scope);
+    this.live = false;
+    this.initial = undefined;
+    this.source.left(this);
+    this.poke();
+  }
+
+  end(reason: 'slow' | 'closed' | Error): void {
+    if (this.stopped) return;
+    this.stop();
+    this.receiver.ended(reason);
+  }
+
+  /** Runs until the watcher is stopped. */
+  async run(): Promise<void> {
+    try {
+      await yieldNow();
+      await this.sendInitial();
+      while (!this.stopped) {
+        if (this.full || this.live) await this.poked();
+        // It starts in the future, or the log that it read is ahead of the cache.
+        else if (this.seen > this.source.revision()) await this.source.reach(this.seen, this.stopping.signal);
+        else if (this.position < this.source.history.start) await this.readLog();
+        else if (this.position < this.source.history.end) await this.catchUp();
+        else this.join();
+      }
+    } catch (error) {
+      this.end(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  deliver(events: readonly CachedEvent[]): void {
+    try {
+      this.send(events);
+    } catch (error) {
+      this.end(error instanceof Error ? error : new Error(String(error)));
+    }
+    if (!this.full || this.stopped) return;
+    this.live = false;
+    this.source.groups.leave(this, this.scope);
+    this.seen = this.source.revision();
+    this.position = this.source.history.end;
+    this.poke();
+  }
+
+  /** Called after each batch of events: a watcher that lags too far behind is given up. */
+  checkBacklog(): void {
+    if (!this.full || this.live || this.initial !== undefined) return;
+    if (this.source.history.end - this.position > this.source.maxBacklog) this.end('slow');
+  }
+
+  /** Sends a bookmark if it is time for one and the client has everything that it would say. */
+  bookmark(now: number, event: () => CachedEvent): void {
+    if (!this.live || this.full || !this.options.bookmarks || now < this.nextBookmark) return;
+    this.nextBookmark = this.bookmarkTime();
+    this.deliver([event()]);
+  }
+
+  private bookmarkTime(): number {
+    const regular = this.source.clock.monotonic() + BOOKMARK_MILLIS;
+    const last = this.options.deadline - BEFORE_DEADLINE_MILLIS;
+    return last > this.source.clock.monotonic() ? Math.min(regular, last) : regular;
+  }
+
+  private join(): void {
+    this.live = true;
+    this.wasLive = true;
+    this.source.groups.join(this, this.scope);
+  }
+
+  private send(events: readonly CachedEvent[]): void {
+    if (this.stopped) return;
+    if (this.options.showsUndecodable !== true) {
+      for (const event of events) {
+        if (event.object?.undecodable === true && event.type !== 'DELETED') event.object.decode();
+      }
+    }
+    if (!this.receiver.receive(events)) this.full = true;
+  }
+
+  private async room(): Promise<void> {
+    while (this.full && !this.stopped) await this.poked();
+  }
+
+  private poked(): Promise<void> {
+    return new Promise((resolve) => {
+      this.wake = resolve;
+    });
+  }
+
+  private poke(): void {
+    const wake = this.wake;
+    this.wake = undefined;
+    wake?.();
+  }
+
+  /** The initial state as ADDED events, in slices. */
+  private async sendInitial(): Promise<void> {
+    if (this.initial === undefined) return;
+    const { tree, revision } = this.initial;
+    const { key, predicate } = this.options;
+    const { from, to } = rangeOf(tree, key ?? this.options.prefix);
+    let events: CachedEvent[] = [];
+    const slicer = new Slicer(this.source.clock);
+    for (const { leaf, start, end } of tree.segments(from, to)) {
+      for (let i = start; i < end; i++) {
+        // What a selector looks at is made once for all watchers.
+        const item = predicate.everything ? leaf.at(i) : leaf.items[i];
+        if (item === undefined || (key !== undefined && item.key !== key)) continue;
+        if (!predicate.everything && !predicate.matches(item.attributes.labels, item.attributes.fields)) continue;
+        events.push(new CachedEvent('ADDED', item.revision, item, false, undefined, true));
+      }
+      if (events.length > 0) this.send(events);
+      events = [];
+      if (this.full) await this.room();
+      if (slicer.isOver) await slicer.yield();
+      if (this.stopped) return;
+    }
+    if (this.options.initialEventsBookmark) this.send([new CachedEvent('BOOKMARK', revision, undefined, true)]);
+    this.initial = undefined;
+    await this.room();
+  }
+
+  private async catchUp(): Promise<void> {
+    const { history, clock } = this.source;
+    const slicer = new Slicer(clock);
+    while (!this.full && !this.stopped && this.position < history.end) {
+      const events: CachedEvent[] = [];
+      for (let i = 0; i < STEP && this.position < history.end; i++) {
+        const change = history.changeAt(this.position++);
+        if (change !== undefined) this.select(change, events);
+      }
+      if (events.length > 0) this.send(events);
+      if (!slicer.isOver) continue;
+      await slicer.yield();
+      return;
+    }
+  }
+
+  /** Adds what a change means to this watcher; those that the client knows already mean nothing. */
+  private select(change: Change, events: CachedEvent[]): void {
+    if (change.revision <= this.seen) return;
+    this.seen = change.revision;
+    const { prefix, key, predicate } = this.options;
+    if (key === undefined ? !change.key.startsWith(prefix) : change.key !== key) return;
+    const event = change.eventFor(predicate);
+    if (event !== undefined) events.push(event);
+  }
+
+  /** Goes through the backend's log until the history in memory goes on from there. */
+  private async readLog(): Promise<void> {
+    const { source } = this;
+    const { history } = source;
+    if (this.wasLive) {
+      this.end('slow');
+      return;
+    }
+    const reading = new AbortController();
+    const stop = (): void => reading.abort();
+    this.stopping.signal.addEventListener('abort', stop, { once: true });
+    try {
+      if (this.seen < history.since) await this.replay(reading.signal);
+      // The memory may have moved on since the replay ended; then the log is read on from there.
+      if (this.seen >= history.since) this.position = history.positionAfter(this.seen);
+    } finally {
+      this.stopping.signal.removeEventListener('abort', stop);
+      reading.abort();
+    }
+  }
+
+  private async replay(signal: AbortSignal): Promise<void> {
+    const { source } = this;
+    let last = this.seen;
+    for await (const batch of source.log(last, signal)) {
+      const events: CachedEvent[] = [];
+      for (const event of batch) {
+        // The log has no holes; where one shows, events are lost.
+        if (event.revision !== last + 1) throw tooOld(last);
+        last = event.revision;
+        const change = source.change(event);
+        if (change !== undefined) this.select(change, events);
+      }
+      this.seen = Math.max(this.seen, batch.at(-1)?.revision ?? 0);
+      if (events.length > 0) this.send(events);
+      await this.room();
+      if (this.stopped || this.seen >= source.history.since) return;
+    }
+  }
+}

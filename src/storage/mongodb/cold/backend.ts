@@ -1,0 +1,99 @@
+import { StorageError } from '../../errors.js';
+import type {
+  AtHand,
+  Backend,
+  EventStream,
+  ListOptions,
+  Revision,
+  StoredList,
+  StoredObject,
+  WriteRequest,
+  WriteResult,
+} from '../../interfaces.js';
+import { optionalMembers } from '../../optional-members.js';
+import type { MongoBackend } from '../backend.js';
+import type { ColdFile } from './file.js';
+
+/** A store in MongoDB whose caches put what memory has no room for into a file of this process. */
+export class ColdBackend implements Backend {
+  private readonly types = new Map<string, AtHand>();
+
+  constructor(
+    private readonly backend: MongoBackend,
+    /** Shared by the logs of a database. */
+    private readonly file: ColdFile,
+  ) {
+    Object.assign(this, optionalMembers(backend), {
+      atHand: this.atHand.bind(this),
+      writing: this.writing.bind(this),
+    });
+  }
+
+  async open(): Promise<void> {
+    await this.backend.open();
+    try {
+      await this.file.open();
+    } catch (error) {
+      await this.backend.close();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.backend.close();
+    await this.file.close();
+  }
+
+  /** Refused while the file takes nothing: what is written would have to be held in memory. Deletions make room. */
+  write(request: WriteRequest): Promise<WriteResult> {
+    const { ok, reason } = this.file.state();
+    if (!ok && request.value !== undefined) return Promise.reject(new StorageError('unavailable', reason));
+    return this.backend.write(request);
+  }
+
+  writing(): { readonly ok: boolean; readonly reason: string } {
+    const state = this.file.state();
+    return state.ok ? this.backend.writing() : state;
+  }
+
+  atHand(resource: string): AtHand {
+    let type = this.types.get(resource);
+    if (type === undefined) {
+      type = this.file.typeOf((visit) => this.backend.walk(resource, visit));
+      this.types.set(resource, type);
+    }
+    return type;
+  }
+
+  get(resource: string, key: string): Promise<StoredObject | undefined> {
+    return this.backend.get(resource, key);
+  }
+
+  list(resource: string, options: ListOptions): Promise<StoredList> {
+    return this.backend.list(resource, options);
+  }
+
+  currentRevision(): Promise<Revision> {
+    return this.backend.currentRevision();
+  }
+
+  compactedRevision(): Revision {
+    return this.backend.compactedRevision();
+  }
+
+  events(after: Revision, signal: AbortSignal): EventStream {
+    return this.backend.events(after, signal);
+  }
+
+  compact(revision: Revision): Promise<void> {
+    return this.backend.compact(revision);
+  }
+
+  ping(): Promise<void> {
+    return this.backend.ping();
+  }
+
+  corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void> {
+    return this.backend.corrupt(resource, key, bytes);
+  }
+}

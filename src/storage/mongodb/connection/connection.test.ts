@@ -1,0 +1,32 @@
+import { MongoNetworkError, MongoServerError, MongoServerSelectionError, type TopologyDescription } from 'mongodb';
+import { StorageError } from '../../errors.js';
+import { failureOf } from './connection.js';
+
+const answered = (code: number): MongoServerError => new MongoServerError({ message: 'no', code });
+const resolver = (code: string): Error => Object.assign(new Error(`querySrv ${code}`), { code });
+const selection = (text: string): Error =>
+  new MongoServerSelectionError(text, Object.create(null) as TopologyDescription);
+
+test.each<[string, unknown]>([
+  ['no primary', selection('Server selection timed out after 5000 ms')],
+  ['a connection that breaks', new MongoNetworkError('connection 3 to 127.0.0.1:27017 closed')],
+  ['a primary that steps down', answered(10107)],
+  ['a server that stops', answered(11600)],
+  ['a server that shuts down', answered(91)],
+  ['a resolver that is not there yet', resolver('EAI_AGAIN')],
+  ['a name that is not there yet', resolver('ENOTFOUND')],
+  ['what was found to be passing', new StorageError('unavailable', 'MongoDB does not answer')],
+])('%s is waited for', (_name, error) => {
+  expect(failureOf(error)).toBe('unavailable');
+});
+
+test.each<[string, unknown]>([
+  ['refused credentials', answered(18)],
+  ['a user without rights', answered(13)],
+  ['a server that is too old', selection('Server at a:1 reports maximum wire version 4, but this version requires 8')],
+  ['a command that is refused', answered(59)],
+  ['an unknown format', new StorageError('unusable', 'the MongoDB database has format 99')],
+  ['a mistake in the program', new TypeError('undefined is not a function')],
+])('%s ends the start', (_name, error) => {
+  expect(failureOf(error)).toBe('unusable');
+});

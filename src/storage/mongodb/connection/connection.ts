@@ -1,0 +1,159 @@
+import os from 'node:os';
+import {
+  MongoClient,
+  MongoError,
+  MongoNetworkError,
+  MongoServerError,
+  MongoServerSelectionError,
+  type Db,
+  type Document,
+  type MongoClientOptions,
+} from 'mongodb';
+import { errorCode, StorageError } from '../../errors.js';
+import { traceCommands } from './commands.js';
+import { isPassing } from './failures.js';
+import { LatestReads } from './latest-reads.js';
+import { redact } from './redact.js';
+import { messageOf } from '../../../util/error-message.js';
+
+/** A database, and how to read it where nothing that was acknowledged may be missing. */
+export interface Database {
+  readonly db: Db;
+  readonly latest: LatestReads;
+}
+
+export interface ConnectionOptions {
+  readonly uri: string;
+  readonly database: string;
+  /** How long an operation waits for a primary. */
+  readonly selectMillis: number;
+  /** Commands are spans of the requests that they are sent for. */
+  readonly traced?: boolean | undefined;
+}
+
+/** MongoDB 5.0: snapshot reads outside transactions, names with dots and dollars. */
+const OLDEST_WIRE_VERSION = 13;
+const OLDEST = '5.0';
+const AUTHENTICATION_FAILED = 18;
+const UNAUTHORIZED = 13;
+
+const CLIENT_OPTIONS: MongoClientOptions = {
+  appName: 'annex',
+  // Else the driver imports it at its leisure, which not every environment allows.
+  runtimeAdapters: { os },
+  promoteBuffers: true,
+  ignoreUndefined: true,
+  readPreference: 'primary',
+  readConcern: { level: 'majority' },
+  writeConcern: { w: 'majority', journal: true },
+  retryWrites: true,
+  retryReads: true,
+  connectTimeoutMS: 5_000,
+  socketTimeoutMS: 30_000,
+  heartbeatFrequencyMS: 2_000,
+  maxPoolSize: 32,
+};
+
+/** What the URI says of times and connections goes before what is set here; what writes promise is not open to choice. */
+const TUNABLE = new Set([
+  'appName',
+  'connectTimeoutMS',
+  'socketTimeoutMS',
+  'serverSelectionTimeoutMS',
+  'heartbeatFrequencyMS',
+  'maxPoolSize',
+]);
+
+/** The change stream has a connection to itself, commits and the projection go on side by side, and others ask too. */
+const LEAST_CONNECTIONS = 4;
+
+function clientOptions(uri: string, selectMillis: number): MongoClientOptions {
+  const [, query = ''] = uri.split('?', 2);
+  const named = new Map([...new URLSearchParams(query)].map(([name, value]) => [name.toLowerCase(), value]));
+  const options = { ...CLIENT_OPTIONS, serverSelectionTimeoutMS: selectMillis };
+  const wanted = Object.entries(options).filter(([name]) => !TUNABLE.has(name) || !named.has(name.toLowerCase()));
+  const connections = Number(named.get('maxpoolsize'));
+  if (connections > 0 && connections < LEAST_CONNECTIONS) wanted.push(['maxPoolSize', LEAST_CONNECTIONS]);
+  return Object.fromEntries(wanted);
+}
+
+/** A client that connects when it is first used. */
+export function newClient({ uri, selectMillis, traced = false }: ConnectionOptions): MongoClient {
+  const client = new MongoClient(uri, { ...clientOptions(uri, selectMillis), monitorCommands: traced });
+  if (traced) traceCommands(client);
+  return client;
+}
+
+/** Connects and makes sure that the deployment is one that can be used. Fails with one line that says what to do. */
+export async function connect(options: ConnectionOptions): Promise<Database & { readonly client: MongoClient }> {
+  const { uri } = options;
+  let client: MongoClient;
+  try {
+    client = newClient(options);
+  } catch (error) {
+    throw new StorageError('unusable', redact(`the MongoDB URI is malformed: ${messageOf(error)}`, uri));
+  }
+  try {
+    const db = client.db(options.database);
+    const latest = new LatestReads(client);
+    await client.connect();
+    checkDeployment(await db.command({ hello: 1 }), addressOf(client));
+    // Also where authentication is required and the URI names nobody.
+    await db.command({ listCollections: 1, nameOnly: true, authorizedCollections: true });
+    return { client, db, latest };
+  } catch (error) {
+    await client.close().catch(() => undefined);
+    if (error instanceof StorageError) throw error;
+    throw new StorageError(failureOf(error), redact(explain(error, addressOf(client)), uri));
+  }
+}
+
+function checkDeployment(hello: Document, address: string): void {
+  const wire: unknown = hello['maxWireVersion'];
+  if (typeof wire !== 'number' || wire < OLDEST_WIRE_VERSION) {
+    throw new StorageError('unusable', `MongoDB at ${address} is too old: ${OLDEST} is the oldest that can be used`);
+  }
+  if (hello['setName'] === undefined && hello['msg'] !== 'isdbgrid') {
+    throw new StorageError(
+      'unusable',
+      `MongoDB at ${address} is not a replica set, which Annex needs: start it with --replSet and run rs.initiate() (one member is enough)`,
+    );
+  }
+  if (hello['operationTime'] === undefined)
+    throw new StorageError('unusable', `MongoDB at ${address} does not tell the time of its answers (operationTime)`);
+}
+
+/** Errors of the resolver that may pass: the DNS of a cluster starts like everything else. */
+const RESOLVER = new Set(['ENOTFOUND', 'EAI_AGAIN', 'ESERVFAIL', 'ETIMEOUT', 'ECONNREFUSED', 'ENODATA']);
+/** Whether waiting may help: MongoDB is away, or has no primary. Not where it answers and refuses. */
+export function failureOf(error: unknown): 'unavailable' | 'unusable' {
+  if (error instanceof StorageError) return error.code === 'unavailable' ? 'unavailable' : 'unusable';
+  if (error instanceof MongoError && error.message.includes('maximum wire version')) return 'unusable';
+  if (error instanceof MongoServerSelectionError || error instanceof MongoNetworkError) return 'unavailable';
+  const code = errorCode(error);
+  if (error instanceof MongoServerError) return isPassing(code) ? 'unavailable' : 'unusable';
+  // The driver's own: a pool that was cleared, a topology that was closed.
+  if (error instanceof MongoError && error.hasErrorLabel('RetryableWriteError')) return 'unavailable';
+  return typeof code === 'string' && RESOLVER.has(code) ? 'unavailable' : 'unusable';
+}
+
+function explain(error: unknown, address: string): string {
+  const message = messageOf(error);
+  if (error instanceof MongoServerError && error.code === AUTHENTICATION_FAILED) {
+    return `MongoDB at ${address} refuses the credentials of the MongoDB URI: ${message}`;
+  }
+  if (error instanceof MongoServerError && error.code === UNAUTHORIZED) {
+    return `MongoDB at ${address} does not allow the user of the MongoDB URI to use the database: ${message}`;
+  }
+  if (error instanceof MongoError && message.includes('maximum wire version')) {
+    return `MongoDB at ${address} is too old: ${OLDEST} is the oldest that can be used`;
+  }
+  if (error instanceof MongoServerSelectionError || error instanceof MongoNetworkError) {
+    return `MongoDB at ${address} cannot be reached, or its replica set has no primary: ${message}`;
+  }
+  return `MongoDB at ${address} cannot be used: ${message}`;
+}
+
+function addressOf(client: MongoClient): string {
+  return client.options.srvHost ?? client.options.hosts.map((host) => host.toString()).join(',');
+}

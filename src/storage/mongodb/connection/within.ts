@@ -1,0 +1,21 @@
+import { sleep, type Clock } from '../../../util/clock.js';
+
+/** Waits for an answer no longer than this; one that comes later goes to `late`. */
+export async function within<T>(
+  clock: Clock,
+  millis: number,
+  answer: Promise<T>,
+  late?: (answer: T) => void,
+): Promise<T> {
+  const answered = new AbortController();
+  const end = sleep(clock, millis, answered.signal).then(() => undefined);
+  const wrapped = answer.then((value) => ({ value }));
+  try {
+    const first = await Promise.race([wrapped, end]);
+    if (first !== undefined) return first.value;
+    wrapped.then(({ value }) => late?.(value)).catch(() => undefined);
+    throw new Error(`there was no answer for ${millis / 1_000} s`);
+  } finally {
+    answered.abort();
+  }
+}

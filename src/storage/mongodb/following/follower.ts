@@ -1,0 +1,381 @@
+import type { ClientSession, Document, MongoClient, Timestamp } from 'mongodb';
+import { sleep, type Clock } from '../../../util/clock.js';
+import { compacted, StorageError } from '../../errors.js';
+import { contiguousAfter, EventFeed } from '../../event-feed.js';
+import type { EncodedObject, LogEvent, Revision } from '../../interfaces.js';
+import type { KnownStates } from './known-states.js';
+import { eventsOf, type BatchDocument, type LogPlace } from '../documents.js';
+import { closed, isTokenLost, unavailable } from '../connection/failures.js';
+import { batchesAfter, firstOf, readFloor, readOldest, type Head } from '../log/read.js';
+import { isWithin, momentOf, type Moment } from '../log/time.js';
+import type { Backlog } from './backlog.js';
+import { within } from '../connection/within.js';
+
+export interface FollowerOptions {
+  readonly client: MongoClient;
+  readonly place: LogPlace;
+  readonly clock: Clock;
+  readonly known: KnownStates;
+  readonly backlog: Backlog;
+  /** Where following begins: all batches at or before it are projected. */
+  readonly revision: Revision;
+  /** The batch there, if it is the newest one. */
+  readonly head: Head | undefined;
+  /** This replica's name; its own batches come from its commits, not by the change stream. */
+  readonly writer: string;
+  readonly historyMillis: number;
+  /** What lies before is no longer kept. */
+  oldest(): Revision;
+  /** Nobody is told of what happened up to a revision any more. */
+  lost(revision: Revision): void;
+  /** The change stream broke off. */
+  failed(error: unknown): void;
+}
+
+/** Batches read at once. */
+const READ_AHEAD = 50;
+/** No reading of the log is waited for longer. */
+const READ_MILLIS = 10_000;
+const STREAM_BATCH = 500;
+const AWAIT_MILLIS = 1_000;
+const RETRY_MILLIS = 50;
+const MAX_RETRY_MILLIS = 2_000;
+/** A change stream that does not answer for so long is broken. */
+const SILENT_MILLIS = 10_000;
+/** A resume token that failed so often in a row is given up. */
+const TOKEN_ATTEMPTS = 3;
+
+/** A committed batch. */
+export interface Followed extends Head {
+  readonly writer: string;
+  readonly events: readonly LogEvent[];
+  /** What was written, where this replica has heard of the commit itself. */
+  readonly values?: readonly (EncodedObject | undefined)[];
+}
+
+/**
+ * Knows the log up to some revision and goes on from there without a hole: by this replica's commits, by the change stream
+ * for what other replicas append, and by reading the log itself wherever those two leave something out.
+ */
+export class LogFollower {
+  private readonly stopping = new AbortController();
+  private feed: EventFeed;
+  private reading: Promise<void> | undefined;
+  private following: Promise<void> | undefined;
+  private readonly waiters = new Set<() => void>();
+  private foreign = -Infinity;
+  private foreignEntries = 0;
+  private newest: Head | undefined;
+  private at: Moment = NaN;
+  /** Why the change stream failed; empty while it runs. */
+  private trouble = '';
+  /** When it was last heard of, in monotonic milliseconds. */
+  private heard: number;
+
+  constructor(private readonly options: FollowerOptions) {
+    this.feed = this.newFeed(options.revision);
+    this.newest = options.head;
+    this.heard = options.clock.monotonic();
+  }
+
+  /** The newest known batch; undefined until there is one. */
+  get head(): Head | undefined {
+    return this.newest;
+  }
+
+  /** When nothing after the newest known revision had been committed yet. */
+  get moment(): Moment {
+    return this.at;
+  }
+
+  get revision(): Revision {
+    return this.feed.revision;
+  }
+
+  /** When another replica's entry was last seen, in monotonic milliseconds. */
+  get lastForeign(): number {
+    return this.foreign;
+  }
+
+  /** How many entries of other replicas came in then: how much somebody else has to write. */
+  get lastForeignEntries(): number {
+    return this.foreignEntries;
+  }
+
+  /** Whether news of other replicas comes in. */
+  health(): { readonly ok: boolean; readonly reason: string } {
+    if (this.trouble !== '') return { ok: false, reason: this.trouble };
+    const silent = this.options.clock.monotonic() - this.heard;
+    if (silent < SILENT_MILLIS) return { ok: true, reason: '' };
+    return { ok: false, reason: `the change stream has been silent for ${Math.round(silent / 1000)} s` };
+  }
+
+  start(): void {
+    this.following = this.follow();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    this.feed.end(closed());
+    this.wake();
+    await this.following;
+  }
+
+  /** Events after a revision, for any number of readers. */
+  events(after: Revision, signal: AbortSignal): AsyncIterable<readonly LogEvent[]> {
+    return this.feed.read(after, signal);
+  }
+
+  /** Takes a committed batch, after which nothing had been committed at a moment; false where there is a hole before it. */
+  take({ first, last, writer, events, values }: Followed, moment: Moment): boolean {
+    const { revision } = this.feed;
+    if (first <= revision) {
+      // A void batch, too, may begin in what is known.
+      if (values !== undefined) this.options.backlog.hear(first, values);
+      return true;
+    }
+    if (first > revision + 1) return false;
+    this.at = moment;
+    this.newest = { first, last };
+    if (events.length === 0) {
+      this.goOnFrom(last);
+      return true;
+    }
+    for (const event of events) this.options.known.apply(event);
+    this.options.backlog.add({ first, writer, events, values });
+    this.feed.push(events);
+    this.wake();
+    return true;
+  }
+
+  /** Reads what the log has after the newest known revision. Whoever comes while one reads waits for one that begins later. */
+  async catchUp(): Promise<void> {
+    const running = this.reading;
+    if (running !== undefined) {
+      await running.catch(() => undefined);
+      if (this.reading !== undefined && this.reading !== running) return this.reading;
+    }
+    const reading = this.readOn(undefined).finally(() => {
+      if (this.reading === reading) this.reading = undefined;
+    });
+    this.reading = reading;
+    return reading;
+  }
+
+  /** Resolves when something after a revision is known, or when the time is over. */
+  async progress(after: Revision, millis: number): Promise<void> {
+    if (this.revision > after || this.stopping.signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        timer.cancel();
+        this.waiters.delete(done);
+        resolve();
+      };
+      const timer = this.options.clock.setTimer(millis, done);
+      this.waiters.add(done);
+    });
+  }
+
+  private wake(): void {
+    for (const waiter of [...this.waiters]) waiter();
+  }
+
+  private newFeed(revision: Revision): EventFeed {
+    return new EventFeed({
+      revision,
+      maxEvents: 512,
+      maxBytes: 4 << 20,
+      readLog: (after) => this.readLog(after),
+    });
+  }
+
+  private async readLog(after: Revision): Promise<readonly LogEvent[]> {
+    const { place } = this.options;
+    const oldest = this.options.oldest();
+    if (after < oldest) throw compacted(after, oldest);
+    const { revision } = this.feed;
+    try {
+      const first = await firstOf(place, after + 1);
+      const { batches } = await this.batchesAfter(first - 1, undefined);
+      // What was read at or below the floor may have been trimmed, or void.
+      const lost = await within(this.options.clock, READ_MILLIS, readOldest(place));
+      if (after < lost) throw compacted(after, lost);
+      const events = batches.flatMap((batch) => eventsOf(batch, after + 1));
+      return contiguousAfter(
+        after,
+        events.filter((event) => event.revision <= revision),
+      );
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  private batchesAfter(after: Revision, session: ClientSession | undefined): ReturnType<typeof batchesAfter> {
+    const { place, clock } = this.options;
+    return within(clock, READ_MILLIS, batchesAfter(place, after, { limit: READ_AHEAD, session }));
+  }
+
+  private async readOn(session: ClientSession | undefined): Promise<void> {
+    const { clock, place, historyMillis } = this.options;
+    for (;;) {
+      const { at } = this;
+      const { batches, ended, moment } = await this.batchesAfter(this.revision, session);
+      // Commits of this replica may have come in between.
+      const fresh = batches.filter((batch) => batch._id > this.revision);
+      const isNext = fresh.length === 0 || fresh[0]?._id === this.revision + 1;
+      // What follows cannot have been trimmed yet, or void, so soon after the newest known revision.
+      if (!isNext || !isWithin(at, moment, historyMillis)) {
+        const { floor } = await within(clock, READ_MILLIS, readFloor(place));
+        if (this.revision < floor) {
+          this.goOnFrom(floor);
+          continue;
+        }
+      }
+      this.receive(fresh, ended ? moment : NaN);
+      if (ended) return;
+    }
+  }
+
+  private receive(batches: readonly BatchDocument[], moment: Moment): void {
+    const { writer } = this.options;
+    this.sawForeign(batches.filter((batch) => batch.writer !== writer && batch._id > this.revision));
+    for (const batch of batches) {
+      if (!this.take(followed(batch), NaN)) {
+        this.goOnFrom(batch._id - 1);
+        this.take(followed(batch), NaN);
+      }
+    }
+    this.at = moment;
+  }
+
+  /** Nobody knows what happened before a revision: readers are told so, and no state known so far counts. */
+  private goOnFrom(revision: Revision): void {
+    const lost = this.feed;
+    this.options.known.clear(revision);
+    this.feed = this.newFeed(revision);
+    this.options.lost(revision);
+    lost.end(
+      new StorageError('compacted', `the events after revision ${lost.revision} are no longer kept`, {
+        revision: lost.revision,
+        current: revision,
+      }),
+    );
+    this.wake();
+  }
+
+  private async follow(): Promise<void> {
+    const { signal } = this.stopping;
+    let token: unknown;
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        await this.followStream(token, (next) => {
+          token = next;
+          failures = 0;
+          this.trouble = '';
+          this.heard = this.options.clock.monotonic();
+        });
+        token = undefined;
+      } catch (error) {
+        if (this.stopping.signal.aborted) return;
+        failures++;
+        // What the driver says names hosts; whoever observes is told it.
+        this.trouble = 'the change stream failed';
+        this.options.failed(error);
+        if (isTokenLost(error) || failures >= TOKEN_ATTEMPTS) token = undefined;
+        await sleep(this.options.clock, Math.min(RETRY_MILLIS * 2 ** failures, MAX_RETRY_MILLIS), signal);
+      }
+    }
+  }
+
+  /** Until the stream ends (the collection was dropped) or fails. */
+  private async followStream(token: unknown, received: (token: unknown) => void): Promise<void> {
+    const { client, writer } = this.options;
+    const { db, collection } = this.options.place;
+    const { signal } = this.stopping;
+    const session = client.startSession({ causalConsistency: true });
+    // Numbers of cursors do not fit into JavaScript's. A command does not take the client's ways of decoding.
+    const options = { session, promoteLongs: false, promoteBuffers: true, signal };
+    try {
+      const stage = token === undefined ? {} : { resumeAfter: token };
+      let cursor = cursorOf(
+        await db.command(
+          {
+            aggregate: collection,
+            pipeline: [
+              { $changeStream: stage },
+              { $match: { operationType: 'insert', 'fullDocument.writer': { $ne: writer } } },
+              { $project: { fullDocument: 1, clusterTime: 1 } },
+            ],
+            cursor: { batchSize: STREAM_BATCH },
+            readConcern: { level: 'majority' },
+          },
+          options,
+        ),
+      );
+      // What was appended before the stream began; the session sees at least what was there then.
+      await this.readOn(session);
+      for (;;) {
+        await this.takeStreamed(cursor.changes);
+        received(cursor.token);
+        if (cursor.ended) return;
+        cursor = cursorOf(
+          await db.command(
+            { getMore: cursor.id, collection, batchSize: STREAM_BATCH, maxTimeMS: AWAIT_MILLIS },
+            options,
+          ),
+        );
+      }
+    } finally {
+      await session.endSession().catch(() => undefined);
+    }
+  }
+
+  private sawForeign(batches: readonly BatchDocument[]): void {
+    if (batches.length === 0) return;
+    this.foreign = this.options.clock.monotonic();
+    this.foreignEntries = batches.reduce((sum, { entries }) => sum + entries.length, 0);
+  }
+
+  private async takeStreamed(changes: readonly Change[]): Promise<void> {
+    const fresh = changes.filter(({ fullDocument }) => fullDocument._id > this.revision);
+    this.sawForeign(fresh.map(({ fullDocument }) => fullDocument));
+    for (const { fullDocument, clusterTime } of fresh) {
+      if (this.take(followed(fullDocument), momentOf(clusterTime))) continue;
+      // This replica's own batches are left out of the stream, so there are gaps where they belong.
+      await this.catchUp();
+      return;
+    }
+  }
+}
+
+function followed(batch: BatchDocument): Followed {
+  return { first: batch._id, last: batch.last, writer: batch.writer, events: eventsOf(batch) };
+}
+
+interface Change {
+  readonly fullDocument: BatchDocument;
+  readonly clusterTime?: Timestamp;
+}
+
+interface StreamCursor {
+  readonly id: unknown;
+  readonly ended: boolean;
+  readonly token: unknown;
+  readonly changes: readonly Change[];
+}
+
+function cursorOf(reply: Document): StreamCursor {
+  const cursor = reply['cursor'] as {
+    readonly id: { toString(): string };
+    readonly postBatchResumeToken: unknown;
+    readonly firstBatch?: readonly Change[];
+    readonly nextBatch?: readonly Change[];
+  };
+  return {
+    id: cursor.id,
+    ended: cursor.id.toString() === '0',
+    token: cursor.postBatchResumeToken,
+    changes: cursor.nextBatch ?? cursor.firstBatch ?? [],
+  };
+}

@@ -1,0 +1,76 @@
+import { BSON } from 'mongodb';
+import { isObject, objectAt, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
+import type { EncodedObject, Revision } from '../../interfaces.js';
+
+/** Deeper values stand as JSON text: MongoDB refuses documents that are nested too deeply. */
+const MAX_DEPTH = 90;
+const MAX_DOCUMENT_BYTES = (16 << 20) - (64 << 10);
+/** Objects up to this size fit into a document in any form. */
+const SMALL_BYTES = 1 << 20;
+const INT64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
+
+/** A document as the driver takes it: Maps stand for objects with names that the driver keeps for itself. */
+export type Readable = Record<string, unknown>;
+
+/**
+ * The fields under which people find an object with MongoDB's own tools: all of it but managedFields. It is no more than
+ * that: the exact bytes stand beside it, so what BSON cannot hold may be shown in another way. The result shares the
+ * object's values and must not be changed. Undefined where it would not fit into a document.
+ */
+export function readableForm(encoded: EncodedObject, revision: Revision): Readable | undefined {
+  const { object } = encoded;
+  const { managedFields: _, ...metadata } = objectAt(object, 'metadata') ?? {};
+  const special = holdsSpecialNames(encoded.tail);
+  const convert = (value: JsonValue | undefined): unknown =>
+    special || !isPlain(value, 1) ? converted(value, 1) : value;
+  const document: Readable = {};
+  for (const name in object) {
+    const value = object[name];
+    if (value === undefined || name.startsWith('$') || name === '_id' || name === '_annex' || name === '_bsontype')
+      continue;
+    const shown = name === 'metadata' ? { resourceVersion: String(revision), ...metadata } : value;
+    document[withoutNul(name)] = convert(shown);
+  }
+  if (encoded.tail.length < SMALL_BYTES) return document;
+  const bytes = Buffer.byteLength(encoded.head) + Buffer.byteLength(encoded.tail);
+  return BSON.calculateObjectSize(document) + bytes > MAX_DOCUMENT_BYTES ? undefined : document;
+}
+
+function holdsSpecialNames(text: string): boolean {
+  return text.includes('"_bsontype"') || text.includes('\\u0000');
+}
+
+/** Whether the driver writes the value as it is. */
+function isPlain(value: JsonValue | undefined, depth: number): boolean {
+  if (typeof value === 'bigint') return value >= INT64.min && value <= INT64.max;
+  if (typeof value !== 'object' || value === null) return true;
+  if (depth >= MAX_DEPTH) return false;
+  if (Array.isArray(value)) {
+    for (const element of value) if (!isPlain(element, depth + 1)) return false;
+    return true;
+  }
+  for (const name in value) if (!isPlain(value[name], depth + 1)) return false;
+  return true;
+}
+
+function converted(value: JsonValue | undefined, depth: number): unknown {
+  if (typeof value === 'bigint') return value >= INT64.min && value <= INT64.max ? value : Number(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth >= MAX_DEPTH) return abridged(value);
+  if (Array.isArray(value)) return value.map((element) => converted(element, depth + 1));
+  const document = new Map<string, unknown>();
+  for (const name in value) {
+    if (value[name] !== undefined) document.set(withoutNul(name), converted(value[name], depth + 1));
+  }
+  return document;
+}
+
+/** What stands for a value that is nested too deeply. */
+function abridged(value: JsonValue[] | JsonObject): string {
+  return isObject(value) ? '{…}' : '[…]';
+}
+
+/** BSON ends names with NUL; its visible symbol stands for it. */
+function withoutNul(name: string): string {
+  return name.includes('\0') ? name.replaceAll('\0', '\u2400') : name;
+}

@@ -1,0 +1,99 @@
+import type { StoredObject } from '../../interfaces.js';
+import { yieldNow } from '../../../scheduling/slicer.js';
+import { readStates, type LogPlace } from '../documents.js';
+import type { LogFollower } from '../following/follower.js';
+import type { Backlog } from '../following/backlog.js';
+
+/** Questions to MongoDB about one type that are under way at once. Whoever comes later is asked for with the next one, */
+const QUESTIONS = 2;
+/** which asks for so many objects. */
+const OBJECTS = 64;
+
+export interface CurrentStatesOptions {
+  readonly place: LogPlace;
+  readonly follower: Pick<LogFollower, 'catchUp'>;
+  readonly backlog: Backlog;
+}
+
+/** Objects as they are now: by the log where it is ahead of the projection. */
+export class CurrentStates {
+  constructor(private readonly options: CurrentStatesOptions) {}
+
+  /** Those of the keys that exist. */
+  async read(resource: string, keys: readonly string[]): Promise<Map<string, StoredObject>> {
+    const { place, follower, backlog } = this.options;
+    // Everything that was acknowledged before is then either in the backlog or in the projection.
+    await follower.catchUp();
+    const states = new Map<string, StoredObject>();
+    const projected: string[] = [];
+    for (const key of keys) {
+      const ahead = backlog.state(resource, key);
+      if (ahead === undefined) projected.push(key);
+      else if (ahead.object !== undefined) states.set(key, ahead.object);
+    }
+    if (projected.length === 0) return states;
+    for (const [key, object] of await readStates(place, resource, projected)) states.set(key, object);
+    return states;
+  }
+}
+
+interface Asker {
+  readonly resolve: (found: StoredObject | undefined) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** One type's objects that are to be read. */
+interface Waiting {
+  readonly keys: Map<string, Asker[]>;
+  questions: number;
+}
+
+/**
+ * Reads single objects; those that are wanted at the same time are read together. A question is asked only after all its
+ * objects were wanted, so that every answer shows what was acknowledged before.
+ */
+export class Reader {
+  private readonly types = new Map<string, Waiting>();
+
+  constructor(private readonly states: CurrentStates) {}
+
+  get(resource: string, key: string): Promise<StoredObject | undefined> {
+    return new Promise((resolve, reject) => {
+      let waiting = this.types.get(resource);
+      if (waiting === undefined) this.types.set(resource, (waiting = { keys: new Map(), questions: 0 }));
+      const asker: Asker = { resolve, reject };
+      const askers = waiting.keys.get(key);
+      if (askers === undefined) waiting.keys.set(key, [asker]);
+      else askers.push(asker);
+      if (waiting.questions >= QUESTIONS) return;
+      waiting.questions++;
+      void this.ask(resource, waiting);
+    });
+  }
+
+  private async ask(resource: string, waiting: Waiting): Promise<void> {
+    // Those that came in with this turn of the event loop belong to one question.
+    await yieldNow();
+    while (waiting.keys.size > 0) {
+      const taken = takeSome(waiting.keys);
+      try {
+        const found = await this.states.read(resource, [...taken.keys()]);
+        for (const [key, askers] of taken) for (const { resolve } of askers) resolve(found.get(key));
+      } catch (error) {
+        for (const askers of taken.values()) for (const { reject } of askers) reject(error);
+      }
+    }
+    waiting.questions--;
+    if (waiting.questions === 0) this.types.delete(resource);
+  }
+}
+
+function takeSome(keys: Map<string, Asker[]>): Map<string, Asker[]> {
+  const taken = new Map<string, Asker[]>();
+  for (const [key, askers] of keys) {
+    if (taken.size === OBJECTS) break;
+    taken.set(key, askers);
+    keys.delete(key);
+  }
+  return taken;
+}

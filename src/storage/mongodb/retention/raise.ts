@@ -1,0 +1,69 @@
+import type { Clock } from '../../../util/clock.js';
+import type { Revision } from '../../interfaces.js';
+import { batchesOf, eventsOf, FIRST_REVISION, type LogPlace } from '../documents.js';
+import { isDuplicateKey } from '../connection/failures.js';
+import { batchesAfter, growMeta, newestBatch, readFloor, readMeta, readProjected, type Head } from '../log/read.js';
+import { Backlog } from '../following/backlog.js';
+import { Projector } from '../projection/projector.js';
+
+const READ_AHEAD = 50;
+
+/** Appends a gap, with which a log goes on above a revision: whoever follows it begins anew there. */
+export async function appendGap(place: LogPlace, above: Revision, clock: Clock, historyMillis: number): Promise<Head> {
+  for (;;) {
+    const begun = clock.monotonic();
+    const first = ((await newestBatch(place))?.last ?? FIRST_REVISION) + 1;
+    const last = Math.max(above + 1, first);
+    const time = new Date(clock.now());
+    try {
+      await batchesOf(place).insertOne({ _id: first, last, writer: '', batch: 0, time, entries: [] });
+    } catch (error) {
+      if (isDuplicateKey(error)) continue;
+      throw error;
+    }
+    // Later the revision may have been taken, and trimmed: then nobody sees this gap, and another one does no harm.
+    if (clock.monotonic() - begun < historyMillis / 2) return { first, last };
+  }
+}
+
+/** After which revision there may be batches that are not projected. */
+export async function projectedUpTo(place: LogPlace): Promise<Revision> {
+  const [{ floor }, base, marks] = await Promise.all([
+    readFloor(place),
+    readMeta(place, place.baseId),
+    readMeta(place, place.marksId),
+  ]);
+  const projected = await readProjected(place);
+  const certain = Math.max(floor, base.document?.revision ?? 0, marks.document?.marks?.at(-1)?.revision ?? 0);
+  let upTo = certain;
+  const batches = batchesOf(place)
+    .find({ _id: { $gt: certain } }, { projection: { writer: 1, last: 1 } })
+    .sort({ _id: 1 });
+  for await (const { _id, writer, last } of batches) {
+    if (writer !== '' && _id > (projected.get(writer) ?? 0)) break;
+    upTo = Math.max(upTo, last);
+  }
+  return upTo;
+}
+
+/** Projects all of a log that nobody follows. */
+export async function projectRest(place: LogPlace, clock: Clock): Promise<void> {
+  const backlog = new Backlog(clock);
+  let after = await projectedUpTo(place);
+  for (const [writer, upTo] of await readProjected(place)) backlog.settle(writer, upTo);
+  const projector = new Projector({ place, clock, backlog, writer: '' });
+  for (let ended = false; !ended;) {
+    const read = await batchesAfter(place, after, { limit: READ_AHEAD });
+    for (const batch of read.batches) backlog.add({ first: batch._id, writer: batch.writer, events: eventsOf(batch) });
+    await projector.takeOverAll();
+    after = read.batches.at(-1)?.last ?? after;
+    ended = read.ended;
+  }
+}
+
+/** Lets a log that nobody follows go on above a revision; what lies before is told to nobody. */
+export async function raiseAlone(place: LogPlace, above: Revision, clock: Clock, historyMillis: number): Promise<void> {
+  const { last } = await appendGap(place, above, clock, historyMillis);
+  await projectRest(place, clock);
+  await growMeta(place, place.baseId, last);
+}
