@@ -31,7 +31,7 @@ const followsLog = ['connection', 'log', 'following'];
 const rooms = {
   'storage/mongodb': {
     connection: [],
-    log: ['connection'],
+    log: [],
     following: ['connection', 'log'],
     projection: followsLog,
     reading: followsLog,
