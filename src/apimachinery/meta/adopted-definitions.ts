@@ -18,6 +18,7 @@ export const ADOPTION_PREFIX = 'annex-adoption.';
  */
 export type AdoptionStage = 'Copying' | 'Switching' | 'Served' | 'Closing' | 'Returning' | 'Left';
 
+const FOLLOWING: ReadonlySet<string> = new Set<AdoptionStage>(['Copying', 'Switching']);
 const OWN: ReadonlySet<string> = new Set<AdoptionStage>(['Served', 'Closing', 'Returning']);
 
 /** Whether Annex' objects of a definition are but a copy of the cluster's: they are not deleted with it. */
@@ -92,6 +93,11 @@ export class AdoptedDefinitions {
   takesWrites({ group, resource }: GroupResource): boolean {
     const adopted = this.definitions.get(`${resource}.${group}`);
     return adopted === undefined || adopted.stage === 'Served';
+  }
+
+  /** Whether the cluster owns the group, so that what changes there is written to the copy here. */
+  followsCluster({ group, resource }: GroupResource): boolean {
+    return FOLLOWING.has(this.definitions.get(`${resource}.${group}`)?.stage ?? '');
   }
 
   /** Whether a write that was committed at a revision came before the end of writes. */

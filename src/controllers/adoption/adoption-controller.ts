@@ -32,7 +32,7 @@ export interface AdoptionControllerOptions {
   readonly servers: KubeApiservers;
   readonly replicas: SwitchOptions['replicas'];
   readonly backend: Backend;
-  readonly adopted: Pick<AdoptedDefinitions, 'takesWrites' | 'routeOf'>;
+  readonly adopted: Pick<AdoptedDefinitions, 'followsCluster' | 'routeOf'>;
   /** Of Annex. */
   readonly namespace: string;
   readonly admissionFromCluster: boolean;

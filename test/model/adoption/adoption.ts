@@ -103,7 +103,8 @@ function* switching(world: World, seen: Status): Steps<void> {
 /** As ordinary writes, while nobody else writes in Annex. */
 function carryOver(world: World): void {
   const { annex, etcd, definition } = world;
-  if (annex === undefined || definition === 'Served') return;
+  // Whoever wakes up when Annex owns the group, or gives it back, has nothing to copy.
+  if (annex === undefined || (definition !== 'Copying' && definition !== 'Switching')) return;
   for (const key of KEYS) {
     const [theirs, ours] = [etcd.objects.get(key), annex.objects.get(key)];
     if (theirs?.op !== ours?.op) annex.write(key, theirs);

@@ -44,7 +44,7 @@ function setUp() {
   backend.set('a', 7, 1);
   backend.set('b', 9, 1);
   const state = { closed: true };
-  const copy = new LiveCopy({ backend, first: FIRST, isClosed: () => state.closed });
+  const copy = new LiveCopy({ backend, first: FIRST, isFollowing: () => state.closed });
   return { backend, copy, state };
 }
 
@@ -67,7 +67,7 @@ test('whoever goes on writes only what differs', async () => {
   const { backend, copy } = setUp();
   await copy.revisions(TYPE);
   await copy.put(TYPE, [{ key: 'a', revision: 20, value: encoded('a', 2) }]);
-  const next = new LiveCopy({ backend, first: FIRST, isClosed: () => true });
+  const next = new LiveCopy({ backend, first: FIRST, isFollowing: () => true });
   expect([...(await next.revisions(TYPE))]).toEqual([
     ['a', 0],
     ['b', 9],
@@ -95,8 +95,8 @@ test('nothing is written once the type takes writes', async () => {
   await copy.revisions(TYPE);
   state.closed = false;
   await expect(copy.put(TYPE, [{ key: 'a', revision: 20, value: encoded('a', 2) }])).rejects.toThrow(
-    'takes writes already',
+    'does not follow the cluster any more',
   );
-  await expect(copy.revisions(TYPE)).rejects.toThrow('takes writes already');
+  await expect(copy.revisions(TYPE)).rejects.toThrow('does not follow the cluster any more');
   expect(backend.writes).toEqual([]);
 });

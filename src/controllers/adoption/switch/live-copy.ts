@@ -10,8 +10,8 @@ export interface LiveCopyOptions {
   readonly backend: Pick<Backend, 'list' | 'get' | 'write'>;
   /** The log began above it: what has an older revision has it from the cluster. */
   readonly first: Revision;
-  /** Whether writes of others to the type are still refused. */
-  isClosed(resource: string): boolean;
+  /** Whether the cluster owns the type: neither has Annex taken writes, nor does it on its way back. */
+  isFollowing(resource: string): boolean;
 }
 
 /**
@@ -42,7 +42,7 @@ export class LiveCopy implements Pick<Staging, 'revisions' | 'put' | 'remove'> {
       if (!page.more || last === undefined) break;
       from = `${last.key}\0`;
     }
-    // What was read is from before the type took writes.
+    // What was read is from before Annex owned the type.
     this.check(resource);
     return found;
   }
@@ -86,7 +86,7 @@ export class LiveCopy implements Pick<Staging, 'revisions' | 'put' | 'remove'> {
   }
 
   private check(resource: string): void {
-    if (!this.options.isClosed(resource)) throw new Error(`${resource} takes writes already`);
+    if (!this.options.isFollowing(resource)) throw new Error(`${resource} does not follow the cluster any more`);
   }
 }
 

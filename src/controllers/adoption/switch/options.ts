@@ -15,7 +15,7 @@ export interface SwitchOptions {
   readonly replicas: Pick<ReplicaStages, 'everywhere' | 'settled'>;
   readonly backend: Backend;
   readonly staging: Staging;
-  readonly adopted: Pick<AdoptedDefinitions, 'takesWrites'>;
+  readonly adopted: Pick<AdoptedDefinitions, 'followsCluster'>;
   readonly clock: Clock;
   readonly group: string;
   /** Of the Adoption. */

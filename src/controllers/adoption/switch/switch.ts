@@ -178,9 +178,9 @@ export class Switch implements ReturnParts {
     await this.servedByReplicas(crds, signal);
     const { first } = journal.record;
     const rate = new RateLimit(clock, copyRate);
-    const isClosed = (resource: string): boolean =>
-      !adopted.takesWrites({ group, resource: resource.slice(0, -group.length - 1) });
-    this.follower = new ChangeFollower({ backend, client, clock, first, group, isClosed, rate, types });
+    const isFollowing = (resource: string): boolean =>
+      adopted.followsCluster({ group, resource: resource.slice(0, -group.length - 1) });
+    this.follower = new ChangeFollower({ backend, client, clock, first, group, isFollowing, rate, types });
     this.follower.start();
     await this.follower.followed(signal);
     await this.counted(signal);
