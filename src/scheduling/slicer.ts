@@ -1,5 +1,5 @@
 import type { Clock } from '../util/clock.js';
-import { SLICE_MILLIS } from './thresholds.js';
+import { BACKGROUND_SLICE_MILLIS, SLICE_MILLIS } from './thresholds.js';
 import { turns } from './turns.js';
 
 type MonotonicClock = Pick<Clock, 'monotonic'>;
@@ -21,12 +21,13 @@ export const yieldForOwnTurn = (): Promise<void> => turns.wait(SERVER);
 export class Slicer {
   private until: number;
 
-  /** `flow`: the user that the work is for. */
+  /** `flow`: the user that the work is for. `millis`: how long a slice is. */
   constructor(
     private readonly clock: MonotonicClock,
     private readonly flow = SERVER,
+    private readonly millis = SLICE_MILLIS,
   ) {
-    this.until = clock.monotonic() + SLICE_MILLIS;
+    this.until = clock.monotonic() + millis;
   }
 
   /** The slice is used up. */
@@ -37,7 +38,7 @@ export class Slicer {
   /** Yields, and begins another slice in a turn of its own. */
   async yield(): Promise<void> {
     await turns.wait(this.flow);
-    this.until = this.clock.monotonic() + SLICE_MILLIS;
+    this.until = this.clock.monotonic() + this.millis;
   }
 }
 
@@ -46,6 +47,11 @@ export function sliced<T>(steps: Iterator<undefined, T>, clock: MonotonicClock):
   const slicer = new Slicer(clock);
   const first = takeSlice(steps, slicer);
   return first.done === true ? first.value : finish(steps, slicer);
+}
+
+/** Takes all steps in short slices, as nobody waits for them. */
+export function inBackground<T>(steps: Iterator<undefined, T>, clock: MonotonicClock): Promise<T> {
+  return finish(steps, new Slicer(clock, SERVER, BACKGROUND_SLICE_MILLIS));
 }
 
 /** Takes each step in a turn of its own: for steps that are about as long as a slice. */

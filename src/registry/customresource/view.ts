@@ -7,7 +7,7 @@ import { parseJson } from '../../apimachinery/json/decode.js';
 import { ConversionPending } from '../../managedfields/interfaces.js';
 import type { Conversion } from './conversion/conversion.js';
 import { encodeObject } from '../../storage/encode.js';
-import { sliced } from '../../scheduling/slicer.js';
+import { inBackground, sliced } from '../../scheduling/slicer.js';
 import { OFFLOAD_CONVERSION_BYTES } from '../../scheduling/thresholds.js';
 import type { Clock } from '../../util/clock.js';
 
@@ -168,7 +168,7 @@ export class CustomView {
   async verify(objects: Iterable<CachedObject>, signal: AbortSignal, clock: Pick<Clock, 'monotonic'>): Promise<void> {
     if (!this.options.isStorage) return;
     const large: CachedObject[] = [];
-    if (!(await sliced(this.allAsStored(objects, large, signal), clock))) return;
+    if (!(await inBackground(this.allAsStored(objects, large, signal), clock))) return;
     for (const object of large) if (signal.aborted || !(await this.isShownAsStored(object, clock))) return;
     this.json.identity = !signal.aborted;
   }
