@@ -121,18 +121,39 @@ export interface AtHand {
    * Hands out all objects of the type as they are at one revision, in the order of their keys, and resolves with that revision; with
    * undefined where they cannot be read this way. The bytes are valid during the call of `visit` alone.
    */
-  walk(visit: (object: StoredObject) => void): Promise<Revision | undefined>;
+  walk(visit: (object: WalkedObject) => void): Promise<Revision | undefined>;
   /**
-   * Takes states in, so that they can be read; false where there is no room. Absent where the store itself has every state: what is damaged
-   * in such a file is there another time, and what is damaged in the store is lost.
+   * Takes newest states in, so that they can be read; false where there is no room. Absent where the store itself has every state: what is
+   * damaged in such a file is there another time, and what is damaged in the store is lost.
    */
   keep?(states: Iterable<KeptState>): boolean;
-  /** A state that was taken in has a successor: a while later nobody will read it. */
-  forget?(revision: Revision): void;
+  /** An object has another state, or is gone. */
+  changed?(key: string): void;
+  /** Called once a second while the type is followed: where it is time to, takes in what changed, for the next process. */
+  save?(states: NewestStates): void;
+  /** The type is no longer served. */
+  drop?(): void;
 }
 
+/** `keptLength`: so many bytes were taken in for it before; they are read when `bytes` is. */
+export type WalkedObject = StoredObject & { readonly keptLength?: number };
+
 /** What a file at hand keeps of a state. */
-export type KeptState = Pick<StoredObject, 'revision' | 'flags' | 'bytes'>;
+export type KeptState = Pick<StoredObject, 'key' | 'revision' | 'flags' | 'bytes'>;
+
+/** The states of a type's objects, as far as they are known now. */
+export interface NewestStates {
+  /** All that happened up to it is in them. */
+  readonly revision: Revision;
+  /** False once the type is closed or loaded anew: what they tell then is nothing to go by. */
+  isCurrent(): boolean;
+  /** Keys of the objects that are in memory, not packed. */
+  inMemory(): Iterable<string>;
+  /** Undefined: there is none. */
+  stateOf(key: string): NewestState | undefined;
+}
+
+export type NewestState = KeptState & Pick<StoredObject, 'unreadable'> & { readonly undecodable: boolean };
 
 /** A state that comes from another store, with its revision there. */
 export interface StagedObject {

@@ -111,6 +111,13 @@ export class BenchServer {
     await new Promise((resolve) => child.once('exit', resolve));
   }
 
+  /** It ends at once. */
+  async kill() {
+    this.session?.destroy();
+    this.child.kill('SIGKILL');
+    await new Promise((resolve) => this.child.once('exit', resolve));
+  }
+
   /** Stops it for good. */
   async dispose() {
     await this.stop();

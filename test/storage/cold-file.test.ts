@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { FakeClock } from '../../src/util/clock.fake.js';
 import { StorageCacher } from '../../src/storage/cacher/cacher.js';
 import { Warmth } from '../../src/storage/cacher/tree/warmth.js';
-import type { AtHand, Backend } from '../../src/storage/interfaces.js';
+import type { AtHand, Backend, NewestState, NewestStates, StoredObject } from '../../src/storage/interfaces.js';
 import { EmbeddedBackend } from '../../src/storage/embedded/backend.js';
 import { ColdFile } from '../../src/storage/mongodb/cold/file.js';
+import { ColdType, type ColdSource } from '../../src/storage/mongodb/cold/type.js';
 import { identity, joined, page, widgets } from './cacher-fixtures.js';
 import { commit, everything, put } from './fixtures.js';
 import { mountSmallDisk, unmount, whyNoSmallDisk } from './small-disk.js';
@@ -26,16 +27,49 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-const state = (revision: number, text: string) => ({ revision, flags: 1, bytes: Buffer.from(text) });
+const state = (revision: number, text: string, key = 'a/k'): NewestState => ({
+  key,
+  revision,
+  flags: 1,
+  bytes: Buffer.from(text),
+  undecodable: false,
+});
 const textOf = (type: AtHand, revision: number): string | undefined => {
   const stored = type.read('a/k', revision);
   return stored === undefined ? undefined : (stored.unreadable ?? Buffer.from(stored.bytes).toString());
 };
-const typeOf = (): AtHand => file.typeOf(() => Promise.resolve(1));
+const typeOf = (of = file, source: Partial<ColdSource> = {}): AtHand =>
+  new ColdType(of, {
+    resource: 'widgets.example.com',
+    clock,
+    walk: () => Promise.resolve(1),
+    batchAt: (revision) => Promise.resolve(`batch ${revision}`),
+    changesAfter: () => Promise.resolve(undefined),
+    ...source,
+  }).atHand;
+const newest = (revision: number, ...states: NewestState[]): NewestStates => ({
+  revision,
+  isCurrent: () => true,
+  inMemory: () => states.map(({ key }) => key),
+  stateOf: (key) => states.find((each) => each.key === key),
+});
+/** A save, and what it waits for. */
+async function save(type: AtHand, states: NewestStates): Promise<void> {
+  clock.advance(31_000);
+  type.save?.(states);
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+const walked = async (type: AtHand): Promise<string[]> => {
+  const objects: string[] = [];
+  await type.walk(({ key, revision, bytes, keptLength }) =>
+    objects.push(`${key}@${revision} ${Buffer.from(bytes).toString()}${keptLength === undefined ? '' : ' kept'}`),
+  );
+  return objects;
+};
 
 test('states are read as they were put in, each type its own', () => {
   const [one, two] = [typeOf(), typeOf()];
-  expect(one.keep?.([state(7, 'seven'), state(2 ** 40, 'late')])).toBe(true);
+  expect(one.keep?.([state(7, 'seven'), state(2 ** 40, 'late', 'a/l')])).toBe(true);
   expect(one.read('a/k', 7)).toMatchObject({ key: 'a/k', revision: 7, flags: 1 });
   expect([textOf(one, 7), textOf(one, 2 ** 40), textOf(one, 8), textOf(two, 7)]).toEqual([
     'seven',
@@ -48,8 +82,8 @@ test('states are read as they were put in, each type its own', () => {
 
 test('what has a successor is there for a while', () => {
   const type = typeOf();
-  type.keep?.([state(1, 'one'), state(2, 'two')]);
-  type.forget?.(1);
+  type.keep?.([state(1, 'one')]);
+  type.keep?.([state(2, 'two')]);
   clock.advance(KEEP - 1);
   expect(textOf(type, 1)).toBe('one');
   clock.advance(2_000);
@@ -58,7 +92,7 @@ test('what has a successor is there for a while', () => {
 
 test('a type that is read anew has what it had for a while, then only what it was given since', async () => {
   const type = typeOf();
-  type.keep?.(Array.from({ length: 1_200 }, (_, i) => state(i + 1, 'old')));
+  type.keep?.(Array.from({ length: 1_200 }, (_, i) => state(i + 1, 'old', `a/k${i}`)));
   await type.walk(() => undefined);
   type.keep?.([state(1_201, 'new')]);
   expect([textOf(type, 3), textOf(type, 1_201)]).toEqual(['old', 'new']);
@@ -67,15 +101,171 @@ test('a type that is read anew has what it had for a while, then only what it wa
   expect([textOf(type, 3), textOf(type, 1_200), textOf(type, 1_201)]).toEqual([undefined, undefined, 'new']);
 });
 
-test('nothing outlives the process, and two processes do not share a directory', async () => {
-  const type = typeOf();
-  type.keep?.([state(1, 'one')]);
+describe('the next process', () => {
+  /** What another process has left: a/k of revision 1, a/l of revision 2, saved at 5. */
+  async function leave(): Promise<void> {
+    const type = typeOf();
+    type.keep?.([state(1, 'k'), state(2, 'l', 'a/l')]);
+    await save(type, newest(5));
+  }
+
+  async function next(boot?: string): Promise<void> {
+    await file.close();
+    file = new ColdFile({ directory, clock, keepMillis: KEEP, ...(boot === undefined ? {} : { boot }) });
+    await file.open();
+  }
+
+  const told = (revision: number, ...states: (readonly [string, StoredObject | undefined])[]): Partial<ColdSource> => ({
+    changesAfter: () => Promise.resolve({ states: new Map(states), revision }),
+  });
+
+  test('goes on with what was saved, under what the log tells', async () => {
+    await leave();
+    await next();
+    const asked: unknown[] = [];
+    const changes = {
+      states: new Map([
+        ['a/k', undefined],
+        ['b/n', state(9, 'n', 'b/n')],
+      ]),
+      revision: 9,
+    };
+    const type = typeOf(file, {
+      changesAfter: (checkpoint) => {
+        asked.push(checkpoint);
+        return Promise.resolve(changes);
+      },
+    });
+    expect(await walked(type)).toEqual(['a/l@2 l kept', 'b/n@9 n']);
+    expect(asked).toEqual([expect.objectContaining({ revision: 5, batch: 'batch 5' })]);
+    // Once: what makes another load necessary may lie in the file.
+    expect(await walked(type)).toEqual([]);
+    expect(asked).toHaveLength(1);
+  });
+
+  test('begins anew where nothing was saved, the log tells too little, or the machine was started anew', async () => {
+    typeOf().keep?.([state(1, 'k')]);
+    await next();
+    expect(await walked(typeOf(file, told(9)))).toEqual([]);
+    await leave();
+    await next();
+    expect(await walked(typeOf(file))).toEqual([]);
+    await next();
+    expect(await walked(typeOf(file, told(9)))).toEqual([]);
+    await leave();
+    await next('another');
+    expect(await walked(typeOf(file, told(9)))).toEqual([]);
+  });
+
+  test('does not believe what is newer than the checkpoint and unknown to the log', async () => {
+    await leave();
+    await next();
+    const one = typeOf(file, told(6, ['a/k', state(6, 'k6')]));
+    expect(await walked(one)).toEqual(['a/k@6 k6', 'a/l@2 l kept']);
+    one.keep?.([state(6, 'k6')]);
+    await next();
+    await expect(walked(typeOf(file, told(5)))).rejects.toThrow('is of another history');
+  });
+
+  test('removes what no type claims', async () => {
+    await leave();
+    await next();
+    clock.advance(10 * 60_000);
+    for (let i = 0; i < 10; i++) clock.advance(KEEP);
+    expect(await walked(typeOf(file, told(9)))).toEqual([]);
+    await next();
+    expect(await walked(typeOf(file, told(9)))).toEqual([]);
+  });
+
+  test('does not go on with a type that is no longer served', async () => {
+    await leave();
+    await next();
+    const type = typeOf(file, told(5));
+    expect(await walked(type)).toHaveLength(2);
+    type.drop?.();
+    await next();
+    expect(await walked(typeOf(file, told(9)))).toEqual([]);
+  });
+});
+
+describe('a save', () => {
+  class BrokenFile extends ColdFile {
+    isBroken = false;
+
+    override write(change: Parameters<ColdFile['write']>[0]): boolean {
+      return !this.isBroken && super.write(change);
+    }
+  }
+  const kept = [state(1, 'k'), state(2, 'l', 'a/l')];
+  /** What the next process is told where the log tells nothing after a revision. */
+  async function shown(revision: number): Promise<string[]> {
+    await file.close();
+    file = new ColdFile({ directory, clock, keepMillis: KEEP });
+    await file.open();
+    const changes = { states: new Map<string, undefined>(), revision };
+    return walked(typeOf(file, { changesAfter: () => Promise.resolve(changes) }));
+  }
+
+  test('that the disk refuses is made up for by the next one', async () => {
+    await file.close();
+    const broken = new BrokenFile({ directory, clock, keepMillis: KEEP });
+    file = broken;
+    await broken.open();
+    const type = typeOf(broken);
+    type.keep?.(kept);
+    await save(type, newest(5, ...kept));
+    type.changed?.('a/l');
+    broken.isBroken = true;
+    await save(type, newest(7, state(1, 'k')));
+    broken.isBroken = false;
+    await save(type, newest(9, state(1, 'k')));
+    expect(await shown(9)).toEqual(['a/k@1 k kept']);
+  });
+
+  test('takes nothing from a cache that is closed', async () => {
+    const type = typeOf();
+    type.keep?.(kept);
+    await save(type, newest(5, ...kept));
+    type.changed?.('a/l');
+    await save(type, { ...newest(7), isCurrent: () => false });
+    expect(await shown(5)).toEqual(['a/k@1 k kept', 'a/l@2 l kept']);
+  });
+
+  test('tells what was deleted before it began from what was deleted since', async () => {
+    const type = typeOf();
+    type.keep?.(kept);
+    type.changed?.('a/k');
+    type.changed?.('a/l');
+    const states = newest(5);
+    await save(type, {
+      ...states,
+      stateOf: (key) => {
+        if (key === 'a/l') type.changed?.(key);
+        return undefined;
+      },
+    });
+    // The log would tell of the later one, if it were the same log.
+    await expect(shown(5)).rejects.toThrow('is of another history');
+  });
+
+  test('leaves nothing of what was superseded to the next process', async () => {
+    const type = typeOf();
+    type.keep?.(kept);
+    type.keep?.([state(3, 'k3')]);
+    await save(type, newest(5));
+    await file.close();
+    file = new ColdFile({ directory, clock, keepMillis: KEEP });
+    await file.open();
+    const changes = { states: new Map<string, undefined>(), revision: 5 };
+    const next = typeOf(file, { changesAfter: () => Promise.resolve(changes) });
+    expect(await walked(next)).toEqual(['a/k@3 k3 kept', 'a/l@2 l kept']);
+    expect([textOf(next, 1), textOf(next, 3)]).toEqual([undefined, 'k3']);
+  });
+});
+
+test('two processes do not share a directory', async () => {
   const other = new ColdFile({ directory, clock });
   await expect(other.open()).rejects.toThrow(/of --cache-dir cannot be used: .* is in use by another process/);
-  await file.close();
-  expect(textOf(type, 1)).toBeUndefined();
-  await file.open();
-  expect(textOf(type, 1)).toBeUndefined();
 });
 
 const noDisk = whyNoSmallDisk();
@@ -83,7 +273,13 @@ const noDisk = whyNoSmallDisk();
 describe('without room', () => {
   const ROOM = 100 << 20;
   const bytes = Buffer.alloc(200_000, 'x');
-  const stateOf = (revision: number) => ({ revision, flags: 0, bytes });
+  const stateOf = (revision: number): NewestState => ({
+    key: `a/k${revision}`,
+    revision,
+    flags: 0,
+    bytes,
+    undecodable: false,
+  });
 
   function ticks(count: number): void {
     for (let i = 0; i < count; i++) clock.advance(1_000);
@@ -91,7 +287,7 @@ describe('without room', () => {
 
   async function fillsAndEmpties(small: ColdFile): Promise<void> {
     await small.open();
-    const type = small.typeOf(() => Promise.resolve(1));
+    const type = typeOf(small);
     let kept = 0;
     while (kept < 1_000 && type.keep?.([stateOf(kept + 1)]) === true) kept++;
     expect(small.state()).toEqual({
@@ -103,7 +299,8 @@ describe('without room', () => {
     expect(new Set(found)).toEqual(new Set([bytes.length]));
     ticks(5);
     expect([small.state().ok, type.keep?.([stateOf(1_001)])]).toEqual([false, false]);
-    for (let i = 1; i <= kept; i++) type.forget?.(i);
+    for (let i = 1; i <= kept; i++) type.changed?.(`a/k${i}`);
+    await save(type, newest(2_000));
     ticks(KEEP / 1_000 + 5);
     expect([small.state().ok, type.keep?.([stateOf(1_002)])]).toEqual([true, true]);
     expect(type.read('a/k', 1_002)?.bytes.length).toBe(bytes.length);
@@ -133,10 +330,12 @@ describe('under a cache', () => {
     store = mkdtempSync(join(tmpdir(), 'annex-store-'));
     const real = new EmbeddedBackend({ directory: store });
     await real.open();
-    const type = file.typeOf(async (visit) => {
-      const list = await real.list(widgets.resource, everything);
-      list.items.forEach(visit);
-      return list.revision;
+    const type = typeOf(file, {
+      walk: async (visit) => {
+        const list = await real.list(widgets.resource, everything);
+        list.items.forEach(visit);
+        return list.revision;
+      },
     });
     backend = Object.assign(Object.create(real) as Backend, { atHand: () => type });
     // More than one leaf: the first object of a load is held in memory.
@@ -150,23 +349,24 @@ describe('under a cache', () => {
     await backend.close();
     rmSync(store, { recursive: true });
   });
-  const newest = { mode: 'most-recent' } as const;
+  const mostRecent = { mode: 'most-recent' } as const;
 
   test('a damaged file costs one answer: the type is read from the store again', async () => {
     const cache = cacher.add(widgets);
     await cache.ready();
-    expect(joined(await cache.list(newest, page()), identity)).toContain('the text of two');
+    expect(joined(await cache.list(mostRecent, page()), identity)).toContain('the text of two');
     const path = join(directory, 'cold.mdb');
     const bytes = readFileSync(path);
     for (let at = bytes.indexOf('the text of two'); at >= 0; at = bytes.indexOf('the text of two', at + 1))
       bytes.write('X', at);
     writeFileSync(path, bytes);
-    const get = async (): Promise<string> => Buffer.from((await cache.get('a/two', newest))?.bytes ?? []).toString();
+    const get = async (): Promise<string> =>
+      Buffer.from((await cache.get('a/two', mostRecent))?.bytes ?? []).toString();
     await expect(get()).rejects.toMatchObject({
       code: 'unavailable',
       message: expect.stringContaining('a/two') as string,
     });
     expect(await get()).toContain('the text of two');
-    expect(joined(await cache.list(newest, page()), identity)).toContain('the text of two');
+    expect(joined(await cache.list(mostRecent, page()), identity)).toContain('the text of two');
   });
 });

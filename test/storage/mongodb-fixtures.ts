@@ -92,7 +92,8 @@ const fixtureOf = (name: string, more: Partial<MongoOptions>, withFile = false):
       backend: (options) => {
         const backend = new MongoBackend({ ...fixed, ...options });
         if (!withFile) return backend;
-        return new ColdBackend(backend, new ColdFile({ directory, clock: options?.clock ?? systemClock }));
+        const clock = options?.clock ?? systemClock;
+        return new ColdBackend(backend, new ColdFile({ directory, clock }), clock);
       },
       dispose: async () => {
         rmSync(directory, { recursive: true });

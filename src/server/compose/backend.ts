@@ -24,7 +24,7 @@ async function fileOver(
   const { ColdFile } = await import('../../storage/mongodb/cold/file.js');
   const { ColdBackend } = await import('../../storage/mongodb/cold/backend.js');
   const file = new ColdFile({ directory: resolve(cacheDir), clock, limit: cacheDirLimit });
-  return (backend) => new ColdBackend(backend, file);
+  return (backend) => new ColdBackend(backend, file, clock);
 }
 
 /** The logs of the store that the flags ask for, not opened yet. The driver of the other store is not even loaded. */

@@ -60,7 +60,7 @@ export const STORAGE_FLAGS = {
     'cache-dir',
     text,
     '',
-    'With MongoDB: a directory of this process alone on a local disk, for a file of the objects that exceed half of --cache-budget, which are otherwise held in memory. Begins empty at each start. Types that are encrypted stay in memory.',
+    'With MongoDB: a directory of this process alone on a local disk, for a file of the objects that exceed half of --cache-budget, which are otherwise held in memory. A server that is restarted on the same machine goes on with it. Types that are encrypted stay in memory.',
   ),
   cacheDirLimit: flag(
     GROUP,

@@ -162,6 +162,7 @@ export class StorageCacher implements Cacher {
   remove(resource: string): void {
     this.types.get(resource)?.close(new StorageError('closed', `${resource} is no longer served`));
     this.types.delete(resource);
+    this.options.backend.atHand?.(resource)?.drop?.();
   }
 
   reload(resource: string): void {
@@ -296,7 +297,10 @@ export class StorageCacher implements Cacher {
     this.timer = this.clock.setTimer(TICK_MILLIS, () => {
       const now = this.clock.monotonic();
       this.history.expire(now);
-      for (const cache of this.types.values()) cache.sendBookmarks(now);
+      for (const cache of this.types.values()) {
+        cache.sendBookmarks(now);
+        cache.save();
+      }
       this.tick();
     });
   }

@@ -112,16 +112,28 @@ export class Objects {
     for (const leaf of added) warmth.add(leaf, this.source);
     if (current === undefined) this.index?.delete(key);
     else this.index?.set(key, current);
-    if (previous !== undefined) {
-      supersede(previous, added);
-      this.source.atHand?.forget?.(previous.revision);
-    }
+    if (previous !== undefined) supersede(previous, added);
+    this.source.atHand?.changed?.(key);
     return { previous };
+  }
+
+  /** Where the type has a file of this process, it may take in what changed up to a revision. */
+  save(revision: Revision, isCurrent: () => boolean): void {
+    this.source.atHand?.save?.({
+      revision,
+      isCurrent,
+      inMemory: () => keysInMemory(this.tree),
+      stateOf: (key) => this.get(key),
+    });
   }
 
   private report(objects: number, one: CachedItem): void {
     this.shared.undecodable?.(this.source.type().resource, objects, describeUndecodable(one));
   }
+}
+
+function* keysInMemory(tree: ItemTree): Generator<string> {
+  for (const { leaf } of tree.segments(0, tree.size)) for (const { key } of leaf.held) yield key;
 }
 
 /** Makes anew what selectors see of items, in slices, as long as that is wanted. */

@@ -193,6 +193,11 @@ export class WatchCache implements ResourceCache {
     if (now - this.shown.since >= SHOWN_MILLIS) this.setShown(this.revision());
   }
 
+  /** Once a second. */
+  save(): void {
+    if (this.phase.name === 'live') this.objects.save(this.revision(), () => this.holdsState());
+  }
+
   /** The type is described anew: what selectors see is made again, in slices; reads wait for it. */
   retype(type: CachedType): void {
     if (type.attributes === this.type.attributes) return;

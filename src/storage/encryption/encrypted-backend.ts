@@ -210,7 +210,7 @@ function inClear(atHand: AtHand | undefined): AtHand | undefined {
     walk: async (visit) => {
       let encrypted = 0;
       const revision = await atHand.walk((object) => {
-        if (isEncrypted(object.bytes)) encrypted++;
+        if (object.keptLength === undefined && isEncrypted(object.bytes)) encrypted++;
         else if (encrypted === 0) visit(object);
       });
       return encrypted === 0 ? revision : undefined;

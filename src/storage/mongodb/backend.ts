@@ -25,7 +25,7 @@ import { History } from './retention/history.js';
 import { Indexer } from './projection/indexes.js';
 import { layoutText, LogLayout } from './layout.js';
 import { listAt, type ListRequest } from './reading/list.js';
-import { newestBatch, newestRevision } from './log/read.js';
+import { batchWith, newestBatch, newestRevision } from './log/read.js';
 import { Backlog } from './following/backlog.js';
 import { Projector } from './projection/projector.js';
 import { appendGap, projectedUpTo } from './retention/raise.js';
@@ -157,6 +157,12 @@ export class MongoBackend implements Backend {
   async walk(resource: string, visit: (object: StoredObject) => void): Promise<Revision> {
     const options = { prefix: '', from: '', limit: 0, revision: 0 };
     return (await this.listed({ resource, options, visit })).revision;
+  }
+
+  /** The name of the batch that has a revision, which no other one has; undefined where the log does not have it any more. */
+  batchAt(revision: Revision): Promise<string | undefined> {
+    const { place } = this.store();
+    return this.answer(batchWith(place, revision));
   }
 
   async currentRevision(): Promise<Revision> {

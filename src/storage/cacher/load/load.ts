@@ -1,6 +1,6 @@
 import type { Clock } from '../../../util/clock.js';
 import { StorageError } from '../../errors.js';
-import type { Backend, LogEvent, Revision, StoredObject } from '../../interfaces.js';
+import type { Backend, LogEvent, Revision, StoredObject, WalkedObject } from '../../interfaces.js';
 import { Slicer } from '../../../scheduling/slicer.js';
 import type { LeafData, ItemLeaf } from '../tree/leaf-data.js';
 import { Tree } from '../tree/btree.js';
@@ -151,6 +151,8 @@ class LeavesOfWalk {
   private held = 0;
   /** Items of the present leaf that a file has to take before they are let go of. */
   private apart: CachedItem[] = [];
+  /** Whether an item of the present leaf is to stay in memory. */
+  private isWarm = false;
   private undecodable = 0;
 
   constructor(
@@ -158,7 +160,7 @@ class LeavesOfWalk {
     private readonly warmBytes: number,
   ) {}
 
-  add(object: StoredObject): void {
+  add(object: WalkedObject): void {
     this.items.push(this.item(object));
     if (this.items.length === LEAF_BULK) this.endLeaf();
   }
@@ -168,28 +170,32 @@ class LeavesOfWalk {
     return { tree: Tree.ofLeaves(this.leaves), undecodable: this.undecodable };
   }
 
-  private item(object: StoredObject): CachedItem {
-    const { key, revision, flags, bytes } = object;
+  private item(object: WalkedObject): CachedItem {
+    const { key, revision, flags, keptLength } = object;
+    const isFull = this.held > this.warmBytes;
+    if (keptLength !== undefined && isFull && (flags & UNCHECKED) === 0)
+      return CachedItem.withoutBytes({ key, revision, flags, length: keptLength }, this.source, false);
+    const { bytes } = object;
     if (object.unreadable !== undefined || (flags & UNCHECKED) !== 0 || bytes[0] !== BRACE) {
       const item = cachedItem({ ...object, bytes: copyOf(bytes) }, this.source);
       if (item.undecodable) this.undecodable++;
+      this.isWarm = true;
       return item;
     }
-    if (this.held > this.warmBytes) {
-      if (this.source.atHand?.keep === undefined)
-        return CachedItem.withoutBytes({ key, revision, flags, length: bytes.length }, this.source, false);
-      const item = CachedItem.of({ key, revision, flags, bytes: copyOf(bytes) }, undefined, this.source);
-      this.apart.push(item);
-      return item;
+    if (isFull && this.source.atHand?.keep === undefined)
+      return CachedItem.withoutBytes({ key, revision, flags, length: bytes.length }, this.source, false);
+    const item = CachedItem.of({ key, revision, flags, bytes: copyOf(bytes) }, undefined, this.source);
+    if (isFull) this.apart.push(item);
+    else {
+      this.held += bytes.length;
+      this.isWarm = true;
     }
-    this.held += bytes.length;
-    return CachedItem.of({ key, revision, flags, bytes: copyOf(bytes) }, undefined, this.source);
+    return item;
   }
 
   private endLeaf(): void {
     const { items, apart, source } = this;
-    const isKept = apart.length === items.length && source.atHand?.keep?.(apart) === true;
-    const isCold = isKept || items.every((item) => item.heldBytes === 0 && !item.undecodable);
+    const isCold = !this.isWarm && (apart.length === 0 || source.atHand?.keep?.(apart) === true);
     this.leaves.push(
       isCold
         ? new Leaf<CachedItem, LeafData>(undefined, PackedItems.of(items, source))
@@ -197,6 +203,7 @@ class LeavesOfWalk {
     );
     this.items = [];
     this.apart = [];
+    this.isWarm = false;
   }
 }
 

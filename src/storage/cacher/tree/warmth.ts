@@ -86,11 +86,11 @@ export class Warmth {
   private pack(leaf: ItemLeaf, source: PackingSource): boolean {
     const { held, packed, packedForm } = leaf;
     // What cannot be had from the file stays as it is; it is not looked at again before the leaf changes.
-    const apart = held.filter((item) => !item.isAtHand());
-    if (apart.length > 0) {
-      if (source.atHand?.keep === undefined || apart.some((item) => item.undecodable)) return true;
-      if (!source.atHand.keep(apart)) return false;
-    }
+    const { atHand } = source;
+    const keeps = atHand?.keep !== undefined;
+    if (held.some((item) => (keeps ? item.undecodable || item.unreadable !== undefined : !item.isAtHand())))
+      return true;
+    if (keeps && atHand.keep?.(held) !== true) return false;
     source.packed();
     const known = packedForm instanceof PackedItems && (packed !== undefined || packedForm.saysAllOf(held));
     if (packed === undefined) leaveBlocks(leaf);

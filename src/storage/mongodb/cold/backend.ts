@@ -1,3 +1,4 @@
+import type { Clock } from '../../../util/clock.js';
 import { StorageError } from '../../errors.js';
 import type {
   AtHand,
@@ -12,16 +13,19 @@ import type {
 } from '../../interfaces.js';
 import { optionalMembers } from '../../optional-members.js';
 import type { MongoBackend } from '../backend.js';
+import { changesAfter } from './changes.js';
 import type { ColdFile } from './file.js';
+import { ColdType } from './type.js';
 
 /** A store in MongoDB whose caches put what memory has no room for into a file of this process. */
 export class ColdBackend implements Backend {
-  private readonly types = new Map<string, AtHand>();
+  private readonly types = new Map<string, ColdType>();
 
   constructor(
     private readonly backend: MongoBackend,
     /** Shared by the logs of a database. */
     private readonly file: ColdFile,
+    private readonly clock: Clock,
   ) {
     Object.assign(this, optionalMembers(backend), {
       atHand: this.atHand.bind(this),
@@ -57,12 +61,19 @@ export class ColdBackend implements Backend {
   }
 
   atHand(resource: string): AtHand {
+    const { backend, file, clock } = this;
     let type = this.types.get(resource);
     if (type === undefined) {
-      type = this.file.typeOf((visit) => this.backend.walk(resource, visit));
+      type = new ColdType(file, {
+        resource,
+        clock,
+        walk: (visit) => backend.walk(resource, visit),
+        batchAt: (revision) => backend.batchAt(revision),
+        changesAfter: (checkpoint) => changesAfter(backend, resource, checkpoint),
+      });
       this.types.set(resource, type);
     }
-    return type;
+    return type.atHand;
   }
 
   get(resource: string, key: string): Promise<StoredObject | undefined> {

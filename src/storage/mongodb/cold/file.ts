@@ -1,34 +1,52 @@
 import { chmodSync, mkdirSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
-import { crc32 } from 'node:zlib';
 import { open, type RootDatabase } from 'lmdb';
 import type { Clock, Timer } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import { lockDirectory, type DirectoryLock } from '../../directory-lock.js';
 import { StorageError } from '../../errors.js';
-import type { AtHand, KeptState, Revision, StoredObject } from '../../interfaces.js';
+import type { Revision, StoredObject } from '../../interfaces.js';
+import { bootOfMachine, isOfThisBoot, removeMarker, writeMarker } from './marker.js';
+import {
+  CHECKPOINT,
+  checkpointKey,
+  decodeCheckpoint,
+  decodeRecord,
+  encodeCheckpoint,
+  LEFT,
+  loadOf,
+  loadPrefix,
+  OF_LOADS,
+  RECORD,
+  resourceOf,
+  revisionKey,
+  type Checkpoint,
+} from './records.js';
 
 export interface ColdFileOptions {
-  /** A directory of this process alone; what another process left in it goes. */
+  /** A directory of this process alone; a later one on this machine may go on with what is in it. */
   readonly directory: string;
   readonly clock: Clock;
   /** Bytes that the file may take of the disk; 0 leaves it to the disk. */
   readonly limit?: number;
   /** How long superseded states are kept: longer than lists of the past are answered from memory. */
   readonly keepMillis?: number;
+  /** How many objects a save writes at once. */
+  readonly savedAtOnce?: number;
+  /** Tells one start of the machine from another; '' where that is not known. By default the kernel is asked. */
+  readonly boot?: string;
 }
 
-type Walk = AtHand['walk'];
+export type Database = RootDatabase<Buffer, Buffer>;
 
 const FILE = 'cold.mdb';
-/** Of a record: CRC-32 of everything else in it, and the object's flags. */
-const FLAGS = 4;
-const HEADER = 5;
-const KEY = 12;
 const KEEP_MILLIS = 3 * 60_000;
+/** Types that nobody has asked for so long after a start are served no more. */
+const UNCLAIMED_MILLIS = 10 * 60_000;
 const TICK_MILLIS = 1_000;
 const SOON_MILLIS = 20;
 const REMOVALS = 500;
+const SAVED_AT_ONCE = 100;
 /** A page holds several objects; one of LMDB's default size is half empty with objects of 2 KiB. */
 const PAGE_BYTES = 16 << 10;
 /** Bytes that stay free: LMDB writes pages anew to remove anything, so a file without room never shrinks. */
@@ -37,6 +55,8 @@ const LEAST_ROOM = 32 << 20;
 const ENOUGH_ROOM = 2 * LEAST_ROOM;
 /** How much is written before the room is looked at again. */
 const LOOK_EVERY = 4 << 20;
+/** With less nothing can be removed: such a file begins anew. */
+const TOO_LITTLE = 8 << 20;
 const NOTHING = new Uint8Array();
 
 interface PageCounts {
@@ -46,19 +66,30 @@ interface PageCounts {
   readonly overflowPages: number;
 }
 
+/** A record that nobody will read a while later. */
 interface Superseded {
-  readonly key: Buffer;
+  readonly load: number;
+  readonly revision: Revision;
   readonly since: number;
+}
+
+/** A load whose place another one took, or whose type is gone. */
+interface Ended {
+  readonly load: number;
+  readonly since: number;
+  /** Which kinds of its keys are removed. */
+  kinds: number;
 }
 
 /**
  * Objects of a store that is elsewhere, in a file of this process: where the cache puts the bytes of what it has not used lately.
- * Nothing in it is needed after a start, so it begins empty, and nothing waits for the disk.
+ * Nothing waits for the disk, so the file is worth something only until the machine stops (docs/design/cold-file.md).
  */
 export class ColdFile {
   private readonly superseded: Superseded[] = [];
-  /** Loads of types that another one took the place of; their records are to go. */
-  private readonly ended: { readonly load: number; readonly since: number }[] = [];
+  private readonly ended: Ended[] = [];
+  private readonly unclaimed = new Map<string, Checkpoint>();
+  private openedAt = 0;
   private loads = 0;
   /** Why it takes nothing. */
   private full = '';
@@ -66,11 +97,15 @@ export class ColdFile {
   private unseen = 0;
   private timer: Timer | undefined;
 
-  private opened: { readonly root: RootDatabase<Buffer, Buffer>; readonly lock: DirectoryLock } | undefined;
+  private opened: { readonly root: Database; readonly lock: DirectoryLock } | undefined;
   private opening: Promise<void> | undefined;
   private users = 0;
 
-  constructor(private readonly options: ColdFileOptions) {}
+  readonly savedAtOnce: number;
+
+  constructor(private readonly options: ColdFileOptions) {
+    this.savedAtOnce = options.savedAtOnce ?? SAVED_AT_ONCE;
+  }
 
   /** By each of its users; the first one makes it, and the last one that closes it ends it. */
   open(): Promise<void> {
@@ -79,25 +114,18 @@ export class ColdFile {
   }
 
   private async make(): Promise<void> {
-    const { directory } = this.options;
+    const { directory, clock, boot = bootOfMachine() } = this.options;
     try {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
       const lock = await lockDirectory(directory);
-      const path = join(directory, FILE);
-      for (const left of [path, `${path}-lock`]) rmSync(left, { force: true });
-      const root = open<Buffer, Buffer>(path, {
-        encoding: 'binary',
-        keyEncoding: 'binary',
-        cache: false,
-        noSubdir: true,
-        noSync: true,
-        noMetaSync: true,
-        overlappingSync: false,
-        pageSize: PAGE_BYTES,
-      });
-      // What it holds is as secret as the store.
-      chmodSync(path, 0o600);
+      let root = isOfThisBoot(directory, boot || undefined) ? this.resumed() : undefined;
+      if (root === undefined) {
+        root = this.empty();
+        if (boot !== undefined && boot !== '') writeMarker(directory, boot);
+      }
       this.opened = { root, lock };
+      this.openedAt = clock.monotonic();
+      this.takeStock(root);
       this.schedule();
     } catch (error) {
       throw new StorageError(
@@ -110,50 +138,127 @@ export class ColdFile {
     }
   }
 
+  /** Undefined where it cannot be used. */
+  private resumed(): Database | undefined {
+    let root: Database | undefined;
+    try {
+      root = this.environment();
+      if (this.roomIn(root) >= TOO_LITTLE) return root;
+    } catch {
+      // It begins anew.
+    }
+    void root?.close();
+    return undefined;
+  }
+
+  private empty(): Database {
+    const { directory } = this.options;
+    removeMarker(directory);
+    rmSync(join(directory, FILE), { force: true });
+    return this.environment();
+  }
+
+  private environment(): Database {
+    const path = join(this.options.directory, FILE);
+    // Of readers that are gone: the directory is locked.
+    rmSync(`${path}-lock`, { force: true });
+    const root = open<Buffer, Buffer>(path, {
+      encoding: 'binary',
+      keyEncoding: 'binary',
+      cache: false,
+      noSubdir: true,
+      noSync: true,
+      noMetaSync: true,
+      overlappingSync: false,
+      pageSize: PAGE_BYTES,
+    });
+    // What it holds is as secret as the store.
+    chmodSync(path, 0o600);
+    return root;
+  }
+
+  /** What a process before has left: loads to go on with, and what is to be removed. */
+  private takeStock(root: Database): void {
+    const resumable = new Set<number>();
+    for (const { key, value } of root.getRange({ start: Buffer.of(CHECKPOINT), end: Buffer.of(CHECKPOINT + 1) })) {
+      const checkpoint = decodeCheckpoint(value);
+      if (checkpoint === undefined) continue;
+      this.unclaimed.set(resourceOf(key), checkpoint);
+      resumable.add(checkpoint.load);
+    }
+    const found = new Set<number>();
+    for (const kind of OF_LOADS) {
+      for (let load = 0; ; load++) {
+        const [key] = root.getKeys({ start: loadPrefix(kind, load), end: Buffer.of(kind + 1), limit: 1 });
+        if (key === undefined) break;
+        load = loadOf(key);
+        found.add(load);
+      }
+    }
+    for (const load of found) {
+      this.loads = Math.max(this.loads, load);
+      if (!resumable.has(load)) this.endLoad(load);
+    }
+  }
+
   async close(): Promise<void> {
     if (--this.users > 0) return;
     const { opened } = this;
     this.opened = this.opening = undefined;
     this.timer?.cancel();
-    this.superseded.length = this.ended.length = 0;
+    this.superseded.length = this.ended.length = this.loads = 0;
+    this.unclaimed.clear();
     await opened?.root.close();
     opened?.lock.release();
   }
 
   /** Whether it takes what memory has no room for. */
   state(): { readonly ok: boolean; readonly reason: string } {
+    if (this.unseen >= LOOK_EVERY) this.look();
     return { ok: this.full === '', reason: this.full };
   }
 
-  /** The states of one type, which `walk` reads from the store. Each walk begins anew; what the one before kept goes a while later. */
-  typeOf(walk: Walk): AtHand {
-    let load = ++this.loads;
-    let before = 0;
-    let isUsed = false;
-    return {
-      read: (key, revision) => this.read(load, key, revision) ?? this.read(before, key, revision),
-      walk: (visit) => {
-        if (isUsed) this.ended.push({ load, since: this.options.clock.monotonic() });
-        before = load;
-        load = ++this.loads;
-        isUsed = false;
-        return walk(visit);
-      },
-      keep: (states) => {
-        isUsed = true;
-        return this.keep(load, states);
-      },
-      forget: (revision) => {
-        const since = this.options.clock.monotonic();
-        if (isUsed) this.superseded.push({ key: recordKey(load, revision), since });
-      },
-    };
+  newLoad(): number {
+    return ++this.loads;
   }
 
-  private read(load: number, key: string, revision: Revision): StoredObject | undefined {
+  /** All that it has of a load goes a while later. */
+  endLoad(load: number): void {
+    this.ended.push({ load, since: this.options.clock.monotonic(), kinds: 0 });
+  }
+
+  /** A record that has no place any more; what its place was took part in a `write` that has succeeded. */
+  supersede(load: number, revision: Revision): void {
+    this.superseded.push({ load, revision, since: this.options.clock.monotonic() });
+  }
+
+  /** What a process before has left of a type, and nobody has claimed yet; a while after the start it goes. */
+  leftOf(resource: string): Checkpoint | undefined {
+    return this.unclaimed.get(resource);
+  }
+
+  /** False where it is gone. */
+  claim(resource: string): boolean {
+    return this.unclaimed.delete(resource);
+  }
+
+  /** False where there is no room. */
+  setCheckpoint(resource: string, checkpoint: Checkpoint): boolean {
+    return this.write((root) => {
+      root.putSync(checkpointKey(resource), encodeCheckpoint(checkpoint));
+    });
+  }
+
+  removeCheckpoint(resource: string): boolean {
+    return this.write((root) => {
+      root.removeSync(checkpointKey(resource));
+    });
+  }
+
+  read(load: number, key: string, revision: Revision): StoredObject | undefined {
     const root = this.opened?.root;
     if (root === undefined || load === 0) return undefined;
-    const id = recordKey(load, revision);
+    const id = revisionKey(RECORD, load, revision);
     let shared = root.getBinaryFast(id);
     if (shared === undefined) {
       root.resetReadTxn();
@@ -161,34 +266,32 @@ export class ColdFile {
     }
     if (shared === undefined) return undefined;
     // Its length says how much of it is the record, and not all of Node's functions go by that.
-    const record = Buffer.from(shared.buffer, shared.byteOffset, shared.length);
-    if (record.length < HEADER || record.readUInt32LE(0) !== crc32(record.subarray(FLAGS)))
+    const record = decodeRecord(Buffer.from(shared.buffer, shared.byteOffset, shared.length));
+    if (record === undefined)
       return { key, revision, bytes: NOTHING, flags: 0, unreadable: `its record in ${FILE} is damaged` };
-    return { key, revision, bytes: record.subarray(HEADER), flags: record[FLAGS] ?? 0 };
+    return { key, revision, ...record };
   }
 
-  private keep(load: number, states: Iterable<KeptState>): boolean {
-    if (this.unseen >= LOOK_EVERY) this.look();
-    if (this.full !== '') return false;
-    return this.commit((root) => {
-      for (const { revision, flags, bytes } of states) {
-        const record = Buffer.allocUnsafe(HEADER + bytes.length);
-        record[FLAGS] = flags;
-        record.set(bytes, HEADER);
-        record.writeUInt32LE(crc32(record.subarray(FLAGS)), 0);
-        root.putSync(recordKey(load, revision), record);
-        this.unseen += record.length;
-      }
-    });
+  /** Pairs of a range, as they are now. */
+  range(start: Buffer, end: Buffer, limit: number): readonly { readonly key: Buffer; readonly value: Buffer }[] {
+    const root = this.opened?.root;
+    if (root === undefined) throw new StorageError('closed', 'the file of --cache-dir is closed');
+    root.resetReadTxn();
+    return [...root.getRange({ start, end, limit })];
   }
 
-  /** False where nothing of it was written: the disk has no room. */
-  private commit(write: (root: RootDatabase<Buffer, Buffer>) => void): boolean {
+  /** Told of what it has taken in, so that it looks at the room now and then. */
+  took(bytes: number): void {
+    this.unseen += bytes;
+  }
+
+  /** One transaction. False where nothing of it was written: the disk has no room. */
+  write(change: (root: Database) => void): boolean {
     const root = this.opened?.root;
     if (root === undefined) return false;
     try {
       root.transactionSync(() => {
-        write(root);
+        change(root);
       });
       return true;
     } catch (error) {
@@ -200,16 +303,27 @@ export class ColdFile {
   private schedule(more = false): void {
     this.timer = this.options.clock.setTimer(more ? SOON_MILLIS : TICK_MILLIS, () => {
       this.opened?.root.resetReadTxn();
+      this.endUnclaimed();
       const removed = this.removeSome();
       this.look();
       if (this.opened !== undefined) this.schedule(removed);
     });
   }
 
+  private endUnclaimed(): void {
+    if (this.unclaimed.size === 0 || this.options.clock.monotonic() - this.openedAt < UNCLAIMED_MILLIS) return;
+    for (const [resource, { load }] of this.unclaimed)
+      if (this.removeCheckpoint(resource)) {
+        this.unclaimed.delete(resource);
+        this.endLoad(load);
+      }
+  }
+
   /** Whether there is room. */
   private look(): void {
     this.unseen = 0;
-    const room = this.room();
+    const root = this.opened?.root;
+    const room = root === undefined ? 0 : this.roomIn(root);
     if (room >= (this.full === '' ? LEAST_ROOM : ENOUGH_ROOM)) this.full = '';
     else {
       const mebibytes = Math.max(0, Math.floor(room / (1 << 20)));
@@ -218,9 +332,7 @@ export class ColdFile {
   }
 
   /** Bytes that fit: pages of the file that hold nothing, and by how much it may grow. Pages that were removed hold something until no read sees them. */
-  private room(): number {
-    const { root } = this.opened ?? {};
-    if (root === undefined) return 0;
+  private roomIn(root: Database): number {
     const { lastPageNumber, treeBranchPageCount, treeLeafPageCount, overflowPages } = root.getStats() as PageCounts;
     const size = lastPageNumber * PAGE_BYTES;
     const used = (treeBranchPageCount + treeLeafPageCount + overflowPages) * PAGE_BYTES;
@@ -232,32 +344,38 @@ export class ColdFile {
   /** Removes some of what nobody reads any more; true where there may be more. */
   private removeSome(): boolean {
     const due = this.options.clock.monotonic() - (this.options.keepMillis ?? KEEP_MILLIS);
-    const keys: Buffer[] = [];
-    for (const { key, since } of this.superseded) {
-      if (since > due || keys.length === REMOVALS) break;
-      keys.push(key);
+    const gone: Superseded[] = [];
+    for (const each of this.superseded) {
+      if (each.since > due || gone.length === REMOVALS) break;
+      gone.push(each);
     }
-    this.superseded.splice(0, keys.length);
+    const keys = gone.flatMap(({ load, revision }) => [
+      revisionKey(RECORD, load, revision),
+      revisionKey(LEFT, load, revision),
+    ]);
     const [ended] = this.ended;
+    let isOver = false;
     if (ended !== undefined && ended.since <= due && keys.length < REMOVALS) {
-      const range = { start: recordKey(ended.load, 0), end: recordKey(ended.load + 1, 0), limit: REMOVALS };
-      const found = [...(this.opened?.root.getKeys(range) ?? [])];
-      if (found.length < REMOVALS) this.ended.shift();
+      const found = this.someOf(ended);
+      isOver = found.length === 0;
       keys.push(...found);
     }
-    if (keys.length === 0) return false;
-    const isDone = this.commit((root) => {
+    if (isOver) this.ended.shift();
+    if (keys.length === 0) return isOver;
+    const isDone = this.write((root) => {
       for (const key of keys) root.removeSync(key);
     });
-    if (!isDone) this.superseded.unshift(...keys.map((key) => ({ key, since: due })));
+    if (isDone) this.superseded.splice(0, gone.length);
     return isDone;
   }
-}
 
-function recordKey(load: number, revision: Revision): Buffer {
-  const key = Buffer.allocUnsafe(KEY);
-  key.writeUInt32BE(load, 0);
-  key.writeUInt32BE(Math.floor(revision / 0x1_0000_0000), 4);
-  key.writeUInt32BE(revision % 0x1_0000_0000, 8);
-  return key;
+  /** Keys of a load that has ended; none: there are no more. */
+  private someOf(ended: Ended): readonly Buffer[] {
+    for (let kind = OF_LOADS[ended.kinds]; kind !== undefined; kind = OF_LOADS[++ended.kinds]) {
+      const range = { start: loadPrefix(kind, ended.load), end: loadPrefix(kind, ended.load + 1), limit: REMOVALS };
+      const found = [...(this.opened?.root.getKeys(range) ?? [])];
+      if (found.length > 0) return found;
+    }
+    return [];
+  }
 }

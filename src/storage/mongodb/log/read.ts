@@ -56,6 +56,13 @@ export async function firstOf(place: LogPlace, revision: Revision, how: object =
   return found !== null && found.last >= revision ? found._id : revision;
 }
 
+/** The name of the batch that has a revision: its writer, and the writer's number of it. */
+export async function batchWith(place: LogPlace, revision: Revision): Promise<string | undefined> {
+  const options = { projection: { last: 1, writer: 1, batch: 1 }, sort: { _id: -1 }, ...place.latest.options } as const;
+  const found = await batchesOf(place).findOne({ _id: { $lte: revision } }, options);
+  return found !== null && found.last >= revision ? `${found.writer}/${found.batch}` : undefined;
+}
+
 /** The newest batch, read so that nothing is missing that any replica acknowledged before; undefined for a new log. */
 export async function newestBatch({ latest, ...place }: LogPlace): Promise<Head | undefined> {
   const options = { sort: { _id: -1 }, projection: { last: 1 }, ...latest.options } as const;

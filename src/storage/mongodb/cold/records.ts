@@ -1,0 +1,126 @@
+import { crc32 } from 'node:zlib';
+import { isObject, type JsonValue } from '../../../apimachinery/json/json.js';
+import type { Revision, StoredObject } from '../../interfaces.js';
+
+/** Of the keys, the first byte says what they are for. */
+export const CHECKPOINT = 1;
+export const RECORD = 2;
+export const PLACE = 3;
+export const LEFT = 4;
+/** What belongs to a load. */
+export const OF_LOADS = [RECORD, PLACE, LEFT] as const;
+
+/** The newest state of an object that a load has taken in. */
+export interface Place {
+  readonly revision: Revision;
+  readonly flags: number;
+  readonly length: number;
+}
+
+/** Up to which revision a type is in its load. */
+export interface Checkpoint {
+  readonly load: number;
+  readonly revision: Revision;
+  /** Names the batch of the log that has the revision; no other one has this name. */
+  readonly batch: string;
+}
+
+const NO_STATE = 0xffff_ffff;
+/** Of what happened after the revision that a save is for. */
+export const LATER = Number.MAX_SAFE_INTEGER;
+
+/** Of an object whose state is not there: it was gone at the revision. */
+export const goneAt = (revision: Revision): Place => ({ revision, flags: 0, length: NO_STATE });
+
+export const isGone = ({ length }: Place): boolean => length === NO_STATE;
+
+const CRC = 4;
+const LOAD_PREFIX = 5;
+const RECORD_HEADER = CRC + 1;
+const PLACE_BYTES = CRC + 8 + 4 + 1;
+const BEYOND_32_BITS = 0x1_0000_0000;
+
+/** What all keys of one kind of a load begin with. */
+export function loadPrefix(kind: number, load: number, more = 0): Buffer {
+  const key = Buffer.allocUnsafe(LOAD_PREFIX + more);
+  key[0] = kind;
+  key.writeUInt32BE(load, 1);
+  return key;
+}
+
+export const loadOf = (key: Buffer): number => key.readUInt32BE(1);
+
+/** Of a record, or of what says that it is left. */
+export function revisionKey(kind: typeof RECORD | typeof LEFT, load: number, revision: Revision): Buffer {
+  const key = loadPrefix(kind, load, 8);
+  key.writeUInt32BE(Math.floor(revision / BEYOND_32_BITS), LOAD_PREFIX);
+  key.writeUInt32BE(revision % BEYOND_32_BITS, LOAD_PREFIX + 4);
+  return key;
+}
+
+export const revisionOf = (key: Buffer): Revision =>
+  key.readUInt32BE(LOAD_PREFIX) * BEYOND_32_BITS + key.readUInt32BE(LOAD_PREFIX + 4);
+
+export function placeKey(load: number, key: string): Buffer {
+  return Buffer.concat([loadPrefix(PLACE, load), Buffer.from(key)]);
+}
+
+export const objectKeyOf = (place: Buffer): string => place.toString('utf8', LOAD_PREFIX);
+
+export const checkpointKey = (resource: string): Buffer =>
+  Buffer.concat([Buffer.from([CHECKPOINT]), Buffer.from(resource)]);
+
+export const resourceOf = (checkpoint: Buffer): string => checkpoint.toString('utf8', 1);
+
+export function encodeRecord({ flags, bytes }: Pick<StoredObject, 'flags' | 'bytes'>): Buffer {
+  const record = Buffer.allocUnsafe(RECORD_HEADER + bytes.length);
+  record[CRC] = flags;
+  record.set(bytes, RECORD_HEADER);
+  return sealed(record);
+}
+
+/** A view of a record; undefined where it is damaged. */
+export function decodeRecord(record: Buffer): Pick<StoredObject, 'flags' | 'bytes'> | undefined {
+  if (!isIntact(record, RECORD_HEADER)) return undefined;
+  return { flags: record[CRC] ?? 0, bytes: record.subarray(RECORD_HEADER) };
+}
+
+/** `key` is that of the place, so that it is not taken for another one's. */
+export function encodePlace(key: Buffer, { revision, flags, length }: Place): Buffer {
+  const place = Buffer.allocUnsafe(PLACE_BYTES);
+  place.writeDoubleLE(revision, CRC);
+  place.writeUInt32LE(length, CRC + 8);
+  place[CRC + 12] = flags;
+  return sealed(place, crc32(key));
+}
+
+export function decodePlace(key: Buffer, place: Buffer): Place | undefined {
+  if (place.length !== PLACE_BYTES || !isIntact(place, PLACE_BYTES, crc32(key))) return undefined;
+  return {
+    revision: place.readDoubleLE(CRC),
+    length: place.readUInt32LE(CRC + 8),
+    flags: place[CRC + 12] ?? 0,
+  };
+}
+
+export function encodeCheckpoint(checkpoint: Checkpoint): Buffer {
+  return sealed(Buffer.concat([Buffer.alloc(CRC), Buffer.from(JSON.stringify(checkpoint))]));
+}
+
+export function decodeCheckpoint(bytes: Buffer): Checkpoint | undefined {
+  if (!isIntact(bytes, CRC + 2)) return undefined;
+  const value = JSON.parse(bytes.toString('utf8', CRC)) as JsonValue;
+  if (!isObject(value)) return undefined;
+  const { load, revision, batch } = value;
+  if (typeof load !== 'number' || typeof revision !== 'number' || typeof batch !== 'string') return undefined;
+  return { load, revision, batch };
+}
+
+function sealed(bytes: Buffer, seed = 0): Buffer {
+  bytes.writeUInt32LE(crc32(bytes.subarray(CRC), seed), 0);
+  return bytes;
+}
+
+function isIntact(bytes: Buffer, atLeast: number, seed = 0): boolean {
+  return bytes.length >= atLeast && bytes.readUInt32LE(0) === crc32(bytes.subarray(CRC), seed);
+}

@@ -1,0 +1,155 @@
+import { compareUtf8 } from '../../../apimachinery/meta/meta.js';
+import { Slicer } from '../../../scheduling/slicer.js';
+import type { Clock } from '../../../util/clock.js';
+import { StorageError } from '../../errors.js';
+import type { Revision, StoredObject, WalkedObject } from '../../interfaces.js';
+import type { ColdFile } from './file.js';
+import {
+  decodePlace,
+  encodePlace,
+  goneAt,
+  isGone,
+  LATER,
+  LEFT,
+  loadPrefix,
+  objectKeyOf,
+  PLACE,
+  placeKey,
+  RECORD,
+  revisionKey,
+  revisionOf,
+  type Checkpoint,
+  type Place,
+} from './records.js';
+
+const AT_ONCE = 1_000;
+const NEXT = Buffer.of(0);
+
+/** Goes on with a load of a process before: its objects, with what the log tells after its checkpoint over them. */
+export class Resumption {
+  private readonly slicer: Slicer;
+
+  constructor(
+    private readonly file: ColdFile,
+    private readonly checkpoint: Checkpoint,
+    /** The last state of what changed after the checkpoint; undefined: the object is gone. */
+    private readonly newer: ReadonlyMap<string, StoredObject | undefined>,
+    clock: Clock,
+  ) {
+    this.slicer = new Slicer(clock);
+  }
+
+  /** In the order of the keys; throws where the file does not fit the log. */
+  async run(visit: (object: WalkedObject) => void): Promise<void> {
+    await this.removeLeft();
+    await this.removeOld();
+    await this.handOut(visit);
+  }
+
+  private async removeLeft(): Promise<void> {
+    const { load } = this.checkpoint;
+    for (;;) {
+      const left = this.file.range(loadPrefix(LEFT, load), loadPrefix(LEFT, load + 1), AT_ONCE);
+      if (left.length === 0) return;
+      this.remove(left.flatMap(({ key }) => [key, revisionKey(RECORD, load, revisionOf(key))]));
+      await this.pause();
+    }
+  }
+
+  /** Of objects that the log tells of: whatever the file has of them is not what is there now. */
+  private async removeOld(): Promise<void> {
+    const { load } = this.checkpoint;
+    const keys = [...this.newer.keys()];
+    for (let i = 0; i < keys.length; i += AT_ONCE) {
+      const places = keys.slice(i, i + AT_ONCE).map((key) => placeKey(load, key));
+      const found = places.flatMap((id) => this.file.range(id, Buffer.concat([id, NEXT]), 1));
+      const records = found.map(({ key, value }) =>
+        revisionKey(RECORD, load, decodePlace(key, value)?.revision ?? LATER),
+      );
+      this.remove(
+        records,
+        found.map(({ key }) => key),
+      );
+      await this.pause();
+    }
+  }
+
+  /** `gone`: places whose objects have changed since the checkpoint. */
+  private remove(keys: readonly Buffer[], gone: readonly Buffer[] = []): void {
+    const isDone = this.file.write((root) => {
+      for (const key of keys) root.removeSync(key);
+      for (const id of gone) root.putSync(id, encodePlace(id, goneAt(LATER)));
+    });
+    if (!isDone) throw notToBeUsed('cannot be written');
+  }
+
+  private async handOut(visit: (object: WalkedObject) => void): Promise<void> {
+    const { load, revision } = this.checkpoint;
+    const { newer } = this;
+    const rest = [...newer.keys()].sort(compareUtf8).reverse();
+    /** What the log tells before a key; undefined: all that is left of it. */
+    const giveUpTo = (key: string | undefined): void => {
+      for (let next = rest.at(-1); next !== undefined; next = rest.at(-1)) {
+        if (key !== undefined && compareUtf8(next, key) >= 0) return;
+        rest.pop();
+        const object = newer.get(next);
+        if (object !== undefined) visit(object);
+      }
+    };
+    const end = loadPrefix(PLACE, load + 1);
+    for (let from = placeKey(load, ''); ;) {
+      const found = this.file.range(from, end, AT_ONCE);
+      const gone: Buffer[] = [];
+      for (const { key: id, value } of found) {
+        const place = decodePlace(id, value);
+        if (place === undefined) throw notToBeUsed('is damaged');
+        const key = objectKeyOf(id);
+        giveUpTo(key);
+        // What was given may have been put there by now.
+        if (newer.has(key)) continue;
+        if (place.revision > revision) throw notToBeUsed('is of another history');
+        if (isGone(place)) gone.push(id);
+        else visit(new KeptObject(this.file, load, key, place));
+      }
+      if (gone.length > 0) this.remove(gone);
+      const last = found.at(-1);
+      if (last === undefined || found.length < AT_ONCE) break;
+      from = Buffer.concat([last.key, NEXT]);
+      await this.pause();
+    }
+    giveUpTo(undefined);
+  }
+
+  private async pause(): Promise<void> {
+    if (this.slicer.isOver) await this.slicer.yield();
+  }
+}
+
+function notToBeUsed(why: string): StorageError {
+  return new StorageError('unavailable', `the file of --cache-dir ${why}; the type is read from the store`);
+}
+
+/** A state of which the file has the record. */
+class KeptObject implements WalkedObject {
+  readonly revision: Revision;
+  readonly flags: number;
+  readonly keptLength: number;
+
+  constructor(
+    private readonly file: ColdFile,
+    private readonly load: number,
+    readonly key: string,
+    { revision, flags, length }: Place,
+  ) {
+    this.revision = revision;
+    this.flags = flags;
+    this.keptLength = length;
+  }
+
+  get bytes(): Uint8Array {
+    const stored = this.file.read(this.load, this.key, this.revision);
+    if (stored === undefined || stored.unreadable !== undefined || stored.bytes.length !== this.keptLength)
+      throw notToBeUsed('is damaged');
+    return stored.bytes;
+  }
+}
