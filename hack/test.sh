@@ -70,13 +70,18 @@ run_jest() {
   node hack/jest-counts.mjs "$results/$name.json" $status > "$results/$name.counts"
 }
 
-# The campaign against two servers waits most of its minutes: in the second lane.
+# What waits for most of its minutes is in the second lane: the campaign against two servers, and suites that stop servers and wait for the end.
 CAMPAIGN=test/faults/faults.test.ts
+WAITING=(test/integration/mongodb.test.ts test/integration/mongodb-suspension.test.ts test/integration/startup.test.ts
+  test/storage/mongodb-partition.test.ts test/storage/mongodb-elections.test.ts)
 
 run_suites() {
   # One core is for the second lane. Two suites at a time on two cores save four minutes, and starve the servers of both.
   local workers=$((${ANNEX_JEST_WORKERS:-$(nproc) > 2 ? $(nproc) - 1 : 1}))
-  run_jest jest --maxWorkers="$workers" --testPathIgnorePatterns /node_modules/ --testPathIgnorePatterns test/e2e/ --testPathIgnorePatterns "$CAMPAIGN"
+  local ignored=()
+  local path
+  for path in /node_modules/ test/e2e/ "$CAMPAIGN" "${WAITING[@]}"; do ignored+=(--testPathIgnorePatterns "$path"); done
+  run_jest jest --maxWorkers="$workers" "${ignored[@]}"
 }
 
 run_oracle() {
@@ -121,6 +126,7 @@ run_rest() {
   lap oracle run_oracle
   lap 'the clients of Go' run_go
   lap 'the campaign of faults' run_jest faults "$CAMPAIGN"
+  lap 'suites that mostly wait' run_jest waiting --runInBand "${WAITING[@]}"
 }
 
 check build make --no-print-directory build
@@ -141,8 +147,8 @@ lap 'end to end' run_e2e
 passed=$((passed + $(grep -c '^passed$' "$results/checks")))
 # Each of the four has a verdict, or it counts as failed.
 failed=$((failed + 4 - $(grep -c '^passed$' "$results/checks")))
-for part in jest oracle go faults e2e; do count "$results/$part.counts"; done
+for part in jest waiting oracle go faults e2e; do count "$results/$part.counts"; done
 summed=yes
-node hack/skipped.mjs "$results/jest.json" "$results/faults.json" "$results/e2e.json"
+node hack/skipped.mjs "$results/jest.json" "$results/waiting.json" "$results/faults.json" "$results/e2e.json"
 grep -h '^skipped: ' "$results"/*.log 2> /dev/null
 [ $failed -eq 0 ]

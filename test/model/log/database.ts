@@ -4,6 +4,8 @@ export interface Batch {
   readonly id: number;
   readonly first: number;
   readonly writes: readonly Write[];
+  /** Of a gap: the last of its revisions. It has no writes. */
+  readonly last?: number;
   /** The writer's own idea of the time, for people. */
   readonly date: number;
   readonly projected: boolean;
@@ -26,6 +28,8 @@ export interface Version {
   readonly time: number;
   readonly log: ReadonlyMap<number, Batch>;
   readonly floor: number;
+  /** All up to there is projected, and nobody is told what happened. */
+  readonly base: number;
   readonly mark: { readonly revision: number; readonly moment: number };
   readonly projection: ReadonlyMap<string, State>;
   /** Keys whose tombstones stay. */
@@ -37,12 +41,16 @@ export interface Ticket {
   readonly term: number;
 }
 
-export const endOf = ({ first, writes }: Batch): number => first + writes.length - 1;
+export const endOf = ({ first, writes, last }: Batch): number => last ?? first + writes.length - 1;
+
+/** What stands in the truth for the revisions of a gap. */
+const NOTHING: Write = { op: 0, key: '', creates: false, deletes: false };
 
 const EMPTY: Version = {
   time: 0,
   log: new Map(),
   floor: 0,
+  base: 0,
   mark: { revision: 0, moment: 0 },
   projection: new Map(),
   held: new Set(),
@@ -62,7 +70,12 @@ export class Database {
   private readonly firsts = new Set<number>();
   readonly violations: string[] = [];
 
-  /** What majority reads show; its time is the reply's operationTime. */
+  /** A majority read that is not linearizable: after an election it may show what was, as far back as a deposed primary answers. */
+  past(back: number): Version {
+    return this.versions[Math.max(0, this.majority - back)] ?? EMPTY;
+  }
+
+  /** What linearizable reads show; its time is the reply's operationTime. */
   get settled(): Version {
     return this.versions[this.majority] ?? EMPTY;
   }
@@ -139,5 +152,6 @@ export class Database {
         violations.push(`write ${write.op} was applied at ${earlier + 1} and again at ${truth.length + 1}`);
       truth.push(write);
     }
+    while (truth.length < endOf(batch)) truth.push(NOTHING);
   }
 }

@@ -46,6 +46,9 @@ describe('the log as the database, whatever stops wherever', () => {
     'holds',
     'holdsFirst',
     'heldAfter',
+    'settledFirst',
+    'loadsAnew',
+    'notFromThePast',
   ])('goes wrong without %s', (guard) => {
     expect(failures({ ...ALL, [guard]: false }, RARE[guard])).not.toEqual([]);
   });

@@ -24,6 +24,12 @@ export interface Guards {
   readonly holds: boolean;
   /** Who takes a batch over reads the floor once a majority knows that the keys are held. */
   readonly holdsFirst: boolean;
+  /** Everything before a gap is projected before `base` is set to its end. */
+  readonly settledFirst: boolean;
+  /** Who loads and finds that the floor has passed where he began, or the base, begins anew. */
+  readonly loadsAnew: boolean;
+  /** A snapshot that shows less projected than was known before is not used. */
+  readonly notFromThePast: boolean;
   /** Who trims reads which keys are held once a majority has the floor, not when it chooses the mark. */
   readonly heldAfter: boolean;
 }
@@ -40,6 +46,9 @@ export const ALL: Guards = {
   holds: true,
   holdsFirst: true,
   heldAfter: true,
+  settledFirst: true,
+  loadsAnew: true,
+  notFromThePast: true,
 };
 
 type Verdict = 'committed' | 'anew' | 'again' | 'unknown';
@@ -93,6 +102,8 @@ class Schedule {
     for (let i = 0; i < 2; i++) this.parties.add(this.trimmer());
     this.parties.add(this.follower());
     this.parties.add(this.loader());
+    this.parties.add(this.lister());
+    this.parties.add(this.raiser());
   }
 
   run(steps: number): Explored {
@@ -232,11 +243,38 @@ class Schedule {
     this.check('a replica', known);
   }
 
+  /** What is not read linearizably may be from before an election. */
+  private maybePast(): Version {
+    return this.database.past(this.random.once(6) ? this.random.below(12) : 0);
+  }
+
+  /** Lets the log go on above a revision, now and then. */
+  private *raiser(): Party {
+    const { database, guards, random } = this;
+    for (;;) {
+      yield;
+      if (!random.once(12)) continue;
+      const newest = Math.max(0, ...[...database.settled.log.values()].map(endOf));
+      const begun = database.now;
+      yield;
+      const first = Math.max(newest, database.settled.floor) + 1;
+      const last = first + random.below(6);
+      const gap: Batch = { id: ++this.ids, first, last, writes: [], date: begun, projected: true };
+      const ticket = database.insert(gap);
+      if (ticket === undefined || !(yield* this.durable(ticket))) continue;
+      // Later the revision may have been taken, and trimmed.
+      if (database.now >= begun + WINDOW / 2) continue;
+      while (guards.settledFirst && projectedUpTo(database.settled) < last) yield;
+      yield;
+      yield* this.durable(database.write(({ base }) => ({ base: Math.max(base, last) })));
+    }
+  }
+
   /** The projection, and the rest of the log. The projection is read in pieces, without a snapshot. */
   private *load(known: Known): Steps<void> {
     for (;;) {
       yield;
-      const { floor: from } = this.database.settled;
+      const from = oldestOf(this.database.settled);
       known.states.clear();
       for (const key of KEYS) {
         yield;
@@ -248,7 +286,7 @@ class Schedule {
       known.head = from;
       for (const batch of following(read, from)) apply(known, batch);
       yield;
-      if (this.guards.floorAfter && this.database.settled.floor > from) continue;
+      if (this.guards.loadsAnew && this.database.settled.floor > from) continue;
       known.moment = read.time;
       this.check('who loads', known);
       return;
@@ -267,23 +305,39 @@ class Schedule {
     for (;;) yield* this.load({ states: new Map(), head: 0, moment: 0 });
   }
 
+  /** As a load, in one snapshot, over which goes what the log has from the first batch on that was not known to be projected. */
+  private *lister(): Party {
+    for (;;) {
+      yield;
+      const from = projectedUpTo(this.database.settled);
+      yield;
+      const snapshot = this.maybePast();
+      if (this.guards.notFromThePast && projectedUpTo(snapshot) < from) continue;
+      const known: Known = { states: new Map(snapshot.projection), head: Math.max(from, snapshot.floor), moment: 0 };
+      for (const batch of following(snapshot, known.head)) apply(known, batch);
+      this.check('a list', known);
+    }
+  }
+
   /** Shows all events from where it is; where they are gone it goes on from the floor. */
   private *follower(): Party {
     let position = 0;
     for (;;) {
       yield;
-      const batches = following(this.database.settled, position);
+      const batches = following(this.maybePast(), position);
       yield;
-      const { floor } = this.database.settled;
-      if (floor > position && (this.guards.floorAfter || batches.length === 0)) {
-        position = floor;
+      const oldest = oldestOf(this.database.settled);
+      if (oldest > position && (this.guards.floorAfter || batches.length === 0)) {
+        position = oldest;
         continue;
       }
-      for (const { writes } of batches)
-        for (const { op } of writes) {
+      for (const batch of batches) {
+        for (const { op } of batch.writes) {
           const expected = this.database.truth[position++]?.op;
           if (expected !== op) this.wrong.push(`a reader was shown write ${op} at ${position}, not ${expected}`);
         }
+        position = endOf(batch);
+      }
     }
   }
 
@@ -387,6 +441,19 @@ class Schedule {
     return mark;
   }
 }
+
+/** Up to where the log is there without a hole, or was trimmed, and all is projected. */
+function projectedUpTo(version: Version): number {
+  let upTo = oldestOf(version);
+  for (const batch of following(version, version.floor)) {
+    if (!batch.projected) break;
+    upTo = Math.max(upTo, endOf(batch));
+  }
+  return upTo;
+}
+
+/** What lies before is told to nobody. */
+const oldestOf = ({ floor, base }: Version): number => Math.max(floor, base);
 
 /** The batches after a revision, up to the first that is not there. */
 function following({ log }: Version, after: number): Batch[] {
