@@ -12,7 +12,7 @@ PYTHON := .cache/python/bin/python
 # Of the running server: for make demo.
 KUBECONFIG_FILE ?= .annex/admin.kubeconfig
 
-.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go alerts pictures faults soak e2e e2e-switch adoption-campaign e2e-oldest oracle bench bench-node bench-scale bench-mongodb bench-replicas bench-adoption lint typecheck format docs tools clean
+.PHONY: release manifests resource-definition help run demo build test test-unit test-integration test-kubectl conformance-go alerts pictures faults soak mongodb-oldest e2e e2e-switch adoption-campaign e2e-oldest oracle bench bench-node bench-scale bench-mongodb bench-replicas bench-adoption lint typecheck format docs tools clean
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -93,6 +93,10 @@ faults: dist/.sources ## Two servers while MongoDB and the way to it fail, for t
 
 soak: ## The same for an hour.
 	$(MAKE) faults MINUTES=30
+
+mongodb-oldest: dist/.sources ## The tests of the store, and the recorded scenarios, on MongoDB 5.0. Takes ten minutes.
+	MONGOD="$$(hack/mongod-oldest.sh)" $(BIN)/jest test/storage test/integration/mongodb
+	MONGOD="$$(hack/mongod-oldest.sh)" hack/oracle.sh mongodb
 
 e2e: dist/.sources ## End to end: Annex in a cluster of real parts, where Go 1.26 is there to build them.
 	hack/e2e.sh

@@ -111,6 +111,20 @@ run_e2e() {
   node hack/jest-counts.mjs "$results/e2e.json" $status > "$results/e2e.counts"
 }
 
+# Adoptions while parts of the cluster fail, at random: ten minutes, if there are as many left of the hour.
+run_adoptions() {
+  if [ $SECONDS -gt 2700 ]; then
+    echo "skipped: the campaign of adoptions: $((SECONDS / 60)) minutes have passed already; run make adoption-campaign"
+    echo '0 0' > "$results/adoptions.counts"
+    return
+  fi
+  # What a failed round leaves behind would keep jest from ending.
+  ANNEX_ADOPTION_ROUNDS=8 E2E_CONFIG=test/e2e/switch/campaign/jest.config.mjs \
+    hack/e2e.sh --forceExit --json --outputFile="$results/adoptions.json"
+  local status=$?
+  node hack/jest-counts.mjs "$results/adoptions.json" $status > "$results/adoptions.counts"
+}
+
 # Runs a part that counts for itself, and says how long it took.
 lap() {
   local name=$1 start=$SECONDS
@@ -144,11 +158,12 @@ lap jest run_suites
 wait "$rest"
 cat "$results/rest.txt"
 lap 'end to end' run_e2e
+lap 'the campaign of adoptions' run_adoptions
 passed=$((passed + $(grep -c '^passed$' "$results/checks")))
 # Each of the four has a verdict, or it counts as failed.
 failed=$((failed + 4 - $(grep -c '^passed$' "$results/checks")))
-for part in jest waiting oracle go faults e2e; do count "$results/$part.counts"; done
+for part in jest waiting oracle go faults e2e adoptions; do count "$results/$part.counts"; done
 summed=yes
-node hack/skipped.mjs "$results/jest.json" "$results/waiting.json" "$results/faults.json" "$results/e2e.json"
+node hack/skipped.mjs "$results/jest.json" "$results/waiting.json" "$results/faults.json" "$results/e2e.json" "$results/adoptions.json"
 grep -h '^skipped: ' "$results"/*.log 2> /dev/null
 [ $failed -eq 0 ]
