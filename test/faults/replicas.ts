@@ -93,7 +93,10 @@ export class Pair {
     if (ownLog) flags.push(OWN_LOG);
     const uri = set.uri + OPTIONS;
     const isOne = members.length === 1;
-    const direct = new Replica('direct', join(folder, 'direct'), flags, isOne ? mongod.directUri + OPTIONS : uri);
+    // What the direct one has in memory is next to nothing: all else lies in its file, which it goes on with when it comes back.
+    const onFile = ['--cache-budget=1', '--cache-dir', join(folder, 'direct', 'cache')];
+    const ofDirect = [...flags, ...onFile];
+    const direct = new Replica('direct', join(folder, 'direct'), ofDirect, isOne ? mongod.directUri + OPTIONS : uri);
     const proxied = new Replica('proxied', join(folder, 'proxied'), flags, isOne ? proxy.uri(OPTIONS) : uri);
     const pair = new Pair(mongod, set, proxy, direct, proxied, !ownLog);
     try {
