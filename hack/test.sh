@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# All checks and tests, each though one before it failed, in two lanes: jest, and beside it all the rest; at last
-# the tests end to end, alone. Where the tools are still to be built, the checks of the sources run beside that, and the lanes wait for the
-# tools, which tests skip without.
+# All checks and tests, each even if one before it failed, in two lanes: jest, and beside it everything else. The suites of jest are in parts;
+# a lane that has nothing else left takes the next part. The end-to-end tests come last, alone. Where tools have to be built first, the checks
+# of the sources run meanwhile, and the lanes wait for the tools, because tests skip without them.
 # The last line is plain: `N passed, N failed`, the sum over the checks, the jest tests and the steps of the oracle. Fails unless nothing failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -62,26 +62,43 @@ run_unit_on() {
   "$node" node_modules/.bin/jest src packages test/storage/damage test/storage/crash test/storage/cold-file 2> "$results/unit-$1.log" || { tail -60 "$results/unit-$1.log"; return 1; }
 }
 
+# A worker of jest that has grown beyond this is replaced before its next suite. What suites leave behind in one process slows down all that
+# follow: after 366 suites in one process the model of the watch cache took 137 s, and 10 s in a fresh one.
+RESTARTED_ABOVE=512MB
+
 # Runs jest with the results under a name.
 run_jest() {
   local name=$1 status=0
   shift
-  node_modules/.bin/jest --reporters=./hack/jest-progress.mjs --reporters=summary --json --outputFile="$results/$name.json" "$@" || status=$?
+  node_modules/.bin/jest --workerIdleMemoryLimit="$RESTARTED_ABOVE" --reporters=./hack/jest-progress.mjs --reporters=summary --json --outputFile="$results/$name.json" "$@" || status=$?
   node hack/jest-counts.mjs "$results/$name.json" $status > "$results/$name.counts"
 }
 
-# What waits for most of its minutes is in the second lane: the campaign against two servers, and suites that stop servers and wait for the end.
+# The campaign against two servers mostly waits, so it belongs to the second lane.
 CAMPAIGN=test/faults/faults.test.ts
-WAITING=(test/integration/mongodb.test.ts test/integration/mongodb-suspension.test.ts test/integration/startup.test.ts
-  test/storage/mongodb-partition.test.ts test/storage/mongodb-elections.test.ts)
+
+# The parts of jest, the longest first: the shorter the last ones are, the closer together the lanes end.
+parts=(integration storage others models units)
+declare -A paths=([integration]=./test/integration/ [storage]=./test/storage/ [others]=./test/ [units]='./src/ ./packages/'
+  [models]='./test/model/ ./test/fuzz/ ./test/convert/ ./test/cel/')
+
+# Takes the parts that no lane has taken yet, one after another, with so many suites at a time.
+run_parts() {
+  local workers=$1 part path skipped
+  for part in "${parts[@]}"; do
+    mkdir "$results/$part.taken" 2> /dev/null || continue
+    skipped=(--testPathIgnorePatterns /node_modules/ --testPathIgnorePatterns test/e2e/ --testPathIgnorePatterns "$CAMPAIGN")
+    if [ "$part" = others ]; then
+      for path in ${paths[integration]} ${paths[storage]} ${paths[models]}; do skipped+=(--testPathIgnorePatterns "${path#./}"); done
+    fi
+    # shellcheck disable=SC2086
+    lap "jest: $part" run_jest "$part" --maxWorkers="$workers" "${skipped[@]}" --testPathPatterns ${paths[$part]}
+  done
+}
 
 run_suites() {
-  # One core is for the second lane. Two suites at a time on two cores save four minutes, and starve the servers of both.
-  local workers=$((${ANNEX_JEST_WORKERS:-$(nproc) > 2 ? $(nproc) - 1 : 1}))
-  local ignored=()
-  local path
-  for path in /node_modules/ test/e2e/ "$CAMPAIGN" "${WAITING[@]}"; do ignored+=(--testPathIgnorePatterns "$path"); done
-  run_jest jest --maxWorkers="$workers" "${ignored[@]}"
+  # One core is for the second lane: more suites at a time than cores starve each other's servers.
+  run_parts $((${ANNEX_JEST_WORKERS:-$(nproc) > 2 ? $(nproc) - 1 : 1}))
 }
 
 run_oracle() {
@@ -134,13 +151,13 @@ lap() {
   echo "== $name: $((SECONDS - start)) s"
 }
 
-# The second lane. Its headings are shown at once, the rest of its output when the first lane has ended.
+# The second lane. Its headings and suites are shown at once, the rest of its output when the first lane has ended.
 run_rest() {
   [ ${#missing[@]} -gt 0 ] || check_sources
   lap oracle run_oracle
   lap 'the clients of Go' run_go
   lap 'the campaign of faults' run_jest faults "$CAMPAIGN"
-  lap 'suites that mostly wait' run_jest waiting --runInBand "${WAITING[@]}"
+  run_parts 1
 }
 
 check build make --no-print-directory build
@@ -152,18 +169,20 @@ if [ ${#missing[@]} -gt 0 ]; then
   check_sources
   wait "$tools" || tail -5 "$results/tools.txt"
 fi
-{ run_rest 2>&1 | tee "$results/rest.txt" | grep --line-buffered '^== '; } &
+{ run_rest 2>&1 | tee "$results/rest.txt" | grep --line-buffered -E '^== |^ *[0-9]+:[0-9]{2} (ok|FAIL) '; } &
 rest=$!
 lap jest run_suites
 wait "$rest"
-cat "$results/rest.txt"
+grep -vE '^ *[0-9]+:[0-9]{2} ok ' "$results/rest.txt"
 lap 'end to end' run_e2e
 lap 'the campaign of adoptions' run_adoptions
 passed=$((passed + $(grep -c '^passed$' "$results/checks")))
 # Each of the four has a verdict, or it counts as failed.
 failed=$((failed + 4 - $(grep -c '^passed$' "$results/checks")))
-for part in jest waiting oracle go faults e2e adoptions; do count "$results/$part.counts"; done
+for part in "${parts[@]}" oracle go faults e2e adoptions; do count "$results/$part.counts"; done
 summed=yes
-node hack/skipped.mjs "$results/jest.json" "$results/waiting.json" "$results/faults.json" "$results/e2e.json" "$results/adoptions.json"
+reports=("${parts[@]}" faults e2e adoptions)
+reports=("${reports[@]/#/$results/}")
+node hack/skipped.mjs "${reports[@]/%/.json}"
 grep -h '^skipped: ' "$results"/*.log 2> /dev/null
 [ $failed -eq 0 ]

@@ -15,11 +15,14 @@ class Trail {
   private characters = 0;
   private left = 0;
 
-  constructor(
-    readonly collect: boolean,
-    /** Whether nulls are removed, too. */
-    readonly nulls: boolean,
-  ) {}
+  readonly collect: boolean;
+  /** Whether nulls are removed, too. */
+  readonly nulls: boolean;
+
+  constructor({ collect, nulls }: Pick<Trail, 'collect' | 'nulls'>) {
+    this.collect = collect;
+    this.nulls = nulls;
+  }
 
   record(key: string): void {
     if (this.found.length >= MAX_PATHS || this.characters > MAX_PATH_CHARACTERS) {
@@ -50,7 +53,7 @@ export const isMetaField = (key: string): boolean => key === 'metadata' || key =
  * nor have a default. Of a resource, apiVersion, kind and metadata are left alone. Returns the unknown fields' paths, sorted.
  */
 export function pruneObject(object: JsonValue, node: SchemaNode, collect: boolean): readonly string[] {
-  const trail = new Trail(collect, true);
+  const trail = new Trail({ collect, nulls: true });
   if (isObject(object)) pruneMembers(object, node, true, trail);
   else prune(object, node, trail);
   return trail.sorted();
@@ -58,14 +61,14 @@ export function pruneObject(object: JsonValue, node: SchemaNode, collect: boolea
 
 /** The same without a list; whether nulls were removed. */
 export function pruneRead(object: JsonObject, node: SchemaNode): boolean {
-  const trail = new Trail(false, true);
+  const trail = new Trail({ collect: false, nulls: true });
   pruneMembers(object, node, true, trail);
   return trail.lostNulls;
 }
 
 /** Removes only the fields that the schema does not know. */
 export function pruneUnknown(value: JsonValue, node: SchemaNode, isResource: boolean): void {
-  const trail = new Trail(false, false);
+  const trail = new Trail({ collect: false, nulls: false });
   if (isResource && isObject(value)) pruneMembers(value, node, true, trail);
   else prune(value, node, trail);
 }

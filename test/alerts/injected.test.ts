@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createCertificate, generateKey, keyPem } from '../../src/pki/certificates.js';
 import { FaultProxy } from '../faults/proxy.js';
 import { Http1 } from '../integration/client.js';
+import { largeRole } from '../integration/objects.js';
 import { NOBODY, ROOT, scratchFolder, TestServer } from '../integration/server.js';
 import { findMongod, freePort, pause, ReplicaSet } from '../storage/mongod.js';
 import { findPrometheus, hasty, Prometheus } from './prometheus.js';
@@ -292,21 +293,11 @@ suite(`alerts, from faults of a server${why}`, () => {
 
   chosen('AnnexMemoryNearLimit')('AnnexMemoryNearLimit: roles fill a small heap', () => {
     const roles = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
-    const role = (i: number): object => ({
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRole',
-      metadata: { name: `heap-${i}` },
-      rules: Array.from({ length: 300 }, (_, k) => ({
-        apiGroups: [`group-${i}-${k}.example.com`],
-        resources: [`resource-${i}-${k}`],
-        verbs: ['get'],
-      })),
-    });
     return fires(
       'AnnexMemoryNearLimit',
       async () => {
         await replica.restart([], '--max-old-space-size=110 --max-semi-space-size=1');
-        load((i) => replica.client.post(roles, role(i)), 1, 30);
+        load((i) => replica.client.post(roles, largeRole(i)), 1, 30);
       },
       async () => {
         await endLoads();

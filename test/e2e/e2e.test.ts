@@ -1,4 +1,3 @@
-import { TestCluster } from './cluster.js';
 import { access } from './parts/access.js';
 import { admission } from './parts/admission.js';
 import { alerts } from './parts/alerts.js';
@@ -21,35 +20,10 @@ import { twins } from './parts/twins.js';
 import { uninstall } from './parts/uninstall.js';
 import { watches } from './parts/watches.js';
 import { defineWidgets, GROUP } from './widgets.js';
+import { describeOnCluster, say } from './suite.js';
 
-const START_MILLIS = 600_000;
-const begun = performance.now();
-
-/** What is going on, while it goes on: jest itself is silent until the end of a file. */
-function say(line: string): void {
-  process.stderr.write(`${((performance.now() - begun) / 1000).toFixed(0).padStart(4)} s  ${line}\n`);
-}
-
-/** Why there can be no cluster here. */
-const missing = process.env['E2E_MISSING'] ?? '';
-const title = 'a cluster with Annex in it';
-
-(missing === '' ? describe : describe.skip)(missing === '' ? title : `${title} (skipped: ${missing})`, () => {
-  const cluster = new TestCluster({ traced: true });
+describeOnCluster('a cluster with Annex in it', { traced: true }, (cluster) => {
   const rotation = new Rotation(cluster);
-
-  beforeAll(async () => {
-    try {
-      await cluster.start(say);
-    } catch (error) {
-      say(cluster.logs());
-      throw error;
-    }
-  }, START_MILLIS);
-  afterAll(() => cluster.stop(), START_MILLIS);
-  beforeEach(() => {
-    say((expect.getState().currentTestName ?? '').slice(title.length + 1));
-  });
 
   install(cluster);
   describe('widgets', () => {

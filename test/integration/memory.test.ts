@@ -1,19 +1,8 @@
 import { Http1 } from './client.js';
+import { largeRole } from './objects.js';
 import { eventually, scratchFolder, TestServer } from './server.js';
 
 const ROLES = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
-/** Roles are kept decoded: they are what fills a heap soonest. */
-const role = (i: number): object => ({
-  apiVersion: 'rbac.authorization.k8s.io/v1',
-  kind: 'ClusterRole',
-  metadata: { name: `heap-${i}` },
-  rules: Array.from({ length: 300 }, (_, k) => ({
-    apiGroups: [`group-${i}-${k}.example.com`],
-    resources: [`resource-${i}-${k}`],
-    verbs: ['get'],
-  })),
-});
-
 let server: TestServer | undefined;
 const folder = scratchFolder(async () => {
   server?.signal('SIGTERM');
@@ -24,15 +13,15 @@ test('a server whose heap is nearly full refuses creates and lives; deletions ma
   server = await TestServer.start(folder, ['--controllers='], { NODE_OPTIONS: '--max-old-space-size=110' });
   const http = new Http1(server);
   let created = 0;
-  let refused = await http.post(ROLES, role(created));
-  while (refused.status === 201) refused = await http.post(ROLES, role(++created));
+  let refused = await http.post(ROLES, largeRole(created));
+  while (refused.status === 201) refused = await http.post(ROLES, largeRole(++created));
   expect([refused.status, refused.text]).toEqual([503, expect.stringContaining('of the usable JavaScript heap')]);
   expect((await http.get('/readyz/memory')).status).toBe(500);
   expect((await http.get(`${ROLES}/heap-0`)).status).toBe(200);
   expect((await http.get('/metrics')).text).toMatch(/annex_memory_refusals_total\{operation="create"\} [1-9]/);
   for (let i = 0; i < created; i++) await http.send({ method: 'DELETE', path: `${ROLES}/heap-${i}` });
   await eventually('a create is taken again', async () =>
-    (await http.post(ROLES, role(created))).status === 201 ? true : undefined,
+    (await http.post(ROLES, largeRole(created))).status === 201 ? true : undefined,
   );
   expect((await http.get('/readyz')).status).toBe(200);
 });

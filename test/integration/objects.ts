@@ -100,3 +100,15 @@ export const configMap = (name: string, data: Readonly<Record<string, string>> =
 });
 
 export const namespace = (name: string): object => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+
+/** A ClusterRole with 300 rules. Roles are kept decoded, so they fill a heap soonest. */
+export const largeRole = (i: number): object => ({
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'ClusterRole',
+  metadata: { name: `heap-${i}` },
+  rules: Array.from({ length: 300 }, (_, k) => ({
+    apiGroups: [`group-${i}-${k}.example.com`],
+    resources: [`resource-${i}-${k}`],
+    verbs: ['get'],
+  })),
+});

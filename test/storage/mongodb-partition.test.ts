@@ -76,61 +76,87 @@ async function agreed(replicas: readonly MongoBackend[], keys: readonly string[]
   }
 }
 
-described.each([['the main log'], ['heavy']])('a replica that was cut off for longer than the history: %s', (name) => {
-  const log = name === 'heavy' ? { log: name } : {};
+const LOGS = ['the main log', 'heavy'] as const;
+const VERBS = ['create', 'update', 'delete'] as const;
+type Log = (typeof LOGS)[number];
 
-  test.each([['create'], ['update'], ['delete']] as const)(
-    '%s: what it writes is nowhere, and nobody is told that it is',
-    async (verb) => {
-      const both = await pair({ historyMillis: WINDOW_MILLIS, ...log });
-      const { near, far, proxy } = both;
-      const before = await commit(far, put('far/old', 0, { n: 1 }));
-      const { revision } = await commit(far, put('far/warm', 0));
-      proxy.swallow();
-      const request = {
-        create: put('far/new', 0, { n: 2 }),
-        update: put('far/old', before.revision, { n: 2 }),
-        delete: remove('far/old', before.revision),
-      }[verb];
-      // Nothing has to be read for it.
-      if (verb === 'create') far.consult(() => ({ revision: 0, asOf: Infinity }));
-      // It is on its way, and comes to a place that was taken, and is free again.
-      const writing = outcomeOf(far.write(request));
-      await pause(100);
-      const keys: string[] = [];
-      await writeAndTrim(both, revision + 5, keys);
-      proxy.pass();
-      expect(await writing).toBe('unknown-outcome');
-      for (const one of [near, far])
-        expect((await one.get(RESOURCE, request.key))?.revision).toBe(verb === 'create' ? undefined : before.revision);
-      await agreed([near, far], keys);
-      await commit(far, put('far/afterwards', 0));
-      await agreed([near, far], [...keys, 'far/afterwards']);
-    },
-  );
+const historyOf = (log: Log): Partial<MongoOptions> => ({
+  historyMillis: WINDOW_MILLIS,
+  ...(log === 'heavy' ? { log } : {}),
+});
 
-  test('a commit whose answer was lost, and whose entry was trimmed, is neither confirmed nor repeated', async () => {
-    const both = await pair({ historyMillis: WINDOW_MILLIS, ...log });
-    const { near, far, proxy } = both;
-    const { revision } = await commit(far, put('far/warm', 0));
-    proxy.inspect = (bytes, direction) => {
-      if (direction === 'requests' && bytes.includes('far/new')) proxy.loseAnswers();
-    };
-    // Nothing has to be read for it.
-    far.consult(() => ({ revision: 0, asOf: Infinity }));
-    const writing = outcomeOf(far.write(put('far/new', 0)));
-    await until('it is there', async () => (await near.get(RESOURCE, 'far/new')) !== undefined);
-    proxy.inspect = undefined;
-    await commit(near, remove('far/new', revision + 1));
-    const keys: string[] = [];
-    await writeAndTrim(both, revision + 5, keys);
-    proxy.pass();
-    expect(await writing).toBe('unknown-outcome');
-    expect(await near.get(RESOURCE, 'far/new')).toBeUndefined();
-    await commit(far, put('far/afterwards', 0));
-    await agreed([near, far], [...keys, 'far/afterwards']);
-    expect(await far.get(RESOURCE, 'far/new')).toBeUndefined();
+/** Runs all cases at once, as each waits most of its time until its history has passed; says which one failed. */
+async function atOnce<T>(cases: readonly T[], run: (one: T) => Promise<void>): Promise<void> {
+  const outcomes = await Promise.allSettled(cases.map(run));
+  const failures = outcomes.flatMap((outcome, i) => {
+    if (outcome.status === 'fulfilled') return [];
+    const { reason } = outcome as { reason: unknown };
+    return [
+      `${JSON.stringify(cases[i])}: ${reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)}`,
+    ];
   });
+  if (failures.length > 0) throw new Error(failures.join('\n\n'));
+}
+
+async function writesThatArriveTooLate(log: Log, verb: (typeof VERBS)[number]): Promise<void> {
+  const both = await pair(historyOf(log));
+  const { near, far, proxy } = both;
+  const before = await commit(far, put('far/old', 0, { n: 1 }));
+  const { revision } = await commit(far, put('far/warm', 0));
+  proxy.swallow();
+  const request = {
+    create: put('far/new', 0, { n: 2 }),
+    update: put('far/old', before.revision, { n: 2 }),
+    delete: remove('far/old', before.revision),
+  }[verb];
+  // Nothing has to be read for it.
+  if (verb === 'create') far.consult(() => ({ revision: 0, asOf: Infinity }));
+  // It is on its way, and comes to a place that was taken, and is free again.
+  const writing = outcomeOf(far.write(request));
+  await pause(100);
+  const keys: string[] = [];
+  await writeAndTrim(both, revision + 5, keys);
+  proxy.pass();
+  expect(await writing).toBe('unknown-outcome');
+  for (const one of [near, far])
+    expect((await one.get(RESOURCE, request.key))?.revision).toBe(verb === 'create' ? undefined : before.revision);
+  await agreed([near, far], keys);
+  await commit(far, put('far/afterwards', 0));
+  await agreed([near, far], [...keys, 'far/afterwards']);
+}
+
+async function answerThatIsLost(log: Log): Promise<void> {
+  const both = await pair(historyOf(log));
+  const { near, far, proxy } = both;
+  const { revision } = await commit(far, put('far/warm', 0));
+  proxy.inspect = (bytes, direction) => {
+    if (direction === 'requests' && bytes.includes('far/new')) proxy.loseAnswers();
+  };
+  // Nothing has to be read for it.
+  far.consult(() => ({ revision: 0, asOf: Infinity }));
+  const writing = outcomeOf(far.write(put('far/new', 0)));
+  await until('it is there', async () => (await near.get(RESOURCE, 'far/new')) !== undefined);
+  proxy.inspect = undefined;
+  await commit(near, remove('far/new', revision + 1));
+  const keys: string[] = [];
+  await writeAndTrim(both, revision + 5, keys);
+  proxy.pass();
+  expect(await writing).toBe('unknown-outcome');
+  expect(await near.get(RESOURCE, 'far/new')).toBeUndefined();
+  await commit(far, put('far/afterwards', 0));
+  await agreed([near, far], [...keys, 'far/afterwards']);
+  expect(await far.get(RESOURCE, 'far/new')).toBeUndefined();
+}
+
+described('a replica that was cut off for longer than the history, on the main log and on one of its own', () => {
+  test('what it creates, updates and deletes is nowhere, and nobody is told that it is', () =>
+    atOnce(
+      LOGS.flatMap((log) => VERBS.map((verb) => ({ log, verb }))),
+      ({ log, verb }) => writesThatArriveTooLate(log, verb),
+    ));
+
+  test('a commit whose answer was lost, and whose entry was trimmed, is neither confirmed nor repeated', () =>
+    atOnce(LOGS, answerThatIsLost));
 });
 
 described('old events', () => {

@@ -155,5 +155,5 @@ test.each([
   ],
   ['not, which adds up', '{"not":{"maxLength":3},"not":{"minLength":1}}', { not: { maxLength: 3, minLength: 1 } }],
 ])('a second value in a schema: %s', (_name, text, expected) => {
-  expect(decodeDetailed(text, false, true).value).toEqual(expected);
+  expect(decodeDetailed(text, { strict: false, merges: true }).value).toEqual(expected);
 });

@@ -149,7 +149,7 @@ export interface Decoded {
 
 /** As parseJson, and reports keys that an object has twice. The common text without any costs one walk over the result. */
 export function decodeStrict(input: Uint8Array | string): Decoded {
-  const decoded = decodeDetailed(input, true);
+  const decoded = decodeDetailed(input, { strict: true });
   return { value: decoded.value, duplicateFields: decoded.duplicates.map((path) => `duplicate field ${quote(path)}`) };
 }
 
@@ -177,15 +177,19 @@ export interface DetailedJson {
   readonly sourceErrors?: readonly string[];
 }
 
-/**
- * As decodeStrict, for decoders that compare with a schema. `merges`: objects under a key that occurs twice are added up. `literals`:
- * tokens take the place of scalars.
- */
+export interface DecodeOptions {
+  /** Reports keys that an object has twice. */
+  readonly strict: boolean;
+  /** Objects under a key that occurs twice are added up. */
+  readonly merges?: boolean;
+  /** Tokens take the place of scalars. */
+  readonly literals?: ExactOptions['literals'];
+}
+
+/** As decodeStrict, for decoders that compare with a schema. */
 export function decodeDetailed(
   input: Uint8Array | string,
-  strict: boolean,
-  merges = false,
-  literals?: ExactOptions['literals'],
+  { strict, merges = false, literals }: DecodeOptions,
 ): DetailedJson {
   const bytes = asBytes(input);
   const text = typeof input === 'string' ? input : asText(bytes);

@@ -5,7 +5,7 @@ import { deepCopy, deepEqual, FACTS, Float, isObject, type JsonObject } from './
 import { goJson } from '../meta/meta.js';
 
 function decoded(text: string): JsonObject {
-  const { value, floats } = decodeDetailed(text, false);
+  const { value, floats } = decodeDetailed(text, { strict: false });
   if (floats !== undefined) noteFloats(value as JsonObject, floats);
   return value as JsonObject;
 }

@@ -74,7 +74,7 @@ function decode(
   refuse: (text: string) => never,
 ): ReturnType<typeof decodeDetailed> {
   try {
-    return decodeDetailed(body, strict, false, literals);
+    return decodeDetailed(body, { strict, literals });
   } catch (error) {
     // Strictly read, numbers are known to be a value.
     if (strict && error instanceof NumberRangeError)

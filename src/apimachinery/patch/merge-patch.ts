@@ -12,7 +12,7 @@ export function decodeMergePatch(body: Uint8Array | string, strict: boolean): Te
   const literals = new Literals();
   let decoded;
   try {
-    decoded = decodeDetailed(body, strict, false, literals);
+    decoded = decodeDetailed(body, { strict, literals });
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     throw newBadRequest(strict ? `error decoding patch: ${error.message}` : BAD_PATCH);

@@ -18,7 +18,7 @@ const badElementOrder = (): ApiError => newBadRequest('invalid patch format of s
 export function decodeStrategicMergePatch(body: Uint8Array | string, strict: boolean): DecodedPatch<JsonObject> {
   let decoded;
   try {
-    decoded = decodeDetailed(body, strict);
+    decoded = decodeDetailed(body, { strict });
   } catch (error) {
     if (error instanceof JsonError) throw newBadRequest(error.message);
     throw error;

@@ -9,7 +9,7 @@ const decode = (
   object: JsonObject | string,
 ): { object: JsonObject; strictErrors: readonly string[] } =>
   requireSchema(group, 'v1', kind).decode(
-    decodeDetailed(typeof object === 'string' ? object : JSON.stringify(object), true),
+    decodeDetailed(typeof object === 'string' ? object : JSON.stringify(object), { strict: true }),
     true,
   );
 
@@ -39,12 +39,17 @@ describe('fields that occur twice', () => {
       'json: cannot unmarshal number 9223372036854775808 into Go struct field ObjectMeta.metadata.generation of type int64',
     ],
   ])('%s %s: the first one that does not fit is told', (kind, text, message) => {
-    expect(() => requireSchema('', 'v1', kind).decode(decodeDetailed(text, false, true), false)).toThrow(message);
+    expect(() =>
+      requireSchema('', 'v1', kind).decode(decodeDetailed(text, { strict: false, merges: true }), false),
+    ).toThrow(message);
   });
 
   test('the first one may have what is unknown', () => {
     const text = '{"spec":{"containers":[{"name":"a"},{"bogus":1}],"containers":[{"image":"i"}]}}';
-    const { object, strictErrors } = requireSchema('', 'v1', 'Pod').decode(decodeDetailed(text, true, true), true);
+    const { object, strictErrors } = requireSchema('', 'v1', 'Pod').decode(
+      decodeDetailed(text, { strict: true, merges: true }),
+      true,
+    );
     expect(object).toMatchObject({ spec: { containers: [{ name: 'a', image: 'i' }] } });
     expect(strictErrors).toEqual(['unknown field "spec.containers[1].bogus"', 'duplicate field "spec.containers"']);
   });

@@ -6,13 +6,13 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { type JsonObject, objectAt } from '../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../apimachinery/json/values.js';
 import { ClusterClient } from '../../client/cluster-client.js';
-import { type Clock, sleep } from '../../util/clock.js';
+import type { Clock } from '../../util/clock.js';
 import { Progress } from '../progress.js';
 import { type Cluster, makePlan } from './plan.js';
 import { planText } from './report.js';
+import { say, waitFor } from './wait.js';
 
 export const ADOPTIONS = '/apis/kubeannex.io/v1alpha1/adoptions';
-const POLL_MILLIS = 1_000;
 
 interface AdoptOptions {
   readonly kubeconfig?: string;
@@ -22,12 +22,6 @@ interface AdoptOptions {
   readonly output: 'text' | 'json';
   readonly timeout: number;
 }
-
-type Say = (line: string) => void;
-
-export const say: Say = (line) => {
-  process.stdout.write(`${line}\n`);
-};
 
 /** `annex adopt`: says what adopting a group comes to, and rehearses it. */
 export function adoptCommand(clock: Clock): Command {
@@ -114,10 +108,9 @@ async function adopt(cluster: Cluster, clock: Clock, group: string, options: Ado
 }
 
 /** What the Adoption says when Annex serves the group. */
-async function waitUntilSwitched(cluster: Cluster, clock: Clock, path: string, millis: number): Promise<string> {
-  const end = clock.monotonic() + millis;
-  let shown = '';
-  for (;;) {
+function waitUntilSwitched(cluster: Cluster, clock: Clock, path: string, millis: number): Promise<string> {
+  const late = `Annex does not serve the group within ${millis / 1000} s`;
+  return waitFor({ clock, millis, late }, async (sayChange) => {
     const adoption = await cluster.must('GET', path);
     const phase = textOf(objectAt(adoption, 'status')?.['phase']);
     const switched = conditionsOf(adoption).find(({ type }) => type === 'Switched');
@@ -125,33 +118,25 @@ async function waitUntilSwitched(cluster: Cluster, clock: Clock, path: string, m
     const message = textOf(phase === 'InSync' && barred !== undefined ? barred['message'] : switched?.['message']);
     if (phase === 'Served') return message;
     if (switched?.['reason'] === 'Failed' && phase === 'Failed') throw new Error(message);
-    const line = `${phase}: ${message}`;
-    if (line !== shown) say(line);
-    shown = line;
-    if (clock.monotonic() >= end) throw new Error(`Annex does not serve the group within ${millis / 1000} s: ${line}`);
-    await sleep(clock, POLL_MILLIS);
-  }
+    sayChange(`${phase}: ${message}`);
+    return undefined;
+  });
 }
 
-async function waitUntilInSync(cluster: Cluster, clock: Clock, path: string, millis: number): Promise<JsonObject> {
-  const end = clock.monotonic() + millis;
+function waitUntilInSync(cluster: Cluster, clock: Clock, path: string, millis: number): Promise<JsonObject> {
   const progress = new Progress(clock, process.stderr);
-  let shown = '';
-  for (;;) {
+  const late = `the copy is not in sync within ${millis / 1000} s`;
+  return waitFor({ clock, millis, late }, async (sayChange) => {
     const adoption = await cluster.must('GET', path);
     const status = objectAt(adoption, 'status') ?? {};
     const inSync = conditionsOf(adoption).find(({ type }) => type === 'InSync');
-    const line = `${textOf(status['phase'])}: ${textOf(inSync?.['message'])}`;
-    const isInSync = inSync?.['status'] === 'True';
-    if (isInSync || line !== shown) progress.clear();
-    if (isInSync) return status;
-    if (line !== shown) say(line);
-    shown = line;
+    progress.clear();
+    if (inSync?.['status'] === 'True') return status;
+    sayChange(`${textOf(status['phase'])}: ${textOf(inSync?.['message'])}`);
     const resources = objectsOf(status['resources']);
     progress.step(sumOf(resources, 'copied'), sumOf(resources, 'source'), 'objects copied');
-    if (clock.monotonic() >= end) throw new Error(`the copy is not in sync within ${millis / 1000} s: ${line}`);
-    await sleep(clock, POLL_MILLIS);
-  }
+    return undefined;
+  });
 }
 
 const sumOf = (resources: readonly JsonObject[], key: string): number =>

@@ -11,10 +11,10 @@ import {
   nameOfCollection,
   nameOfDependent,
 } from '../../client/dependents.js';
-import { type Clock, sleep } from '../../util/clock.js';
-import { ADOPTIONS, say, seconds, withCluster } from './command.js';
+import type { Clock } from '../../util/clock.js';
+import { ADOPTIONS, seconds, withCluster } from './command.js';
+import { say, waitFor } from './wait.js';
 
-const POLL_MILLIS = 1_000;
 const MERGE = 'application/merge-patch+json';
 /** Small writes to the cluster that raise its revision, in a second: about what a small control plane takes. */
 const RAISED_A_SECOND = 600;
@@ -94,11 +94,10 @@ async function release(cluster: Cluster, clock: Clock, group: string, options: R
     say(await waitUntilReturned(cluster, clock, path, options.timeout));
   }
   await cluster.must('DELETE', path);
-  const end = clock.monotonic() + options.timeout * 1000;
-  while ((await cluster.must('GET', path)) !== undefined) {
-    if (clock.monotonic() >= end) throw new Error(`the Adoption is still there after ${options.timeout} s`);
-    await sleep(clock, POLL_MILLIS);
-  }
+  const late = `the Adoption is still there after ${options.timeout} s`;
+  await waitFor({ clock, millis: options.timeout * 1000, late }, async () =>
+    (await cluster.must('GET', path)) === undefined ? true : undefined,
+  );
   say('Done.');
 }
 
@@ -225,11 +224,10 @@ async function clusterRevision(cluster: Cluster): Promise<number> {
 }
 
 /** What the Adoption says when the cluster serves the group. */
-async function waitUntilReturned(cluster: Cluster, clock: Clock, path: string, timeout: number): Promise<string> {
-  const end = clock.monotonic() + timeout * 1000;
-  let shown = '';
+function waitUntilReturned(cluster: Cluster, clock: Clock, path: string, timeout: number): Promise<string> {
+  const late = `the cluster does not serve the group within ${timeout} s`;
   let wasMoving = false;
-  for (;;) {
+  return waitFor({ clock, millis: timeout * 1000, late }, async (sayChange) => {
     const adoption = await cluster.must('GET', path);
     const phase = textOf(objectAt(adoption, 'status')?.['phase']);
     const [ready, returned] = ['Ready', 'Returned'].map((name) =>
@@ -237,12 +235,9 @@ async function waitUntilReturned(cluster: Cluster, clock: Clock, path: string, t
     );
     if (returned?.['status'] === 'True' && phase !== 'Served' && phase !== 'Returning')
       return textOf(returned['message']);
-    const line = `${phase}: ${textOf(ready?.['message'])}`;
     if (wasMoving && phase === 'Served') throw new Error(textOf(ready?.['message']));
     wasMoving ||= phase === 'Returning';
-    if (line !== shown) say(line);
-    shown = line;
-    if (clock.monotonic() >= end) throw new Error(`the cluster does not serve the group within ${timeout} s: ${line}`);
-    await sleep(clock, POLL_MILLIS);
-  }
+    sayChange(`${phase}: ${textOf(ready?.['message'])}`);
+    return undefined;
+  });
 }

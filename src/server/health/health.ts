@@ -21,7 +21,7 @@ export type HealthEndpoint = 'healthz' | 'livez' | 'readyz';
 
 /** Registers handlers; an ApiServer is one. */
 export interface PathRegistrar {
-  register(path: string, handler: Handler, listed?: boolean): void;
+  register(path: string, handler: Handler, shown?: { readonly listed: boolean }): void;
 }
 
 const queryOf = (context: unknown): Query => parseQuery(context instanceof Exchange ? context.rawQuery : '');

@@ -70,8 +70,8 @@ export class ApiServer {
     this.log = new RequestLog(config.logger, config.clock);
     this.http2 = this.sessionConfig();
     this.http = this.makeServer();
-    this.routes.register('/', this.index, false);
-    this.routes.register('/index.html', this.index, false);
+    this.routes.register('/', this.index, { listed: false });
+    this.routes.register('/index.html', this.index, { listed: false });
   }
 
   /** From now on requests go through the chain; `resources` answers `/api/<version>/…` and `/apis/<group>/<version>/…`. */
@@ -83,8 +83,8 @@ export class ApiServer {
   }
 
   /** Answers exactly this path, whatever the method, and lists it at `/`. */
-  register(path: string, handler: Handler, listed = true): void {
-    this.routes.register(path, handler, listed);
+  register(path: string, handler: Handler, shown?: { readonly listed: boolean }): void {
+    this.routes.register(path, handler, shown);
   }
 
   /** Answers every path that begins with `prefix`, which ends with a slash. */

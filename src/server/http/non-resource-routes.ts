@@ -36,12 +36,12 @@ interface ExpressPrototypes {
   response: object;
 }
 
-function makeApp(router: express.Router, http2: boolean): express.Express {
+function makeApp(router: express.Router, protocol: 'HTTP/1.1' | 'HTTP/2'): express.Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', false);
-  if (http2) {
+  if (protocol === 'HTTP/2') {
     const prototypes: ExpressPrototypes = app;
     prototypes.request = bridged(app.request, Http2Request.prototype);
     prototypes.response = bridged(app.response, Http2Response.prototype);
@@ -55,15 +55,15 @@ type Run = (exchange: Exchange, next: (error?: unknown) => void) => Promise<void
 /** The paths outside resources, as an Express application on both protocols. */
 export class NonResourceRoutes {
   private readonly router = express.Router({ caseSensitive: true, strict: true });
-  private readonly http1 = makeApp(this.router, false);
-  private readonly http2 = makeApp(this.router, true);
+  private readonly http1 = makeApp(this.router, 'HTTP/1.1');
+  private readonly http2 = makeApp(this.router, 'HTTP/2');
   private readonly exchanges = new WeakMap<object, Exchange>();
   private readonly exact = new Set<string>();
   private readonly listed = new Set<string>();
   private readonly providers: (() => Iterable<string>)[] = [];
 
-  /** `listed`: the path is shown by the index. */
-  register(path: string, handler: Handler, listed = true): void {
+  /** `listed`: the index shows the path. */
+  register(path: string, handler: Handler, { listed }: { readonly listed: boolean } = { listed: true }): void {
     if (this.exact.has(path)) throw new Error(`the path ${path} is taken`);
     this.exact.add(path);
     if (listed) this.listed.add(path);
@@ -73,7 +73,7 @@ export class NonResourceRoutes {
   /** All paths that begin with `prefix`, which ends with a slash. */
   registerPrefix(prefix: string, handler: Handler): void {
     this.router.all(`${escapePath(prefix)}*rest`, this.adapt(handler));
-    this.register(prefix, handler, false);
+    this.register(prefix, handler, { listed: false });
   }
 
   /** Whether exactly this path is answered. */

@@ -1,26 +1,17 @@
 import { type JsonObject, objectAt } from '../../../src/apimachinery/json/json.js';
 import { type Answer, digList, digText, treeOf } from '../../integration/client.js';
 import { eventually } from '../../integration/server.js';
-import { TestCluster } from '../cluster.js';
 import { available, condition, read } from '../widgets.js';
 import { Converter } from './converter.js';
 import { loose, objectText, ODD, realms, things } from './kinds.js';
 import { Reconciler, reconcilerMissing } from './reconciler.js';
+import { describeOnCluster, say } from '../suite.js';
 
 const NAMESPACE = 'odd';
-const START_MILLIS = 600_000;
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 const APPLY = { 'content-type': 'application/apply-patch+yaml' };
 /** How many objects have ConfigMaps of the controller. */
 const SMALL = 40;
-const begun = performance.now();
-
-function say(line: string): void {
-  process.stderr.write(`${((performance.now() - begun) / 1000).toFixed(0).padStart(4)} s  ${line}\n`);
-}
-
-const missing = process.env['E2E_MISSING'] ?? '';
-const title = 'kinds of all sorts move from the cluster into Annex, and back';
 
 const pathOf = (plural: string, name = '', version = 'v1'): string =>
   `/apis/${ODD}/${version}/namespaces/${NAMESPACE}/${plural}${name === '' ? '' : `/${name}`}`;
@@ -35,28 +26,17 @@ const ownedBy = (object: JsonObject, more: JsonObject = {}): JsonObject => ({
   ...more,
 });
 
-(missing === '' ? describe : describe.skip)(missing === '' ? title : `${title} (skipped: ${missing})`, () => {
-  const cluster = new TestCluster({ apiservers: 2, groups: [ODD] });
+const OPTIONS = { apiservers: 2 as const, groups: [ODD] };
+
+describeOnCluster('kinds of all sorts move from the cluster into Annex, and back', OPTIONS, (cluster) => {
   const converter = new Converter();
   const before = new Map<string, JsonObject>();
   let reconciler: Reconciler | undefined;
 
-  beforeAll(async () => {
-    await converter.start();
-    try {
-      await cluster.start(say);
-    } catch (error) {
-      say(cluster.logs());
-      throw error;
-    }
-  }, START_MILLIS);
-  afterAll(async () => {
+  beforeAll(() => converter.start());
+  afterAll(() => {
     reconciler?.stop();
     converter.stop();
-    await cluster.stop();
-  }, START_MILLIS);
-  beforeEach(() => {
-    say((expect.getState().currentTestName ?? '').slice(title.length + 1));
   });
 
   const made = async (path: string, body: string): Promise<JsonObject> => {

@@ -1,42 +1,22 @@
 import { type JsonObject, objectAt, stringAt } from '../../../src/apimachinery/json/json.js';
 import { digList, digText, treeOf } from '../../integration/client.js';
 import { eventually } from '../../integration/server.js';
-import { run, TestCluster } from '../cluster.js';
+import { run } from '../cluster.js';
 import { Informer, informerMissing } from '../informer.js';
 import { SwitchReader, SwitchWriter } from './writers.js';
 import { available, condition, definitionText, widgetsPath, widgetText } from '../widgets.js';
+import { describeOnCluster, say } from '../suite.js';
 
 const GROUP = 'moved.example.com';
 const KILLED = 'killed.example.com';
 const MEDDLED = 'meddled.example.com';
 const NAMESPACE = 'moved';
 const COUNT = 150;
-const START_MILLIS = 600_000;
-const begun = performance.now();
 
-function say(line: string): void {
-  process.stderr.write(`${((performance.now() - begun) / 1000).toFixed(0).padStart(4)} s  ${line}\n`);
-}
+const OPTIONS = { apiservers: 2 as const, groups: [GROUP, KILLED, MEDDLED] };
 
-const missing = process.env['E2E_MISSING'] ?? '';
-const title = 'a group moves from the cluster into Annex';
-
-(missing === '' ? describe : describe.skip)(missing === '' ? title : `${title} (skipped: ${missing})`, () => {
-  const cluster = new TestCluster({ apiservers: 2, groups: [GROUP, KILLED, MEDDLED] });
+describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster) => {
   const before = new Map<string, JsonObject>();
-
-  beforeAll(async () => {
-    try {
-      await cluster.start(say);
-    } catch (error) {
-      say(cluster.logs());
-      throw error;
-    }
-  }, START_MILLIS);
-  afterAll(() => cluster.stop(), START_MILLIS);
-  beforeEach(() => {
-    say((expect.getState().currentTestName ?? '').slice(title.length + 1));
-  });
 
   const adopt = (group: string, servedBy: string): Promise<unknown> =>
     cluster.kubectl.ok(['patch', 'adoption', group, '--type=merge', '-p', JSON.stringify({ spec: { servedBy } })]);
@@ -255,7 +235,11 @@ const title = 'a group moves from the cluster into Annex';
     await http.send({ method: 'DELETE', path: widgetsPath(NAMESPACE, 'w.6-x', GROUP) });
     await create('w.6-x');
     await http.send({ method: 'DELETE', path: widgetsPath(NAMESPACE, 'w.7-x', GROUP) });
-    const child = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'of-born', ownerReferences: [reference] } };
+    const child = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'of-born', ownerReferences: [reference] },
+    };
     await kubectl.ok(['-n', NAMESPACE, 'create', '-f', '-'], { stdin: JSON.stringify(child) });
     const served = await all(GROUP);
     const page = treeOf(await http.get(`/apis/${GROUP}/v1/widgets?limit=10`));

@@ -1,7 +1,7 @@
 import { Random, seedsOf } from '../random.js';
 import { Explorer } from './explorer.js';
 
-const SCHEDULES = 250;
+const SCHEDULES = 500;
 const STEPS = 150;
 
 test('whatever happens in whatever order, what is shown under a revision holds everything up to it', async () => {

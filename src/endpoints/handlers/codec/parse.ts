@@ -31,7 +31,7 @@ export function parseBody(
 /** Kubernetes looks for the kind first, and that is where a malformed text is found. */
 function decodeJson(body: Buffer, strict: boolean, merges: boolean): DetailedJson {
   try {
-    return decodeDetailed(body, strict, merges);
+    return decodeDetailed(body, { strict, merges });
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     throw new JsonError(`couldn't get version/kind; json parse error: ${error.message}`, { cause: error });

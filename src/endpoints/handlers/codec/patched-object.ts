@@ -79,7 +79,7 @@ function decodeTree(scope: RequestScope, outcome: PatchOutcome, tree: JsonObject
 function decodeText({ served, codec: { patched } }: RequestScope, shown: string, strict: boolean): DecodedObject {
   let json: DetailedJson;
   try {
-    json = decodeDetailed(shown, strict, patched.merges);
+    json = decodeDetailed(shown, { strict, merges: patched.merges });
   } catch (error) {
     if (error instanceof JsonError) throw refusePatch(shown, error.message);
     throw error;

@@ -10,7 +10,7 @@ import { schemasOf, toInternalSpec } from './internal.js';
 function decoded(schema: JsonObject): JsonObject {
   const body = { spec: { versions: [{ name: 'v1', schema: { openAPIV3Schema: schema } }] } };
   const decoder = requireSchema('apiextensions.k8s.io', 'v1', 'CustomResourceDefinition');
-  const { object } = decoder.decode(decodeDetailed(JSON.stringify(body), false), false);
+  const { object } = decoder.decode(decodeDetailed(JSON.stringify(body), { strict: false }), false);
   return schemasOf(toInternalSpec(object))[0] ?? {};
 }
 

@@ -14,7 +14,7 @@ const definition = (property: string): KubeObject => {
   const text = `{"metadata":{"name":"as.g.io"},"spec":{"group":"g.io","scope":"Cluster","names":{"kind":"A","plural":"as"},
     "versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",
     "properties":{"p":${property}}}}}]}}`;
-  const { object } = schema.decode(decodeDetailed(text, true), true);
+  const { object } = schema.decode(decodeDetailed(text, { strict: true }), true);
   setCustomResourceDefinitionDefaults(object);
   strategy.prepareForCreate(context, object);
   return object;

@@ -61,7 +61,7 @@ function create(kind: string, given: JsonObject, group = ''): Created {
   const type = typeOf(kind, group);
   const metadata = { name: 'a', ...(type.namespaced ? { namespace: 'n' } : {}), ...(given['metadata'] as JsonObject) };
   const { object } = requireSchema(group, 'v1', kind).decode(
-    decodeDetailed(JSON.stringify({ ...given, metadata }), true),
+    decodeDetailed(JSON.stringify({ ...given, metadata }), { strict: true }),
     true,
   );
   type.applyDefaults?.(object);

@@ -1,7 +1,7 @@
 import { decodeDetailed } from '../../../apimachinery/json/decode.js';
 import { decodeScale } from './scale.js';
 
-const decode = (text: string) => decodeScale(decodeDetailed(text, true), true).object;
+const decode = (text: string) => decodeScale(decodeDetailed(text, { strict: true }), true).object;
 
 test('replicas of nothing are left out, as Go leaves them out', () => {
   expect(decode('{"spec":{"replicas":0},"status":{"replicas":0}}')).toMatchObject({

@@ -3,7 +3,7 @@ import { digList, digText, treeOf } from '../../../integration/client.js';
 import { eventually } from '../../../integration/server.js';
 import { Random } from '../../../model/random.js';
 import { pause } from '../../../storage/mongod.js';
-import { TestCluster } from '../../cluster.js';
+import { describeOnCluster, say } from '../../suite.js';
 import { available, condition, definitionText, widgetsPath, widgetText } from '../../widgets.js';
 import { SwitchWriter } from '../writers.js';
 import { backOf, type Fault, FAULTS, phaseOf } from './faults.js';
@@ -21,37 +21,22 @@ const MOMENTS_BACK = ['Copying', 'Closing', 'Routing', 'over'];
 const SETTLED_MILLIS = 30_000;
 /** A machine that is busy with other things takes longer than that for everything. */
 const SLACK = Number(process.env['ANNEX_ADOPTION_SLACK'] ?? 2);
-const begun = performance.now();
+const OPTIONS = { apiservers: 2 as const, groups: GROUPS, proxied: true };
 
-function say(line: string): void {
-  process.stderr.write(`${((performance.now() - begun) / 1000).toFixed(0).padStart(4)} s  ${line}\n`);
-}
-
-const missing = process.env['E2E_MISSING'] ?? '';
-const title = `adoptions survive ${ROUNDS} faults (seed ${SEED})`;
-
-(missing === '' ? describe : describe.skip)(missing === '' ? title : `${title} (skipped: ${missing})`, () => {
-  const cluster = new TestCluster({ apiservers: 2, groups: GROUPS, proxied: true });
+describeOnCluster(`adoptions survive ${ROUNDS} faults (seed ${SEED})`, OPTIONS, (cluster) => {
   const random = new Random(SEED);
 
   beforeAll(async () => {
-    try {
-      await cluster.start(say);
-      await available(cluster, 'kubeannex.io', 'v1alpha1');
-      await cluster.kubectl.ok(['create', 'namespace', NAMESPACE]);
-      for (const group of GROUPS) await rehearse(group);
-      for (const group of GROUPS)
-        await condition(cluster, `adoption/${group}`, 'InSync', ({ status }) => status === 'True');
-      for (const group of RETURNING) {
-        await want(group, 'Annex');
-        expect(await reaches(group, ['Served'], 180_000)).toBe('Served');
-      }
-    } catch (error) {
-      say(cluster.logs());
-      throw error;
+    await available(cluster, 'kubeannex.io', 'v1alpha1');
+    await cluster.kubectl.ok(['create', 'namespace', NAMESPACE]);
+    for (const group of GROUPS) await rehearse(group);
+    for (const group of GROUPS)
+      await condition(cluster, `adoption/${group}`, 'InSync', ({ status }) => status === 'True');
+    for (const group of RETURNING) {
+      await want(group, 'Annex');
+      expect(await reaches(group, ['Served'], 180_000)).toBe('Served');
     }
   });
-  afterAll(() => cluster.stop());
 
   const rehearse = async (group: string): Promise<void> => {
     await cluster.kubectl.ok(['create', '-f', '-'], { stdin: definitionText(group, 'cluster') });

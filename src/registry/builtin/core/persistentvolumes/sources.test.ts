@@ -274,7 +274,7 @@ test.each(CASES)('%j', (given, expected) => {
     spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], ...given },
   };
   const schema = requireSchema('', 'v1', 'PersistentVolume');
-  const { object } = schema.decode(decodeDetailed(JSON.stringify(volume), true), true);
+  const { object } = schema.decode(decodeDetailed(JSON.stringify(volume), { strict: true }), true);
   applyPersistentVolumeDefaults(object);
   expect(persistentVolumeErrors(object).map(String)).toEqual(expected);
 });

@@ -1,0 +1,36 @@
+import { type Clock, sleep } from '../../util/clock.js';
+
+const POLL_MILLIS = 1_000;
+
+type Say = (line: string) => void;
+
+/** Prints a line. */
+export const say: Say = (line) => {
+  process.stdout.write(`${line}\n`);
+};
+
+interface Wait {
+  readonly clock: Clock;
+  readonly millis: number;
+  /** The error when time is up; what was said last follows it. */
+  readonly late: string;
+}
+
+/** Looks once a second until `look` returns something. What `look` says is printed when it changes. */
+export async function waitFor<T>(
+  { clock, millis, late }: Wait,
+  look: (sayChange: Say) => Promise<T | undefined>,
+): Promise<T> {
+  const end = clock.monotonic() + millis;
+  let shown = '';
+  const sayChange = (line: string): void => {
+    if (line !== shown) say(line);
+    shown = line;
+  };
+  for (;;) {
+    const found = await look(sayChange);
+    if (found !== undefined) return found;
+    if (clock.monotonic() >= end) throw new Error(shown === '' ? late : `${late}: ${shown}`);
+    await sleep(clock, POLL_MILLIS);
+  }
+}
