@@ -11,7 +11,7 @@ import { encodedBytes } from './object-bytes.js';
  * Backends store records as they are. In memory the text and the flags stand apart, so that nothing that sends the text has to
  * skip a header.
  */
-const RECORD_FORMAT = 1;
+export const RECORD_FORMAT = 1;
 const HEADER_BYTES = 2;
 
 /** The type adds something whenever it shows the object, such as defaults, so that its text is never sent as it is. */

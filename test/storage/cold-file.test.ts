@@ -222,6 +222,21 @@ describe('a save', () => {
     expect(await shown(9)).toEqual(['a/k@1 k kept']);
   });
 
+  test('is not gone on with where the disk refused to forget it, and takes its objects away later', async () => {
+    await file.close();
+    const broken = new BrokenFile({ directory, clock, keepMillis: KEEP });
+    file = broken;
+    await broken.open();
+    const type = typeOf(broken);
+    type.keep?.(kept);
+    await save(type, newest(5, ...kept));
+    broken.isBroken = true;
+    type.drop?.();
+    broken.isBroken = false;
+    for (let i = 0; i < 5; i++) clock.advance(KEEP);
+    expect(await shown(5)).toEqual([]);
+  });
+
   test('takes nothing from a cache that is closed', async () => {
     const type = typeOf();
     type.keep?.(kept);

@@ -77,6 +77,8 @@ interface Superseded {
 interface Ended {
   readonly load: number;
   readonly since: number;
+  /** The type that may still have a checkpoint in it. */
+  readonly resource: string | undefined;
   /** Which kinds of its keys are removed. */
   kinds: number;
 }
@@ -197,7 +199,7 @@ export class ColdFile {
     }
     for (const load of found) {
       this.loads = Math.max(this.loads, load);
-      if (!resumable.has(load)) this.endLoad(load);
+      if (!resumable.has(load)) this.endLoad(load, undefined);
     }
   }
 
@@ -222,9 +224,13 @@ export class ColdFile {
     return ++this.loads;
   }
 
-  /** All that it has of a load goes a while later. */
-  endLoad(load: number): void {
-    this.ended.push({ load, since: this.options.clock.monotonic(), kinds: 0 });
+  /** Nobody goes on with a load of a type any more. All that it has of it goes a while later, the checkpoint first. */
+  endLoad(load: number, resource: string | undefined): void {
+    this.ended.push({ load, since: this.options.clock.monotonic(), resource, kinds: 0 });
+    if (resource !== undefined)
+      this.write((root) => {
+        removeCheckpoint(root, resource, load);
+      });
   }
 
   /** A record that has no place any more; what its place was took part in a `write` that has succeeded. */
@@ -246,12 +252,6 @@ export class ColdFile {
   setCheckpoint(resource: string, checkpoint: Checkpoint): boolean {
     return this.write((root) => {
       root.putSync(checkpointKey(resource), encodeCheckpoint(checkpoint));
-    });
-  }
-
-  removeCheckpoint(resource: string): boolean {
-    return this.write((root) => {
-      root.removeSync(checkpointKey(resource));
     });
   }
 
@@ -312,11 +312,8 @@ export class ColdFile {
 
   private endUnclaimed(): void {
     if (this.unclaimed.size === 0 || this.options.clock.monotonic() - this.openedAt < UNCLAIMED_MILLIS) return;
-    for (const [resource, { load }] of this.unclaimed)
-      if (this.removeCheckpoint(resource)) {
-        this.unclaimed.delete(resource);
-        this.endLoad(load);
-      }
+    for (const [resource, { load }] of this.unclaimed) this.endLoad(load, resource);
+    this.unclaimed.clear();
   }
 
   /** Whether there is room. */
@@ -363,6 +360,8 @@ export class ColdFile {
     if (isOver) this.ended.shift();
     if (keys.length === 0) return isOver;
     const isDone = this.write((root) => {
+      // The disk may have been full when the load ended.
+      if (ended?.resource !== undefined) removeCheckpoint(root, ended.resource, ended.load);
       for (const key of keys) root.removeSync(key);
     });
     if (isDone) this.superseded.splice(0, gone.length);
@@ -378,4 +377,11 @@ export class ColdFile {
     }
     return [];
   }
+}
+
+/** Without its checkpoint nobody misses what is removed of a load. Another load may have one by now. */
+function removeCheckpoint(root: Database, resource: string, load: number): void {
+  const key = checkpointKey(resource);
+  const value = root.getBinary(key);
+  if (value !== undefined && decodeCheckpoint(value)?.load === load) root.removeSync(key);
 }

@@ -2,10 +2,11 @@ import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, write
 import { join } from 'node:path';
 import { parseJson } from '../../../apimachinery/json/decode.js';
 import { isObject } from '../../../apimachinery/json/json.js';
+import { RECORD_FORMAT } from '../../record.js';
 
 const MARKER = 'cold.json';
-/** Of the file and of the records in it. */
-const FORMAT = 1;
+/** Of the file, and of the objects' texts and flags in it, which are those of the store's records. */
+const FORMAT = `1.${RECORD_FORMAT}`;
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 
 /** Which start of the machine this is; undefined where that is not to be known. */

@@ -106,10 +106,7 @@ export class ColdType {
 
   /** Without a checkpoint first: what is put there from now on is another load's. */
   private endLoad(): void {
-    if (this.isUsed) {
-      this.file.removeCheckpoint(this.source.resource);
-      this.file.endLoad(this.load);
-    }
+    if (this.isUsed) this.file.endLoad(this.load, this.source.resource);
     this.before = this.load;
     this.load = this.file.newLoad();
     this.isUsed = this.isWhole = false;
