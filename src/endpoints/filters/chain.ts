@@ -8,7 +8,7 @@ import { withMaxInFlight } from './in-flight/max-in-flight.js';
 import { withPanicRecovery } from './panic-recovery.js';
 import { withRequestInfo } from './request-info.js';
 import { withTracing } from './tracing.js';
-import { withWarnings } from './warning-headers.js';
+import { withWarnings } from './warnings/warning-headers.js';
 
 /** The stages in their order, outermost first. A test pins it: each stage relies on what those before it have done. */
 export const FILTERS = [

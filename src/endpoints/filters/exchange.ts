@@ -9,7 +9,7 @@ import { LazySignal } from '../../util/cancellation.js';
 import { headerText } from '../../util/text/header-text.js';
 import { WheelEntry } from '../../util/timer-wheel.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
-import { WarningRecorder } from './warnings.js';
+import { WarningRecorder } from './warnings/recorder.js';
 import type { Layer } from '../../util/metrics/stopwatch.js';
 import type { Span } from '../../util/tracing.js';
 import type { Timings } from './timings.js';

@@ -1,4 +1,4 @@
-import type { HttpResponse } from '../http.js';
+import type { HttpResponse } from '../../http.js';
 
 const TOTAL_RUNES = 4 * 1024;
 const ITEM_RUNES = 256;

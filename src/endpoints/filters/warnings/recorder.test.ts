@@ -1,6 +1,6 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { WarningRecorder, warningHeader } from './warnings.js';
+import { WarningRecorder, warningHeader } from './recorder.js';
 
 function warned(...texts: readonly string[]): readonly string[] {
   const response = new ServerResponse(new IncomingMessage(new Socket()));

@@ -1,4 +1,4 @@
-import type { ChainConfig, Step } from './chain-config.js';
+import type { ChainConfig, Step } from '../chain-config.js';
 
 /**
  * From here on stages and handlers may warn the client; the recorder itself is made by the first warning. It stands outside
