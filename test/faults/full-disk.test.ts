@@ -73,7 +73,8 @@ described("MongoDB's disk is full", () => {
         await until(`${replica.name} begins its commit path anew`, () =>
           replica.log.includes('restarting the commit path'),
         );
-        expect(replica.log).toMatch(/"cause":"[^"]+".*"store request failed"/);
+        // Not of the first writes that fail: nobody has heard from MongoDB by then.
+        await until(`${replica.name} tells why`, () => /"cause":"[^"]+".*"store request failed"/.test(replica.log));
       }
     } finally {
       rmSync(ballast, { force: true });
