@@ -1,18 +1,8 @@
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  fstatSync,
-  renameSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorCode, StorageError } from '../errors.js';
 import { LOCK_FILE, LOCK_SOCKET } from '../directory-lock.js';
+import { damageOfLmdbFile } from '../lmdb-file.js';
 import { messageOf } from '../../util/error-message.js';
 
 const FORMAT_FILE = 'FORMAT';
@@ -50,7 +40,8 @@ export function checkDirectory(directory: string): void {
   if (unknown !== undefined) throw unusable(unknown);
   const path = join(directory, DATA_FILE);
   if (!names.includes(DATA_FILE)) throw corrupt(path, 'it is gone');
-  checkDataFile(path);
+  const damage = damageOfLmdbFile(path);
+  if (damage !== undefined) throw corrupt(path, damage);
 }
 
 /** Why this version cannot use the store, where that has another format; for a running server, too, whose store was replaced. */
@@ -98,55 +89,6 @@ function sync(path: string): void {
   } finally {
     closeSync(file);
   }
-}
-
-const MAGIC = 0xbeefc0de;
-const META_LENGTH = 160;
-const FREE_PAGES_AT_END = 64;
-
-/**
- * LMDB maps the file and trusts it: a damaged header or a file cut short would end the process by a signal. So the
- * two meta pages are looked at first: magic number, page size, and the file's length against the last page in use.
- */
-function checkDataFile(path: string): void {
-  const file = openSync(path, 'r');
-  try {
-    const size = fstatSync(file).size;
-    if (size === 0) throw corrupt(path, 'it is empty');
-    const first = readMeta(file, 0);
-    if (first === undefined || first.pageSize < 256 || first.pageSize > 65536)
-      throw corrupt(path, 'its header is damaged');
-    const second = readMeta(file, first.pageSize);
-    if (second === undefined) throw corrupt(path, 'its second header is damaged');
-    const newest = second.transaction > first.transaction ? second : first;
-    // LMDB does not write the last pages of a commit where they are free again, so a few may be missing from a sound file.
-    if (newest.used && size < (newest.lastPage + 1 - FREE_PAGES_AT_END) * first.pageSize)
-      throw corrupt(path, 'it was cut short');
-  } finally {
-    closeSync(file);
-  }
-}
-
-interface Meta {
-  readonly pageSize: number;
-  readonly lastPage: number;
-  readonly transaction: bigint;
-  readonly used: boolean;
-}
-
-function readMeta(file: number, position: number): Meta | undefined {
-  const page = Buffer.alloc(META_LENGTH);
-  if (readSync(file, page, 0, META_LENGTH, position) < META_LENGTH) return undefined;
-  // The page's own header takes 24 bytes; see struct MDB_meta.
-  const base = 24;
-  if (page.readUInt32LE(base) !== MAGIC) return undefined;
-  const transaction = page.readBigUInt64LE(base + 128);
-  return {
-    pageSize: page.readUInt32LE(base + 24),
-    lastPage: Number(page.readBigUInt64LE(base + 120)),
-    transaction,
-    used: transaction > 0n,
-  };
 }
 
 function corrupt(path: string, what: string): StorageError {

@@ -1,0 +1,49 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+
+const MAGIC = 0xbeefc0de;
+const META_LENGTH = 160;
+const FREE_PAGES_AT_END = 64;
+
+/**
+ * What is wrong with a file of LMDB, which maps it and trusts it: a damaged header or a file cut short would end the process by a signal.
+ * So the two meta pages are looked at first: magic number, page size, and the file's length against the last page in use.
+ */
+export function damageOfLmdbFile(path: string): string | undefined {
+  const file = openSync(path, 'r');
+  try {
+    const size = fstatSync(file).size;
+    if (size === 0) return 'it is empty';
+    const first = readMeta(file, 0);
+    if (first === undefined || first.pageSize < 256 || first.pageSize > 65536) return 'its header is damaged';
+    const second = readMeta(file, first.pageSize);
+    if (second === undefined) return 'its second header is damaged';
+    const newest = second.transaction > first.transaction ? second : first;
+    // LMDB does not write the last pages of a commit where they are free again, so a few may be missing from a sound file.
+    const isShort = newest.used && size < (newest.lastPage + 1 - FREE_PAGES_AT_END) * first.pageSize;
+    return isShort ? 'it was cut short' : undefined;
+  } finally {
+    closeSync(file);
+  }
+}
+
+interface Meta {
+  readonly pageSize: number;
+  readonly lastPage: number;
+  readonly transaction: bigint;
+  readonly used: boolean;
+}
+
+function readMeta(file: number, position: number): Meta | undefined {
+  const page = Buffer.alloc(META_LENGTH);
+  if (readSync(file, page, 0, META_LENGTH, position) < META_LENGTH) return undefined;
+  // The page's own header takes 24 bytes; see struct MDB_meta.
+  const base = 24;
+  if (page.readUInt32LE(base) !== MAGIC) return undefined;
+  const transaction = page.readBigUInt64LE(base + 128);
+  return {
+    pageSize: page.readUInt32LE(base + 24),
+    lastPage: Number(page.readBigUInt64LE(base + 120)),
+    transaction,
+    used: transaction > 0n,
+  };
+}
