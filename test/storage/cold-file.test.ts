@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FakeClock } from '../../src/util/clock.fake.js';
@@ -165,6 +165,24 @@ describe('the next process', () => {
     one.keep?.([state(6, 'k6')]);
     await next();
     await expect(walked(typeOf(file, told(5)))).rejects.toThrow('is of another history');
+  });
+
+  test.each<[string, (path: string) => void]>([
+    ['has no header any more', (path) => writeFileSync(path, Buffer.alloc(40_000, 7))],
+    ['was cut short', (path) => truncateSync(path, statSync(path).size / 4)],
+    ['is gone', (path) => rmSync(path)],
+  ])('begins anew with a file that %s', async (_, damage) => {
+    const type = typeOf();
+    type.keep?.(Array.from({ length: 600 }, (_, i) => state(i + 1, 'x'.repeat(10_000), `a/k${i}`)));
+    await save(type, newest(1_000));
+    await file.close();
+    damage(join(directory, 'cold.mdb'));
+    file = new ColdFile({ directory, clock, keepMillis: KEEP });
+    await file.open();
+    expect(await walked(typeOf(file, told(1_000)))).toEqual([]);
+    await leave();
+    await next();
+    expect(await walked(typeOf(file, told(5)))).toHaveLength(2);
   });
 
   test('removes what no type claims', async () => {

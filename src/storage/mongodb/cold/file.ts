@@ -1,11 +1,13 @@
 import { chmodSync, mkdirSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
-import { open, type RootDatabase } from 'lmdb';
+import { open } from 'lmdb';
 import type { Clock, Timer } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import { lockDirectory, type DirectoryLock } from '../../directory-lock.js';
+import { damageOfLmdbFile } from '../../lmdb-file.js';
 import { StorageError } from '../../errors.js';
 import type { Revision, StoredObject } from '../../interfaces.js';
+import type { Database } from './places.js';
 import { bootOfMachine, isOfThisBoot, removeMarker, writeMarker } from './marker.js';
 import {
   CHECKPOINT,
@@ -36,8 +38,6 @@ export interface ColdFileOptions {
   /** Tells one start of the machine from another; '' where that is not known. By default the kernel is asked. */
   readonly boot?: string;
 }
-
-export type Database = RootDatabase<Buffer, Buffer>;
 
 const FILE = 'cold.mdb';
 const KEEP_MILLIS = 3 * 60_000;
@@ -120,14 +120,13 @@ export class ColdFile {
     try {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
       const lock = await lockDirectory(directory);
-      let root = isOfThisBoot(directory, boot || undefined) ? this.resumed() : undefined;
+      this.openedAt = clock.monotonic();
+      let root = isOfThisBoot(directory, boot) ? await this.resumed() : undefined;
       if (root === undefined) {
         root = this.empty();
-        if (boot !== undefined && boot !== '') writeMarker(directory, boot);
+        if (boot !== '') writeMarker(directory, boot);
       }
       this.opened = { root, lock };
-      this.openedAt = clock.monotonic();
-      this.takeStock(root);
       this.schedule();
     } catch (error) {
       throw new StorageError(
@@ -141,27 +140,34 @@ export class ColdFile {
   }
 
   /** Undefined where it cannot be used. */
-  private resumed(): Database | undefined {
+  private async resumed(): Promise<Database | undefined> {
     let root: Database | undefined;
     try {
+      if (damageOfLmdbFile(this.path) !== undefined) return undefined;
       root = this.environment();
+      this.takeStock(root);
       if (this.roomIn(root) >= TOO_LITTLE) return root;
     } catch {
       // It begins anew.
     }
-    void root?.close();
+    this.forget();
+    await root?.close();
     return undefined;
   }
 
   private empty(): Database {
     const { directory } = this.options;
     removeMarker(directory);
-    rmSync(join(directory, FILE), { force: true });
+    rmSync(this.path, { force: true });
     return this.environment();
   }
 
+  private get path(): string {
+    return join(this.options.directory, FILE);
+  }
+
   private environment(): Database {
-    const path = join(this.options.directory, FILE);
+    const { path } = this;
     // Of readers that are gone: the directory is locked.
     rmSync(`${path}-lock`, { force: true });
     const root = open<Buffer, Buffer>(path, {
@@ -208,10 +214,14 @@ export class ColdFile {
     const { opened } = this;
     this.opened = this.opening = undefined;
     this.timer?.cancel();
-    this.superseded.length = this.ended.length = this.loads = 0;
-    this.unclaimed.clear();
+    this.forget();
     await opened?.root.close();
     opened?.lock.release();
+  }
+
+  private forget(): void {
+    this.superseded.length = this.ended.length = this.loads = 0;
+    this.unclaimed.clear();
   }
 
   /** Whether it takes what memory has no room for. */

@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseJson } from '../../../apimachinery/json/decode.js';
 import { isObject } from '../../../apimachinery/json/json.js';
@@ -9,20 +9,20 @@ const MARKER = 'cold.json';
 const FORMAT = `1.${RECORD_FORMAT}`;
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 
-/** Which start of the machine this is; undefined where that is not to be known. */
-export function bootOfMachine(): string | undefined {
+/** Which start of the machine this is; '' where that is not to be known. */
+export function bootOfMachine(): string {
   try {
     return readFileSync(BOOT_ID, 'utf8').trim();
   } catch {
-    return undefined;
+    return '';
   }
 }
 
 /** Whether a file was written since the machine was started: nothing in it was synced, so what was written before may be there in part. */
-export function isOfThisBoot(directory: string, boot: string | undefined): boolean {
+export function isOfThisBoot(directory: string, boot: string): boolean {
   try {
     const marker = parseJson(readFileSync(join(directory, MARKER)));
-    return boot !== undefined && isObject(marker) && marker['format'] === FORMAT && marker['boot'] === boot;
+    return boot !== '' && isObject(marker) && marker['format'] === FORMAT && marker['boot'] === boot;
   } catch {
     return false;
   }
@@ -32,12 +32,7 @@ export function removeMarker(directory: string): void {
   rmSync(join(directory, MARKER), { force: true });
 }
 
+/** Half of it is no marker, and one of another start of the machine is worth nothing: so it is neither renamed into place nor synced. */
 export function writeMarker(directory: string, boot: string): void {
-  const path = join(directory, MARKER);
-  const fresh = `${path}.new`;
-  const handle = openSync(fresh, 'w', 0o600);
-  writeSync(handle, JSON.stringify({ format: FORMAT, boot }));
-  fsyncSync(handle);
-  closeSync(handle);
-  renameSync(fresh, path);
+  writeFileSync(join(directory, MARKER), JSON.stringify({ format: FORMAT, boot }), { mode: 0o600 });
 }

@@ -4,6 +4,7 @@ import type { Clock } from '../../../util/clock.js';
 import { StorageError } from '../../errors.js';
 import type { Revision, StoredObject, WalkedObject } from '../../interfaces.js';
 import type { ColdFile } from './file.js';
+import { placeAt, type Database } from './places.js';
 import {
   decodePlace,
   encodePlace,
@@ -61,26 +62,26 @@ export class Resumption {
     const { load } = this.checkpoint;
     const keys = [...this.newer.keys()];
     for (let i = 0; i < keys.length; i += AT_ONCE) {
-      const places = keys.slice(i, i + AT_ONCE).map((key) => placeKey(load, key));
-      const found = places.flatMap((id) => this.file.range(id, Buffer.concat([id, NEXT]), 1));
-      const records = found.map(({ key, value }) =>
-        revisionKey(RECORD, load, decodePlace(key, value)?.revision ?? LATER),
-      );
-      this.remove(
-        records,
-        found.map(({ key }) => key),
-      );
+      this.write((root) => {
+        for (const key of keys.slice(i, i + AT_ONCE)) {
+          const id = placeKey(load, key);
+          const place = placeAt(root, id);
+          if (place !== undefined) root.removeSync(revisionKey(RECORD, load, place.revision));
+          root.putSync(id, encodePlace(id, goneAt(LATER)));
+        }
+      });
       await this.pause();
     }
   }
 
-  /** `gone`: places whose objects have changed since the checkpoint. */
-  private remove(keys: readonly Buffer[], gone: readonly Buffer[] = []): void {
-    const isDone = this.file.write((root) => {
+  private remove(keys: readonly Buffer[]): void {
+    this.write((root) => {
       for (const key of keys) root.removeSync(key);
-      for (const id of gone) root.putSync(id, encodePlace(id, goneAt(LATER)));
     });
-    if (!isDone) throw notToBeUsed('cannot be written');
+  }
+
+  private write(change: (root: Database) => void): void {
+    if (!this.file.write(change)) throw notToBeUsed('cannot be written');
   }
 
   private async handOut(visit: (object: WalkedObject) => void): Promise<void> {

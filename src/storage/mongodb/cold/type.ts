@@ -1,10 +1,10 @@
 import type { Clock } from '../../../util/clock.js';
 import { Slicer } from '../../../scheduling/slicer.js';
 import type { AtHand, KeptState, NewestStates, Revision, StoredObject, WalkedObject } from '../../interfaces.js';
-import type { ColdFile, Database } from './file.js';
+import type { ColdFile } from './file.js';
+import { placeAt, type Database } from './places.js';
 import { Resumption } from './resumption.js';
 import {
-  decodePlace,
   encodePlace,
   encodeRecord,
   goneAt,
@@ -15,7 +15,6 @@ import {
   RECORD,
   revisionKey,
   type Checkpoint,
-  type Place,
 } from './records.js';
 
 /** The store that a type of the file comes from. */
@@ -116,9 +115,8 @@ export class ColdType {
   private keep(states: Iterable<KeptState>): boolean {
     if (!this.file.state().ok) return false;
     this.isUsed = true;
-    const { load } = this;
     return this.change((root, left) => {
-      for (const state of states) left.push(...this.put(root, load, state));
+      for (const state of states) this.put(root, state, left);
     });
   }
 
@@ -134,18 +132,20 @@ export class ColdType {
     return isDone;
   }
 
-  /** The revision whose record has no place any more, if there is one. */
-  private put(root: Database, load: number, state: KeptState): Revision[] {
+  /** `left`: gets the revision whose record has no place any more, if there is one. */
+  private put(root: Database, state: KeptState, left: Revision[]): void {
+    const { load, file } = this;
     const { key, revision, flags } = state;
     const id = placeKey(load, key);
     const place = placeAt(root, id);
-    if (place?.revision === revision && !isGone(place)) return [];
+    const before = place === undefined || isGone(place) ? undefined : place.revision;
+    if (before === revision) return;
     const { bytes } = state;
     const record = encodeRecord({ flags, bytes });
     root.putSync(revisionKey(RECORD, load, revision), record);
     root.putSync(id, encodePlace(id, { revision, flags, length: bytes.length }));
-    this.file.took(record.length);
-    return place === undefined || isGone(place) ? [] : [place.revision];
+    file.took(record.length);
+    if (before !== undefined) left.push(before);
   }
 
   private isDue(): boolean {
@@ -200,7 +200,7 @@ export class ColdType {
       for (const key of keys) {
         const state = states.stateOf(key);
         if (state !== undefined && hasRoom && !state.undecodable && state.unreadable === undefined) {
-          left.push(...this.put(root, load, state));
+          this.put(root, state, left);
           continue;
         }
         if (state !== undefined) isAll = false;
@@ -234,10 +234,4 @@ export class ColdType {
       }
     });
   }
-}
-
-/** One that is damaged is none. */
-function placeAt(root: Database, id: Buffer): Place | undefined {
-  const shared = root.getBinaryFast(id);
-  return shared && decodePlace(id, Buffer.from(shared.buffer, shared.byteOffset, shared.length));
 }

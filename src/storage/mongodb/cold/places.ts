@@ -1,0 +1,10 @@
+import type { RootDatabase } from 'lmdb';
+import { decodePlace, type Place } from './records.js';
+
+export type Database = RootDatabase<Buffer, Buffer>;
+
+/** A place, also within a transaction; one that is damaged is none. */
+export function placeAt(root: Database, id: Buffer): Place | undefined {
+  const shared = root.getBinaryFast(id);
+  return shared && decodePlace(id, Buffer.from(shared.buffer, shared.byteOffset, shared.length));
+}
