@@ -12,6 +12,7 @@ import { TypeWatches } from '../type-watches.js';
 import { keyOf, splitKey } from '../garbage-collector/object-cache.js';
 import { measure, type MeasuredType, measuredTypes } from './measure.js';
 import { QuotaIndex } from './quota-index.js';
+import { mostUsed, RecentCharges } from './recent-charges.js';
 
 export interface ResourceQuotaOptions {
   readonly registry: ApiRegistry;
@@ -27,7 +28,7 @@ const RESYNC_MILLIS = 300_000;
 const GATHER_MILLIS = 50;
 const IDLE_FACTOR = 20;
 /** An object that admission has charged is stored by then. */
-const VERIFY_MILLIS = 1000;
+const STORED_AFTER_MILLIS = 1000;
 
 /**
  * Keeps the status of quotas: takes the limits over from their spec, counts what is used when objects go or change, and counts
@@ -38,8 +39,7 @@ export class ResourceQuotaController {
   private readonly watches: TypeWatches;
   /** Quotas that are counted soon. */
   private readonly gathering = new Set<string>();
-  /** Quotas that are counted without an object having gone: what admission has charged may be on its way to the store. */
-  private readonly doubtful = new Set<string>();
+  private readonly recent: RecentCharges;
   private readonly client: LoopbackClient;
   private readonly queue: WorkQueue;
   private types: ReadonlyMap<string, MeasuredType> = new Map();
@@ -48,6 +48,7 @@ export class ResourceQuotaController {
 
   constructor(private readonly options: ResourceQuotaOptions) {
     this.client = options.clients.for(QUOTAS);
+    this.recent = new RecentCharges(options.clock, STORED_AFTER_MILLIS);
     this.watches = new TypeWatches(options.clock, (resource, signal) => this.watch(resource, signal));
     this.queue = new WorkQueue({
       name: 'resourcequota_primary',
@@ -82,12 +83,13 @@ export class ResourceQuotaController {
       {
         upsert: (quota) => {
           this.seen?.add(keyOf(quota));
+          this.recent.see(quota);
           if (!this.index.set(quota)) return;
           this.follow(signal);
           this.queue.add(keyOf(quota));
         },
         delete: (quota) => {
-          this.index.delete(keyOf(quota));
+          this.forget(keyOf(quota));
           this.follow(signal);
         },
         reset: () => {
@@ -96,20 +98,22 @@ export class ResourceQuotaController {
         synced: () => {
           const { seen } = this;
           this.seen = undefined;
-          if (seen !== undefined) for (const key of [...this.index.keys()]) if (!seen.has(key)) this.index.delete(key);
+          if (seen !== undefined) for (const key of [...this.index.keys()]) if (!seen.has(key)) this.forget(key);
         },
       },
       signal,
     );
   }
 
+  private forget(key: string): void {
+    this.index.delete(key);
+    this.recent.delete(key);
+  }
+
   private async resync(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await sleep(this.options.clock, RESYNC_MILLIS, signal);
-      for (const key of this.index.keys()) {
-        this.doubtful.add(key);
-        this.queue.add(key);
-      }
+      for (const key of this.index.keys()) this.queue.add(key);
     }
   }
 
@@ -132,10 +136,7 @@ export class ResourceQuotaController {
     await cache.ready();
     const start = { mode: 'exact' as const, revision: cache.revision() };
     // What changed before is in the cache that is counted.
-    for (const key of this.index.allConcerned((name) => type.evaluator.matchesResource(name))) {
-      this.doubtful.add(key);
-      this.later(key);
-    }
+    for (const key of this.index.allConcerned((name) => type.evaluator.matchesResource(name))) this.later(key);
     await watchToItsEnd(cache, { ...WATCH_ALL, start, initialEventsBookmark: false }, signal, (event) => {
       this.see(type, event);
     });
@@ -160,31 +161,22 @@ export class ResourceQuotaController {
     const { clock } = this.options;
     const quota = await this.client.get(...splitKey(key));
     if (quota === undefined) return;
+    this.recent.see(quota);
     const startedAt = clock.monotonic();
-    const used = await measure(quota, this.types, clock.now());
+    const counted = await measure(quota, this.types, clock.now());
     this.lastCountMillis = clock.monotonic() - startedAt;
     const status = objectAt(quota, 'status');
-    const hard = objectAt(quota, 'spec')?.['hard'];
+    const limits = resourceList(objectAt(quota, 'spec')?.['hard']);
     const before = resourceList(status?.['used']);
-    const limits = resourceList(hard);
-    if (isEqual(limits, resourceList(status?.['hard'])) && isEqual(used, before)) return;
-    // An object that admission has charged may not have been stored yet.
-    const isLess = [...used].some(([name, amount]) => (before.get(name)?.compare(amount) ?? 0) > 0);
-    if (this.doubtful.delete(key) && isLess) {
-      this.later(key, VERIFY_MILLIS);
-      return;
-    }
+    const used = mostUsed(before, counted, this.recent.of(key));
+    const areNewLimits = !isEqual(limits, resourceList(status?.['hard']));
+    // Admission charges by the limits in the status alone: what came before they were there is counted once it is stored.
+    if (areNewLimits || !isEqual(used, counted)) this.later(key, STORED_AFTER_MILLIS);
+    if (!areNewLimits && isEqual(used, before)) return;
     const written = {
       ...(limits.size > 0 && { hard: toJson(limits) }),
       ...(used.size > 0 && { used: toJson(used) }),
     };
-    try {
-      await this.client.updateStatus({ ...quota, status: written });
-    } catch (error) {
-      // It was charged meanwhile: the next count, too, may come before what that was for is stored.
-      if (isOvertaken(error)) this.doubtful.add(key);
-      throw error;
-    }
-    if (isLess) this.later(key, VERIFY_MILLIS);
+    await this.client.updateStatus({ ...quota, status: written });
   }
 }
