@@ -114,32 +114,30 @@ run_go() {
   sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$results/go.log" | tail -1 > "$results/go.counts"
 }
 
-# All of this is to end within an hour. On a slow machine that has yet to build the control plane there is no time left for it.
-run_e2e() {
-  local latest=2700
-  [ -x "${ANNEX_TOOLS_DIR:-.cache/tools}/kube-controller-manager" ] || latest=1800
-  if [ $SECONDS -gt $latest ]; then
-    echo "skipped: the tests end to end: $((SECONDS / 60)) minutes have passed already; run make e2e"
-    echo '0 0' > "$results/e2e.counts"
+# Runs tests on a cluster with the results under a name, unless more seconds than that have passed: all of this is to end within an hour.
+on_cluster() {
+  local name=$1 latest=$2 what=$3 target=$4 status=0
+  shift 4
+  if [ $SECONDS -gt "$latest" ]; then
+    echo "skipped: $what: $((SECONDS / 60)) minutes have passed already; run make $target"
+    echo '0 0' > "$results/$name.counts"
     return
   fi
-  hack/e2e.sh --json --outputFile="$results/e2e.json"
-  local status=$?
-  node hack/jest-counts.mjs "$results/e2e.json" $status > "$results/e2e.counts"
+  hack/e2e.sh "$@" --json --outputFile="$results/$name.json" || status=$?
+  node hack/jest-counts.mjs "$results/$name.json" $status > "$results/$name.counts"
 }
 
-# Adoptions while parts of the cluster fail, at random: ten minutes, if there are as many left of the hour.
+run_e2e() {
+  local latest=2700
+  # On a slow machine that has yet to build the control plane there is no time left for it.
+  [ -x "${ANNEX_TOOLS_DIR:-.cache/tools}/kube-controller-manager" ] || latest=1800
+  on_cluster e2e $latest 'the tests end to end' e2e
+}
+
+# Adoptions while parts of the cluster fail, at random: ten minutes. What a failed round leaves behind would keep jest from ending.
 run_adoptions() {
-  if [ $SECONDS -gt 2700 ]; then
-    echo "skipped: the campaign of adoptions: $((SECONDS / 60)) minutes have passed already; run make adoption-campaign"
-    echo '0 0' > "$results/adoptions.counts"
-    return
-  fi
-  # What a failed round leaves behind would keep jest from ending.
   ANNEX_ADOPTION_ROUNDS=8 E2E_CONFIG=test/e2e/switch/campaign/jest.config.mjs \
-    hack/e2e.sh --forceExit --json --outputFile="$results/adoptions.json"
-  local status=$?
-  node hack/jest-counts.mjs "$results/adoptions.json" $status > "$results/adoptions.counts"
+    on_cluster adoptions 2700 'the campaign of adoptions' adoption-campaign --forceExit
 }
 
 # Runs a part that counts for itself, and says how long it took.

@@ -45,9 +45,3 @@ export class Random {
     return (value ^ (value >>> 14)) >>> 0;
   }
 }
-
-/** The seeds of a run: one that the environment names, or so many in a row from a fixed one on. */
-export function seedsOf(variable: string, count: number, first = 1): number[] {
-  const given = process.env[variable];
-  return given === undefined ? Array.from({ length: count }, (_, i) => first + i) : given.split(',').map(Number);
-}

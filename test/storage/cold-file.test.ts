@@ -9,17 +9,18 @@ import { EmbeddedBackend } from '../../src/storage/embedded/backend.js';
 import { ColdFile } from '../../src/storage/mongodb/cold/file.js';
 import { ColdType, type ColdSource } from '../../src/storage/mongodb/cold/type.js';
 import { identity, joined, page, widgets } from './cacher-fixtures.js';
+import { LimitedFile } from './cold-fixtures.js';
 import { commit, everything, put } from './fixtures.js';
 import { mountSmallDisk, unmount, whyNoSmallDisk } from './small-disk.js';
 
 const KEEP = 10_000;
 let directory: string;
 let clock: FakeClock;
-let file: ColdFile;
+let file: LimitedFile;
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'annex-cold-'));
   clock = new FakeClock();
-  file = new ColdFile({ directory, clock, keepMillis: KEEP });
+  file = new LimitedFile({ directory, clock, keepMillis: KEEP });
   await file.open();
 });
 afterEach(async () => {
@@ -38,7 +39,7 @@ const textOf = (type: AtHand, revision: number): string | undefined => {
   const stored = type.read('a/k', revision);
   return stored === undefined ? undefined : (stored.unreadable ?? Buffer.from(stored.bytes).toString());
 };
-const typeOf = (of = file, source: Partial<ColdSource> = {}): AtHand =>
+const typeOf = (of: ColdFile = file, source: Partial<ColdSource> = {}): AtHand =>
   new ColdType(of, {
     resource: 'widgets.example.com',
     clock,
@@ -111,7 +112,7 @@ describe('the next process', () => {
 
   async function next(boot?: string): Promise<void> {
     await file.close();
-    file = new ColdFile({ directory, clock, keepMillis: KEEP, ...(boot === undefined ? {} : { boot }) });
+    file = new LimitedFile({ directory, clock, keepMillis: KEEP, ...(boot === undefined ? {} : { boot }) });
     await file.open();
   }
 
@@ -177,7 +178,7 @@ describe('the next process', () => {
     await save(type, newest(1_000));
     await file.close();
     damage(join(directory, 'cold.mdb'));
-    file = new ColdFile({ directory, clock, keepMillis: KEEP });
+    file = new LimitedFile({ directory, clock, keepMillis: KEEP });
     await file.open();
     expect(await walked(typeOf(file, told(1_000)))).toEqual([]);
     await leave();
@@ -207,18 +208,11 @@ describe('the next process', () => {
 });
 
 describe('a save', () => {
-  class BrokenFile extends ColdFile {
-    isBroken = false;
-
-    override write(change: Parameters<ColdFile['write']>[0]): boolean {
-      return !this.isBroken && super.write(change);
-    }
-  }
   const kept = [state(1, 'k'), state(2, 'l', 'a/l')];
   /** What the next process is told where the log tells nothing after a revision; "store": it reads the type from there. */
   async function shown(revision: number): Promise<string[] | 'store'> {
     await file.close();
-    file = new ColdFile({ directory, clock, keepMillis: KEEP });
+    file = new LimitedFile({ directory, clock, keepMillis: KEEP });
     await file.open();
     const store = { isRead: false };
     const walk = (): Promise<number> => {
@@ -231,32 +225,24 @@ describe('a save', () => {
   }
 
   test('that the disk refuses is made up for by the next one', async () => {
-    await file.close();
-    const broken = new BrokenFile({ directory, clock, keepMillis: KEEP });
-    file = broken;
-    await broken.open();
-    const type = typeOf(broken);
+    const type = typeOf();
     type.keep?.(kept);
     await save(type, newest(5, ...kept));
     type.changed?.('a/l');
-    broken.isBroken = true;
+    file.isBroken = true;
     await save(type, newest(7, state(1, 'k')));
-    broken.isBroken = false;
+    file.isBroken = false;
     await save(type, newest(9, state(1, 'k')));
     expect(await shown(9)).toEqual(['a/k@1 k kept']);
   });
 
   test('is not gone on with where the disk refused to forget it, and takes its objects away later', async () => {
-    await file.close();
-    const broken = new BrokenFile({ directory, clock, keepMillis: KEEP });
-    file = broken;
-    await broken.open();
-    const type = typeOf(broken);
+    const type = typeOf();
     type.keep?.(kept);
     await save(type, newest(5, ...kept));
-    broken.isBroken = true;
+    file.isBroken = true;
     type.drop?.();
-    broken.isBroken = false;
+    file.isBroken = false;
     for (let i = 0; i < 5; i++) clock.advance(KEEP);
     expect(await shown(5)).toBe('store');
   });
@@ -294,7 +280,7 @@ describe('a save', () => {
     type.keep?.([state(6, 'k6')]);
     expect(textOf(type, 1)).toBe('k');
     await file.close();
-    file = new ColdFile({ directory, clock, keepMillis: KEEP });
+    file = new LimitedFile({ directory, clock, keepMillis: KEEP });
     await file.open();
     const changes = { states: new Map([['a/k', state(6, 'k6')]]), revision: 6 };
     const next = typeOf(file, { changesAfter: () => Promise.resolve(changes) });

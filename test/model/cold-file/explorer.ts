@@ -8,12 +8,13 @@ import { Warmth } from '../../../src/storage/cacher/tree/warmth.js';
 import { StorageError } from '../../../src/storage/errors.js';
 import type { Backend, Revision } from '../../../src/storage/interfaces.js';
 import { changesAfter } from '../../../src/storage/mongodb/cold/changes.js';
-import { ColdFile } from '../../../src/storage/mongodb/cold/file.js';
 import { PLACE, RECORD } from '../../../src/storage/mongodb/cold/records.js';
 import { ColdType } from '../../../src/storage/mongodb/cold/type.js';
-import { FakeClock } from '../../../src/util/clock.fake.js';
+import type { FakeClock } from '../../../src/util/clock.fake.js';
 import { attributes, identity, joined, page } from '../../storage/cacher-fixtures.js';
+import { LimitedFile } from '../../storage/cold-fixtures.js';
 import type { Random } from '../random.js';
+import { RestlessClock } from '../restless-clock.js';
 import { ModelStore, RESOURCE } from './store.js';
 
 export class Violation extends Error {}
@@ -22,37 +23,6 @@ export class Violation extends Error {}
 const KEYS = Array.from({ length: 180 }, (_, i) => `a/k${String(i).padStart(3, '0')}`);
 const FEW = 14;
 const EXPECTED = new Set(['unavailable', 'initializing', 'too-large', 'compacted', 'closed']);
-
-/** Now and then something takes long, so that work is done in several slices. */
-class RestlessClock extends FakeClock {
-  private extra = 0;
-
-  constructor(
-    private readonly random: Random,
-    private readonly restlessness: number,
-  ) {
-    super();
-  }
-
-  override monotonic(): number {
-    if (this.random.chance(this.restlessness)) this.extra += 10;
-    return super.monotonic() + this.extra;
-  }
-}
-
-/** A file that may be full, or on a disk that takes nothing at all. */
-class LimitedFile extends ColdFile {
-  isFull = false;
-  isBroken = false;
-
-  override write(change: Parameters<ColdFile['write']>[0]): boolean {
-    return !this.isBroken && super.write(change);
-  }
-
-  override state(): { readonly ok: boolean; readonly reason: string } {
-    return this.isFull ? { ok: false, reason: 'full' } : super.state();
-  }
-}
 
 interface Process {
   readonly file: LimitedFile;
@@ -194,7 +164,7 @@ export class Explorer {
 
   private async start(): Promise<void> {
     const { random, store, directory } = this;
-    const clock = new RestlessClock(random, this.restlessness);
+    const clock = new RestlessClock(random, { chance: this.restlessness, millis: 10 });
     const file = new LimitedFile({
       directory,
       clock,

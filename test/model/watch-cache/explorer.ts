@@ -3,9 +3,9 @@ import type { CachedType, ReadAt, ResourceCache } from '../../../src/storage/cac
 import { StorageError } from '../../../src/storage/errors.js';
 import type { Backend, Revision } from '../../../src/storage/interfaces.js';
 import { EVERYTHING } from '../../../src/storage/selection-predicate.js';
-import { FakeClock } from '../../../src/util/clock.fake.js';
 import { attributes, colored, page } from '../../storage/cacher-fixtures.js';
 import type { Random } from '../random.js';
+import { RestlessClock } from '../restless-clock.js';
 import { checkList, contentOf, same, Violation, WatchAccount } from './account.js';
 import { Warmth } from '../../../src/storage/cacher/tree/warmth.js';
 import { FakeBackend } from './fake-backend.js';
@@ -16,20 +16,6 @@ const COLORS = ['red', 'green', ''];
 /** Errors that a read may end with while the store has trouble. */
 const EXPECTED = new Set(['unavailable', 'initializing', 'too-large', 'compacted', 'closed']);
 const ROUNDS_TO_SETTLE = 60;
-
-/** Time passes now and then while something is computed, so that long work takes its pauses. */
-class RestlessClock extends FakeClock {
-  private extra = 0;
-
-  constructor(private readonly random: Random) {
-    super();
-  }
-
-  override monotonic(): number {
-    if (this.random.chance(0.03)) this.extra += 6;
-    return super.monotonic() + this.extra;
-  }
-}
 
 /** Types whose every object seems to be of one color, or of the color that it has. */
 function typeOf(resource: string, painted: boolean): CachedType {
@@ -59,7 +45,7 @@ export class Explorer {
 
   constructor(private readonly random: Random) {
     this.backend = new FakeBackend(random);
-    this.clock = new RestlessClock(random);
+    this.clock = new RestlessClock(random, { chance: 0.03, millis: 6 });
     this.cacher = new StorageCacher({
       backend: this.backend as unknown as Backend,
       clock: this.clock,

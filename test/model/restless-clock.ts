@@ -1,0 +1,20 @@
+import { FakeClock } from '../../src/util/clock.fake.js';
+import type { Random } from './random.js';
+
+/** Now and then, with this chance at each look, something takes so long that work is done in several slices. */
+export class RestlessClock extends FakeClock {
+  private extra = 0;
+
+  constructor(
+    private readonly random: Random,
+    private readonly restlessness: { readonly chance: number; readonly millis: number },
+  ) {
+    super();
+  }
+
+  override monotonic(): number {
+    const { chance, millis } = this.restlessness;
+    if (this.random.chance(chance)) this.extra += millis;
+    return super.monotonic() + this.extra;
+  }
+}

@@ -1,0 +1,15 @@
+import { ColdFile } from '../../src/storage/mongodb/cold/file.js';
+
+/** A file that may be full, or on a disk that takes nothing at all. */
+export class LimitedFile extends ColdFile {
+  isFull = false;
+  isBroken = false;
+
+  override write(change: Parameters<ColdFile['write']>[0]): boolean {
+    return !this.isBroken && super.write(change);
+  }
+
+  override state(): { readonly ok: boolean; readonly reason: string } {
+    return this.isFull ? { ok: false, reason: 'full' } : super.state();
+  }
+}
