@@ -1,4 +1,6 @@
 import { FakeClock } from '../util/clock.fake.js';
+import { ApiRegistry } from '../registry/generic/store/api-registry.js';
+import { WorkQueue } from '../util/work-queue.js';
 import { TypeWatches } from './type-watches.js';
 
 /** Lets promises that are due go on. */
@@ -34,6 +36,11 @@ test('each wanted type is watched once, again when its watch ended, and not afte
   running.get('a')?.end();
   await pass(5000);
   expect(started).toEqual(['a', 'a', 'b']);
-  watches.close();
+  const aborted = new AbortController();
+  const queue = new WorkQueue({ name: 'types', clock, work: () => Promise.resolve() });
+  watches.run(new ApiRegistry(), queue, aborted.signal, () => undefined);
+  aborted.abort();
   expect(running.get('b')?.signal.aborted).toBe(true);
+  queue.add('key');
+  expect(queue.length).toBe(0);
 });

@@ -1,4 +1,6 @@
+import type { ApiRegistry } from '../registry/generic/store/api-registry.js';
 import { type Clock, sleep } from '../util/clock.js';
+import type { WorkQueue } from '../util/work-queue.js';
 
 const RESTART_MILLIS = 1000;
 
@@ -28,8 +30,15 @@ export class TypeWatches {
     return dropped;
   }
 
-  close(): void {
-    for (const watch of this.watches.values()) watch.abort();
+  /** Calls back whenever other types are served, until the signal aborts; then the watches and the queue end. */
+  run(registry: ApiRegistry, queue: WorkQueue, signal: AbortSignal, changed: () => void): void {
+    const stop = registry.onChange(changed);
+    const end = (): void => {
+      stop();
+      for (const watch of this.watches.values()) watch.abort();
+      void queue.stop();
+    };
+    signal.addEventListener('abort', end, { once: true });
   }
 
   private async keepWatching(resource: string, signal: AbortSignal): Promise<void> {

@@ -98,14 +98,12 @@ function checkFields(item: JsonObject, i: number, errors: string[], refuse: (tex
 
 /** Why an operation could not be carried out, in the words of kube-apiserver's library. */
 export class PatchFailure extends Error {
-  override readonly name = 'PatchFailure';
-  constructor(
-    message: string,
-    /** The operation is a test, and the value is another one. */
-    readonly isTest = false,
-  ) {
-    super(message);
-  }
+  override readonly name: string = 'PatchFailure';
+}
+
+/** The operation is a test, and the value is another one. */
+export class TestFailure extends PatchFailure {
+  override readonly name = 'TestFailure';
 }
 
 const missing = (text: string): PatchFailure => new PatchFailure(`${text}: missing value`);
@@ -115,7 +113,7 @@ function during<T>(what: string, run: () => T): T {
   try {
     return run();
   } catch (error) {
-    if (error instanceof PatchFailure) throw new PatchFailure(`${what}: ${error.message}`, error.isTest);
+    if (error instanceof PatchFailure) error.message = `${what}: ${error.message}`;
     throw error;
   }
 }
@@ -272,7 +270,7 @@ class Patcher {
 
   private test(path: string, operation: JsonPatchOperation): void {
     const expected = operation['value'];
-    const failed = new PatchFailure(`testing value ${path} failed: test failed`, true);
+    const failed = new TestFailure(`testing value ${path} failed: test failed`);
     if (path === '') {
       if (!testEqual(this.root, expected)) throw failed;
       return;

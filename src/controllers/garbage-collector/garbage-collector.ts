@@ -56,18 +56,9 @@ export class GarbageCollector {
   }
 
   start(signal: AbortSignal): void {
-    const stop = this.options.registry.onChange(() => {
+    this.watches.run(this.options.registry, this.queue, signal, () => {
       this.follow(signal);
     });
-    signal.addEventListener(
-      'abort',
-      () => {
-        stop();
-        this.watches.close();
-        void this.queue.stop();
-      },
-      { once: true },
-    );
     this.follow(signal);
   }
 

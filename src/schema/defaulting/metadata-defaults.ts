@@ -18,7 +18,7 @@ const ADDITIONAL = '*';
  * where it belongs in an object otherwise empty, and what is left of it there counts. Without such defaults it is the same schema.
  */
 export function settleMetadataDefaults(schema: JsonSchemaProps, root: SchemaNode): JsonSchemaProps {
-  return new Settling(root).below(schema, root, [], true, false);
+  return new Settling(root).below(schema, root, [], { isResource: true, insideMeta: false });
 }
 
 /** The nodes in metadata, apiVersion and kind, of the object itself and of embedded ones, that have a default. */
@@ -37,10 +37,17 @@ export function* defaultsInMetadata(
   }
 }
 
+/** Whether a place is a whole object, the outermost or an embedded one, and whether it belongs to the metadata, apiVersion or kind of one. */
+interface Where {
+  readonly isResource: boolean;
+  readonly insideMeta: boolean;
+}
+
 class Settling {
   constructor(private readonly root: SchemaNode) {}
 
-  below(schema: JsonObject, node: SchemaNode, path: Path, isResource: boolean, insideMeta: boolean): JsonObject {
+  below(schema: JsonObject, node: SchemaNode, path: Path, where: Where): JsonObject {
+    const { isResource, insideMeta } = where;
     if (!node.hasDefaults || !(isResource || insideMeta || node.hasEmbedded)) return schema;
     const changed: JsonObject = {};
     const { items, additionalProperties, properties } = schema;
@@ -53,19 +60,13 @@ class Settling {
       if (settled !== additionalProperties) changed['additionalProperties'] = settled;
     }
     if (isObject(properties)) {
-      const settled = this.members(properties, node, path, isResource, insideMeta);
+      const settled = this.members(properties, node, path, where);
       if (settled !== properties) changed['properties'] = settled;
     }
     return Object.keys(changed).length === 0 ? schema : { ...schema, ...changed };
   }
 
-  private members(
-    properties: JsonObject,
-    node: SchemaNode,
-    path: Path,
-    isResource: boolean,
-    insideMeta: boolean,
-  ): JsonObject {
+  private members(properties: JsonObject, node: SchemaNode, path: Path, { isResource, insideMeta }: Where): JsonObject {
     let settled = properties;
     for (const [key, child] of node.properties ?? []) {
       const property = properties[key];
@@ -78,7 +79,7 @@ class Settling {
 
   private child(schema: JsonObject, node: SchemaNode, path: Path, insideMeta: boolean): JsonObject {
     const settled = insideMeta ? this.settle(schema, node, path) : schema;
-    return this.below(settled, node, path, node.embedded, insideMeta);
+    return this.below(settled, node, path, { isResource: node.embedded, insideMeta });
   }
 
   private settle(schema: JsonObject, { fallback }: SchemaNode, path: Path): JsonObject {

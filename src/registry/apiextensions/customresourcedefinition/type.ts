@@ -24,7 +24,7 @@ export function customResourceDefinitionType(checks: RuleChecks): ResourceType {
     versions: [{ name: 'v1', served: true, deprecated: false, table: defaultTable, selectableFields: [] }],
     storageVersion: 'v1',
     custom: false,
-    attributes: (object) => objectAttributes(object, false),
+    attributes: (object) => objectAttributes(object, 'Cluster'),
     validateName: nameIsDnsSubdomain,
     strategy: customResourceDefinitionStrategy(checks),
     subresources: { status: customResourceDefinitionStatusStrategy },

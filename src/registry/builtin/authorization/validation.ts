@@ -17,17 +17,23 @@ const RESOURCE = FieldPath.of('spec', 'resourceAttributes');
 
 export function validateSubjectAccessReview(review: KubeObject): FieldError[] {
   const spec = objectAt(review, 'spec') ?? {};
-  return [...validateSpec(spec, true), ...validateMetadata(review.metadata, false)];
+  return [...validateSpec(spec, { wantsUser: true }), ...validateMetadata(review.metadata, { allowsNamespace: false })];
 }
 
 export function validateSelfSubjectAccessReview(review: KubeObject): FieldError[] {
   const spec = objectAt(review, 'spec') ?? {};
-  return [...validateSpec(spec, false), ...validateMetadata(review.metadata, false)];
+  return [
+    ...validateSpec(spec, { wantsUser: false }),
+    ...validateMetadata(review.metadata, { allowsNamespace: false }),
+  ];
 }
 
 export function validateLocalSubjectAccessReview(review: KubeObject): FieldError[] {
   const spec = objectAt(review, 'spec') ?? {};
-  const errors = [...validateSpec(spec, true), ...validateMetadata(review.metadata, true)];
+  const errors = [
+    ...validateSpec(spec, { wantsUser: true }),
+    ...validateMetadata(review.metadata, { allowsNamespace: true }),
+  ];
   const resource = objectAt(spec, 'resourceAttributes');
   const namespace = stringAt(resource, 'namespace') ?? '';
   if (resource !== undefined && namespace !== (review.metadata.namespace ?? '')) {
@@ -41,7 +47,7 @@ export function validateLocalSubjectAccessReview(review: KubeObject): FieldError
   return errors;
 }
 
-function validateSpec(spec: JsonObject, wantsUser: boolean): FieldError[] {
+function validateSpec(spec: JsonObject, { wantsUser }: { readonly wantsUser: boolean }): FieldError[] {
   const errors: FieldError[] = [];
   const resource = objectAt(spec, 'resourceAttributes');
   const nonResource = objectAt(spec, 'nonResourceAttributes');
@@ -130,17 +136,17 @@ function validateOperator(requirement: JsonObject, path: FieldPath): FieldError[
   }
 }
 
-function validateMetadata(meta: ObjectMeta, namespaceAllowed: boolean): FieldError[] {
+function validateMetadata(meta: ObjectMeta, { allowsNamespace }: { readonly allowsNamespace: boolean }): FieldError[] {
   const shown: JsonObject = {};
   let empty = true;
   for (const field of OBJECT_META_FIELDS) {
     const value = meta[field];
     if (isUnset(value)) continue;
     shown[field] = value;
-    if (field !== 'managedFields' && !(namespaceAllowed && field === 'namespace')) empty = false;
+    if (field !== 'managedFields' && !(allowsNamespace && field === 'namespace')) empty = false;
   }
   if (empty) return [];
-  const text = namespaceAllowed ? 'must be empty except for namespace' : 'must be empty';
+  const text = allowsNamespace ? 'must be empty except for namespace' : 'must be empty';
   return [invalid('metadata', new Printed(escapeHtml(stringifyJson(shown))), text)];
 }
 

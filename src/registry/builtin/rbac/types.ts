@@ -60,7 +60,7 @@ function type(
     storageVersion: 'v1',
     registryPath: `${singular}s`,
     custom: false,
-    attributes: (object) => objectAttributes(object, scope === 'Namespaced'),
+    attributes: (object) => objectAttributes(object, scope),
     validateName: nameIsPathSegment,
     strategy,
     subresources: {},

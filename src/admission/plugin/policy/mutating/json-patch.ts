@@ -1,7 +1,12 @@
 import { newInternalError } from '../../../../apimachinery/meta/errors.js';
 import { isObject, type JsonObject, type JsonValue } from '../../../../apimachinery/json/json.js';
 import { goJson, type KubeObject } from '../../../../apimachinery/meta/meta.js';
-import { applyOperations, PatchFailure, type JsonPatchOperation } from '../../../../apimachinery/patch/json-patch.js';
+import {
+  applyOperations,
+  PatchFailure,
+  TestFailure,
+  type JsonPatchOperation,
+} from '../../../../apimachinery/patch/json-patch.js';
 import { CelList, type Value } from '@annex/cel';
 import { NotJsonError, toJson, typeNameProblems } from '../../../cel/json-value.js';
 import { ObjectLiteral, PatchOperation } from '../../../cel/types.js';
@@ -17,8 +22,8 @@ export function applyPatch(object: KubeObject, value: Value): JsonObject | undef
   try {
     return withKind(applyOperations(object, operations));
   } catch (error) {
+    if (error instanceof TestFailure) return undefined;
     if (!(error instanceof PatchFailure)) throw error;
-    if (error.isTest) return undefined;
     throw new MutationError(`JSON Patch: ${error.message}`);
   }
 }
