@@ -5,10 +5,11 @@ import { delimiter, join } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type JsonObject, objectAt } from '../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../apimachinery/json/values.js';
+import type { Cluster } from '../../client/adoption/lists.js';
 import { ClusterClient } from '../../client/cluster-client.js';
 import type { Clock } from '../../util/clock.js';
 import { Progress } from '../progress.js';
-import { type Cluster, makePlan } from './plan.js';
+import { makePlan } from './plan.js';
 import { planText } from './report.js';
 import { say, waitFor } from './wait.js';
 

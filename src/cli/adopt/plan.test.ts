@@ -1,7 +1,6 @@
 import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import { ClusterError } from '../../client/cluster-error.js';
-import { makePlan, type Cluster } from './plan.js';
+import { clusterOf } from './cluster.fake.js';
+import { makePlan } from './plan.js';
 import { planText } from './report.js';
 
 const GROUP = 'example.com';
@@ -31,25 +30,6 @@ const widget = (name: string): JsonObject => ({
     finalizers: ['x.com/y'],
   },
 });
-
-/** A cluster that answers these paths, and says of each right whether it is given. */
-function clusterOf(answers: Record<string, JsonObject>, may: (attributes: JsonObject) => boolean): Cluster {
-  const answer = (method: string, path: string, body?: JsonObject): JsonObject | undefined => {
-    if (method === 'POST') return { status: { allowed: may(objectAt(body, 'spec') ?? {}) } };
-    return answers[path.replace(/\?.*/, '')];
-  };
-  return {
-    call: (method, path, given) => {
-      const body = answer(method, path, given);
-      return Promise.resolve({ status: body === undefined ? 404 : 200, body: body ?? {} });
-    },
-    must: (method, path, body) => Promise.resolve(answer(method, path, body) as KubeObject | undefined),
-    metadata: (path) => {
-      const body = answer('GET', path);
-      return body === undefined ? Promise.reject(new ClusterError(403, 'forbidden')) : Promise.resolve(body);
-    },
-  };
-}
 
 const READY: Record<string, JsonObject> = {
   '/apis/kubeannex.io/v1alpha1': {},

@@ -5,8 +5,6 @@ import { type Cluster, eachMetadata, listAll } from '../../client/adoption/lists
 import { ownedOutside, type OwnedOutside } from '../../client/adoption/owners.js';
 import { readinessOf } from '../../client/adoption/readiness.js';
 
-export type { Cluster } from '../../client/adoption/lists.js';
-
 /** Objects of each type whose size is looked at. */
 const SAMPLE = 100;
 

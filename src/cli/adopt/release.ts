@@ -21,7 +21,7 @@ const RAISED_A_SECOND = 600;
 /** Of dependents, for people. */
 const EXAMPLES = 20;
 
-interface ReleaseOptions {
+export interface ReleaseOptions {
   readonly dryRun: boolean;
   readonly dependents: Policy;
   readonly skipRaise: boolean;
@@ -63,7 +63,8 @@ export function releaseCommand(clock: Clock): Command {
     });
 }
 
-async function release(cluster: Cluster, clock: Clock, group: string, options: ReleaseOptions): Promise<void> {
+/** Prints what it does; the exit code is 1 where something blocks it. */
+export async function release(cluster: Cluster, clock: Clock, group: string, options: ReleaseOptions): Promise<void> {
   const path = `${ADOPTIONS}/${group}`;
   const adoption = await cluster.must('GET', path);
   if (adoption === undefined) throw new Error(`Adoption ${group} not found`);

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
+import { ADOPTIONS } from './command.js';
 import { adoptedGroups } from './uninstall-check.js';
 
 const DEFINITIONS = '/apis/kubeannex.io/v1/resourcedefinitions';
-const ADOPTIONS = '/apis/kubeannex.io/v1alpha1/adoptions';
 
 const definition = (group: string, stage?: string): JsonObject => ({
   metadata: { name: `widgets.${group}`, annotations: stage === undefined ? {} : { 'kubeannex.io/adoption': stage } },

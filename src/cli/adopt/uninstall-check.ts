@@ -4,11 +4,11 @@ import { ADOPTION_STAGE } from '../../apimachinery/meta/adopted-definitions.js';
 import { objectsOf } from '../../apimachinery/json/values.js';
 import { ClusterClient } from '../../client/cluster-client.js';
 import type { Clock } from '../../util/clock.js';
+import { ADOPTIONS } from './command.js';
 
 type Cluster = Pick<ClusterClient, 'call'>;
 
 const RESOURCE_DEFINITIONS = '/apis/kubeannex.io/v1/resourcedefinitions';
-const ADOPTIONS = '/apis/kubeannex.io/v1alpha1/adoptions';
 const MOVING: ReadonlySet<string> = new Set(['Preparing', 'Fencing', 'Switching', 'Returning']);
 
 /** `annex uninstall-check`: what the chart runs before it is uninstalled. */
