@@ -74,7 +74,7 @@ class StructuralSchema implements CompiledSchema {
   }
 
   pruneUnknown(object: JsonObject): void {
-    pruneUnknown(object, this.root, true);
+    pruneUnknown(object, this.root, 'resource');
   }
 
   get defaultsBound(): DefaultsBound {
@@ -90,12 +90,12 @@ class StructuralSchema implements CompiledSchema {
   }
 
   coerce(object: JsonObject, unknown?: string[]): readonly FieldError[] {
-    const error = coerceEmbedded(object, this.root, false, { wrong: 'throw', unknown });
+    const error = coerceEmbedded(object, this.root, 'part', { wrong: 'throw', unknown });
     return error === undefined ? [] : [error];
   }
 
   coerceStored(object: JsonObject): void {
-    coerceEmbedded(object, this.root, false, { wrong: 'drop' });
+    coerceEmbedded(object, this.root, 'part', { wrong: 'drop' });
   }
 
   validate(object: JsonObject, options: ValidationOptions): readonly FieldError[] {
@@ -104,7 +104,7 @@ class StructuralSchema implements CompiledSchema {
     if (this.scale !== undefined && !mistyped) {
       errors.push(...validateScaleSpec(object, this.scale), ...validateScaleStatus(object, this.scale));
     }
-    if (this.root.hasEmbedded) errors.push(...validateEmbedded(object, this.root, false));
+    if (this.root.hasEmbedded) errors.push(...validateEmbedded(object, this.root, 'part'));
     this.addListTypeErrors(object, old, errors);
     return this.addRuleErrors(object, options, errors);
   }

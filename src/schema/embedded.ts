@@ -4,7 +4,7 @@ import { type ObjectMeta, parseGroupVersion } from '../apimachinery/meta/meta.js
 import { isDns1035Label, nameIsPathSegment } from '../apimachinery/validation/names.js';
 import { validateObjectMeta } from '../apimachinery/validation/object-meta.js';
 import { inOrderOfKeys, MetadataError, readMetadata, type WrongFields } from './metadata.js';
-import type { SchemaNode } from './node.js';
+import type { Role, SchemaNode } from './node.js';
 
 /** How coercion treats what it finds. */
 export interface CoerceOptions {
@@ -15,36 +15,37 @@ export interface CoerceOptions {
 
 /**
  * Rereads the metadata of embedded objects in place: unknown and empty fields go. Parts of the schema without embedded
- * objects are not walked. Returns the first error. With `isRoot` the object itself counts as embedded.
+ * objects are not walked. Returns the first error. A resource counts as embedded itself.
  */
 export function coerceEmbedded(
   value: JsonValue | undefined,
   node: SchemaNode,
-  isRoot: boolean,
+  role: Role,
   options: CoerceOptions,
   path: FieldPath = FieldPath.empty,
 ): FieldError | undefined {
-  if (!(node.hasEmbedded || isRoot) || typeof value !== 'object' || value === null) return undefined;
+  const isEmbedded = node.embedded || role === 'resource';
+  if (!(node.hasEmbedded || role === 'resource') || typeof value !== 'object' || value === null) return undefined;
   if (Array.isArray(value)) {
     const { items } = node;
     if (items === undefined) return undefined;
     for (const [i, item] of value.entries()) {
-      const error = coerceEmbedded(item, items, false, options, path.index(i));
+      const error = coerceEmbedded(item, items, 'part', options, path.index(i));
       if (error !== undefined) return error;
     }
     return undefined;
   }
-  if (node.embedded || isRoot) {
+  if (isEmbedded) {
     const error = coerceResource(value, options, path);
     if (error !== undefined) return error;
   }
   for (const { key, node: child } of node.embeddedBelow) {
-    const error = coerceEmbedded(value[key], child, false, options, path.child(key));
+    const error = coerceEmbedded(value[key], child, 'part', options, path.child(key));
     if (error !== undefined) return error;
   }
   if (typeof node.additional !== 'object' || !node.additional.hasEmbedded) return undefined;
   for (const key in value) {
-    const error = coerceEmbedded(value[key], node.additional, false, options, path.key(key));
+    const error = coerceEmbedded(value[key], node.additional, 'part', options, path.key(key));
     if (error !== undefined) return error;
   }
   return undefined;
@@ -71,25 +72,26 @@ function coerceResource(value: JsonObject, options: CoerceOptions, path: FieldPa
   }
 }
 
-/** Validates apiVersion, kind and metadata of embedded objects, and with `isRoot` those of the object itself. */
+/** Validates apiVersion, kind and metadata of embedded objects, and those of a resource itself. */
 export function validateEmbedded(
   value: JsonValue | undefined,
   node: SchemaNode,
-  isRoot: boolean,
+  role: Role,
   path: FieldPath = FieldPath.empty,
 ): FieldError[] {
-  if (!(node.hasEmbedded || isRoot) || typeof value !== 'object' || value === null) return [];
+  const isEmbedded = node.embedded || role === 'resource';
+  if (!(node.hasEmbedded || role === 'resource') || typeof value !== 'object' || value === null) return [];
   if (value instanceof Float) return [];
   if (Array.isArray(value)) {
     const { items } = node;
-    return items === undefined ? [] : value.flatMap((item, i) => validateEmbedded(item, items, false, path.index(i)));
+    return items === undefined ? [] : value.flatMap((item, i) => validateEmbedded(item, items, 'part', path.index(i)));
   }
-  const errors = node.embedded || isRoot ? validateResource(value, path) : [];
+  const errors = isEmbedded ? validateResource(value, path) : [];
   for (const { key, node: child } of node.embeddedBelow) {
-    errors.push(...validateEmbedded(value[key], child, false, path.child(key)));
+    errors.push(...validateEmbedded(value[key], child, 'part', path.child(key)));
   }
   if (typeof node.additional === 'object' && node.additional.hasEmbedded) {
-    for (const key in value) errors.push(...validateEmbedded(value[key], node.additional, false, path.key(key)));
+    for (const key in value) errors.push(...validateEmbedded(value[key], node.additional, 'part', path.key(key)));
   }
   return errors;
 }

@@ -69,6 +69,9 @@ const TYPE_LISTS: ReadonlyMap<string, readonly string[]> = new Map(
 );
 const NO_CHILDREN: readonly NamedNode[] = [];
 
+/** Whether a value is a whole object, or a part of one that counts as an object only where the schema says that it is embedded. */
+export type Role = 'resource' | 'part';
+
 /** Schemas nest no deeper than this; deeper ones are refused when the definition is validated. */
 export const MAX_SCHEMA_DEPTH = 500;
 

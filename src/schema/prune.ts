@@ -1,6 +1,6 @@
 import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json/json.js';
 import { compareUtf8 } from '../apimachinery/meta/meta.js';
-import type { SchemaNode } from './node.js';
+import type { Role, SchemaNode } from './node.js';
 
 /** Unknown fields of one object are listed up to this number of fields and of characters; a last entry counts the rest. */
 const MAX_PATHS = 10_000;
@@ -67,9 +67,9 @@ export function pruneRead(object: JsonObject, node: SchemaNode): boolean {
 }
 
 /** Removes only the fields that the schema does not know. */
-export function pruneUnknown(value: JsonValue, node: SchemaNode, isResource: boolean): void {
+export function pruneUnknown(value: JsonValue, node: SchemaNode, role: Role): void {
   const trail = new Trail({ collect: false, nulls: false });
-  if (isResource && isObject(value)) pruneMembers(value, node, true, trail);
+  if (role === 'resource' && isObject(value)) pruneMembers(value, node, true, trail);
   else prune(value, node, trail);
 }
 

@@ -14,7 +14,8 @@ function coerce(schema: JsonSchemaProps, node: SchemaNode, isRoot: boolean, insi
   const insideMeta = insideOuterMeta && !isResource;
   if (node.fallback !== undefined && !insideMeta) {
     const value = deepCopy(node.fallback);
-    if (coerceEmbedded(value, node, isResource, { wrong: 'throw' }) === undefined) schema['default'] = value;
+    if (coerceEmbedded(value, node, isResource ? 'resource' : 'part', { wrong: 'throw' }) === undefined)
+      schema['default'] = value;
   }
   const { items } = schema;
   if (isObject(items) && node.items !== undefined) coerce(items, node.items, false, insideMeta);

@@ -4,7 +4,7 @@ import { pruneDefault } from './defaults.js';
 import { coerceEmbedded, validateEmbedded } from '../embedded.js';
 import type { JsonSchemaProps } from '../interfaces.js';
 import { settleMetadataDefaults } from './metadata-defaults.js';
-import { SchemaNode } from '../node.js';
+import { type Role, SchemaNode } from '../node.js';
 import { isMetaField, pruneUnknown } from '../prune.js';
 import { validateValue } from '../validate.js';
 
@@ -82,7 +82,7 @@ class Defaults {
     // Outside of metadata the default is validated, and quoted in errors, with its metadata as it is read.
     const read = place.insideMeta ? value : deepCopy(value);
     if (place.insideMeta) this.checkMetadata(value, path, place);
-    else this.checkStructure(node, value, read, path, node.embedded || isRoot);
+    else this.checkStructure(node, value, read, path, node.embedded || isRoot ? 'resource' : 'part');
     if (this.errors.some((error, i) => i >= before && error.detail !== UNKNOWN)) return;
     const count = this.errors.length;
     this.errors.push(...validateValue(node, read, path.toString()));
@@ -93,29 +93,23 @@ class Defaults {
   /** A default inside of metadata must give valid metadata. */
   private checkMetadata(value: JsonValue, path: FieldPath, place: Place): void {
     const object = deepCopy(place.surround(value));
-    const failure = coerceEmbedded(object, place.root, true, { wrong: 'throw' });
-    const faults = failure === undefined ? validateEmbedded(object, place.root, true) : [failure];
+    const failure = coerceEmbedded(object, place.root, 'resource', { wrong: 'throw' });
+    const faults = failure === undefined ? validateEmbedded(object, place.root, 'resource') : [failure];
     if (faults.length > 0) {
       this.errors.push(invalid(path, value, `must result in valid metadata: ${aggregate(faults)}`));
     }
   }
 
   /** Reports unknown fields beside other faults; of the rest the first kind of faults. `read` becomes the value as it is read. */
-  private checkStructure(
-    node: SchemaNode,
-    value: JsonValue,
-    read: JsonValue,
-    path: FieldPath,
-    isResource: boolean,
-  ): void {
-    const failure = coerceEmbedded(read, node, isResource, { wrong: 'throw' }, path);
+  private checkStructure(node: SchemaNode, value: JsonValue, read: JsonValue, path: FieldPath, role: Role): void {
+    const failure = coerceEmbedded(read, node, role, { wrong: 'throw' }, path);
     if (this.options.requirePruned) {
       const pruned = deepCopy(value);
-      pruneUnknown(pruned, node, isResource);
+      pruneUnknown(pruned, node, role);
       if (!deepEqual(pruned, value)) this.errors.push(invalid(path, read, UNKNOWN));
     }
     if (failure !== undefined) this.errors.push(failure);
-    else this.errors.push(...validateEmbedded(read, node, isResource, path));
+    else this.errors.push(...validateEmbedded(read, node, role, path));
   }
 }
 

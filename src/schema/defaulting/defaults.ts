@@ -77,8 +77,8 @@ function grownDefault({ fallback }: SchemaNode, { perItem }: DefaultsBound): num
 
 /** Takes from a default, in place, what its own schema and the metadata of embedded objects do not know. */
 export function pruneDefault(value: JsonValue, node: SchemaNode): void {
-  pruneUnknown(value, node, node.embedded);
-  coerceEmbedded(value, node, false, { wrong: 'drop' });
+  pruneUnknown(value, node, node.embedded ? 'resource' : 'part');
+  coerceEmbedded(value, node, 'part', { wrong: 'drop' });
 }
 
 /** The defaults of a schema as they are set: without what is pruned. Made on first use. */

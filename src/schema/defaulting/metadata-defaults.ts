@@ -85,8 +85,8 @@ class Settling {
   private settle(schema: JsonObject, { fallback }: SchemaNode, path: Path): JsonObject {
     if (fallback === undefined) return schema;
     const object = surround(deepCopy(fallback), path);
-    coerceEmbedded(object, this.root, true, { wrong: 'drop' });
-    pruneUnknown(object, this.root, true);
+    coerceEmbedded(object, this.root, 'resource', { wrong: 'drop' });
+    pruneUnknown(object, this.root, 'resource');
     const left = follow(object, path);
     if (deepEqual(left, fallback)) return schema;
     const { default: _, ...rest } = schema;
