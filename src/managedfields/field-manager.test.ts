@@ -136,7 +136,7 @@ describe('update', () => {
     const next = manager.update(widget({ text: 'x' }, [entry('a', TEXT)]), widget({ text: 'y' }, [{}]), 'b');
     expect(next.metadata.managedFields).toBeUndefined();
     expect(manager.update(next, widget({ text: 'z' }), 'b').metadata.managedFields).toBeUndefined();
-    const applied = manager.apply(next, configuration({ replicas: 1 }), 'c', false);
+    const applied = manager.apply(next, configuration({ replicas: 1 }), { manager: 'c', force: false });
     expect(applied.metadata.managedFields?.map((e) => e.manager)).toEqual(['c', 'before-first-apply']);
   });
 
@@ -223,7 +223,7 @@ describe('apply', () => {
     const live = widget({ free: { a: [1] }, items: [{ name: 'i' }] }, [entry('a', TEXT)]);
     const config = configuration({ free: { b: [2] }, items: [{ name: 'j' }] });
     const before = JSON.stringify([live, config]);
-    const object = manager.apply(live, config, 'b', false);
+    const object = manager.apply(live, config, { manager: 'b', force: false });
     const spec = object['spec'] as Record<string, JsonObject & JsonObject[]>;
     spec['free']!['a'] = 'changed';
     spec['items']![0]!['name'] = 'changed';
@@ -235,19 +235,19 @@ describe('apply', () => {
 
   test('what changes nothing keeps the time', () => {
     const { manager, clock } = setup();
-    const first = manager.apply(undefined, configuration({ text: 'x' }), 'a', false);
+    const first = manager.apply(undefined, configuration({ text: 'x' }), { manager: 'a', force: false });
     clock.advance(60_000);
-    expect(manager.apply(first, configuration({ text: 'x' }), 'a', false).metadata.managedFields).toEqual(
-      first.metadata.managedFields,
-    );
-    const changed = manager.apply(first, configuration({ text: 'y' }), 'a', false);
+    expect(
+      manager.apply(first, configuration({ text: 'x' }), { manager: 'a', force: false }).metadata.managedFields,
+    ).toEqual(first.metadata.managedFields);
+    const changed = manager.apply(first, configuration({ text: 'y' }), { manager: 'a', force: false });
     expect(changed.metadata.managedFields?.[0]?.time).toBe('2026-01-01T00:01:00Z');
   });
 
   test('live entries that cannot be read are an error', () => {
     const { manager } = setup();
     const live = widget({}, [entry('a', {}, { operation: 'Foo' })]);
-    const error = failure(() => manager.apply(live, configuration({}), 'b', false));
+    const error = failure(() => manager.apply(live, configuration({}), { manager: 'b', force: false }));
     expect([error.code, error.message]).toEqual([
       500,
       'failed to decode managed fields: operation must be `Apply` or `Update`',
@@ -260,8 +260,10 @@ describe('apply', () => {
       const given = configuration({ text: 'x' });
       return { ...given, metadata: { ...(given['metadata'] as JsonObject), managedFields: entries } };
     };
-    expect(() => manager.apply(undefined, config([{}]), 'a', false)).toThrow('metadata.managedFields must be nil');
-    const applied = manager.apply(undefined, config([{ time: '' }]), 'a', false);
+    expect(() => manager.apply(undefined, config([{}]), { manager: 'a', force: false })).toThrow(
+      'metadata.managedFields must be nil',
+    );
+    const applied = manager.apply(undefined, config([{ time: '' }]), { manager: 'a', force: false });
     expect(applied.metadata.managedFields?.map((e) => e.manager)).toEqual(['a']);
   });
 
@@ -270,8 +272,7 @@ describe('apply', () => {
     const object = manager.apply(
       undefined,
       { apiVersion: 'example.com/v1', kind: 'Widget', spec: { text: 'x' } },
-      'a',
-      false,
+      { manager: 'a', force: false },
     );
     expect(object.metadata.managedFields?.[0]?.fieldsV1).toEqual(TEXT);
   });
@@ -282,7 +283,7 @@ describe('apply', () => {
     const name = 'kubectl.kubernetes.io/last-applied-configuration';
     live.metadata.annotations = { [name]: '{}' };
     const applied = (config: JsonObject, by: string): string | undefined =>
-      manager.apply(live, config, by, false).metadata.annotations?.[name];
+      manager.apply(live, config, { manager: by, force: false }).metadata.annotations?.[name];
     expect(applied(configuration({ text: 'x', replicas: 1 }), 'kubectl')).toBe(
       '{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"replicas":1,"text":"x"}}\n',
     );
@@ -304,7 +305,8 @@ describe('hostile input', () => {
     expect(manager.update(undefined, widget({ free: nested(100_000) }), 'a').metadata.managedFields).toBeUndefined();
     expect(errors[0]).toContain('exceeded max depth');
     expect(
-      failure(() => manager.apply(undefined, configuration({ free: nested(100_000) }), 'a', false)).message,
+      failure(() => manager.apply(undefined, configuration({ free: nested(100_000) }), { manager: 'a', force: false }))
+        .message,
     ).toContain('exceeded max depth');
   });
 
@@ -354,7 +356,7 @@ describe('hostile input', () => {
     const applied = growth(20_000, (size) => {
       const [before, after] = lists(size);
       const live = manager.update(undefined, widget({ items: before }), 'a');
-      return () => manager.apply(live, configuration({ items: after.reverse() }), 'c', true);
+      return () => manager.apply(live, configuration({ items: after.reverse() }), { manager: 'c', force: true });
     });
     expect([updated <= 1, applied <= 1]).toEqual([true, true]);
   });
@@ -372,7 +374,7 @@ describe('hostile input', () => {
     expect(JSON.stringify(created.metadata.managedFields?.[0]?.fieldsV1)).toBe(
       JSON.stringify({ 'f:spec': { '.': {}, 'f:free': free } }),
     );
-    const merged = manager.apply(widget({ free: {} }), configuration(spec), 'b', false);
+    const merged = manager.apply(widget({ free: {} }), configuration(spec), { manager: 'b', force: false });
     expect(JSON.stringify(merged['spec'])).toBe(JSON.stringify(spec));
   });
 });

@@ -12,7 +12,7 @@ import { type Conflict, ConflictsError } from '../structured-merge-diff/updater.
 import { capUpdateManagers } from './cap.js';
 import { conflictError } from './conflict.js';
 import { FieldSetCache } from './field-set-cache.js';
-import { ConversionPending, type FieldManager, type FieldManagerOptions } from './interfaces.js';
+import { type Applier, ConversionPending, type FieldManager, type FieldManagerOptions } from './interfaces.js';
 import { KUBECTL, lastApplied, updateLastApplied } from './last-applied.js';
 import { Managed } from './managed.js';
 import { kindText, StructuredMerge, withoutManagedFields } from './structured-merge.js';
@@ -54,9 +54,9 @@ class DefaultFieldManager implements FieldManager {
     return next;
   }
 
-  apply(live: KubeObject | undefined, configuration: JsonObject, manager: string, force: boolean): KubeObject {
+  apply(live: KubeObject | undefined, configuration: JsonObject, by: Applier): KubeObject {
     try {
-      return this.applied(live, configuration, manager, force);
+      return this.applied(live, configuration, by);
     } catch (error) {
       if (error instanceof ConflictsError) throw conflictError(error.conflicts);
       if (error instanceof ApiError || error instanceof ConversionPending) throw error;
@@ -76,44 +76,33 @@ class DefaultFieldManager implements FieldManager {
     return managed.encode();
   }
 
-  private applied(
-    live: KubeObject | undefined,
-    configuration: JsonObject,
-    manager: string,
-    force: boolean,
-  ): KubeObject {
+  private applied(live: KubeObject | undefined, configuration: JsonObject, by: Applier): KubeObject {
     const managed = this.decode(entriesOf(live), 'failed to decode managed fields: ');
     const kind = kindText(configuration);
     if (kind !== this.kind) throw newBadRequest(`invalid object type: ${kind}`);
     const before = live === undefined ? this.empty : withoutManagedFields(live);
-    const object = this.applyLastApplied(before, configuration, managed, manager, force);
+    const object = this.applyLastApplied(before, configuration, managed, by);
     // However the configuration writes it, as in `/v1`.
     object.apiVersion = this.version;
     // A configuration need not have metadata; what comes of it does.
     if (!isObject(object.metadata)) object.metadata = {};
-    if (manager === KUBECTL) updateLastApplied(object, configuration);
+    if (by.manager === KUBECTL) updateLastApplied(object, configuration);
     setManagedFields(object, managed.encode());
     return object;
   }
 
   /** kubectl takes over without conflict what its own client-side applies set and nobody changed. */
-  private applyLastApplied(
-    live: KubeObject,
-    configuration: JsonObject,
-    managed: Managed,
-    manager: string,
-    force: boolean,
-  ): KubeObject {
+  private applyLastApplied(live: KubeObject, configuration: JsonObject, managed: Managed, by: Applier): KubeObject {
     this.trackBeforeFirstApply(live, managed);
     try {
-      return this.applyTracked(live, configuration, managed, manager, force);
+      return this.applyTracked(live, configuration, managed, by);
     } catch (error) {
-      if (manager !== KUBECTL || !(error instanceof ConflictsError)) throw error;
+      if (by.manager !== KUBECTL || !(error instanceof ConflictsError)) throw error;
       const allowed = this.allowedByLastApplied(live);
       if (allowed === undefined) throw error;
       const conflicts = error.conflicts.filter((conflict: Conflict) => !allowed.has(conflict.path));
       if (conflicts.length > 0) throw new ConflictsError(conflicts);
-      return this.applyTracked(live, configuration, managed, manager, true);
+      return this.applyTracked(live, configuration, managed, { ...by, force: true });
     }
   }
 
@@ -145,15 +134,9 @@ class DefaultFieldManager implements FieldManager {
     }
   }
 
-  private applyTracked(
-    live: KubeObject,
-    configuration: JsonObject,
-    managed: Managed,
-    manager: string,
-    force: boolean,
-  ): KubeObject {
-    const identifier = this.identify(managed, manager, 'Apply');
-    const { object, managers } = this.merge.apply(live, configuration, managed.fields, identifier, force);
+  private applyTracked(live: KubeObject, configuration: JsonObject, managed: Managed, by: Applier): KubeObject {
+    const identifier = this.identify(managed, by.manager, 'Apply');
+    const { object, managers } = this.merge.apply(live, configuration, managed.fields, identifier, by.force);
     keepSets(managed.fields, managers, identifier);
     managed.fields = managers;
     if (object === undefined) return deepCopy(live);

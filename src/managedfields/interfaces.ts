@@ -3,6 +3,12 @@ import type { GroupVersionKind, KubeObject } from '../apimachinery/meta/meta.js'
 import type { Type } from '../structured-merge-diff/schema/schema.js';
 import type { Clock } from '../util/clock.js';
 
+/** Who applies; `force`: and takes over what others own. */
+export interface Applier {
+  readonly manager: string;
+  readonly force: boolean;
+}
+
 /**
  * Keeps metadata.managedFields of one version of a type, for the whole object or one subresource. Made once per
  * (version, subresource) and used by every request; it holds no state but caches, and each call runs to its end without waiting.
@@ -26,7 +32,7 @@ export interface FieldManager {
    * type, 500 where it does not fit the schema (as kube-apiserver has it); or ConversionPending. Preconditions (uid, resourceVersion)
    * that the configuration carries are in the result, for the store to check.
    */
-  apply(live: KubeObject | undefined, configuration: JsonObject, manager: string, force: boolean): KubeObject;
+  apply(live: KubeObject | undefined, configuration: JsonObject, by: Applier): KubeObject;
 }
 
 /** Converts whole objects between the versions of one type; what was given is not changed. */

@@ -94,13 +94,13 @@ function replay(step: Step): void {
   const live = step.live ?? undefined;
   if (step.op === 'apply') {
     if (step.status >= 300 && step.status !== 422) {
-      expect(errorOf(() => manager.apply(live, step.body, step.manager, step.force === true))).toEqual(
-        sorted(step.answer),
-      );
+      expect(
+        errorOf(() => manager.apply(live, step.body, { manager: step.manager, force: step.force === true })),
+      ).toEqual(sorted(step.answer));
       return;
     }
     const given = JSON.stringify(step.body);
-    const object = manager.apply(live, step.body, step.manager, step.force === true);
+    const object = manager.apply(live, step.body, { manager: step.manager, force: step.force === true });
     // 422: what was merged is refused later, by validation.
     if (step.status === 422) return;
     expectEntries(object, step.answer);

@@ -63,7 +63,7 @@ export function compacted(revision: Revision, oldest: Revision): StorageError {
 }
 
 /** A revision that does not exist yet. */
-export function tooLarge(revision: Revision, current: Revision, atOnce = false): StorageError {
+export function tooLarge(revision: Revision, current: Revision, { atOnce = false } = {}): StorageError {
   return new StorageError('too-large', `Too large resource version: ${revision}, current: ${current}`, {
     revision,
     current,

@@ -120,7 +120,7 @@ for (const [label, items, rounds] of [
 ] as const) {
   const plain = JSON.stringify(object(items));
   const created = JSON.stringify(stored(manager.update(undefined, parse(plain), 'creator')));
-  const applied = JSON.stringify(stored(manager.apply(undefined, parse(plain), 'applier', false)));
+  const applied = JSON.stringify(stored(manager.apply(undefined, parse(plain), { manager: 'applier', force: false })));
   process.stdout.write(`${label}: ${plain.length} bytes as sent, ${created.length} stored\n`);
   measure(
     `${label} create`,
@@ -165,7 +165,7 @@ for (const [label, items, rounds] of [
     `${label} create by apply`,
     rounds,
     () => parse(plain),
-    (config) => manager.apply(undefined, config, 'applier', false),
+    (config) => manager.apply(undefined, config, { manager: 'applier', force: false }),
   );
   measure(
     `${label} apply a change`,
@@ -175,13 +175,13 @@ for (const [label, items, rounds] of [
       setSeq(config, round + 1);
       return { live: parse(applied), config };
     },
-    ({ live, config }) => manager.apply(live, config, 'applier', false),
+    ({ live, config }) => manager.apply(live, config, { manager: 'applier', force: false }),
   );
   measure(
     `${label} apply nothing new`,
     rounds,
     () => ({ live: parse(applied), config: parse(plain) }),
-    ({ live, config }) => manager.apply(live, config, 'applier', false),
+    ({ live, config }) => manager.apply(live, config, { manager: 'applier', force: false }),
   );
   measure(
     `${label} apply without an item`,
@@ -191,7 +191,7 @@ for (const [label, items, rounds] of [
       ((config['spec'] as JsonObject)['results'] as unknown[]).pop();
       return { live: parse(applied), config };
     },
-    ({ live, config }) => manager.apply(live, config, 'applier', false),
+    ({ live, config }) => manager.apply(live, config, { manager: 'applier', force: false }),
   );
   let unique = 0;
   measure(

@@ -29,9 +29,13 @@ export class BuiltinSchema {
   decode(json: DetailedJson, strict: boolean): TypedObject {
     const { source } = json;
     // What does not fit or is unknown counts also where a later value of the same field takes its place.
-    const first = source && new TypedDecoder(strict, source.floats, undefined, source.parts);
+    const first = source && new TypedDecoder({ strict, floats: source.floats, parts: source.parts });
     first?.run(this.type, source?.value ?? null);
-    const decoder = new TypedDecoder(strict && first === undefined, json.floats, json.nulled);
+    const decoder = new TypedDecoder({
+      strict: strict && first === undefined,
+      floats: json.floats,
+      nulled: json.nulled,
+    });
     const object = decoder.run(this.type, json.value);
     const { unknown } = first ?? decoder;
     if (json.floats !== undefined && isObject(object)) noteFloats(object, json.floats);
@@ -41,18 +45,18 @@ export class BuiltinSchema {
   /** A tree that is known to fit, in the same form. Throws JsonError. */
   normalize(object: JsonValue): KubeObject {
     try {
-      return withMetadata(new TypedDecoder(false, undefined).run(this.type, object));
+      return withMetadata(new TypedDecoder().run(this.type, object));
     } catch (error) {
       // Numbers that have to be converted are rare, and no decoder takes them as they are.
       const converted = error instanceof JsonError ? convertNumbers(this.type, object) : object;
       if (converted === object) throw error;
-      return withMetadata(new TypedDecoder(false, undefined).run(this.type, converted));
+      return withMetadata(new TypedDecoder().run(this.type, converted));
     }
   }
 
   /** Unknown fields of a tree, sorted, as strategic merge patches report them: `unknown field "spec.x"`. */
   unknownFields(object: JsonValue): string[] {
-    const decoder = new TypedDecoder(true, undefined);
+    const decoder = new TypedDecoder({ strict: true });
     decoder.run(this.type, object);
     return decoder.unknown.map((path) => `unknown field ${quote(path)}`).sort();
   }

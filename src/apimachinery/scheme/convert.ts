@@ -45,7 +45,7 @@ export function conversionError(type: GoType, value: JsonValue): string | undefi
 /** What the type's own decoder says, which knows nothing of the fields around. */
 function decodingError(type: GoType, value: JsonValue): string | undefined {
   try {
-    new TypedDecoder(false, undefined).run(type, convertNumbers(type, value));
+    new TypedDecoder().run(type, convertNumbers(type, value));
     return undefined;
   } catch (error) {
     if (error instanceof JsonError) return error.message;

@@ -14,6 +14,16 @@ const MAX_UNKNOWN = 100;
 
 const INT32 = { min: -(2 ** 31), max: 2 ** 31 - 1 };
 
+interface DecoderOptions {
+  /** Unknown fields are remembered. */
+  readonly strict?: boolean;
+  readonly floats?: FloatLiterals | undefined;
+  /** What stood where a null came after it. */
+  readonly nulled?: Replaced | undefined;
+  /** All members of objects that have a key twice: the tree is then read for its errors, not for the result. */
+  readonly parts?: Parts | undefined;
+}
+
 /**
  * Reads a JSON tree into a built-in type and gives what the type's encoder would write: fields in the type's order, zero
  * values left out or filled in as its tags say, times and quantities canonical, unknown fields gone. The first wrong type is
@@ -28,14 +38,17 @@ export class TypedDecoder {
   /** Path with indices and keys, kept only when unknown fields are wanted. */
   private path = '';
 
-  constructor(
-    private strict: boolean,
-    private readonly floats: FloatLiterals | undefined,
-    /** What stood where a null came after it. */
-    private readonly nulled?: Replaced,
-    /** All members of objects that have a key twice: the tree is then read for its errors, not for the result. */
-    private readonly parts?: Parts,
-  ) {}
+  private strict: boolean;
+  private readonly floats: FloatLiterals | undefined;
+  private readonly nulled: Replaced | undefined;
+  private readonly parts: Parts | undefined;
+
+  constructor({ strict = false, floats, nulled, parts }: DecoderOptions = {}) {
+    this.strict = strict;
+    this.floats = floats;
+    this.nulled = nulled;
+    this.parts = parts;
+  }
 
   /** Throws JsonError. */
   run(type: GoType, value: JsonValue): JsonValue {

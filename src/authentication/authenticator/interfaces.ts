@@ -32,12 +32,12 @@ export interface AuthenticationResponse {
 /** Thrown for a credential that was recognised and is wrong; the union goes on and remembers it. The client gets 401. */
 export class AuthenticationError extends Error {
   override readonly name = 'AuthenticationError';
-  constructor(
-    message: string,
-    /** True if clients may see the text (a token webhook's own words). */
-    readonly tellClient = false,
-  ) {
+  /** Whether clients may see the text: a token webhook's own words. */
+  readonly tellClient: boolean;
+
+  constructor(message: string, { tellClient = false } = {}) {
     super(message);
+    this.tellClient = tellClient;
   }
 }
 

@@ -105,7 +105,8 @@ function applyMechanism(scope: RequestScope, patchType: string, body: Buffer, op
   }
   const configuration = value;
   return (current) => {
-    const next = scope.fieldManager.apply(current, deepCopy(configuration), options.fieldManager, options.force);
+    const by = { manager: options.fieldManager, force: options.force };
+    const next = scope.fieldManager.apply(current, deepCopy(configuration), by);
     if (duplicates.length > 0 && options.fieldValidation === 'Strict') {
       throw newBadRequest(`error strict decoding YAML: error converting YAML to JSON: ${duplicates.join(', ')}`);
     }

@@ -52,8 +52,7 @@ export class BackendReads {
     if (list.revision < seen) {
       throw new StorageError('unavailable', `the store listed revision ${list.revision}, but ${seen} is there`);
     }
-    if (at.mode === 'not-older-than' && at.revision > list.revision)
-      throw tooLarge(at.revision, list.revision, at.atOnce === true);
+    if (at.mode === 'not-older-than' && at.revision > list.revision) throw tooLarge(at.revision, list.revision, at);
     return list;
   }
 }

@@ -306,7 +306,7 @@ export class WatchCache implements ResourceCache {
         const { revision } = wanted;
         if (wanted.atOnce === true) {
           const current = await newest.ask();
-          if (revision > current) throw tooLarge(revision, current, true);
+          if (revision > current) throw tooLarge(revision, current, { atOnce: true });
           wanted = { mode: 'not-older-than', revision };
         } else {
           await waits.wait(revision);

@@ -45,7 +45,7 @@ export class EncryptedBackend implements Backend {
     const { staging, index, atHand, ...members } = optionalMembers(backend);
     const copy = {
       seal: (resource: string, key: string, value: EncodedObject) => this.sealed(resource, key, value),
-      open: (resource: string, stored: StoredObject) => this.opened(resource, stored, true),
+      open: (resource: string, stored: StoredObject) => this.opened(resource, stored, { strict: true }),
     };
     const sealedStaging: Backend['staging'] = staging && ((name) => new EncryptedStaging(staging(name), copy));
     // There are no fields to find an encrypted object by.
@@ -104,7 +104,7 @@ export class EncryptedBackend implements Backend {
     const items: StoredObject[] = [];
     const slicer = new Slicer(clock);
     for (const stored of list.items) {
-      items.push(await this.opened(resource, stored, true));
+      items.push(await this.opened(resource, stored, { strict: true }));
       if (slicer.isOver) await slicer.yield();
     }
     return { ...list, items };
@@ -145,7 +145,7 @@ export class EncryptedBackend implements Backend {
   }
 
   /** Always in the form that callers know; an object that cannot be decrypted says why. */
-  private async opened(resource: string, stored: StoredObject, strict = false): Promise<StoredObject> {
+  private async opened(resource: string, stored: StoredObject, { strict = false } = {}): Promise<StoredObject> {
     const transformer = this.options.transformers.of(resource) ?? identity;
     const { key, revision } = stored;
     let opened: Decrypted;

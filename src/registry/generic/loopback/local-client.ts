@@ -212,7 +212,7 @@ class LocalClient implements LoopbackClient {
     return this.write(
       object,
       served.strategy,
-      (current) => served.fieldManager.apply(current, object, fieldManager, true),
+      (current) => served.fieldManager.apply(current, object, { manager: fieldManager, force: true }),
       '',
       true,
     );
@@ -224,7 +224,7 @@ class LocalClient implements LoopbackClient {
     return this.write(
       object,
       strategy,
-      (current) => manager.apply(current, object, fieldManager, true),
+      (current) => manager.apply(current, object, { manager: fieldManager, force: true }),
       'status',
       true,
     );

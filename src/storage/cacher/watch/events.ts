@@ -18,6 +18,16 @@ export class CachedEvent implements WatchEvent {
     readonly single = false,
   ) {}
 
+  /** An object that was there when the watch began, for this watch alone. */
+  static initial(item: CachedItem): CachedEvent {
+    return new CachedEvent('ADDED', item.revision, item, false, undefined, true);
+  }
+
+  /** Follows the last of them. */
+  static initialEventsEnd(revision: Revision): CachedEvent {
+    return new CachedEvent('BOOKMARK', revision, undefined, true);
+  }
+
   previousDeleted(): CachedItem | undefined {
     return this.previous?.deletedAt(this.revision);
   }

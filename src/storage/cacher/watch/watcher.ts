@@ -178,7 +178,7 @@ export class CacheWatcher implements Watcher, Member {
         const item = predicate.everything ? leaf.at(i) : leaf.items[i];
         if (item === undefined || (key !== undefined && item.key !== key)) continue;
         if (!predicate.everything && !predicate.matches(item.attributes.labels, item.attributes.fields)) continue;
-        events.push(new CachedEvent('ADDED', item.revision, item, false, undefined, true));
+        events.push(CachedEvent.initial(item));
       }
       if (events.length > 0) this.send(events);
       events = [];
@@ -186,7 +186,7 @@ export class CacheWatcher implements Watcher, Member {
       if (slicer.isOver) await slicer.yield();
       if (this.stopped) return;
     }
-    if (this.options.initialEventsBookmark) this.send([new CachedEvent('BOOKMARK', revision, undefined, true)]);
+    if (this.options.initialEventsBookmark) this.send([CachedEvent.initialEventsEnd(revision)]);
     this.initial = undefined;
     await this.room();
   }

@@ -36,7 +36,7 @@ export function validatePolicy(policy: KubeObject, old: KubeObject | undefined):
     textOf(objectAt(m, 'applyConfiguration')?.['expression']),
   );
   const validating: Validating = {
-    compiler: new PolicyCompiler(true),
+    compiler: new PolicyCompiler({ composes: true }),
     params: objectAt(spec, 'paramKind') !== undefined,
     known: new Set(configurations),
   };

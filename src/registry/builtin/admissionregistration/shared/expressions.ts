@@ -9,7 +9,7 @@ export class PolicyCompiler {
   private readonly composition: Composition | undefined;
   private readonly environments = new Map<string, Environment>();
 
-  constructor(composes: boolean) {
+  constructor({ composes }: { readonly composes: boolean }) {
     this.composition = composes ? new Composition() : undefined;
   }
 

@@ -56,7 +56,7 @@ export function validatePolicy(policy: KubeObject, old: KubeObject | undefined):
   const before = objectAt(old, 'spec');
   const path = FieldPath.of('spec');
   const validating: Validating = {
-    compiler: new PolicyCompiler(objectsOf(spec['variables']).length > 0),
+    compiler: new PolicyCompiler({ composes: objectsOf(spec['variables']).length > 0 }),
     params: objectAt(spec, 'paramKind') !== undefined,
     known: knownExpressions(before),
   };
