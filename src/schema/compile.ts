@@ -53,7 +53,7 @@ class StructuralSchema implements CompiledSchema {
   ) {
     const root = made?.nodes.get(schema) ?? new SchemaNode(schema);
     const settled = settleMetadataDefaults(schema, root);
-    this.root = settled === schema ? root : new SchemaNode(settled, 0, false, made);
+    this.root = settled === schema ? root : new SchemaNode(settled, { made });
     this.defaults = new DefaultValues(defaultsInMetadata(this.root));
     this.status = this.root.properties?.get('status') ?? EMPTY_NODE;
     this.scale = options.scale;

@@ -127,14 +127,11 @@ export class SchemaNode {
   readonly hasEmbedded: boolean;
   readonly hasRules: boolean;
 
-  /**
-   * `bare`: as defaults are validated, where int-or-string says nothing about the type, and formats go unsifted. `made`: nodes of
-   * parts that were made before.
-   */
-  constructor(schema: JsonSchemaProps, depth = 0, bare = false, made?: MadeParts) {
+  constructor(schema: JsonSchemaProps, options: NodeOptions = {}) {
+    const { depth = 0, bare = false, made } = options;
     if (depth > MAX_SCHEMA_DEPTH) throw new SchemaTooDeepError();
     const sub = (value: JsonValue | undefined): SchemaNode | undefined =>
-      isObject(value) ? (made?.nodes.get(value) ?? new SchemaNode(value, depth + 1, bare, made)) : undefined;
+      isObject(value) ? (made?.nodes.get(value) ?? new SchemaNode(value, { depth: depth + 1, bare, made })) : undefined;
     const type = textOf(schema['type']);
     const intOrString = schema['x-kubernetes-int-or-string'] === true;
     this.types = intOrString && !bare ? INT_OR_STRING : (TYPE_LISTS.get(type) ?? [type]);
@@ -274,6 +271,13 @@ function compileProperties(value: JsonValue | undefined, sub: Sub): ReadonlyMap<
   const map = new Map<string, SchemaNode>();
   for (const key in value) map.set(key, sub(value[key]) ?? EMPTY_NODE);
   return map.size === 0 ? undefined : map;
+}
+
+interface NodeOptions {
+  readonly depth?: number;
+  /** As defaults are validated, where int-or-string says nothing about the type, and formats go unsifted. */
+  readonly bare?: boolean;
+  readonly made?: MadeParts | undefined;
 }
 
 /** What was made of the parts of a schema before. */

@@ -54,7 +54,7 @@ export function* nodesSliced(schema: JsonSchemaProps): Generator<undefined, Made
     const part = parts[i] ?? {};
     const many = yield* manyProperties(part, nodes);
     if (many !== undefined) properties.set(part, many);
-    nodes.set(part, new SchemaNode(part, 0, false, { nodes, properties }));
+    nodes.set(part, new SchemaNode(part, { made: { nodes, properties } }));
     if (i % SCHEMA_STEP_PARTS === 0) yield;
   }
   return { nodes, properties };

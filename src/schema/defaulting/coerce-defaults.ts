@@ -6,7 +6,7 @@ import { isMetaField } from '../prune.js';
 
 /** Rereads the metadata in defaults of embedded objects in place: fields that metadata does not know are not stored. */
 export function coerceDefaults(schema: JsonSchemaProps): void {
-  coerce(schema, new SchemaNode(schema, 0, true), true, false);
+  coerce(schema, new SchemaNode(schema, { bare: true }), true, false);
 }
 
 function coerce(schema: JsonSchemaProps, node: SchemaNode, isRoot: boolean, insideOuterMeta: boolean): void {

@@ -37,7 +37,7 @@ export function validateDefaults(
   path: FieldPath,
   options: DefaultValidationOptions,
 ): FieldError[] {
-  const root = new SchemaNode(schema, 0, true);
+  const root = new SchemaNode(schema, { bare: true });
   const errors: FieldError[] = [];
   const place = { root, surround: asResource, insideMeta: false };
   new Defaults(options, errors).walk(schema, root, path, place, true);
