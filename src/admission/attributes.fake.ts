@@ -18,7 +18,7 @@ export function fakeAttributes(
     options: {},
     dryRun: false,
     user: { name: 'someone', uid: '', groups: [], extra: {} },
-    signal: NEVER_ABORTED,
+    signal: () => NEVER_ABORTED,
     cancellation: NEVER_ABORTED,
     warn: () => undefined,
     annotate: () => undefined,

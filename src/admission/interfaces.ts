@@ -57,9 +57,9 @@ export interface AdmissionAttributes {
   readonly options: JsonObject;
   readonly dryRun: boolean;
   readonly user: UserInfo;
-  /** As those of RequestContext. */
-  readonly signal: AbortSignal;
   readonly cancellation: Cancellation;
+  /** For what cannot do with `cancellation`: it is made when it is first asked for, which costs. */
+  readonly signal: () => AbortSignal;
   /** See RequestContext. */
   readonly deadline?: number | undefined;
   /** Absent: the kind has one version, and nobody changes its objects. */

@@ -93,7 +93,7 @@ const creation = (name: string, over: Partial<AdmissionAttributes> = {}): Admiss
   options: {},
   dryRun: false,
   user: { name: 'u', uid: '', groups: [], extra: {} },
-  signal: NEVER_ABORTED,
+  signal: () => NEVER_ABORTED,
   cancellation: NEVER_ABORTED,
   warn: () => undefined,
   annotate: () => undefined,

@@ -45,3 +45,8 @@ export interface RequestContext {
   /** Set once a handler of the resource has the request: from then on refusals are encoded as the handler does. */
   handled?: boolean;
 }
+
+/** Throws why the request is over, if it is; makes no signal for it. */
+export function throwIfOver(context: Pick<RequestContext, 'cancellation' | 'signal'>): void {
+  if (context.cancellation.aborted) context.signal.throwIfAborted();
+}

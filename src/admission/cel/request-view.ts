@@ -58,7 +58,7 @@ export class RequestView {
       object,
       oldObject,
       request: () => (request ??= admissionRequest(this.attributes, matched)),
-      authorizer: () => (this.values ??= authorizerValues(this.authorizer, this.attributes, this.attributes.signal)),
+      authorizer: () => (this.values ??= authorizerValues(this.authorizer, this.attributes, this.attributes.signal())),
     };
   }
 }

@@ -26,7 +26,7 @@ function attributes(over: Partial<AdmissionAttributes>, groups: string[] = []): 
     subresource: '',
     name: 'r',
     user: { name: 'u', uid: '', groups, extra: {} },
-    signal: new AbortController().signal,
+    signal: () => new AbortController().signal,
     ...over,
   } as AdmissionAttributes;
 }

@@ -32,7 +32,7 @@ async function allowed(authorizer: Authorizer, attributes: AdmissionAttributes, 
         name,
         path: '',
       },
-      attributes.signal,
+      attributes.signal(),
     );
     if (decision === 'allow') return true;
   }

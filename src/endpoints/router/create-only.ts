@@ -57,10 +57,8 @@ export async function createOnlyHandler({ type, fieldManager }: CreateOnlyApi, e
     options: changeOptions({ request }, 'CreateOptions'),
     dryRun: options.dryRun,
     user: context.user,
-    get signal() {
-      return context.signal;
-    },
     cancellation: context.cancellation,
+    signal: () => context.signal,
     versions: soleVersion(target.decode),
     waited: (layer: 'mutating-webhook' | 'validating-webhook', millis: number) =>
       context.waitedForWebhook?.(layer, millis),

@@ -1,7 +1,7 @@
 import { newConflict, newNotFound } from '../../apimachinery/meta/errors.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
-import type { RequestContext } from '../../request/context.js';
+import { type RequestContext, throwIfOver } from '../../request/context.js';
 import type { Revision, StoredObject } from '../../storage/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 import { storedAs } from './loopback/settled.js';
@@ -78,7 +78,7 @@ async function deleteAlone(store: ResourceStore, request: DeleteRequest): Promis
   const key = store.key(request.namespace, request.name);
   let basis = await store.basis(key);
   for (;;) {
-    request.context.signal.throwIfAborted();
+    throwIfOver(request.context);
     let step: Step;
     try {
       step = await stepFrom(store, request, basis.current);

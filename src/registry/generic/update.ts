@@ -63,7 +63,7 @@ export async function updateObject(store: ResourceStore, request: UpdateRequest)
     delete object.metadata.selfLink;
     return { store: await served.toStorage(object) };
   };
-  const { stored, created, removed } = await store.guaranteedUpdate(key, tryUpdate, context.signal);
+  const { stored, created, removed } = await store.guaranteedUpdate(key, tryUpdate, context);
   const { takesAlong } = served.type.deletion;
   if (removed && takesAlong !== undefined) await store.removeOther(takesAlong, key);
   return { object: answer as KubeObject, stored, created };

@@ -91,7 +91,7 @@ async function authorizeAudience(
     name,
     path: '',
   };
-  const { decision, error } = await authorizer.authorize(asked, signal);
+  const { decision, error } = await authorizer.authorize(asked, signal());
   if (decision === 'allow') return;
   const what = `audience ${quote(audience)} not found in pod spec volume`;
   if (error !== undefined && error !== '') {

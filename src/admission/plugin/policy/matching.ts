@@ -57,7 +57,7 @@ export async function whenReady<C extends CompiledPolicy>(
   if (hooks.synced()) return;
   const listed = hooks.whenSynced().catch(() => undefined);
   const waited = new AbortController();
-  const signal = AbortSignal.any([attributes.signal, waited.signal]);
+  const signal = AbortSignal.any([attributes.signal(), waited.signal]);
   await Promise.race([listed, sleep(clock, READY_TIMEOUT, signal)]);
   waited.abort();
   if (!hooks.synced()) throw refusal(attributes, 'not yet ready to handle request');

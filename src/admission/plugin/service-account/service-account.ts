@@ -114,7 +114,7 @@ function withAccount(
 async function awaited(
   accounts: ObjectReader,
   clock: Clock,
-  { namespace, signal }: AdmissionAttributes,
+  { namespace, cancellation, signal }: AdmissionAttributes,
   name: string,
 ): Promise<KubeObject | undefined> {
   const attempts = name === DEFAULT ? ATTEMPTS : 1;
@@ -122,8 +122,8 @@ async function awaited(
   for (let attempt = 1; ; attempt++) {
     const account = await accounts.live(namespace, name);
     if (account !== undefined || attempt === attempts) return account;
-    await sleep(clock, wait, signal);
-    signal.throwIfAborted();
+    await sleep(clock, wait, cancellation);
+    if (cancellation.aborted) signal().throwIfAborted();
   }
 }
 

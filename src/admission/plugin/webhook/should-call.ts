@@ -42,7 +42,7 @@ async function decide(
       object,
       oldObject,
       request: () => admissionRequest(attributes, { kind: matched.kind, resource }),
-      authorizer: () => authorizerValues(authorizer, attributes, attributes.signal),
+      authorizer: () => authorizerValues(authorizer, attributes, attributes.signal()),
     },
     operation,
   );

@@ -10,7 +10,8 @@ import type { ServedVersion } from '../../rest/served.js';
 import { DetachedObject } from './detached-object.js';
 import { ResourceStore } from '../store/resource-store.js';
 
-export const CONTEXT = { signal: new AbortController().signal } as Partial<RequestContext> as RequestContext;
+const { signal } = new AbortController();
+export const CONTEXT = { signal, cancellation: signal } as Partial<RequestContext> as RequestContext;
 
 export const strategy: Partial<Strategy> = {
   allowCreateOnUpdate: false,

@@ -8,6 +8,7 @@ import type { CachedObject, ReadAt, ResourceCache } from '../../../storage/cache
 import type { Clock } from '../../../util/clock.js';
 import { yieldNow } from '../../../scheduling/slicer.js';
 import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
+import { type RequestContext, throwIfOver } from '../../../request/context.js';
 import type { ResourceType } from '../../rest/interfaces.js';
 import { interpretStorageError } from '../interpret-error.js';
 import { decodeStored } from '../loopback/detached-object.js';
@@ -135,10 +136,10 @@ export class ResourceStore {
    * Reads, lets `tryUpdate` say what comes next, and writes that if nobody was faster; else again. The first try works on the
    * cache's state; an error, or an answer, made of a state that has changed since is not believed. `tryUpdate` must be rerunnable.
    */
-  async guaranteedUpdate(key: string, tryUpdate: TryUpdate, signal: AbortSignal): Promise<WriteOutcome> {
+  async guaranteedUpdate(key: string, tryUpdate: TryUpdate, context: RequestContext): Promise<WriteOutcome> {
     let basis = await this.basis(key);
     for (;;) {
-      signal.throwIfAborted();
+      throwIfOver(context);
       const created = basis.current === undefined;
       let next: NextState | { readonly error: unknown };
       try {
