@@ -114,7 +114,7 @@ run_go() {
   sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$results/go.log" | tail -1 > "$results/go.counts"
 }
 
-# Runs tests on a cluster with the results under a name, unless more seconds than that have passed: all of this is to end within an hour.
+# Runs tests on a cluster with the results under a name, unless it is too late for them (in seconds): all of this is to end within an hour.
 on_cluster() {
   local name=$1 latest=$2 what=$3 target=$4 status=0
   shift 4

@@ -1,10 +1,11 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { FakeClock } from '../../util/clock.fake.js';
 import { clusterOf } from './cluster.fake.js';
+import { ADOPTIONS } from './command.js';
 import { release, type ReleaseOptions } from './release.js';
 
 const GROUP = 'example.com';
-const ADOPTION = `/apis/kubeannex.io/v1alpha1/adoptions/${GROUP}`;
+const ADOPTION = `${ADOPTIONS}/${GROUP}`;
 const OPTIONS: ReleaseOptions = {
   dryRun: false,
   dependents: 'Refuse',

@@ -1,6 +1,6 @@
 import { objectAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import { add, excess, only, type ResourceList, resourceList } from '../../quota/resource-list.js';
+import { add, excess, type ResourceList, resourceList } from '../../quota/resource-list.js';
 import type { Clock } from '../../util/clock.js';
 import { keyOf } from '../garbage-collector/object-cache.js';
 
@@ -64,10 +64,7 @@ export class RecentCharges {
  * charged `before` is the bound, unless more is stored.
  */
 export function mostUsed(before: ResourceList, counted: ResourceList, recent: ResourceList): ResourceList {
-  const most = add(
-    counted,
-    only(recent, (name) => counted.has(name)),
-  );
+  const most = add(counted, recent);
   return new Map(
     Array.from(counted, ([name, amount]) => {
       const charged = before.get(name) ?? amount;
