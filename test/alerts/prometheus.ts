@@ -91,8 +91,15 @@ export class Prometheus {
     return prometheus;
   }
 
-  get url(): string {
-    return this.address;
+  /** How many numbers a query has over the last minute; a query that Prometheus refuses is an error. */
+  async numbers(query: string): Promise<number> {
+    const now = Date.now() / 1000;
+    const body = new URLSearchParams({ query, start: String(now - 60), end: String(now), step: '1' });
+    const answer = await fetch(`${this.address}/api/v1/query_range`, { method: 'POST', body });
+    const text = await answer.text();
+    if (answer.status !== 200) throw new Error(`${query}: ${text}`);
+    const { data } = JSON.parse(text) as { data: { result: { values: [number, string][] }[] } };
+    return data.result.flatMap(({ values }) => values).filter(([, value]) => Number.isFinite(Number(value))).length;
   }
 
   /** The names of the alerts that fire now. */

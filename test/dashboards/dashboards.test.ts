@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { findPrometheus, Prometheus } from '../alerts/prometheus.js';
 import { Http1, WatchReader } from '../integration/client.js';
 import { define } from '../integration/objects.js';
-import { ADMIN, eventually, PATIENCE_MILLIS, ROOT, scratchFolder, TestServer } from '../integration/server.js';
+import { PATIENCE_MILLIS, ROOT, scratchFolder, TestServer } from '../integration/server.js';
 
 interface Panel {
   readonly type: string;
@@ -148,68 +149,20 @@ async function round(http: Http1, number: number): Promise<void> {
   if (number % 2 === 0) await http.send({ method: 'DELETE', path: `${WIDGETS}/${name}` });
 }
 
-const tools = spawnSync(join(ROOT, 'hack/tools/prometheus.sh'), { encoding: 'utf8' });
-const prometheus = tools.status === 0 ? join(tools.stdout.trim(), 'prometheus') : undefined;
-
+const found = findPrometheus();
 const [suite, title] =
-  prometheus === undefined ? [describe.skip, '(skipped: no Prometheus)'] : [describe, 'with a real Prometheus'];
+  'missing' in found ? [describe.skip, `(skipped: ${found.missing})`] : [describe, 'with a real Prometheus'];
 suite(title, () => {
   let server: TestServer | undefined;
-  let scraper: ChildProcess | undefined;
+  let prometheus: Prometheus | undefined;
   let loading = true;
   let load: Promise<void> | undefined;
-  let log = '';
   const folder = scratchFolder(async () => {
     loading = false;
     await load?.catch(() => undefined);
     await server?.stop('SIGKILL');
-    if (scraper?.exitCode === null) {
-      const ended = new Promise((resolve) => scraper?.once('exit', resolve));
-      scraper.kill('SIGKILL');
-      await ended;
-    }
+    await prometheus?.stop();
   });
-
-  /** The address of a Prometheus that scrapes the server every second. */
-  async function scrape(target: TestServer): Promise<string> {
-    const token = join(folder, 'token');
-    writeFileSync(token, ADMIN, { mode: 0o600 });
-    const config = {
-      global: { scrape_interval: '1s', scrape_timeout: '1s' },
-      scrape_configs: [
-        {
-          job_name: 'annex',
-          scheme: 'https',
-          authorization: { credentials_file: token },
-          tls_config: { ca_file: join(target.dataDir, 'ca.crt') },
-          static_configs: [{ targets: [`127.0.0.1:${target.port}`] }],
-        },
-      ],
-    };
-    writeFileSync(join(folder, 'prometheus.yaml'), JSON.stringify(config));
-    const args = ['--config.file', join(folder, 'prometheus.yaml'), '--storage.tsdb.path', join(folder, 'series')];
-    const child = spawn(prometheus ?? '', [...args, '--web.listen-address', '127.0.0.1:0'], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    scraper = child;
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
-    return eventually('Prometheus listens', () => {
-      if (child.exitCode !== null) throw new Error(log);
-      const port = /Listening on.*127\.0\.0\.1:(\d+)/.exec(log)?.[1];
-      return Promise.resolve(port === undefined || port === '0' ? undefined : `http://127.0.0.1:${port}`);
-    });
-  }
-
-  /** How many numbers the query has over the last minute. */
-  async function numbers(url: string, expr: string): Promise<number> {
-    const now = Date.now() / 1000;
-    const body = new URLSearchParams({ query: filledIn(expr), start: String(now - 60), end: String(now), step: '1' });
-    const answer = await fetch(`${url}/api/v1/query_range`, { method: 'POST', body });
-    const text = await answer.text();
-    if (answer.status !== 200) throw new Error(`${expr}: ${text}`);
-    const { data } = JSON.parse(text) as { data: { result: { values: [number, string][] }[] } };
-    return data.result.flatMap(({ values }) => values).filter(([, value]) => Number.isFinite(Number(value))).length;
-  }
 
   test('every query of every panel has data', async () => {
     server = await TestServer.start(folder);
@@ -217,7 +170,9 @@ suite(title, () => {
     await define(http, GROUP, 'widgets', 'Widget');
     await makePolicy(http);
     const watch = new WatchReader(await http.open({ path: `${WIDGETS}?watch=true` }));
-    const url = await scrape(server);
+    const path = 'path' in found ? found.path : '';
+    const scraper = (prometheus = await Prometheus.start(path, join(folder, 'prometheus'), [server]));
+    const numbers = (expr: string): Promise<number> => scraper.numbers(filledIn(expr));
     load = (async () => {
       for (let i = 0; loading; i++) {
         await round(http, i);
@@ -228,12 +183,12 @@ suite(title, () => {
     const end = performance.now() + PATIENCE_MILLIS;
     while (missing.length > 0 && performance.now() < end) {
       const still: typeof missing = [];
-      for (const query of missing) if ((await numbers(url, query.expr)) === 0) still.push(query);
+      for (const query of missing) if ((await numbers(query.expr)) === 0) still.push(query);
       missing = still;
       await new Promise((resolve) => setTimeout(resolve, 500));
     }
     expect(missing).toEqual([]);
-    for (const { expr } of queries.filter((query) => !hasData(query.expr))) await numbers(url, expr);
+    for (const { expr } of queries.filter((query) => !hasData(query.expr))) await numbers(expr);
     expect(watch.events.length).toBeGreaterThan(0);
     loading = false;
     await load;
