@@ -3,36 +3,36 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { UserInfo } from '../user/user.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
-/** What an authenticator may look at. */
+/** The parts of a request that an authenticator may read. */
 export interface AuthenticationRequest {
   readonly headers: IncomingHttpHeaders;
-  /** Name, value, name, value … as received, so that duplicates can be seen. */
+  /** Name, value, name, value … as received, so that duplicates are visible. */
   readonly rawHeaders: readonly string[];
-  /** The TLS connection; undefined only where a test has none. */
+  /** The TLS connection; undefined only in tests. */
   readonly socket: TLSSocket | undefined;
   readonly signal: AbortSignal;
-  /** The decoded path. */
+  /** The decoded path of the URL. */
   readonly path?: string;
-  /** Adds a Warning header to the answer. */
+  /** Adds a Warning header to the response. */
   warn?(text: string): void;
 }
 
 export interface AuthenticationResponse {
   readonly user: UserInfo;
-  /** A proxy vouches for the user, as it does for all whose requests it passes on. */
+  /** True if a front proxy vouches for the user, as it does for every request that it forwards. */
   readonly viaProxy?: boolean;
-  /** Audiences for which the credential is valid; undefined where the method knows none. */
+  /** The audiences for which the credential is valid; undefined if the method does not support audiences. */
   readonly audiences?: readonly string[];
-  /** Texts of Warning headers for the answer. */
+  /** The texts of Warning headers for the response. */
   readonly warnings?: readonly string[];
-  /** For the audit event. */
+  /** Annotations for the audit event. */
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Thrown for a credential that was recognised and is wrong; the union goes on and remembers it. The client gets 401. */
+/** Thrown for a credential that was recognized but is invalid. The union remembers it and tries the next method. The client gets 401. */
 export class AuthenticationError extends Error {
   override readonly name = 'AuthenticationError';
-  /** Whether clients may see the text: a token webhook's own words. */
+  /** True if clients may see the message, which is then a token webhook's own text. */
   readonly tellClient: boolean;
 
   constructor(message: string, { tellClient = false } = {}) {
@@ -41,12 +41,12 @@ export class AuthenticationError extends Error {
   }
 }
 
-/** Undefined: the request holds no credential of this kind. A wrong credential throws AuthenticationError. */
+/** Returns undefined if the request has no credential of this kind. Throws AuthenticationError if the credential is invalid. */
 export interface RequestAuthenticator {
   authenticateRequest(request: AuthenticationRequest): MaybePromise<AuthenticationResponse | undefined>;
 }
 
-/** Undefined: not a token of this kind. `audiences` empty: the token must be valid for the API server itself. */
+/** Returns undefined if the token is not of this kind. With empty `audiences` the token must be valid for the API server itself. */
 export interface TokenAuthenticator {
   authenticateToken(
     token: string,

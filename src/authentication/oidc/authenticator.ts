@@ -18,10 +18,10 @@ import { messageOf } from '../../util/error-message.js';
 const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
 
 export interface OidcMetrics {
-  /** Seconds that verifying and mapping a token took. */
+  /** Records how many seconds verifying and mapping a token took. */
   authenticated(issuer: string, result: 'success' | 'failure', seconds: number): void;
   keysFetched(issuer: string, result: { readonly keySet: string } | 'failure'): void;
-  /** The issuer is no longer configured. */
+  /** Drops the series of an issuer that is no longer configured. */
   dropped(issuer: string): void;
 }
 
@@ -33,7 +33,7 @@ export interface OidcDependencies {
   readonly failed: (text: string) => void;
 }
 
-/** ID tokens of one provider, and who their claims make their bearer. */
+/** Authenticates the ID tokens of one provider and maps their claims to a user. */
 export class OidcAuthenticator implements TokenAuthenticator {
   readonly issuer: string;
   private readonly client: ProviderClient;
@@ -65,12 +65,12 @@ export class OidcAuthenticator implements TokenAuthenticator {
     }
   }
 
-  /** Looks for the provider, and goes on looking; resolves after the first attempt. */
+  /** Starts discovery, which is retried in the background; resolves after the first attempt. */
   start(): Promise<void> {
     return this.provider.start();
   }
 
-  /** Undefined: tokens can be verified. */
+  /** The reason why tokens cannot be verified yet, or undefined. */
   get unhealthy(): string | undefined {
     const why = this.provider.unhealthy;
     return why === undefined ? undefined : `oidc: authenticator for issuer "${this.issuer}" is not healthy: ${why}`;
@@ -121,7 +121,7 @@ export class OidcAuthenticator implements TokenAuthenticator {
   }
 }
 
-/** The user that the claims describe. Throws an Error where they are not enough, or break a rule. */
+/** Returns the user that the claims describe. Throws an Error if a claim is missing or malformed, or if a rule fails. */
 function mapUser(compiled: CompiledAuthenticator, claims: Claims): UserInfo {
   const value = claimsValue(claims);
   const user: UserInfo = {
@@ -179,7 +179,7 @@ function userName({ config, username }: CompiledAuthenticator, claims: Claims, v
 function groupsOf({ config, groups }: CompiledAuthenticator, claims: Claims, value: Value): readonly string[] {
   const { claim, prefix = '' } = config.claimMappings.groups;
   if (claim !== '' && Object.hasOwn(claims, claim)) {
-    // null means no groups, a text one.
+    // null means no groups; a string is a single group.
     const held = claims[claim] === null ? [] : texts(claims[claim]);
     if (held === undefined) throw new Error(`oidc: parse groups claim "${claim}": not a string or a list of strings`);
     return held.map((group) => prefix + group);
@@ -209,7 +209,7 @@ function extraOf({ extra }: CompiledAuthenticator, claims: Claims, value: Value)
   return out;
 }
 
-/** Empty texts and null count as absent. */
+/** Returns the result of an expression as a list of strings. Empty strings and null count as absent. */
 function stringsOf(value: Value, what: string): readonly string[] {
   if (value === null || value === '') return [];
   if (typeof value === 'string') return [value];

@@ -6,11 +6,11 @@ import { type Claims, issuerOf, verifyIdToken } from './id-token.js';
 import { Provider } from './provider.js';
 import { messageOf } from '../../util/error-message.js';
 
-/** Issuers whose keys are kept; tokens of a trusted issuer name them. */
+/** The maximum number of issuers whose keys are kept. Tokens of a trusted issuer name them. */
 const MAX_ISSUERS = 64;
 
 export interface DistributedClaimsOptions {
-  /** The claim that may be somewhere else. */
+  /** The claim that may be distributed. */
   readonly claim: string;
   readonly client: ProviderClient;
   readonly audiences: readonly string[];
@@ -22,7 +22,7 @@ export interface DistributedClaimsOptions {
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Fetches a claim from where the token says it is (OpenID Connect Core 1.0, 5.6.2). */
+/** Fetches a distributed claim from the endpoint that the token names (OpenID Connect Core 1.0, 5.6.2). */
 export class DistributedClaims {
   private readonly providers = new LruCache<string, Provider>({
     capacity: MAX_ISSUERS,
@@ -39,7 +39,7 @@ export class DistributedClaims {
     });
   }
 
-  /** The claims, with the one that was somewhere else. Throws an Error. */
+  /** Returns the claims with the distributed one added. Throws an Error. */
   async expand(claims: Claims, signal: AbortSignal): Promise<Claims> {
     const { claim } = this.options;
     const { _claim_names: names, _claim_sources: sources } = claims;
@@ -53,7 +53,7 @@ export class DistributedClaims {
     if (!isRecord(source))
       throw new Error(`id token _claim_names contained a source ${name} missing in _claims_sources`);
     const { endpoint, access_token: accessToken } = source;
-    // A source without endpoint holds the claim itself, which is not supported.
+    // A source without an endpoint is an aggregated claim, which is not supported.
     if (typeof endpoint !== 'string' || endpoint === '') return claims;
     const value = await this.resolve(endpoint, typeof accessToken === 'string' ? accessToken : '', signal);
     return { ...claims, [claim]: value };

@@ -17,7 +17,7 @@ import type { UserInfo } from '../user/user.js';
 
 const { STRING, BOOL, DYN, listOf, mapOf, objectType } = types;
 
-/** What one evaluation may cost, as for every expression of Kubernetes. */
+/** The CEL cost limit of one evaluation, the same as for every expression in Kubernetes. */
 const COST_LIMIT = 1_000_000;
 const USER_TYPE = 'kubernetes.UserInfo';
 const USER_FIELDS: Readonly<Record<string, Type>> = {
@@ -42,7 +42,7 @@ function environmentOf(variable: 'claims' | 'user'): Environment {
   return environments[variable];
 }
 
-/** An expression of a configuration, ready to run. */
+/** A compiled expression of an authentication configuration. */
 export class Expression {
   constructor(
     readonly source: string,
@@ -50,14 +50,14 @@ export class Expression {
     private readonly program: Program,
   ) {}
 
-  /** Throws an Error with the reason. */
+  /** Throws an Error that holds the reason if the evaluation fails. */
   evaluate(value: Value): Value {
     const outcome = this.program.evaluate({ [this.variable]: value }, COST_LIMIT);
     if (outcome.kind !== 'value') throw new Error(`expression '${this.source}' resulted in error: ${outcome.message}`);
     return outcome.value;
   }
 
-  /** Whether the expression mentions `claims.<field>`. */
+  /** Reports whether the expression selects `claims.<field>`. */
   selectsClaim(field: string): boolean {
     let found = false;
     walk(this.program.expr, (node) => {
@@ -76,10 +76,10 @@ function isSelection(node: Expr, field: string): boolean {
 
 const isClaims = (node: Expr): boolean => node.kind === 'ident' && node.name === 'claims';
 
-/** Which types an expression may give. A rule must be boolean, the rest is looked at when it is there. */
+/** Determines the types that an expression may return: a rule must be boolean; the result of a mapping is checked at evaluation. */
 export type Purpose = 'mapping' | 'rule';
 
-/** The expression, or what is wrong with it. */
+/** Returns the compiled expression, or a text that says what is wrong with it. */
 export function compileExpression(source: string, variable: 'claims' | 'user', purpose: Purpose): Expression | string {
   const { program, failure } = environmentOf(variable).compile(source);
   if (failure !== undefined) return `compilation failed: ${failure.text}`;
@@ -88,7 +88,7 @@ export function compileExpression(source: string, variable: 'claims' | 'user', p
   return new Expression(source, variable, program);
 }
 
-/** Claims as expressions see them: every number is a double, as Go's decoder makes them. */
+/** Converts claims to CEL values. Every number is a double, as in Go's decoder. */
 export function claimsValue(claims: Readonly<Record<string, unknown>>): Value {
   return fromClaim(claims);
 }

@@ -11,18 +11,18 @@ const MAX_SOCKETS = 16;
 const MAX_AGENTS = 16;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** Fetches documents of identity providers. Anything but a 200 in the end is an Error. */
+/** Fetches documents from identity providers. Any final status other than 200 is an Error. */
 export interface ProviderClient {
   get(url: string, bearer: string | undefined, signal: AbortSignal): Promise<string>;
   close(): void;
 }
 
-/** An answer, or where it sends the client. */
+/** The body of a response, or the location it redirects to. */
 type Answer = { readonly text: string } | { readonly location: string };
 
-/** Over TLS with the CAs given, or the host's. Follows redirects as Go's client does. */
+/** Trusts the given CAs, or those of the host. Follows redirects as Go's http.Client does. */
 export class HttpsProviderClient implements ProviderClient {
-  /** By the proxy that they go through; '' for none. */
+  /** Agents, keyed by the proxy that they connect through; '' for direct connections. */
   private readonly agents = new Map<string, Agent>();
 
   constructor(
@@ -46,7 +46,7 @@ export class HttpsProviderClient implements ProviderClient {
     this.agents.clear();
   }
 
-  /** `at` tells how far it came. */
+  /** Sends the request and follows redirects. Updates `at.url` on each redirect, so that errors name the latest URL. */
   private async follow(at: { url: string }, bearer: string | undefined, signal: AbortSignal): Promise<string> {
     if (!URL.canParse(at.url) || new URL(at.url).protocol !== 'https:') throw new Error('not an https URL');
     const first = new URL(at.url);
@@ -60,7 +60,7 @@ export class HttpsProviderClient implements ProviderClient {
       }
       url = new URL(answer.location, url);
       at.url = url.href;
-      // Once elsewhere, credentials stay away.
+      // Once a redirect has left the host, credentials are never sent again.
       mayTell &&= url.protocol === 'https:' && isBelow(url.hostname, first.hostname);
       if (++redirects >= MAX_REDIRECTS) throw new Error(`stopped after ${String(MAX_REDIRECTS)} redirects`);
     }
@@ -101,7 +101,7 @@ export class HttpsProviderClient implements ProviderClient {
 
   private agent(url: URL): Agent {
     const proxy = this.egress.proxyFor(url);
-    // Through SOCKS each host has connections of its own; there are few.
+    // With a SOCKS proxy each host has its own connections; there are few such hosts.
     const key = proxy === undefined ? '' : `${proxy.href} ${proxy.protocol.startsWith('socks') ? url.host : ''}`;
     let agent = this.agents.get(key);
     if (agent === undefined) {

@@ -8,7 +8,7 @@ const NOT_BEFORE_LEEWAY_SECONDS = 60;
 
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** The issuer that an unverified token names; Google's goes without scheme at times. */
+/** Returns the issuer that an unverified token names. Google sometimes omits the scheme. */
 export function issuerOf(claims: Claims): string {
   const { iss } = claims;
   if (iss === 'accounts.google.com') return 'https://accounts.google.com';
@@ -23,7 +23,10 @@ export interface IdTokenOptions {
   readonly clock: Clock;
 }
 
-/** The claims of an ID token that the provider signed for one of the audiences and that is in force. Throws an Error. */
+/**
+ * Returns the claims of an ID token. Throws an Error unless the provider signed it, for one of the audiences, and it is
+ * currently valid.
+ */
 export async function verifyIdToken(token: string, options: IdTokenOptions): Promise<Claims> {
   const { provider, issuer, audiences, algorithms, clock } = options;
   const parsed = readToken(token);
@@ -61,7 +64,7 @@ function checkTimes({ exp, nbf }: Claims, now: number): void {
   }
 }
 
-/** As Go prints a time; years that no Date has are printed as seconds. */
+/** Formats a time as Go does. A year beyond the range of Date is printed as seconds. */
 function goTime(seconds: number): string {
   const date = new Date(seconds * 1000);
   if (Number.isNaN(date.getTime())) return String(seconds);

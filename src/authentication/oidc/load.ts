@@ -20,7 +20,7 @@ const GROUP = 'apiserver.config.k8s.io';
 const KIND = 'AuthenticationConfiguration';
 const VERSIONS = ['v1', 'v1beta1', 'v1alpha1'];
 
-/** Reads the text of a configuration file, YAML or JSON, strictly. Throws AuthenticationConfigError. */
+/** Decodes a configuration file, YAML or JSON, strictly. Throws AuthenticationConfigError. */
 export function loadAuthenticationConfiguration(text: string): AuthenticationConfiguration {
   if (text.trim() === '') throw new AuthenticationConfigError('empty config data');
   try {
@@ -36,7 +36,7 @@ const decode = (text: string): AuthenticationConfiguration =>
     kind === KIND && VERSIONS.some((version) => apiVersion === `${GROUP}/${version}`) ? new Reader() : undefined,
   );
 
-/** Goes through the decoded file, types checked, and notes what no field takes. */
+/** Converts the decoded file, checks types, and records unknown fields. */
 class Reader extends ConfigurationReader {
   configuration(root: JsonObject): AuthenticationConfiguration {
     this.refuseOthers(root, ['apiVersion', 'kind', 'jwt', 'anonymous'], '');
@@ -111,7 +111,7 @@ class Reader extends ConfigurationReader {
     return this.list(value, path).map((item, i) => this.object(item, `${path}[${i}]`));
   }
 
-  /** Fields that are all texts, and no others. */
+  /** Reads an object whose fields are all strings, and refuses other fields. */
   private texts<K extends string>(item: JsonObject, keys: readonly K[], path: string): Record<K, string> {
     this.refuseOthers(item, keys, path);
     return Object.fromEntries(keys.map((key) => [key, this.text(item[key], `${path}.${key}`) ?? ''])) as Record<

@@ -7,7 +7,7 @@ import type { OidcMetrics } from './authenticator.js';
 const JWT = 'apiserver_authentication_jwt_authenticator';
 const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** The metrics of providers and of their configuration, under kube-apiserver's names. To be made once for a registry. */
+/** Metrics of the providers and of their configuration, under kube-apiserver's names. Create them once per registry. */
 export function oidcMetrics(
   serverId: string,
   clock: Clock,

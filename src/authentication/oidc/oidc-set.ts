@@ -5,7 +5,7 @@ import { issuerOf } from './id-token.js';
 import type { CompiledAuthenticator } from './validate.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
-/** The providers of one configuration. Each looks for itself; tokens go to the one that they name. */
+/** The providers of one configuration. Each is discovered independently; a token goes to the provider that it names. */
 export class OidcSet implements TokenAuthenticator {
   private readonly byIssuer: ReadonlyMap<string, OidcAuthenticator>;
 
@@ -19,12 +19,12 @@ export class OidcSet implements TokenAuthenticator {
     return [...this.byIssuer.keys()];
   }
 
-  /** Looks for all providers at once; resolves after the first attempt with each. */
+  /** Starts discovery of all providers in parallel; resolves after the first attempt with each. */
   async start(): Promise<void> {
     await Promise.all([...this.byIssuer.values()].map((authenticator) => authenticator.start()));
   }
 
-  /** What is wrong with the providers; none: all are ready. */
+  /** The reasons why providers are unhealthy; empty if all are ready. */
   get problems(): readonly string[] {
     return [...this.byIssuer.values()].flatMap(({ unhealthy }) => (unhealthy === undefined ? [] : [unhealthy]));
   }

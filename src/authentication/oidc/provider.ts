@@ -6,8 +6,8 @@ import { messageOf } from '../../util/error-message.js';
 
 const RETRY_MILLIS = 10_000;
 /**
- * A token whose key is unknown has the keys fetched at once, for the provider may just have changed them. Its sender may name any
- * key, so that only a few fetches follow each other at once, and one in each second after that.
+ * A token with an unknown key triggers a fetch of the keys at once, because the provider may just have rotated them.
+ * Clients can name any key, so after this many fetches in a row only one per second is allowed.
  */
 const FETCHES_AT_ONCE = 5;
 const FETCH_MILLIS = 1_000;
@@ -15,12 +15,12 @@ const WELL_KNOWN = '/.well-known/openid-configuration';
 
 export interface ProviderOptions {
   readonly issuer: string;
-  /** '' for the usual place below the issuer. */
+  /** '' for the well-known path below the issuer. */
   readonly discoveryUrl: string;
   readonly client: ProviderClient;
   readonly clock: Clock;
   readonly failed: (text: string) => void;
-  /** Called for every attempt to fetch keys; the text is the key set. */
+  /** Called after every attempt to fetch keys; `keySet` is the text of the key set. */
   readonly fetched: (result: { readonly keySet: string } | 'failure') => void;
 }
 
@@ -29,13 +29,13 @@ interface KeySet {
   readonly imported: Map<string, Promise<CryptoKey | undefined>>;
 }
 
-/** An identity provider: found by discovery, in the background and again and again until it is there; its keys are fetched when needed. */
+/** An identity provider. Discovery runs in the background and is retried until it succeeds; keys are fetched on demand. */
 export class Provider {
   private jwksUri: string | undefined;
   private problem = 'not initialized';
   private timer: Timer | undefined;
   private keySet: KeySet | undefined;
-  /** Fetches that may be made now; as of a monotonic time. */
+  /** A token bucket: the fetches left as of `at`, a monotonic time in milliseconds. */
   private allowance = { fetches: FETCHES_AT_ONCE, at: -Infinity };
   private fetching: Promise<KeySet> | undefined;
   private readonly stop = new AbortController();
@@ -43,13 +43,13 @@ export class Provider {
 
   constructor(private readonly options: ProviderOptions) {}
 
-  /** Begins discovery; resolves after the first attempt. */
+  /** Starts discovery; resolves after the first attempt. */
   start(): Promise<void> {
     this.initialized ??= this.discover();
     return this.initialized;
   }
 
-  /** Undefined: it is ready. */
+  /** The reason why the provider is not ready, or undefined. */
   get unhealthy(): string | undefined {
     return this.jwksUri === undefined ? this.problem : undefined;
   }
@@ -80,7 +80,7 @@ export class Provider {
     }
   }
 
-  /** Whether the signature is one of the provider's. New keys are fetched where the known ones do not fit. Throws an Error. */
+  /** Verifies the signature against the provider's keys. Fetches new keys if none of the known ones verifies it. Throws an Error. */
   async verify(token: string, header: { readonly alg: string; readonly kid: string }): Promise<void> {
     const known = this.keySet;
     if (known !== undefined && (await verifiedBy(known, token, header))) return;
@@ -91,7 +91,7 @@ export class Provider {
   }
 
   private async freshKeys(known: KeySet | undefined): Promise<KeySet> {
-    // Another request may have fetched them meanwhile.
+    // Another request may have fetched new keys in the meantime.
     if (this.keySet !== undefined && this.keySet !== known) return this.keySet;
     if (this.fetching === undefined && known !== undefined && !this.mayFetch()) return known;
     this.fetching ??= this.fetchKeys().finally(() => {
@@ -157,13 +157,13 @@ async function verifiedBy(
       await compactVerify(token, usable, { algorithms: [alg] });
       return true;
     } catch {
-      // Not this key's.
+      // Not signed with this key.
     }
   }
   return false;
 }
 
-/** Undefined: the key is for other algorithms. Only its public half is taken. */
+/** Imports only the public half of a key. Returns undefined if the key does not support the algorithm. */
 async function importKey({ kty, n, e, crv, x, y }: JWK, alg: string): Promise<CryptoKey | undefined> {
   try {
     const parts = kty === 'RSA' ? { kty, n, e } : { kty, crv, x, y };

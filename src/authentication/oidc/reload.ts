@@ -12,28 +12,28 @@ import { type CompiledAuthenticator, validateAuthenticationConfiguration } from 
 import { messageOf } from '../../util/error-message.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
-/** So long a new configuration's providers may take to answer. */
+/** How long the providers of a new configuration may take to become healthy, in milliseconds. */
 const HEALTHY_WITHIN_MILLIS = 60_000;
 const HEALTH_MILLIS = 10_000;
-/** Requests that began under the old configuration end under it. */
+/** How long the old providers stay open, for requests that began under the old configuration; in milliseconds. */
 const LINGER_MILLIS = 60_000;
 
 export interface ReloadOptions {
   readonly read: () => Promise<string>;
-  /** Calls back when the file may have changed; ends with the signal. */
+  /** Calls `changed` when the file may have changed, until the signal is aborted. */
   readonly watch: (changed: () => void, signal: AbortSignal) => void;
   readonly disallowedIssuers: readonly string[];
   readonly oidc: OidcDependencies;
   readonly metrics: ConfigMetrics;
   readonly clock: Clock;
-  /** Called for every rejected file, with the reason. */
+  /** Called with the reason for every file that is rejected. */
   readonly failed: (text: string) => void;
 }
 
-/** What is wrong with a new file for good. */
+/** The new file is invalid, so a retry cannot succeed. */
 class Refused extends Error {}
 
-/** A checked configuration. Throws an Error with everything that is wrong. */
+/** Compiles a validated configuration. Throws an Error that lists everything that is wrong with it. */
 export function checkConfiguration(
   configuration: AuthenticationConfiguration,
   disallowedIssuers: readonly string[],
@@ -46,14 +46,14 @@ export function checkConfiguration(
 }
 
 /**
- * The providers of a configuration file. A changed file takes over when all its providers answer; a broken one leaves the old in
- * force. The file is read when a change is seen and every minute.
+ * The providers of a configuration file. A changed file takes effect once all its providers are healthy; with a broken
+ * file the old configuration stays in force. The file is read whenever it changes, and every minute.
  */
 export class ReloadingOidc implements TokenAuthenticator {
   private current: OidcSet;
   private readonly anonymous: AnonymousConfig | undefined;
 
-  /** `text` has been checked: it makes `authenticators`. */
+  /** `text` has been validated; `authenticators` is its compiled form. */
   constructor(
     private lastText: string,
     configuration: AuthenticationConfiguration,
@@ -98,7 +98,7 @@ export class ReloadingOidc implements TokenAuthenticator {
       metrics.reloaded('success', clock.now());
       metrics.inUse(hashLabel(text));
     } catch (error) {
-      // A text that will never do is not tried again; what may still come up is.
+      // An invalid file is not tried again. Providers that are unhealthy may recover, so their file is.
       if (error instanceof Refused) this.lastText = text;
       metrics.reloaded('failure', clock.now());
       failed(`reloading authentication config: ${messageOf(error)}`);

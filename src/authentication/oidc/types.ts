@@ -1,13 +1,13 @@
-/** AuthenticationConfiguration of apiserver.config.k8s.io; an absent text is ''. */
+/** AuthenticationConfiguration of apiserver.config.k8s.io. A string that is absent is ''. */
 export interface AuthenticationConfiguration {
   readonly jwt: readonly JwtAuthenticatorConfig[];
-  /** Undefined: as the flag says. */
+  /** Undefined: the flag applies. */
   readonly anonymous: AnonymousConfig | undefined;
 }
 
 export interface AnonymousConfig {
   readonly enabled: boolean;
-  /** Paths on which alone anonymous requests are taken; none: all. */
+  /** The only paths on which anonymous requests are allowed; empty: all paths. */
   readonly conditions: readonly string[];
 }
 
@@ -21,7 +21,7 @@ export interface JwtAuthenticatorConfig {
 export interface IssuerConfig {
   readonly url: string;
   readonly discoveryURL: string;
-  /** PEM; '' for the host's CAs. */
+  /** PEM; '' for the CAs of the host. */
   readonly certificateAuthority: string;
   readonly audiences: readonly string[];
   readonly audienceMatchPolicy: string;
@@ -42,7 +42,7 @@ export interface UserValidationRule {
 
 export interface PrefixedMapping {
   readonly claim: string;
-  /** Undefined: not given, which is not the same as ''. */
+  /** Undefined if not set, which differs from ''. */
   readonly prefix: string | undefined;
   readonly expression: string;
 }
@@ -54,10 +54,10 @@ export interface ClaimMappings {
   readonly extra: readonly { readonly key: string; readonly valueExpression: string }[];
 }
 
-/** What is wrong with a configuration; the text names everything. */
+/** The configuration is invalid; the message lists every problem. */
 export class AuthenticationConfigError extends Error {
   override readonly name = 'AuthenticationConfigError';
 }
 
-/** What providers may sign with. */
+/** The algorithms that providers may sign with. */
 export const SIGNING_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'PS256', 'PS384', 'PS512', 'RS256', 'RS384', 'RS512'];

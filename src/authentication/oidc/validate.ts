@@ -25,13 +25,13 @@ const HTTP_PATH = /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/;
 const EMAIL_RULE =
   'claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression';
 
-/** A rule with the text for those who break it. */
+/** A rule with the message for users who fail it. */
 export interface CompiledRule {
   readonly expression: Expression;
   readonly message: string;
 }
 
-/** A checked authenticator with its expressions compiled. */
+/** A validated authenticator with its compiled expressions. */
 export interface CompiledAuthenticator {
   readonly config: JwtAuthenticatorConfig;
   readonly username: Expression | undefined;
@@ -42,10 +42,10 @@ export interface CompiledAuthenticator {
   readonly userRules: readonly CompiledRule[];
 }
 
-/** The compiled authenticators, and everything that is wrong; with errors the former are not to be used. */
+/** Returns the compiled authenticators and all errors. If there are errors, the authenticators must not be used. */
 export function validateAuthenticationConfiguration(
   configuration: AuthenticationConfiguration,
-  /** Issuers of service account tokens. */
+  /** The issuers of service account tokens. */
   disallowedIssuers: readonly string[],
 ): { readonly authenticators: readonly CompiledAuthenticator[]; readonly errors: readonly FieldError[] } {
   const { jwt, anonymous } = configuration;
@@ -76,7 +76,7 @@ export function validateAuthenticationConfiguration(
   return { authenticators, errors };
 }
 
-/** Lets a URL that is not absolute be checked for its other mistakes. */
+/** The base that lets a relative URL be parsed, so that its other mistakes are reported too. */
 const RELATIVE_BASE = 'https://base';
 
 class Validation {

@@ -9,7 +9,7 @@ import { ALL_UNAUTHENTICATED, ANONYMOUS, type UserInfo } from '../user/user.js';
 const USER: UserInfo = { name: ANONYMOUS, uid: '', groups: [ALL_UNAUTHENTICATED], extra: {} };
 const RESPONSE: AuthenticationResponse = { user: USER };
 
-/** Everybody who shows no credential is system:anonymous; with paths, only there. */
+/** Authenticates requests without credentials as system:anonymous; if `paths` are given, only on those paths. */
 export class AnonymousAuthenticator implements RequestAuthenticator {
   private readonly paths: ReadonlySet<string>;
 
@@ -23,7 +23,7 @@ export class AnonymousAuthenticator implements RequestAuthenticator {
   }
 }
 
-/** Asks `fallback` where `main` sees no credential at all: a wrong credential stays an error. */
+/** Calls `fallback` only if `main` finds no credential at all. An invalid credential stays an error. */
 export class WithFallback implements RequestAuthenticator {
   constructor(
     private readonly main: RequestAuthenticator,

@@ -6,9 +6,9 @@ import type {
 import { ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS } from '../user/user.js';
 import { type MaybePromise, then } from '../../util/maybe-promise.js';
 
-/** Puts everybody who authenticated into system:authenticated. */
+/** Adds every authenticated user to system:authenticated. */
 export class AuthenticatedGroupAdder implements RequestAuthenticator {
-  /** Methods give the same response for the same credential, so its extended form is kept with it. */
+  /** Methods return the same response object for the same credential, so its extended form is cached per response. */
   private readonly extended = new WeakMap<AuthenticationResponse, AuthenticationResponse>();
 
   constructor(private readonly inner: RequestAuthenticator) {}

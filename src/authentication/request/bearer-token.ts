@@ -11,7 +11,7 @@ import { type MaybePromise, then } from '../../util/maybe-promise.js';
 
 const SPACE_WARNING = 'the provided Authorization header contains extra space before the bearer token, and is ignored';
 
-/** A token that no method knows is an error, unlike no token at all. */
+/** Turns a token that no method recognizes into an error; a request without a token is not one. */
 export function known(answer: MaybePromise<AuthenticationResponse | undefined>): MaybePromise<AuthenticationResponse> {
   return then(answer, require);
 }
@@ -21,7 +21,7 @@ function require(response: AuthenticationResponse | undefined): AuthenticationRe
   return response;
 }
 
-/** The token in the value of an Authorization header; empty where a space too much stands before it, undefined where there is none. */
+/** Returns the token of an Authorization header: '' if extra spaces precede it, undefined if the header has none. */
 export function bearerTokenOf(value: string): string | undefined {
   const header = value.trim();
   const scheme = header.indexOf(' ');
@@ -30,11 +30,11 @@ export function bearerTokenOf(value: string): string | undefined {
   return end < 0 ? header.slice(scheme + 1) : header.slice(scheme + 1, end);
 }
 
-/** `Authorization: Bearer <token>`. */
+/** Authenticates `Authorization: Bearer <token>`. */
 export class BearerTokenAuthenticator implements RequestAuthenticator {
   constructor(
     private readonly tokens: TokenAuthenticator,
-    /** The server's own. */
+    /** The audiences of the server. */
     private readonly audiences: readonly string[],
   ) {}
 

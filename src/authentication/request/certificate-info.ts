@@ -9,7 +9,7 @@ const ALT_NAMES = '2.5.29.17';
 const BASIC_CONSTRAINTS = '2.5.29.19';
 const NAME_CONSTRAINTS = '2.5.29.30';
 const EXT_KEY_USAGE = '2.5.29.37';
-/** Extensions that may be critical, because they are looked at or do not matter for clients. */
+/** Extensions that may be critical, because they are evaluated or do not matter for clients. */
 const HANDLED = new Set([
   KEY_USAGE,
   ALT_NAMES,
@@ -25,14 +25,14 @@ interface Attribute {
   readonly value: string;
 }
 
-/** The parts of a certificate that authentication needs, read from its DER: node:crypto shows names only as ambiguous text. */
+/** The parts of a certificate that authentication needs, read from its DER: node:crypto returns names only as ambiguous text. */
 export class CertificateInfo {
   readonly notBefore: number;
   readonly notAfter: number;
-  /** SHA-256 of the certificate in lower-case hex. */
+  /** SHA-256 of the certificate in lowercase hex. */
   readonly fingerprint: string;
   readonly extKeyUsages: readonly string[];
-  /** Object identifiers of critical extensions that are not understood. */
+  /** Object identifiers of critical extensions that are not handled. */
   readonly criticalUnknown: readonly string[];
   readonly hasAltNames: boolean;
   readonly hasNameConstraints: boolean;
@@ -58,7 +58,7 @@ export class CertificateInfo {
     this.hasNameConstraints = extensions.has(NAME_CONSTRAINTS);
   }
 
-  /** The last one, as Go's pkix.Name has it; empty where there is none. */
+  /** The last common name, as in Go's pkix.Name; '' if there is none. */
   get commonName(): string {
     return this.values(COMMON_NAME).at(-1) ?? '';
   }
@@ -75,7 +75,7 @@ export class CertificateInfo {
     return this.basicConstraints?.ca === true;
   }
 
-  /** Whether it is the issuer of `child`, with `below` CAs between it and the leaf. */
+  /** Reports whether this certificate issued `child`, with `below` CAs between this one and the leaf. */
   mayIssue(child: CertificateInfo, below: number): boolean {
     const { basicConstraints } = this;
     if (basicConstraints !== undefined && !basicConstraints.ca) return false;
@@ -136,7 +136,7 @@ function readBasicConstraints(value: Buffer | undefined): { ca: boolean; pathLen
   return { ca, pathLength };
 }
 
-/** keyCertSign, or no key usage at all. */
+/** Reports whether the key usage includes keyCertSign or is absent. */
 function readSigns(value: Buffer | undefined): boolean {
   if (value === undefined) return true;
   const { content } = readDer(value).expect(Tag.BIT_STRING);

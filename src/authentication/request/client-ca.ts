@@ -7,32 +7,32 @@ const MAX_DEPTH = 8;
 const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2';
 const ANY_USAGE = '2.5.29.37.0';
 
-/** The certificates that a connection showed, the client's own first. */
+/** The certificates that the client presented on a connection, with its own first. */
 export interface PeerChain {
   readonly leaf: CertificateInfo;
   readonly intermediates: readonly CertificateInfo[];
 }
 
-/** A set of CAs that vouch for client certificates. `generation` grows when the set changes. */
+/** A set of CAs that client certificates are verified against. `generation` increases when the set changes. */
 export interface ClientCaPool {
   readonly generation: number;
   /**
-   * Throws an Error with the reason when no valid chain leads from the leaf to a CA of the pool at `now`. Returns until when the
-   * one that was found holds, as long as the set stays the same.
+   * Throws an Error with the reason if no valid chain leads from the leaf to a CA of the pool at `now`. Returns the
+   * time at which the chain that was found expires; it holds as long as the set does not change.
    */
   verify(chain: PeerChain, now: number): number;
-  /** PEM of each CA, for the names that the server offers. */
+  /** The PEM of each CA, for the names that the server sends in the TLS handshake. */
   readonly pems: readonly string[];
 }
 
-/** Reads every certificate of a PEM bundle; throws where there is none or one is broken. */
+/** Parses every certificate of a PEM bundle. Throws if there is none or one is malformed. */
 export function parseBundle(text: string): CertificateInfo[] {
   const blocks = pemBlocks(text, 'CERTIFICATE');
   if (blocks.length === 0) throw new Error('data does not contain any valid RSA or ECDSA certificates');
   return blocks.map((raw) => new CertificateInfo(new X509Certificate(raw)));
 }
 
-/** A fixed bundle, which may be exchanged as a whole. */
+/** A bundle that can only be replaced as a whole. */
 export class CaBundle implements ClientCaPool {
   private roots: readonly CertificateInfo[];
   private version = 1;
@@ -49,7 +49,7 @@ export class CaBundle implements ClientCaPool {
     return this.roots.map((root) => pem('CERTIFICATE', root.certificate.raw));
   }
 
-  /** Throws for a malformed bundle; the old one stays in use then. */
+  /** Throws if the bundle is malformed; the old one then stays in use. */
   replace(text: string): void {
     this.roots = parseBundle(text);
     this.version++;
@@ -68,7 +68,7 @@ export class CaBundle implements ClientCaPool {
         throw new Error('x509: certificate specifies an incompatible key usage');
       }
     }
-    // What constrained names mean for the names of a client is not worked out here; such a chain is not trusted.
+    // Name constraints are not evaluated here, so a chain that has them is not trusted for a leaf with alternative names.
     if (leaf.hasAltNames && path.some((certificate) => certificate.hasNameConstraints)) {
       throw new Error('x509: a CA or intermediate is constrained in the names that it may certify');
     }
@@ -104,7 +104,7 @@ function checkTime(info: CertificateInfo, now: number): void {
   if (now > info.notAfter) throw new Error(`${problem} ${at(now)} is after ${at(info.notAfter)}`);
 }
 
-/** A bundle in a file. `reload` takes a changed file over; a broken one leaves the old CAs in force. */
+/** A bundle in a file. `reload` applies a changed file; if the file is broken, the old CAs stay in force. */
 export class CaFile extends CaBundle {
   private text: string;
 
@@ -114,7 +114,7 @@ export class CaFile extends CaBundle {
     this.text = text;
   }
 
-  /** True where the CAs have changed. Throws where the file cannot be used. */
+  /** Returns true if the CAs have changed. Throws if the file cannot be used. */
   reload(): boolean {
     const text = readFileSync(this.path, 'utf8');
     if (text === this.text) return false;

@@ -12,24 +12,24 @@ import {
 import type { ClientCaPool, PeerChain } from './client-ca.js';
 import { peerChain } from './x509.js';
 
-/** Which headers of a trusted proxy say who asks. Names are compared without case. */
+/** The headers in which a trusted front proxy sends the user. Header names are case-insensitive. */
 export interface RequestHeaderConfig {
   readonly usernameHeaders: readonly string[];
   readonly uidHeaders: readonly string[];
   readonly groupHeaders: readonly string[];
   readonly extraHeaderPrefixes: readonly string[];
-  /** Common names of the proxy's certificate; empty: any that the CA vouches for. */
+  /** The allowed common names of the proxy's certificate; empty: any certificate that the CA verifies. */
   readonly allowedNames: readonly string[];
 }
 
-/** Believes the headers of a proxy whose client certificate its own CA vouches for. */
+/** Trusts the user headers of a front proxy whose client certificate is verified by the request-header CA. */
 export class RequestHeaderAuthenticator implements RequestAuthenticator {
-  /** Connections whose certificate the CA vouches for. */
+  /** Connections whose certificate has been verified. */
   private readonly trusted = new WeakMap<TLSSocket, { readonly generation: number; readonly until: number }>();
 
   constructor(
     private readonly pool: ClientCaPool,
-    /** Asked on every request: in aggregated mode the settings change while the server runs. */
+    /** Called on every request: in aggregated mode the settings change while the server runs. */
     private readonly config: () => RequestHeaderConfig,
     private readonly clock: Clock,
   ) {}
@@ -70,7 +70,7 @@ function valuesOf(rawHeaders: readonly string[], name: string): string[] {
   return out;
 }
 
-/** The first value of the first header that has one. */
+/** Returns the first non-empty first value among the headers, or ''. */
 function firstValue(rawHeaders: readonly string[], names: readonly string[]): string {
   for (const name of names) {
     const value = valuesOf(rawHeaders, name)[0];
@@ -92,7 +92,7 @@ function fromHeaders(rawHeaders: readonly string[], config: RequestHeaderConfig)
       const encoded = header.slice(wanted.length);
       const key = unescapePath(encoded) ?? encoded;
       const value = headerText(rawHeaders[i + 1] ?? '');
-      // Keys are the client's: `constructor` is one like others.
+      // Keys come from the client and may be `constructor`, so only own properties count.
       if (Object.hasOwn(extra, key)) extra[key]?.push(value);
       else extra[key] = [value];
     }

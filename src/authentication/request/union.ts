@@ -9,7 +9,10 @@ import {
 } from '../authenticator/interfaces.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
-/** One error of several: that somebody could not be asked, else what the one that may tell clients would. */
+/**
+ * Combines several errors into one: an ApiError first (a method was unavailable), then one whose message clients may
+ * see, else all messages.
+ */
 function combined(errors: readonly unknown[]): AuthenticationError | ApiError {
   const away = errors.find((error): error is ApiError => error instanceof ApiError);
   if (away !== undefined) return away;
@@ -21,7 +24,7 @@ function combined(errors: readonly unknown[]): AuthenticationError | ApiError {
   return new AuthenticationError(texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`);
 }
 
-/** Asks one after the other; the first that knows the user decides. Errors count only when none does. */
+/** Tries one method after the other; the first that recognizes the user decides. Errors count only if none does. */
 function firstOf<T>(
   methods: readonly T[],
   ask: (method: T) => MaybePromise<AuthenticationResponse | undefined>,
@@ -70,7 +73,7 @@ async function restOf<T>(
   return undefined;
 }
 
-/** Several ways to authenticate a request. */
+/** Combines several methods of request authentication. */
 export class UnionRequestAuthenticator implements RequestAuthenticator {
   constructor(private readonly methods: readonly RequestAuthenticator[]) {}
 
@@ -79,7 +82,7 @@ export class UnionRequestAuthenticator implements RequestAuthenticator {
   }
 }
 
-/** Several kinds of tokens. */
+/** Combines several kinds of tokens. */
 export class UnionTokenAuthenticator implements TokenAuthenticator {
   constructor(private readonly methods: readonly TokenAuthenticator[]) {}
 

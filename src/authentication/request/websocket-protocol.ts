@@ -11,14 +11,14 @@ import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const PREFIX = 'base64url.bearer.authorization.k8s.io.';
 
-/** Whether it is a token instead of a protocol. */
+/** Reports whether the subprotocol carries a bearer token. */
 export const bearerProtocol = (protocol: string): boolean => protocol.startsWith(PREFIX);
 
 export function isWebSocketRequest({ headers }: Pick<AuthenticationRequest, 'headers'>): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket' && /(^|.*,\s*)upgrade($|\s*,)/i.test(headers.connection ?? '');
 }
 
-/** A token among the subprotocols of a WebSocket request: browsers can send no other header. */
+/** Authenticates a token among the subprotocols of a WebSocket request: browsers cannot send any other header. */
 export class WebSocketProtocolAuthenticator implements RequestAuthenticator {
   constructor(
     private readonly tokens: TokenAuthenticator,

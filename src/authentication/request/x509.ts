@@ -40,7 +40,7 @@ const expirations = histogram(
   [],
   EXPIRATIONS,
 );
-/** Chains by the leaf's fingerprint: a resumed TLS session shows only the leaf. */
+/** Certificate chains by the leaf's fingerprint: a resumed TLS session provides only the leaf. */
 const chains = new LruCache<string, PeerChain>({ capacity: 10_000 });
 const byConnection = new WeakMap<TLSSocket, PeerChain | AuthenticationError | null>();
 
@@ -64,7 +64,7 @@ function readChain(socket: TLSSocket): PeerChain | null {
   return remember({ leaf: new CertificateInfo(leaf), intermediates });
 }
 
-/** The client's certificates, read once a connection; null where it showed none. Throws where they cannot be read. */
+/** Returns the client's certificates, read once per connection, or null if it presented none. Throws if they cannot be read. */
 export function peerChain(socket: TLSSocket): PeerChain | null {
   let chain = byConnection.get(socket);
   if (chain === undefined) {
@@ -84,12 +84,12 @@ export function peerChain(socket: TLSSocket): PeerChain | null {
 interface Verdict {
   readonly generation: number;
   readonly validUntil: number;
-  /** When the client's certificate expires. */
+  /** The expiry of the client's certificate, in milliseconds since the epoch; undefined without a certificate. */
   readonly notAfter: number | undefined;
   readonly response: AuthenticationResponse | undefined;
 }
 
-/** Users by client certificate: the common name, in the groups of the organizations. */
+/** Authenticates by client certificate: the common name is the user name, the organizations are the groups. */
 export class X509Authenticator implements RequestAuthenticator {
   private readonly verdicts = new WeakMap<TLSSocket, Verdict>();
 

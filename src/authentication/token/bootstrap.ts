@@ -11,14 +11,14 @@ const DEFAULT_GROUP = 'system:bootstrappers';
 const EXTRA_GROUP = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/;
 
 export interface BootstrapTokenOptions {
-  /** The Secret of kube-system with this name, from memory; must not be changed. */
+  /** Returns the Secret in kube-system with this name from the cache. Callers must not modify it. */
   readonly secret: (name: string) => KubeObject | undefined;
   readonly clock: Clock;
-  /** Hears why a token with a Secret was refused; the text holds no secret. */
+  /** Called with the reason when a token that has a Secret is refused; the text contains no secret. */
   readonly refused: (text: string) => void;
 }
 
-/** Tokens `id.secret` of Secrets in kube-system, with which nodes join. */
+/** Authenticates bootstrap tokens (`id.secret`), which are Secrets in kube-system that nodes join with. */
 export class BootstrapTokenAuthenticator implements TokenAuthenticator {
   constructor(private readonly options: BootstrapTokenOptions) {}
 
@@ -54,7 +54,7 @@ export class BootstrapTokenAuthenticator implements TokenAuthenticator {
     return undefined;
   }
 
-  /** A time that cannot be read is taken for past. */
+  /** A time that cannot be parsed counts as expired. */
   private expired(expiration: string): boolean {
     if (expiration === '') return false;
     try {

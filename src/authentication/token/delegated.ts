@@ -14,9 +14,9 @@ const CAPACITY = 10_000;
 
 export interface DelegatedAuthenticationOptions {
   readonly clock: Clock;
-  /** Milliseconds for which answers are kept. */
+  /** How long responses are cached, in milliseconds. */
   readonly ttl: number;
-  /** Posts a TokenReview to the cluster; the status and body of its answer. Throws where there is none. */
+  /** Posts a TokenReview to the cluster and returns the status and body of the response. Throws if there is no response. */
   post(review: JsonObject): Promise<{ readonly status: number; readonly body: JsonObject }>;
   observe(failed: boolean): void;
 }
@@ -25,7 +25,7 @@ interface Known {
   readonly answer: AuthenticationResponse | undefined;
 }
 
-/** Asks the cluster's API server whose tokens they are. Tokens themselves are not kept, only salted digests. */
+/** Delegates token authentication to the cluster's API server. Caches salted digests, never the tokens themselves. */
 export class DelegatedTokenAuthenticator implements TokenAuthenticator {
   private readonly salt = randomBytes(32).toString('latin1');
   private readonly known: TtlCache<Known>;
@@ -60,7 +60,7 @@ export class DelegatedTokenAuthenticator implements TokenAuthenticator {
       status = objectAt(answer.body, 'status') ?? {};
       this.options.observe(false);
     } catch {
-      // The error may hold the token; it is not passed on.
+      // The error may contain the token, so it is not passed on.
       this.options.observe(true);
       throw new AuthenticationError('the cluster could not be asked about the token');
     }

@@ -1,4 +1,4 @@
-/** A token in compact serialization, taken apart but not verified: nothing in it may be believed yet. */
+/** A token in compact serialization, decoded but not verified: nothing in it may be trusted yet. */
 export interface UnverifiedToken {
   readonly header: Readonly<Record<string, unknown>>;
   readonly claims: Readonly<Record<string, unknown>>;
@@ -20,7 +20,7 @@ function decodePart(part: string): Readonly<Record<string, unknown>> | undefined
   }
 }
 
-/** Undefined: not a signed token in compact serialization. The signature is not looked at, and may be empty. */
+/** Returns undefined if the token is not a JWS in compact serialization. The signature is not checked, and may be empty. */
 export function readToken(token: string): UnverifiedToken | undefined {
   const first = token.indexOf('.');
   const second = token.indexOf('.', first + 1);
@@ -34,7 +34,7 @@ export function readToken(token: string): UnverifiedToken | undefined {
   return { header, claims };
 }
 
-/** The texts of a claim that is one text or a list of them; undefined where it is something else. */
+/** Returns the strings of a claim that is a string or a list of strings, or undefined if it is anything else. */
 export function texts(claim: unknown): readonly string[] | undefined {
   if (typeof claim === 'string') return [claim];
   if (!Array.isArray(claim)) return undefined;

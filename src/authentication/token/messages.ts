@@ -1,4 +1,4 @@
 import { quote } from '../../apimachinery/meta/meta.js';
 
-/** A list of texts as messages show it: `["a" "b"]`. */
+/** Formats a list of strings for messages: `["a" "b"]`. */
 export const formatMessageList = (items: readonly string[]): string => `[${items.map(quote).join(' ')}]`;

@@ -11,7 +11,7 @@ import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const { counter, gauge } = metricsOf();
 
-/** Longest time for one look-up, however many requests wait for it. */
+/** The timeout of one lookup in milliseconds, however many requests wait for it. */
 const LOOKUP_MILLIS = 30_000;
 const CAPACITY = 32_768;
 
@@ -26,9 +26,9 @@ const METRICS = {
 };
 
 export interface TokenCacheOptions {
-  /** Milliseconds for which a user is remembered; 0: not at all. */
+  /** How long a user is cached, in milliseconds; 0: not at all. */
   readonly successTtl: number;
-  /** Milliseconds for which it is remembered that a token is nobody's. Errors are not remembered. */
+  /** How long an unrecognized token is cached, in milliseconds. Errors are not cached. */
   readonly failureTtl: number;
   readonly clock: Clock;
 }
@@ -37,7 +37,7 @@ interface Answer {
   readonly response: AuthenticationResponse | undefined;
 }
 
-/** Remembers what became of tokens, by salted digests. Requests with the same token share one look-up, which no single one ends. */
+/** Caches the results of tokens by salted digest. Requests with the same token share one lookup, which no single request can cancel. */
 export class TokenCache implements TokenAuthenticator {
   private readonly salt = randomBytes(32).toString('latin1');
   private readonly remembered: TtlCache<Answer>;
@@ -85,7 +85,7 @@ export class TokenCache implements TokenAuthenticator {
     });
     METRICS.active.cell('in_flight').inc();
     try {
-      // Nothing may happen before the look-up is known to all.
+      // The lookup must be in `pending` before the authenticator runs.
       await Promise.resolve();
       const response = await this.inner.authenticateToken(token, audiences, controller.signal);
       this.remembered.set(key, { response }, response === undefined ? failureTtl : successTtl);

@@ -2,14 +2,14 @@ import { hash, randomBytes } from 'node:crypto';
 import type { AuthenticationResponse, TokenAuthenticator } from '../authenticator/interfaces.js';
 import { CsvError, parseCsv } from '../../go/csv.js';
 
-/** Users by tokens from a table. Tokens are kept and compared as salted digests, so that how long a look-up takes tells nothing. */
+/** Authenticates tokens from a static file. Stores and compares salted digests, so that the duration of a lookup reveals nothing. */
 export class TokenFileAuthenticator implements TokenAuthenticator {
   private readonly salt = randomBytes(16).toString('latin1');
   private readonly byDigest = new Map<string, AuthenticationResponse>();
 
   /**
-   * `text` is CSV: token, user name, uid and, quoted where there are several, groups. Throws an Error that names `path` where it
-   * is not. `warn` hears of what is skipped.
+   * `text` is CSV: token, user name, uid and, quoted if there are several, groups. Throws an Error that names `path` if
+   * the file is invalid. Calls `warn` for records that are skipped or replaced.
    */
   constructor(text: string, path: string, warn: (message: string) => void) {
     const records = readRecords(text, path);
@@ -37,7 +37,7 @@ export class TokenFileAuthenticator implements TokenAuthenticator {
     return this.byDigest.get(this.digest(token));
   }
 
-  /** As text: to make a Buffer first costs three times as much. */
+  /** Hashes the string directly: converting it to a Buffer first costs three times as much. */
   private digest(token: string): string {
     return hash('sha256', this.salt + token, 'binary');
   }

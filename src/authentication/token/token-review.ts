@@ -6,17 +6,17 @@ import type { UserInfo } from '../user/user.js';
 
 export type TokenReviewVersion = 'v1' | 'v1beta1';
 
-/** What the remote service says of a token. */
+/** The status of a TokenReview. */
 export interface TokenReviewStatus {
   readonly authenticated: boolean;
   readonly user: UserInfo;
-  /** For whom the token is valid; empty: for the server itself. */
+  /** The audiences that the token is valid for; empty: the server itself. */
   readonly audiences: readonly string[];
-  /** Why it is not, for the client to read; '' where nothing is said. */
+  /** The reason why the token is invalid, for the client; '' if the service gives none. */
   readonly error: string;
 }
 
-/** The request's body. */
+/** Returns the body of the request. */
 export function tokenReviewBody(token: string, audiences: readonly string[], version: TokenReviewVersion): string {
   return stringifyJson({
     kind: 'TokenReview',
@@ -27,7 +27,10 @@ export function tokenReviewBody(token: string, audiences: readonly string[], ver
   });
 }
 
-/** Reads an answer; only its status counts. Throws ResponseError, MalformedAnswer and FieldTypeError; their texts show nothing of its values. */
+/**
+ * Decodes a response; only its status counts. Throws ResponseError, MalformedAnswer and FieldTypeError, whose messages
+ * contain none of its values.
+ */
 export function readTokenReview(response: WebhookResponse, version: TokenReviewVersion): TokenReviewStatus {
   const review = answeredObject(response, { group: 'authentication.k8s.io', version, kind: 'TokenReview' });
   const type = 'TokenReviewStatus';

@@ -13,17 +13,17 @@ const RETRY = { attempts: 5, firstMillis: 500, factor: 1.5, jitter: 0.2 };
 
 export interface WebhookTokenOptions {
   readonly version: TokenReviewVersion;
-  /** The server's own. */
+  /** The audiences of the server. */
   readonly audiences: readonly string[];
   readonly transport: WebhookTransport;
   readonly clock: Clock;
-  /** In [0, 1), for the jitter of retries. */
+  /** Returns a number in [0, 1) for the jitter of retries. */
   readonly random: () => number;
-  /** Hears of calls that failed; the text holds no token. */
+  /** Called for every failed call; the text contains no token. */
   readonly failed: (text: string) => void;
 }
 
-/** Asks a remote service with TokenReviews. Slow: put a cache before it. */
+/** Authenticates tokens with TokenReviews of a remote service. This is slow: put a cache in front of it. */
 export class WebhookTokenAuthenticator implements TokenAuthenticator {
   constructor(private readonly options: WebhookTokenOptions) {}
 
@@ -42,7 +42,7 @@ export class WebhookTokenAuthenticator implements TokenAuthenticator {
       failed(why);
       throw new AuthenticationError(why);
     }
-    // A service that says nothing of audiences speaks of the server itself.
+    // A service that does not support audiences authenticates for the server itself.
     const held = status.audiences.length === 0 ? own : status.audiences;
     const audiences = wanted.filter((audience) => held.includes(audience));
     if (wanted.length > 0 && audiences.length === 0) return undefined;

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../apimachinery/json/json.js';
 import { wellFormed } from '../../util/text/utf8.js';
 import type { UserInfo } from './user.js';
 
-/** A user as objects show one; what is empty is left out. Names come from headers, too, whose bytes need not be UTF-8. */
+/** Returns a user as it appears in API objects, without empty fields. Names may come from headers, whose bytes need not be UTF-8. */
 export function userInfoJson({ name, uid, groups, extra }: UserInfo): JsonObject {
   const keys = Object.keys(extra).sort();
   return {

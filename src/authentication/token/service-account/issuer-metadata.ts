@@ -1,22 +1,22 @@
 import type { VerificationKey } from './service-account-keys.js';
 
-/** Seconds for which relying parties may keep the documents. */
+/** How long relying parties may cache the documents, in seconds. */
 export const METADATA_MAX_AGE = 3600;
 export const OPENID_CONFIGURATION_PATH = '/.well-known/openid-configuration';
 export const JWKS_PATH = '/openid/v1/jwks';
 
-/** The documents by which others verify the server's tokens: OpenID Connect discovery and the key set. */
+/** The documents with which relying parties verify the server's tokens: OpenID Connect discovery and the key set. */
 export interface IssuerMetadata {
   readonly configuration: string;
   readonly keySet: string;
 }
 
-/** Undefined, with a call of `warn`, where OpenID Connect does not allow the issuer's URL: tokens work, discovery is not offered. */
+/** Returns undefined and calls `warn` if OpenID Connect does not allow the issuer's URL: tokens work, but discovery is not served. */
 export function issuerMetadata(
   issuer: string,
   /** '' for the server's own key set. */
   jwksUri: string,
-  /** Host and port under which others reach the server. */
+  /** The host and port at which relying parties reach the server. */
   serverAddress: string,
   keys: readonly VerificationKey[],
   warn: (text: string) => void,

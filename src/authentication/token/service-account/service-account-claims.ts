@@ -1,15 +1,15 @@
 import { texts } from '../jws.js';
 
-/** An object as a token names it. */
+/** A reference to an object in a token. */
 export interface ObjectReference {
   readonly name: string;
   readonly uid: string;
 }
 
-/** The issuer of tokens in Secrets, whatever the server's own is. */
+/** The issuer of tokens in Secrets, independent of the server's own. */
 export const LEGACY_ISSUER = 'kubernetes/serviceaccount';
 
-/** Names of the claims in tokens of Secrets. */
+/** The names of the claims in tokens of Secrets. */
 export const LEGACY_CLAIM = {
   namespace: 'kubernetes.io/serviceaccount/namespace',
   secretName: 'kubernetes.io/serviceaccount/secret.name',
@@ -17,7 +17,7 @@ export const LEGACY_CLAIM = {
   accountUid: 'kubernetes.io/serviceaccount/service-account.uid',
 } as const;
 
-/** What both kinds of tokens have. Times in seconds since the epoch; undefined: not limited. */
+/** The claims of both kinds of tokens. Times are in seconds since the epoch; undefined means unlimited. */
 export interface CommonClaims {
   readonly subject: string;
   readonly audiences: readonly string[];
@@ -27,7 +27,7 @@ export interface CommonClaims {
   readonly id: string;
 }
 
-/** A token for some time, bound to its account and maybe to another object. */
+/** A token that expires and is bound to its service account and optionally to another object. */
 export interface BoundClaims extends CommonClaims {
   readonly kind: 'bound';
   readonly namespace: string;
@@ -38,7 +38,7 @@ export interface BoundClaims extends CommonClaims {
   readonly warnAfter: number | undefined;
 }
 
-/** The token of a Secret; a missing claim is ''. */
+/** The token of a Secret. A missing claim is ''. */
 export interface LegacyClaims extends CommonClaims {
   readonly kind: 'legacy';
   readonly namespace: string;
@@ -51,7 +51,7 @@ export type ServiceAccountClaims = BoundClaims | LegacyClaims;
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** A claim has another type than it must have. */
+/** A claim has the wrong type. */
 export class ClaimError extends Error {
   override readonly name = 'ClaimError';
 }
@@ -94,7 +94,7 @@ function audiencesOf(claims: Claims): readonly string[] {
   return audiences;
 }
 
-/** Reads the claims of a token whose signature is good. Throws ClaimError. */
+/** Parses the claims of a token whose signature has been verified. Throws ClaimError. */
 export function readServiceAccountClaims(claims: Claims): ServiceAccountClaims {
   const common: CommonClaims = {
     subject: text(claims, 'sub'),

@@ -3,11 +3,11 @@ import { createHash, createPrivateKey, createPublicKey, type KeyObject, X509Cert
 /** A key that verifies service account tokens. */
 export interface VerificationKey {
   readonly key: KeyObject;
-  /** The digest of the key, as the tokens' headers and the published key set name it. */
+  /** The digest of the key: the `kid` of token headers and of the published key set. */
   readonly id: string;
-  /** With which the server signs with this key, and what the key set says. */
+  /** The algorithm that the server signs with, as published in the key set. */
   readonly algorithm: string;
-  /** All that the key can verify. */
+  /** All algorithms that the key can verify. */
   readonly algorithms: readonly string[];
 }
 
@@ -29,7 +29,7 @@ function algorithmsOf(key: KeyObject): readonly string[] {
   return [algorithm];
 }
 
-/** Takes private keys too, for their public half. Throws an Error for keys of other kinds. */
+/** Accepts private keys too, and uses their public half. Throws an Error for other kinds of keys. */
 export function verificationKey(key: KeyObject): VerificationKey {
   const publicKey = key.type === 'private' ? createPublicKey(key) : key;
   const algorithms = algorithmsOf(publicKey);
@@ -51,12 +51,15 @@ function readBlock(label: string, block: string): KeyObject | undefined {
     case 'CERTIFICATE':
       return new X509Certificate(block).publicKey;
     default:
-      // Parameters of curves stand beside keys.
+      // PEM files of EC keys also contain the parameters of the curve.
       return undefined;
   }
 }
 
-/** All keys of a PEM text: public or private ones, and those of certificates. Throws an Error where there is none, or one is bad. */
+/**
+ * Returns all keys of a PEM text: public keys, private keys and those of certificates. Throws an Error if there is none
+ * or one is invalid.
+ */
 export function readVerificationKeys(text: string): VerificationKey[] {
   const keys: VerificationKey[] = [];
   for (const [block, label = ''] of text.matchAll(BLOCK)) {
@@ -67,7 +70,7 @@ export function readVerificationKeys(text: string): VerificationKey[] {
   return keys;
 }
 
-/** The key that signs. Throws an Error where the text holds none. */
+/** Returns the first private key of a PEM text. Throws an Error if there is none. */
 export function readSigningKey(text: string): KeyObject {
   for (const [block, label = ''] of text.matchAll(BLOCK)) {
     const key = readBlock(label, block);
@@ -79,7 +82,7 @@ export function readSigningKey(text: string): KeyObject {
   throw new Error('data does not contain a valid RSA or ECDSA private key');
 }
 
-/** The keys without those that are there twice. */
+/** Removes duplicate keys. */
 export function uniqueKeys(keys: readonly VerificationKey[]): VerificationKey[] {
   return [...new Map(keys.map((key) => [key.id, key])).values()];
 }

@@ -2,10 +2,10 @@ import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 
 export type BoundKind = 'serviceaccounts' | 'secrets' | 'pods' | 'nodes';
 
-/** The objects that decide whether a service account's token is still good. Objects must not be changed. */
+/** Reads the objects that determine whether a service account token is still valid. Callers must not modify them. */
 export interface ServiceAccountObjects {
-  /** What memory has, which may be a moment old. `namespace` is '' for nodes. */
+  /** Reads from the cache, which may be slightly stale. `namespace` is '' for nodes. */
   cached(kind: BoundKind, namespace: string, name: string): KubeObject | undefined;
-  /** What the store has. */
+  /** Reads from the store. */
   live(kind: BoundKind, namespace: string, name: string): Promise<KubeObject | undefined>;
 }

@@ -4,33 +4,33 @@ import { SERVICE_ACCOUNT_PREFIX } from '../../user/user.js';
 import { LEGACY_CLAIM, LEGACY_ISSUER, type ObjectReference } from './service-account-claims.js';
 import { verificationKey } from './service-account-keys.js';
 
-/** What a bound token says. */
+/** The contents of a bound token. */
 export interface BoundTokenRequest {
   readonly namespace: string;
   readonly serviceAccount: ObjectReference;
   readonly audiences: readonly string[];
-  /** Milliseconds since the epoch; the token counts in whole seconds. */
+  /** Milliseconds since the epoch. The token is in whole seconds. */
   readonly now: number;
   readonly expirationSeconds: number;
-  /** From then on uses of the token are counted as stale; 0: never. */
+  /** After this many seconds, uses of the token count as stale; 0: never. */
   readonly warnAfterSeconds?: number;
   readonly pod?: ObjectReference | undefined;
   readonly secret?: ObjectReference | undefined;
   readonly node?: { readonly name: string; readonly uid?: string } | undefined;
 }
 
-/** What the token of a Secret of type kubernetes.io/service-account-token says. */
+/** The contents of the token of a Secret of type kubernetes.io/service-account-token. */
 export interface SecretTokenRequest {
   readonly namespace: string;
   readonly serviceAccount: ObjectReference;
   readonly secretName: string;
 }
 
-/** Makes tokens of service accounts. */
+/** Issues service account tokens. */
 export interface ServiceAccountTokenSigner {
-  /** A token for some time; `id` is its credential id without the prefix `JTI=`. */
+  /** Signs a token that expires; `id` is its credential id without the prefix `JTI=`. */
   signBound(request: BoundTokenRequest): Promise<{ readonly token: string; readonly id: string }>;
-  /** A token that lasts as long as its Secret. The same request gives the same claims. */
+  /** Signs a token that lasts as long as its Secret. The same request yields the same claims. */
   signForSecret(request: SecretTokenRequest): Promise<string>;
 }
 
@@ -41,7 +41,7 @@ const reference = ({ name, uid }: { name: string; uid?: string }): Record<string
   ...(uid !== undefined && uid !== '' && { uid }),
 });
 
-/** Signs with one RSA or ECDSA key, whose digest the header names. */
+/** Signs with one RSA or ECDSA key. The header contains its digest. */
 export class JwtSigner implements ServiceAccountTokenSigner {
   private readonly header: { readonly alg: string; readonly kid: string };
 

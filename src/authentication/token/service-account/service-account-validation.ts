@@ -12,10 +12,10 @@ const INVALIDATED = 'service account token has been invalidated';
 export const INVALID_SINCE_LABEL = 'kubernetes.io/legacy-token-invalid-since';
 export const LAST_USED_LABEL = 'kubernetes.io/legacy-token-last-used';
 
-/** Finds the object of a kind. */
+/** Returns an object by kind, or undefined if it does not exist. */
 export type Find = (kind: BoundKind, namespace: string, name: string) => KubeObject | undefined;
 
-/** Whether the time is within the token's; `now` in milliseconds. Throws AuthenticationError. */
+/** Verifies that the token is valid at `now`, in milliseconds. Throws AuthenticationError. */
 export function checkTimes({ expiry, notBefore, issuedAt }: CommonClaims, now: number): void {
   const seconds = now / 1000;
   if (notBefore !== undefined && seconds + LEEWAY_SECONDS < notBefore) {
@@ -29,7 +29,7 @@ export function checkTimes({ expiry, notBefore, issuedAt }: CommonClaims, now: n
   }
 }
 
-/** Whether the object has been deleted for longer than clocks may differ. */
+/** Reports whether the object was deleted longer ago than the allowed clock skew. */
 function deleted(object: KubeObject, now: number): boolean {
   const at = object.metadata.deletionTimestamp;
   return typeof at === 'string' && Date.parse(at) < now - LEEWAY_SECONDS * 1000;
@@ -50,7 +50,7 @@ function checkBoundObject(object: KubeObject | undefined, what: string, ref: Obj
   if (deleted(object, now)) throw new AuthenticationError(INVALIDATED);
 }
 
-/** Whether everything that a bound token names is still there. Throws AuthenticationError. */
+/** Verifies that every object that a bound token refers to still exists. Throws AuthenticationError. */
 export function checkBoundObjects(claims: BoundClaims, find: Find, now: number): void {
   const { namespace, serviceAccount, secret, pod, node } = claims;
   const account = requireAccount(find, namespace, serviceAccount.name);
@@ -63,7 +63,7 @@ export function checkBoundObjects(claims: BoundClaims, find: Find, now: number):
   }
   if (secret !== undefined) checkBoundObject(find('secrets', namespace, secret.name), 'secret', secret, now);
   if (pod !== undefined) checkBoundObject(find('pods', namespace, pod.name), 'pod', pod, now);
-  // With a pod the node is passed on, not checked.
+  // If the token is bound to a pod, its node is passed on but not checked.
   else if (node !== undefined) checkBoundObject(find('nodes', '', node.name), 'node', node, now);
 }
 
@@ -74,7 +74,7 @@ function splitUserName(user: string): readonly [string, string] | undefined {
   return good ? [namespace, name] : undefined;
 }
 
-/** Whether the claims of a Secret's token are complete and agree. Throws AuthenticationError. */
+/** Verifies that the claims of a Secret's token are complete and consistent. Throws AuthenticationError. */
 export function checkLegacyClaims(claims: LegacyClaims): void {
   const required: readonly (readonly [string, string])[] = [
     [claims.subject, 'sub'],
@@ -91,7 +91,7 @@ export function checkLegacyClaims(claims: LegacyClaims): void {
     throw new AuthenticationError('sub claim is invalid');
 }
 
-/** Whether the Secret and the account of a Secret's token still stand; returns the Secret. Throws AuthenticationError. */
+/** Verifies that the Secret and the service account of a token still exist, and returns the Secret. Throws AuthenticationError. */
 export function checkLegacyObjects(
   claims: LegacyClaims,
   token: string,
@@ -125,7 +125,7 @@ function refersTo(account: KubeObject, secretName: string): boolean {
   );
 }
 
-/** The text for a Secret's token that an administrator has marked as invalid; undefined: it is not marked. */
+/** Returns the error message for a token whose Secret an administrator has marked invalid, or undefined if it is not marked. */
 export function invalidSince(secret: KubeObject, claims: LegacyClaims): string | undefined {
   if ((secret.metadata.labels?.[INVALID_SINCE_LABEL] ?? '') === '') return undefined;
   const { namespace, secretName, accountName } = claims;

@@ -33,33 +33,33 @@ import {
 } from './service-account-validation.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
 
-/** Tokens whose signatures are remembered as good. */
+/** The maximum number of tokens whose verified signatures are cached. */
 const MAX_REMEMBERED = 16_384;
 const DAY = 86_400_000;
 
-/** The words of go-jose, which clients see in reviews of tokens. */
+/** The message of go-jose, which clients see in TokenReviews. */
 const BAD_SIGNATURE = 'go-jose/go-jose: error in cryptographic primitive';
 const AUTO_GENERATED_WARNING =
   'Use tokens from the TokenRequest API or manually created secret-based tokens instead of auto-generated secret-based tokens.';
 
 export interface ServiceAccountTokenOptions {
-  /** Accepted beside that of tokens in Secrets. */
+  /** Issuers that are accepted in addition to that of tokens in Secrets. */
   readonly issuers: readonly string[];
   readonly keys: readonly VerificationKey[];
-  /** The server's own. */
+  /** The audiences of the server. */
   readonly audiences: readonly string[];
   readonly objects: ServiceAccountObjects;
-  /** False: tokens of Secrets are believed without looking for the Secret and the account. */
+  /** False: tokens of Secrets are accepted without looking up the Secret and the service account. */
   readonly lookup: boolean;
   readonly clock: Clock;
-  /** Labels a Secret with the day (`2026-01-31`) on which its token was used last; failures are its own business. */
+  /** Labels a Secret with the day (`2026-01-31`) on which its token was last used; handles its own failures. */
   readonly markUsed: (secret: KubeObject, label: string, day: string) => void;
 }
 
-/** A token with a good signature. That it has one never changes; whether the token is still in force is asked at every use. */
+/** A token with a valid signature. The signature stays valid forever; whether the token is still in force is checked on every use. */
 interface Verified {
   readonly claims: ServiceAccountClaims;
-  /** For the server's own audiences, so that all that is derived from the response is derived once. */
+  /** The response for the server's own audiences, so that everything derived from it is derived only once. */
   response: AuthenticationResponse | undefined;
 }
 
@@ -79,7 +79,7 @@ const count = (metric: CellCounter): void => {
   cell.inc();
 };
 
-/** Tokens of service accounts: bound ones of the server's issuers, and those in Secrets. */
+/** Authenticates service account tokens: bound tokens of the server's issuers, and tokens in Secrets. */
 export class ServiceAccountTokenAuthenticator implements TokenAuthenticator {
   private readonly issuers: ReadonlySet<string>;
   private readonly byId: ReadonlyMap<string, VerificationKey>;
@@ -196,7 +196,7 @@ export class ServiceAccountTokenAuthenticator implements TokenAuthenticator {
     );
   }
 
-  /** Checks against memory; what memory refuses may be newer than memory, so it is checked against the store too. */
+  /** Checks against the cache. The cache may be stale, so a refusal is checked again against the store. */
   private look<T>(
     check: (find: Find) => T,
     done: (found: T) => AuthenticationResponse,
@@ -223,7 +223,7 @@ export class ServiceAccountTokenAuthenticator implements TokenAuthenticator {
     const now = this.options.clock.now();
     const day = (millis: number): string => new Date(millis).toISOString().slice(0, 10);
     const last = secret.metadata.labels?.[LAST_USED_LABEL];
-    // Another replica's clock may be past midnight already.
+    // The clock of another replica may already be past midnight.
     if (last !== day(now) && last !== day(now + DAY)) this.options.markUsed(secret, LAST_USED_LABEL, day(now));
   }
 }
