@@ -2,29 +2,29 @@ import { goKind, JsonError, parseJson } from '../apimachinery/json/decode.js';
 import { isObject, type JsonObject, type JsonValue, stringAt } from '../apimachinery/json/json.js';
 import type { Revision } from './interfaces.js';
 
-/** Kubernetes' own continue token: base64url JSON of version, revision and the key to go on from, and the log beside them. */
+/** A Kubernetes continue token: base64url JSON of the version, the revision and the start key, plus the identity of the log. */
 export interface ContinueToken {
-  /** -1: go on at the newest revision (an inconsistent list that the client has agreed to). */
+  /** -1: continue at the newest revision (an inconsistent list, which the client has accepted). */
   readonly revision: Revision;
-  /** Identity of the log that the revision belongs to; undefined where the token names none, as kube-apiserver's. */
+  /** The identity of the log that the revision belongs to; undefined if the token names none, like the tokens of kube-apiserver. */
   readonly log?: string | undefined;
-  /** First key wanted, relative to the list's prefix. */
+  /** The first key to return, relative to the list's prefix. */
   readonly startKey: string;
 }
 
-/** The token cannot be used; the text is for a 400. */
+/** Thrown if a token cannot be used; the message is the text of a 400. */
 export class ContinueTokenError extends Error {
   override readonly name = 'ContinueTokenError';
 }
 
 const VERSION = 'meta.k8s.io/v1';
 
-/** What kube-apiserver reads as the revision, where a token of Annex comes to it: compacted in any cluster older than minutes. */
+/** The revision that kube-apiserver reads from a token of Annex. It is compacted in any cluster older than a few minutes. */
 const COMPACTED_ELSEWHERE = 1;
 
 /**
- * A token of a log carries the revision in a field that kube-apiserver ignores: a type that moves between the two has
- * revisions that overlap, and a list must not go on in the history of another log.
+ * Encodes a token. If it names a log, the revision is in a field that kube-apiserver ignores: when a type moves between the two servers,
+ * their revisions overlap, and a list must not continue in the history of another log.
  */
 export function encodeContinueToken({ revision, startKey, log }: ContinueToken): string {
   const fields =
@@ -35,8 +35,8 @@ export function encodeContinueToken({ revision, startKey, log }: ContinueToken):
 }
 
 /**
- * Decodes a token. The key it carries is joined to the request's own prefix by the caller, and a key that would lead out of
- * it (`..`, an absolute path, empty segments) is refused, so a forged token reaches nothing beyond the request.
+ * Decodes a token. The caller joins its key to the request's own prefix. A key that would lead out of that prefix (`..`, an absolute path,
+ * empty segments) is rejected, so a forged token reaches nothing beyond the request.
  */
 export function decodeContinueToken(text: string): ContinueToken {
   const token = parse(text);
@@ -69,7 +69,7 @@ export function decodeContinueToken(text: string): ContinueToken {
   return { revision: at, startKey: key, log };
 }
 
-/** Go's decoder reports the first wrong type in the text. */
+/** Rejects fields of the wrong type. The message names the first one, like Go's decoder. */
 function checkTypes(token: JsonObject): void {
   for (const key in token) {
     const value = token[key];

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { errorCode, StorageError } from './errors.js';
 import { messageOf } from '../util/error-message.js';
 
-/** Holds a directory for this process until it is released or the process ends, however it ends. */
+/** Locks a directory for this process until released, or until the process ends for any reason. */
 export interface DirectoryLock {
   release(): void;
 }
@@ -15,11 +15,11 @@ export const LOCK_FILE = 'lock';
 export const LOCK_SOCKET = 'lock.sock';
 
 /**
- * Takes the directory, or throws StorageError 'unusable' where another process has it.
+ * Locks the directory, or throws StorageError 'unusable' if another process holds the lock.
  *
- * The lock is flock(2) on an open file, which the kernel gives back whatever happens to the process. Node has no call for
- * it, but such a lock belongs to the open file and not to the process that asked: flock(1) takes it on a descriptor that
- * it inherits, and this process keeps it. Where there is no flock(1), a listening socket in the directory serves.
+ * The lock is flock(2) on an open file, which the kernel releases whatever happens to the process. Node has no call for flock(2), but such
+ * a lock belongs to the open file, not to the process that took it: flock(1) takes it on a descriptor that it inherits, and this process
+ * keeps that descriptor open. Without flock(1), a listening socket in the directory is the lock.
  */
 export async function lockDirectory(directory: string, flock = 'flock'): Promise<DirectoryLock> {
   const file = openSync(join(directory, LOCK_FILE), 'a', 0o600);
@@ -37,8 +37,8 @@ export async function lockDirectory(directory: string, flock = 'flock'): Promise
 }
 
 /**
- * The socket is made under a name of its own and then linked to the lock's name, which fails where that exists. A name that
- * nobody listens on belongs to a dead process and is moved away; should that have hit a living one, it is put back.
+ * Creates the socket under a temporary name and links it to the lock's name, which fails if that name exists. A name without a listener
+ * belongs to a dead process and is moved aside. If a live process took the name in the meantime, it is put back.
  */
 async function lockBySocket(directory: string): Promise<DirectoryLock> {
   const own = join(directory, `.${randomBytes(6).toString('hex')}`);
@@ -76,7 +76,7 @@ function removeStale(name: string, aside: string): void {
     if (statSync(aside).ino !== found) linkSync(aside, name);
     rmSync(aside, { force: true });
   } catch {
-    // Another process was quicker; the next attempt sees what it did.
+    // Another process was faster; the next attempt sees the result.
   }
 }
 

@@ -3,8 +3,8 @@ import type { EncodedObject, StoredObject } from './interfaces.js';
 import { INCOMPLETE, UNSEEN_MEMBERS } from './record.js';
 
 /**
- * Serializes an object for storage, with the place of its revision left open (see EncodedObject). The object is not
- * changed; a resourceVersion in it is ignored, and so is an empty creationTimestamp of null.
+ * Serializes an object for storage without its revision (see EncodedObject). The object is not changed. A resourceVersion in it is ignored,
+ * and so is a creationTimestamp of null.
  */
 export function encodeObject(object: JsonObject): EncodedObject {
   const { apiVersion, kind, metadata: _metadata, ...rest } = object;
@@ -18,12 +18,12 @@ export function encodeObject(object: JsonObject): EncodedObject {
   const facts = object[FACTS];
   if (facts === undefined) return { head, tail, flags: 0, object: encoded };
   const flags = (facts.incomplete === true ? INCOMPLETE : 0) | (facts.unseenMembers === 'stored' ? UNSEEN_MEMBERS : 0);
-  // What is read from the store has none of the facts of what was written.
+  // Objects read from the store carry no facts, so this decoded form must not either.
   delete encoded[FACTS];
   return { head, tail, flags, object: encoded };
 }
 
-/** What a committed object keeps of the value that was written, beside its bytes: nothing is parsed for it. */
+/** Returns the decoded form that a committed object keeps from the written value, so that nothing is parsed again. */
 export function decodedForm(value: EncodedObject | undefined): Pick<StoredObject, 'object' | 'attributes'> {
   if (value === undefined) return {};
   return value.attributes === undefined ? { object: value.object } : { attributes: value.attributes };

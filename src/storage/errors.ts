@@ -1,15 +1,15 @@
 import type { Revision } from './interfaces.js';
 
 export type StorageErrorCode =
-  /** The store does not answer; nothing is known to have been written. */
+  /** The store does not respond; no write is known to have happened. */
   | 'unavailable'
-  /** The cache has not loaded the type yet, or reloads it. */
+  /** The cache has not loaded the type yet, or is reloading it. */
   | 'initializing'
   /** The outcome of a write is unknown. */
   | 'unknown-outcome'
-  /** The revision asked for is no longer kept. */
+  /** The requested revision is no longer kept. */
   | 'compacted'
-  /** The revision asked for does not exist yet. */
+  /** The requested revision does not exist yet. */
   | 'too-large'
   /** The object is larger than the store allows. */
   | 'object-too-large'
@@ -20,17 +20,17 @@ export type StorageErrorCode =
   /** The data directory or database cannot be used. */
   | 'unusable';
 
-/** An object whose stored bytes are none. */
+/** An object whose stored bytes cannot be decoded. */
 export interface Undecodable {
   readonly key: string;
   readonly revision: Revision;
-  /** In the decoder's words. */
+  /** The decoder's error message. */
   readonly why: string;
-  /** It could not be decrypted; there was nothing to decode. */
+  /** True if the bytes could not be decrypted, so that there was nothing to decode. */
   readonly isUntransformable?: boolean;
 }
 
-/** Every failure of a backend. `registry/generic` maps the codes to Status, in one place. */
+/** The error of every backend failure. `registry/generic` maps the codes to Status, in one place. */
 export class StorageError extends Error {
   override readonly name = 'StorageError';
   constructor(
@@ -40,11 +40,11 @@ export class StorageError extends Error {
       readonly revision?: Revision;
       readonly current?: Revision;
       readonly cause?: unknown;
-      /** With 'too-large': nobody has waited for it. */
+      /** With 'too-large': the read was rejected without waiting for the revision. */
       readonly atOnce?: boolean;
-      /** With 'initializing': for how long the cache has been loading. */
+      /** With 'initializing': how long the cache has been loading, in milliseconds. */
       readonly downMillis?: number;
-      /** With 'corrupt', where objects were read. */
+      /** With 'corrupt': the objects that a read could not decode. */
       readonly undecodable?: readonly Undecodable[];
     } = {},
   ) {
@@ -52,17 +52,17 @@ export class StorageError extends Error {
   }
 }
 
-/** The `code` of an error of Node or of a library; undefined where it has none. */
+/** Returns the `code` of an error from Node or a library, or undefined if it has none. */
 export function errorCode(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 }
 
-/** A revision that lies before what is still kept. */
+/** Returns the error for a revision that is older than the oldest one kept. */
 export function compacted(revision: Revision, oldest: Revision): StorageError {
   return new StorageError('compacted', `revision ${revision} is no longer kept`, { revision, current: oldest });
 }
 
-/** A revision that does not exist yet. */
+/** Returns the error for a revision that does not exist yet. */
 export function tooLarge(revision: Revision, current: Revision, { atOnce = false } = {}): StorageError {
   return new StorageError('too-large', `Too large resource version: ${revision}, current: ${current}`, {
     revision,

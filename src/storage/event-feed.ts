@@ -2,14 +2,14 @@ import { StorageError } from './errors.js';
 import type { LogEvent, Revision } from './interfaces.js';
 
 export interface EventFeedOptions {
-  /** The newest revision when the feed begins. */
+  /** The newest revision when the feed starts. */
   readonly revision: Revision;
-  /** Bounds of what is kept for readers that lag a little; beyond it they read the log. */
+  /** Limits on the events kept for readers that lag slightly; readers further behind read the log. */
   readonly maxEvents: number;
   readonly maxBytes: number;
   /**
-   * Reads some events right after a revision from the log, at least one where there are any; throws StorageError
-   * 'compacted' where they are gone.
+   * Reads some of the events right after a revision from the log: at least one if any exists. Throws StorageError 'compacted' if they are
+   * no longer kept.
    */
   readLog(after: Revision): Promise<readonly LogEvent[]>;
 }
@@ -19,8 +19,8 @@ interface Waiter {
 }
 
 /**
- * The committed events of a backend, handed to any number of readers. Nothing is queued for a reader: each takes what is
- * new when it comes back, from the recent batches here or, when it has fallen behind, from the log.
+ * Delivers the committed events of a backend to any number of readers. Readers have no queues: a reader that returns takes the new events
+ * from the recent batches here or, if it has fallen behind, from the log.
  */
 export class EventFeed {
   private batches: (readonly LogEvent[])[] = [];
@@ -38,7 +38,7 @@ export class EventFeed {
     return this.newest;
   }
 
-  /** Adds the events of one commit; they follow the newest revision without a hole. */
+  /** Adds the events of one commit. They must follow the newest revision without a gap. */
   push(batch: readonly LogEvent[]): void {
     const last = batch.at(-1);
     if (last === undefined) return;
@@ -59,7 +59,7 @@ export class EventFeed {
     this.wakeAll();
   }
 
-  /** Every reader gets this error. */
+  /** Ends the feed: every reader gets this error. */
   end(error: StorageError): void {
     this.ended = error;
     this.batches = [];
@@ -88,7 +88,7 @@ export class EventFeed {
     }
   }
 
-  /** What follows a revision among the recent batches: the rest of one batch; undefined where that is not kept here. */
+  /** Returns the events after a revision from the recent batches (the rest of one batch), or undefined if they are not kept here. */
   private recent(position: Revision): readonly LogEvent[] | undefined {
     let low = 0;
     let high = this.batches.length;
@@ -126,7 +126,7 @@ export class EventFeed {
   }
 }
 
-/** The events right after a revision, up to the first that is missing: revisions have no holes. */
+/** Returns the events right after a revision, up to the first missing one: revisions have no gaps. */
 export function contiguousAfter(revision: Revision, events: readonly LogEvent[]): readonly LogEvent[] {
   const hole = events.findIndex((event, i) => event.revision !== revision + 1 + i);
   return hole === -1 ? events : events.slice(0, hole);

@@ -1,55 +1,55 @@
 import type { JsonObject } from '../apimachinery/json/json.js';
 
 /**
- * The storage contract. A backend keeps the current objects and a *log*: one entry for each committed write, under
- * consecutive revisions that never start again. Everything above storage treats a revision's decimal text as opaque.
+ * The storage contract. A backend keeps the current objects and a *log*: one entry for each committed write, under consecutive revisions
+ * that never restart. Everything above storage treats the decimal text of a revision as opaque.
  *
- * A resource type is named by `<plural>.<group>` (`configmaps.` is written `configmaps` in the core group). A key is
- * `<namespace>/<name>`, or `<name>` for cluster-scoped types. Keys are ordered by their UTF-8 bytes.
+ * A resource type is named `<plural>.<group>`, or `<plural>` in the core group (`configmaps`). A key is `<namespace>/<name>`, or `<name>`
+ * for cluster-scoped types. Keys are ordered by their UTF-8 bytes.
  */
 export type Revision = number;
 
 /**
- * The JSON text of an object, ready for its revision: the text is `head + revision + tail`, and the revision stands as the
- * first field of metadata: `{"apiVersion":"v1","kind":"X","metadata":{"resourceVersion":"` + `7` + `","name":…`.
- * Every stored object has exactly this layout, so that apiVersion and kind can be exchanged without parsing.
+ * The JSON text of an object, still without its revision: the text is `head + revision + tail`, and the revision is the first field of
+ * metadata: `{"apiVersion":"v1","kind":"X","metadata":{"resourceVersion":"` + `7` + `","name":…`. Every stored object has exactly this
+ * layout, so that apiVersion and kind can be replaced without parsing.
  */
 export interface EncodedObject {
   readonly head: string;
   readonly tail: string;
-  /** Facts that the text does not hold; see record.ts. */
+  /** Facts about the object that its text does not hold; see record.ts. */
   readonly flags: number;
-  /** What was encoded, without a resourceVersion, so that nobody must parse it again. Not to be changed. */
+  /** The encoded object without a resourceVersion, so that it need not be parsed again. Must not be changed. */
   readonly object: JsonObject;
-  /** Present where the object was encoded elsewhere and must be parsed for `object`: what selectors look at. */
+  /** Set if a worker thread encoded the object, so that reading `object` would parse the text: the attributes that selectors match. */
   readonly attributes?: Attributes | undefined;
-  /** Present where the object is encrypted: what a backend stores instead of the text. Nothing else of the object may be stored. */
+  /** Set if the object is encrypted: the bytes to store instead of the text. Nothing else of the object may be stored. */
   readonly sealed?: Uint8Array | undefined;
 }
 
-/** What selectors look at. Computed once for each stored object, by the type. */
+/** The attributes that selectors match. The type computes them once for each stored object. */
 export interface Attributes {
   readonly labels: Readonly<Record<string, string>> | undefined;
-  /** Selectable fields, `metadata.name` and `metadata.namespace` included. */
+  /** Selectable fields, including `metadata.name` and `metadata.namespace`. */
   readonly fields: Readonly<Record<string, string>>;
 }
 
 /** A committed object. Immutable. */
 export interface StoredObject {
   readonly key: string;
-  /** Revision of its last write. */
+  /** The revision of its last write. */
   readonly revision: Revision;
-  /** The whole JSON text in UTF-8, resourceVersion included. */
+  /** The complete JSON text in UTF-8, including the resourceVersion. */
   readonly bytes: Uint8Array;
-  /** Facts that the text does not hold; see record.ts. */
+  /** Facts about the object that its text does not hold; see record.ts. */
   readonly flags: number;
-  /** Present where the process itself wrote the object and still has the decoded form (without resourceVersion). */
+  /** Set if this process wrote the object and still has its decoded form, which has no resourceVersion. */
   readonly object?: JsonObject | undefined;
-  /** Present where they were computed elsewhere, by the type as it was then. */
+  /** Set if the attributes were computed elsewhere. The type may have had other selectable fields by then. */
   readonly attributes?: Attributes | undefined;
-  /** Why the stored bytes could not be decrypted. There are no bytes then. */
+  /** Set if the stored bytes could not be decrypted: the reason. `bytes` is empty then. */
   readonly unreadable?: string | undefined;
-  /** It is stored under an older key: it is written even if an update changes nothing of it. */
+  /** True if the object is encrypted with an older key: an update that changes nothing is written anyway. */
   readonly stale?: boolean | undefined;
 }
 
@@ -57,20 +57,20 @@ export interface StoredList {
   readonly items: readonly StoredObject[];
   /** The revision at which the list was read. */
   readonly revision: Revision;
-  /** Whether more items follow the last one. */
+  /** True if more items follow the last one. */
   readonly more: boolean;
-  /** Number of items after the last one; counted only when `more`. */
+  /** The number of items after the last one; counted only if `more` is true. */
   readonly remaining: number;
 }
 
 export interface ListOptions {
-  /** Only keys that start with it; '' for all. A namespace's prefix ends with a slash. */
+  /** Returns only keys with this prefix; '' for all keys. The prefix of a namespace ends with a slash. */
   readonly prefix: string;
-  /** First key wanted (inclusive), for continuation; '' to begin at the prefix. */
+  /** The first key to return (inclusive), for continuation; '' to start at the prefix. */
   readonly from: string;
-  /** 0: no limit. */
+  /** The maximum number of items; 0: no limit. */
   readonly limit: number;
-  /** 0: the newest. Otherwise exactly this revision: RevisionCompacted or RevisionTooLarge where it is not to be had. */
+  /** 0: the newest revision. Otherwise exactly this revision; throws StorageError 'compacted' or 'too-large' if it is not available. */
   readonly revision: Revision;
 }
 
@@ -80,82 +80,82 @@ export interface LogEvent {
   readonly resource: string;
   readonly key: string;
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  /** The new state; for DELETED the last state with the deletion's revision as resourceVersion. */
+  /** The new state; for DELETED the last state, with the revision of the deletion as resourceVersion. */
   readonly object: StoredObject;
-  /** The state before; undefined for ADDED. For DELETED its revision is that of the last write before the deletion. */
+  /** The previous state; undefined for ADDED. For DELETED its revision is that of the last write before the deletion. */
   readonly previous?: StoredObject | undefined;
 }
 
 export interface WriteRequest {
   readonly resource: string;
   readonly key: string;
-  /** Revision that the current object must have; 0: it must not exist. */
+  /** The revision that the current object must have; 0: the object must not exist. */
   readonly expected: Revision;
-  /** The new state; undefined deletes. */
+  /** The new state; undefined deletes the object. */
   readonly value: EncodedObject | undefined;
-  /** The object as it was, where the caller has it, so that the store need not read it; ignored where it is not of the expected revision. */
+  /** The previous object if the caller has it, so that the store need not read it. Ignored if its revision is not the expected one. */
   readonly previous?: StoredObject | undefined;
 }
 
-/** `committed` is durable. `conflict` carries the current object, undefined where there is none. */
+/** The result of a write. `committed` is durable. `conflict` carries the current object, or undefined if none exists. */
 export type WriteResult =
   | { readonly outcome: 'committed'; readonly object: StoredObject }
   | { readonly outcome: 'conflict'; readonly current: StoredObject | undefined };
 
 export interface EventStream {
   /**
-   * All events of the log after the revision asked for, in batches, in order, without a hole. Ends when the signal aborts;
-   * throws StorageError where the revision is compacted or the stream is lost for good.
+   * All events of the log after the requested revision, in batches, in order, without gaps. Ends when the signal is aborted; throws
+   * StorageError if the revision is compacted or the stream is lost for good.
    */
   batches: AsyncIterable<readonly LogEvent[]>;
 }
 
 /**
- * States that can be read without waiting, because they lie in a file on this machine: whoever holds an object in memory may let go of
- * its bytes. What is read was checked against a checksum; a state that is damaged has no bytes, and says so in `unreadable`.
+ * States that can be read synchronously from a file on this machine, so that a cache can drop the bytes of its objects. Every state read is
+ * verified with a checksum. A damaged state has no bytes and says so in `unreadable`.
  */
 export interface AtHand {
-  /** The state that a write at a revision gave an object; undefined where it is no longer kept. Its bytes are valid until the next call. */
+  /** Returns the state that a write at a revision gave an object, or undefined if it is no longer kept. Its bytes are valid until the next call. */
   read(key: string, revision: Revision): StoredObject | undefined;
   /**
-   * Hands out all objects of the type as they are at one revision, in the order of their keys, and resolves with that revision; with
-   * undefined where they cannot be read this way. The bytes are valid during the call of `visit` alone.
+   * Visits all objects of the type at one revision, in the order of their keys, and resolves with that revision, or with undefined if they
+   * cannot be read this way. The bytes are valid only during the call of `visit`.
    */
   walk(visit: (object: WalkedObject) => void): Promise<Revision | undefined>;
   /**
-   * Takes newest states in, so that they can be read; false where there is no room. Absent where the store itself has every state: what is
-   * damaged in such a file is there another time, and what is damaged in the store is lost.
+   * Stores newest states so that they can be read from the file; false if there is no room. Absent if the store itself has every state: a
+   * damaged state in a mere copy can be read from the store again, a damaged state in the store is lost.
    */
   keep?(states: Iterable<KeptState>): boolean;
-  /** An object has another state, or is gone. */
+  /** Tells the file that an object has changed or was deleted. */
   changed?(key: string): void;
-  /** Called once a second while the type is followed: where it is time to, takes in what changed, for the next process. */
+  /** Called once a second while the type is followed. If a save is due, stores what has changed, for the next process to resume from. */
   save?(states: NewestStates): void;
-  /** The type is no longer served. */
+  /** Tells the file that the type is no longer served. */
   drop?(): void;
 }
 
-/** `keptLength`: so many bytes were taken in for it before; they are read when `bytes` is. */
+/** `keptLength`: the length in bytes of a state that the file already holds. Its bytes are read when `bytes` is accessed. */
 export type WalkedObject = StoredObject & { readonly keptLength?: number };
 
-/** What a file at hand keeps of a state. */
+/** The part of a state that a local file keeps. */
 export type KeptState = Pick<StoredObject, 'key' | 'revision' | 'flags' | 'bytes'>;
 
-/** The states of a type's objects, as far as they are known now. */
+/** The newest known states of a type's objects. */
 export interface NewestStates {
-  /** All that happened up to it is in them. */
+  /** The revision up to which every change is included. */
   readonly revision: Revision;
-  /** False once the type is closed or loaded anew: what they tell then is nothing to go by. */
+  /** False once the type is closed or reloaded: these states must not be used then. */
   isCurrent(): boolean;
-  /** Keys of the objects that are in memory, not packed. */
+  /** The keys of the objects that are in memory, not packed. */
   inMemory(): Iterable<string>;
-  /** Undefined: there is none. */
+  /** Returns the state of an object, or undefined if none exists. */
   stateOf(key: string): NewestState | undefined;
 }
 
 export type NewestState = KeptState & Pick<StoredObject, 'unreadable'> & { readonly undecodable: boolean };
 
-/** A state that comes from another store, with its revision there. */
+/** A state copied from another store, with its revision in that store. */
 export interface StagedObject {
   readonly key: string;
   readonly revision: Revision;
@@ -163,104 +163,104 @@ export interface StagedObject {
 }
 
 /**
- * Objects of types that are copied from another store with their revisions. No log tells of them, nobody is served them, and what
- * has another name is another copy.
+ * A copy of types from another store, with the revisions they have there. No log has these objects, and clients are not served from them.
+ * Copies with different names are separate.
  */
 export interface Staging {
-  /** The revisions of all objects of a type. */
+  /** Returns the revisions of all objects of a type. */
   revisions(resource: string): Promise<Map<string, Revision>>;
-  /** The states of some of them. */
+  /** Returns the states of the given objects. */
   states(resource: string, keys: readonly string[]): Promise<Map<string, StoredObject>>;
-  /** Durable when it resolves. States that are older than those that are there are left out. */
+  /** Stores objects; durable when it resolves. Objects older than the ones in the copy are skipped. */
   put(resource: string, objects: readonly StagedObject[]): Promise<void>;
   remove(resource: string, keys: readonly string[]): Promise<void>;
-  /** Removes all of the copy. */
+  /** Deletes the whole copy. */
   drop(): Promise<void>;
   /**
-   * The copy of a type becomes the type's objects, which must have none; again, it is done already. Whoever serves the type reads it
-   * only after the log was raised.
+   * Makes the copy of a type the type's objects. The type must have no objects. Idempotent. A server of the type must not read it before
+   * the log was raised.
    */
   install(resource: string): Promise<void>;
-  /** Removes the objects of a type that nobody serves, without a word in the log. */
+  /** Deletes the objects of a type that is not served, without a log entry. */
   discard(resource: string): Promise<void>;
 }
 
-/** What the processes on a store say of themselves to each other. */
+/** Messages that the processes sharing a store publish about themselves. */
 export interface Presence {
-  /** Replaces what this process said before. A process that has said nothing for 15 s, by the store's clock, is not there. */
+  /** Replaces the message of this process. A process that has not published for 15 s, by the store's clock, counts as gone. */
   say(what: string): Promise<void>;
-  /** What each of those said last that are there, or have been within a time, and have not left. */
+  /** Returns the last message of each process that is present, or was within the given time, and has not left. */
   all(withinMillis?: number): Promise<readonly string[]>;
-  /** This process is not there any more. */
+  /** Removes this process. */
   leave(): Promise<void>;
 }
 
-/** What the objects of a type are read from and written to. */
+/** The operations that read and write the objects of a type. */
 export type StoreBackend = Pick<Backend, 'get' | 'write'>;
 
-/** What a cache knows of an object. */
+/** The revision of an object that a cache knows. */
 export interface KnownRevision {
-  /** Of the object's last write; 0: there is no such object. */
+  /** The revision of the object's last write; 0: no such object exists. */
   readonly revision: Revision;
-  /** Every write up to here has been taken into account. */
+  /** The revision up to which every write is included. */
   readonly asOf: Revision;
 }
 
-/** Objects whose writes are not yet where people read them, and for how long that has been so. */
+/** The lag of the projection (the documents that users query) behind the log: for how long, and for how many objects. */
 export interface ProjectionLag {
   readonly seconds: number;
   readonly objects: number;
 }
 
-/** A store. All methods throw StorageError with a code where they fail. */
+/** A store. All methods throw StorageError, with a code, if they fail. */
 export interface Backend {
-  /** Opens or creates the store; throws with a message that says what to do where it can't. */
+  /** Opens or creates the store. If that fails, the error says what to do. */
   open(): Promise<void>;
-  /** Waits for writes under way, then releases everything. */
+  /** Waits for the writes in progress, then releases everything. */
   close(): Promise<void>;
-  /** Compare-and-write. Concurrent calls share commits. Resolves once durable. */
+  /** Writes if the current revision is the expected one. Concurrent calls share commits. Resolves once durable. */
   write(request: WriteRequest): Promise<WriteResult>;
   get(resource: string, key: string): Promise<StoredObject | undefined>;
   list(resource: string, options: ListOptions): Promise<StoredList>;
-  /** Revision of the newest committed write, read consistently (after every write acknowledged before the call). */
+  /** Returns the revision of the newest committed write, read consistently (it covers every write acknowledged before the call). */
   currentRevision(): Promise<Revision>;
-  /** The same without asking anybody; absent where other processes write to the store too. */
+  /** Like currentRevision, but synchronous. Absent if other processes write to the store, too. */
   revisionNow?(): Revision;
-  /** Oldest revision that can still be read exactly and after which a watch can start. */
+  /** Returns the oldest revision that can be read exactly and that a watch can start after. */
   compactedRevision(): Revision;
   events(after: Revision, signal: AbortSignal): EventStream;
-  /** Forgets history before the revision. The backend also does so by itself, after its history window. */
+  /** Compacts the history before the revision. The backend also does so by itself, after its history window. */
   compact(revision: Revision): Promise<void>;
   /**
-   * Lets the log go on above a revision, and forgets what lies before: every watch and every cache of the log begins anew. Absent
-   * where the store keeps no copies.
+   * Continues the log above a revision and compacts everything before: every watch and every cache of the log starts over. Absent if the
+   * store keeps no copies.
    */
   raise?(above: Revision): Promise<void>;
-  /** A copy under a name; absent where the store keeps none. */
+  /** Returns the copy with this name. Absent if the store keeps no copies. */
   staging?(name: string): Staging;
-  /** Which processes share the store; absent where one has it for itself. */
+  /** Returns the presence of the processes that share the store. Absent if one process has the store to itself. */
   presence?(): Presence;
-  /** When (milliseconds since the epoch) the history was last brought down to its window; undefined before the store is open. */
+  /** The time (milliseconds since the epoch) when the history was last trimmed to its window; undefined before the store is open. */
   trimmedAt?(): number | undefined;
-  /** Names a cache that may know objects which a write finds, so that the store need not read them. Absent where it reads at no cost. */
+  /** Registers a lookup in the caches for the revisions of objects, so that a write need not read them from the store. Absent if reads are free. */
   consult?(known: (resource: string, key: string) => KnownRevision | undefined): void;
-  /** How far behind the log is what people read; absent where that is the same. */
+  /** Returns the lag of the projection behind the log. Absent if the store has no projection. */
   projectionLag?(): ProjectionLag | undefined;
-  /** Resolves when the store answers; for readyz. */
+  /** Resolves if the store responds; for readyz. */
   ping(): Promise<void>;
-  /** What can be read without waiting; undefined for a type, or absent, where nothing can. */
+  /** Returns the states of a type that can be read synchronously, or undefined if there are none. Absent if no type has any. */
   atHand?(resource: string): AtHand | undefined;
-  /** The log that orders a type's writes, '' the main one; absent where one log orders all types. */
+  /** Returns the name of the log that orders a type's writes; '' is the main one. Absent if one log orders all types. */
   logOf?(resource: string): string;
   /**
-   * Keeps indexes on these fields of a type (`spec.color`), and on no others, for people who query the store with tools of
-   * its own; in the background. Absent where there are no such tools.
+   * Keeps indexes on these fields of a type (`spec.color`), and on no others, for users who query the store with its own tools. Runs in the
+   * background. Absent if the store has no such tools.
    */
   index?(resource: string, fields: readonly string[]): void;
-  /** Whether what other processes write is told; absent where there are none. */
+  /** Reports whether writes of other processes are being received. Absent if there are no other processes. */
   following?(): { readonly ok: boolean; readonly reason: string };
-  /** Whether writes get through; absent where nothing keeps them from it. */
+  /** Reports whether writes succeed. Absent if nothing can block them. */
   writing?(): { readonly ok: boolean; readonly reason: string };
-  /** Replaces the bytes of a stored object by ones that cannot be decoded. A test hook, refused unless the backend was opened for tests. */
+  /** Replaces the bytes of a stored object with bytes that cannot be decoded. A test hook, refused unless the backend was opened for tests. */
   corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void>;
 }

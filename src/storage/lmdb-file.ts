@@ -5,8 +5,9 @@ const META_LENGTH = 160;
 const FREE_PAGES_AT_END = 64;
 
 /**
- * What is wrong with a file of LMDB, which maps it and trusts it: a damaged header or a file cut short would end the process by a signal.
- * So the two meta pages are looked at first: magic number, page size, and the file's length against the last page in use.
+ * Describes the damage of an LMDB file, or returns undefined if it is sound. LMDB maps the file and trusts it: a damaged header or a
+ * truncated file would end the process with a signal. Therefore this checks the two meta pages first: magic number, page size, and the
+ * file's length against the last page in use.
  */
 export function damageOfLmdbFile(path: string): string | undefined {
   const file = openSync(path, 'r');
@@ -18,7 +19,7 @@ export function damageOfLmdbFile(path: string): string | undefined {
     const second = readMeta(file, first.pageSize);
     if (second === undefined) return 'its second header is damaged';
     const newest = second.transaction > first.transaction ? second : first;
-    // LMDB does not write the last pages of a commit where they are free again, so a few may be missing from a sound file.
+    // LMDB does not write the last pages of a commit if they are free again, so a sound file may lack a few.
     const isShort = newest.used && size < (newest.lastPage + 1 - FREE_PAGES_AT_END) * first.pageSize;
     return isShort ? 'it was cut short' : undefined;
   } finally {
@@ -36,7 +37,7 @@ interface Meta {
 function readMeta(file: number, position: number): Meta | undefined {
   const page = Buffer.alloc(META_LENGTH);
   if (readSync(file, page, 0, META_LENGTH, position) < META_LENGTH) return undefined;
-  // The page's own header takes 24 bytes; see struct MDB_meta.
+  // The page header takes 24 bytes; see struct MDB_meta.
   const base = 24;
   if (page.readUInt32LE(base) !== MAGIC) return undefined;
   const transaction = page.readBigUInt64LE(base + 128);

@@ -10,13 +10,13 @@ const ATTEMPTS = 3;
 const KEY = 'identity';
 
 /**
- * The identity of each log: random, made once by whichever replica opens the store first, and kept in the log itself, so
- * that a copy of the store keeps it and another store has another.
+ * The identity of each log: random, created once by the first replica that opens the store, and kept in the log itself. A copy of the store
+ * keeps its identity; another store has a different one.
  */
 export class LogIdentities {
   private readonly identities = new Map<Backend, string>();
 
-  /** Reads the identities of all logs, or makes them. The logs are open. */
+  /** Reads the identities of all logs, creating missing ones. The logs must be open. */
   async open(logs: LogSet): Promise<void> {
     await this.read(logs.main, '');
     for (const [log, backend] of logs.others) await this.read(backend, log);
@@ -31,12 +31,12 @@ export class LogIdentities {
   }
 }
 
-/** Types are kept apart by name, also where several logs share a database. */
+/** Types are separated by name, even if several logs share a database. */
 const resourceOf = (log: string): string => `${PREFIX}${log === '' ? 'main' : log}${SUFFIX}`;
 const PREFIX = 'logs.';
 const SUFFIX = '.kubeannex.io';
 
-/** What is stored under such a name is no secret, and nobody can write it again when keys change: it is never encrypted. */
+/** Reports whether a type holds a log identity. Identities are not secret and cannot be rewritten when keys change, so they are never encrypted. */
 export const isLogIdentity = (resource: string): boolean => resource.startsWith(PREFIX) && resource.endsWith(SUFFIX);
 
 async function identityOf(backend: Backend, log: string): Promise<string> {

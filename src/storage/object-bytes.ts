@@ -3,15 +3,15 @@ import type { EncodedObject, Revision } from './interfaces.js';
 const MARK = Buffer.from(',"metadata":{"resourceVersion":"');
 const QUOTE = 0x22;
 
-/** Where the revision's digits stand in an object's JSON bytes. */
+/** The position of the revision's digits in the JSON bytes of an object. */
 export interface RevisionSpan {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * The place of the revision, or undefined where the bytes don't have the layout of a stored object (see EncodedObject).
- * The first occurrence is the right one: nothing but two JSON strings stands before it, and their quotes are escaped.
+ * Returns the position of the revision, or undefined if the bytes don't have the layout of a stored object (see EncodedObject). The first
+ * match is the right one: only two JSON strings come before it, and their quotes are escaped.
  */
 export function revisionSpan(bytes: Uint8Array): RevisionSpan | undefined {
   const buffer = asBuffer(bytes);
@@ -22,7 +22,7 @@ export function revisionSpan(bytes: Uint8Array): RevisionSpan | undefined {
   return end < 0 ? undefined : { start, end };
 }
 
-/** A copy of an object's bytes with another revision; the bytes themselves where they don't have the layout of an object. */
+/** Returns a copy of an object's bytes with another revision, or the bytes themselves if they don't have the layout of an object. */
 export function withRevision(bytes: Uint8Array, revision: Revision): Uint8Array {
   const span = revisionSpan(bytes);
   if (span === undefined) return bytes;
@@ -35,8 +35,8 @@ export function withRevision(bytes: Uint8Array, revision: Revision): Uint8Array 
 }
 
 /**
- * The bytes of an encoded object at a revision, after `reserve` bytes that are left for the caller to fill. Those of an encrypted
- * one are the same at every revision.
+ * Returns the bytes of an encoded object at a revision, after `reserve` bytes for the caller to fill. The bytes of an encrypted object are
+ * the same at every revision.
  */
 export function encodedBytes(encoded: EncodedObject, revision: Revision, reserve = 0): Buffer {
   if (encoded.sealed !== undefined) {
@@ -54,14 +54,14 @@ export function encodedBytes(encoded: EncodedObject, revision: Revision, reserve
   return bytes;
 }
 
-/** A copy that keeps nothing in memory but itself. */
+/** Returns a copy that keeps no other memory alive. */
 export function copyOf(bytes: Uint8Array): Uint8Array {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
   copy.set(bytes);
   return copy;
 }
 
-/** The same memory as a Buffer. */
+/** Returns a Buffer over the same memory. */
 export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

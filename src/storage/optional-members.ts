@@ -1,9 +1,9 @@
 import type { Backend } from './interfaces.js';
 
-/** What a backend may lack. */
+/** The optional members of a backend. */
 type OptionalMembers = { [K in keyof Backend as undefined extends Backend[K] ? K : never]: Backend[K] };
 
-/** By the compiler's check none is missing: what a wrapper does not pass on is lost to everybody above it. */
+/** The compiler checks that none is missing: a member that a wrapper does not pass on would be lost to everything above it. */
 const NAMES: Readonly<Record<keyof OptionalMembers, true>> = {
   revisionNow: true,
   staging: true,
@@ -19,7 +19,7 @@ const NAMES: Readonly<Record<keyof OptionalMembers, true>> = {
   writing: true,
 };
 
-/** The optional members that a backend has, for one that stands over it. */
+/** Returns the optional members that a backend has, for a wrapper of it. */
 export function optionalMembers(backend: Backend): OptionalMembers {
   const members = Object.keys(NAMES).flatMap((name) => {
     const member: unknown = Reflect.get(backend, name);

@@ -9,16 +9,16 @@ import type {
   WriteResult,
 } from './interfaces.js';
 
-/** The logs of a store, each with a backend of its own. */
+/** The logs of a store, each with its own backend. */
 export interface LogSet {
-  /** Orders all types that have no other log. */
+  /** The log of all types that have no other log. */
   readonly main: Backend;
   readonly others: ReadonlyMap<string, Backend>;
-  /** The types with logs other than the main one. */
+  /** The types whose log is not the main one, with the name of their log. */
   readonly overrides: ReadonlyMap<string, string>;
 }
 
-/** The backend that orders a type's writes. */
+/** Returns the backend that orders a type's writes. */
 export function backendOf(logs: LogSet, resource: string): Backend {
   return logs.others.get(logs.overrides.get(resource) ?? '') ?? logs.main;
 }
@@ -28,12 +28,12 @@ interface Health {
   readonly reason: string;
 }
 
-/** The first that is not well. */
+/** Returns the first unhealthy state, or a healthy one if there is none. */
 function worst(states: readonly (Health | undefined)[]): Health {
   return states.find((state) => state?.ok === false) ?? { ok: true, reason: '' };
 }
 
-/** Each type's calls go to its log. What concerns no type (revisions, events, compaction) is the main log's. */
+/** Routes the calls for a type to its log. Calls that concern no type (revisions, events, compaction) go to the main log. */
 export class RoutedBackend implements Backend {
   readonly staging?: NonNullable<Backend['staging']>;
   readonly presence?: NonNullable<Backend['presence']>;
@@ -46,7 +46,7 @@ export class RoutedBackend implements Backend {
     if (main.raise !== undefined) this.raise = main.raise.bind(main);
   }
 
-  /** The main log first: it knows whether the others may be used. */
+  /** Opens the main log first: it decides whether the others may be used. */
   async open(): Promise<void> {
     const opened: Backend[] = [];
     try {

@@ -1,16 +1,16 @@
-/** Which objects a list or watch is about, beside its key prefix. Compiled once for each request. */
+/** Selects the objects of a list or watch, in addition to its key prefix. Compiled once for each request. */
 export interface SelectionPredicate {
-  /** Whether everything matches; then nothing is evaluated. */
+  /** True if everything matches; then nothing is evaluated. */
   readonly everything: boolean;
-  /** `labels` may be undefined where there are none; `fields` holds the type's selectable fields. */
+  /** `labels` may be undefined if the object has none; `fields` holds the type's selectable fields. */
   matches(labels: Readonly<Record<string, string>> | undefined, fields: Readonly<Record<string, string>>): boolean;
-  /** The name that a `metadata.name=x` requirement asks for, so that indexes can be used. */
+  /** The name that a `metadata.name=x` requirement selects, so that indexes can be used. */
   readonly name?: string | undefined;
-  /** Likewise for `metadata.namespace=x`. */
+  /** The namespace that a `metadata.namespace=x` requirement selects. */
   readonly namespace?: string | undefined;
-  /** A label that everything selected has with this very value, likewise. */
+  /** A label value that every selected object has, so that indexes can be used. */
   readonly label?: { readonly key: string; readonly value: string } | undefined;
-  /** Equal ids mean equal predicates: then they are evaluated once for all watchers that share them. */
+  /** Equal ids mean equal predicates, which are then evaluated once for all watchers that share them. */
   readonly id?: string | undefined;
 }
 

@@ -4,7 +4,7 @@ import { StorageError, type Undecodable } from './errors.js';
 import { isEncrypted, READ_BY_NOBODY } from './encryption/transformer.js';
 import type { StoredObject } from './interfaces.js';
 
-/** Why stored bytes are no object, in the words of kube-apiserver's decoder; undefined where they are one. */
+/** Returns why stored bytes are not an object, in the words of kube-apiserver's decoder, or undefined if they are one. */
 function whyUndecodable(bytes: Uint8Array): string | undefined {
   try {
     const value = parseJson(bytes);
@@ -17,7 +17,7 @@ function whyUndecodable(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** What an error says of one object whose bytes cannot be decoded. */
+/** Describes one object whose bytes cannot be decoded. */
 export const describeUndecodable = ({
   key,
   revision,
@@ -28,6 +28,6 @@ export const describeUndecodable = ({
     ? { key, revision, why: whyUndecodable(bytes) ?? 'the object cannot be used' }
     : { key, revision, why: unreadable ?? READ_BY_NOBODY, isUntransformable: true };
 
-/** A read that met objects which cannot be decoded. */
+/** Returns the error of a read that found objects which cannot be decoded. */
 export const undecodable = (objects: readonly Undecodable[]): StorageError =>
   new StorageError('corrupt', objects[0]?.why ?? '', { undecodable: objects });

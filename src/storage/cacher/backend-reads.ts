@@ -6,15 +6,15 @@ import type { CachedList, CacheListOptions, ReadAt } from './interfaces.js';
 import { cachedItems } from './load/load.js';
 import type { Shared } from './shared.js';
 
-/** Objects of a namespace that a list reads while the type is loaded; a longer list waits. */
+/** The maximum number of objects that a list of a namespace reads from the backend while the type loads; a longer list waits for the load. */
 const MAX_SHORT = 5_000;
 
-/** Reads of one type that the backend answers: those of the past, and those that come while the cache has no state. */
+/** Serves reads of one type from the backend: those of past revisions, and those that arrive while the cache has no state. */
 export class BackendReads {
   constructor(
     private readonly shared: Shared,
     private readonly source: ItemSource,
-    /** Loads the state where nothing does yet; throws when the cache is closed. */
+    /** Starts a load if the type has no state and none is running; throws if the cache is closed. */
     private readonly load: () => void,
   ) {}
 
@@ -26,7 +26,7 @@ export class BackendReads {
     return historicPage(list.revision, items, options, list.more, list.remaining);
   }
 
-  /** A list of a namespace; undefined where that is long. */
+  /** Lists a namespace, or returns undefined if it has more than MAX_SHORT objects. */
   async shortList(at: ReadAt, options: CacheListOptions): Promise<CachedList | undefined> {
     const { prefix, from } = options;
     const list = await this.ask(at, { prefix, from, limit: MAX_SHORT });
@@ -41,7 +41,7 @@ export class BackendReads {
     return first?.key === key ? cachedItem(first, this.source) : undefined;
   }
 
-  /** Lists a state as new as asked for, and not older than any seen before: a newly elected primary may list the past. */
+  /** Lists a state at least as new as required and not older than any seen before: a newly elected primary may list an old state. */
   private async ask(at: ReadAt, options: Omit<ListOptions, 'revision'>): Promise<StoredList> {
     const { backend, newest, waits } = this.shared;
     const { resource } = this.source.type();

@@ -1,4 +1,4 @@
-/** What the cache of derived bytes did, for metrics. */
+/** Statistics of the cache of derived bytes, for metrics. */
 export interface BudgetStats {
   readonly hits: number;
   readonly misses: number;
@@ -7,19 +7,19 @@ export interface BudgetStats {
   readonly limit: number;
 }
 
-/** Something that holds derived bytes under ids, and lets go of them when told. */
+/** Owns derived bytes by id, and drops them when asked to. */
 export interface BudgetOwner {
   evict(id: string): void;
 }
 
-/** What becomes of derived bytes when the thing they were made from has a successor. */
+/** The fate of derived bytes when the item or leaf that they were derived from is replaced. */
 export type Durability =
-  /** Of no use any more. */
+  /** They are dropped. */
   | 'dropped'
-  /** The successor may still take parts of it. */
+  /** The replacement may reuse parts of them. */
   | 'inherited';
 
-/** Derived bytes in the budget's list. */
+/** Derived bytes, as an entry of the budget's LRU list. */
 export class Derived {
   newer: Derived | undefined;
   older: Derived | undefined;
@@ -32,10 +32,10 @@ export class Derived {
   ) {}
 }
 
-/** Each kept value costs about this much beside its bytes. */
+/** The approximate overhead of each entry, in bytes. */
 const OVERHEAD = 200;
 
-/** One bound for all derived bytes of a process; the least recently used go first. */
+/** Limits the derived bytes of a process. The least recently used are evicted first. */
 export class Budget {
   private newest: Derived | undefined;
   private oldest: Derived | undefined;
@@ -51,23 +51,23 @@ export class Budget {
     return { hits: this.hits, misses: this.misses, evictions: this.evictions, bytes: this.bytes, limit: this.limit };
   }
 
-  /** How many bytes were made so far, kept or not. */
+  /** The number of bytes made so far, kept or not. */
   get turnover(): number {
     return this.turned;
   }
 
-  /** Whether what was used at that turnover is still there. */
+  /** Reports whether bytes that were last used at a turnover would still be kept now. */
   keepsSince(turnover: number): boolean {
     return this.turned - turnover < this.limit;
   }
 
-  /** Bytes were made and not kept. */
+  /** Counts bytes that were made but not kept. */
   pass(bytes: number): void {
     this.misses++;
     this.turned += bytes;
   }
 
-  /** Takes bytes in; the caller keeps what it returns and hands it back at each use. `free`: the bytes are accounted for elsewhere. */
+  /** Adds bytes. The caller keeps the returned entry and passes it to `use` on each use. `free`: the bytes are accounted for elsewhere. */
   add(owner: BudgetOwner, id: string, bytes: Uint8Array, durability: Durability, free: boolean): Derived {
     this.misses++;
     const entry = new Derived(owner, id, bytes, OVERHEAD + (free ? 0 : bytes.length), durability);
@@ -115,7 +115,7 @@ export class Budget {
   }
 }
 
-/** Derived bytes of one thing, by id. Most have none or one. */
+/** The derived bytes of one item or leaf, by id. Most have none or one. */
 export class DerivedSet implements BudgetOwner {
   private readonly entries = new Map<string, Derived>();
   constructor(private readonly budget: Budget) {}
@@ -125,7 +125,7 @@ export class DerivedSet implements BudgetOwner {
     return entry === undefined ? undefined : this.budget.use(entry);
   }
 
-  /** The bytes, without counting this as a use. */
+  /** Returns the bytes without counting this as a use. */
   peek(id: string): Uint8Array | undefined {
     return this.entries.get(id)?.bytes;
   }
@@ -152,12 +152,12 @@ export class DerivedSet implements BudgetOwner {
     this.entries.delete(id);
   }
 
-  /** Keeps only what a successor may take parts of. */
+  /** Keeps only the bytes that a replacement may reuse parts of. */
   keepInherited(): void {
     for (const [id, entry] of this.entries) if (entry.durability === 'dropped') this.drop(id);
   }
 
-  /** Drops what is accounted for elsewhere. */
+  /** Drops the bytes that are accounted for elsewhere. */
   dropFree(): void {
     for (const [id, { cost }] of this.entries) if (cost === OVERHEAD) this.drop(id);
   }

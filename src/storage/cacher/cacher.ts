@@ -13,62 +13,62 @@ import { NewestRevision, RevisionWaits } from './waits.js';
 export interface CacherOptions {
   readonly backend: Backend;
   readonly clock?: Clock;
-  /** Bound of all derived bytes: joined and compressed blocks, tables, metadata. */
+  /** The limit for all derived bytes: joined and compressed blocks, tables, metadata. */
   readonly budgetBytes?: number;
-  /** The bound itself, where several cachers share it. */
+  /** The budget itself, if several cachers share it. */
   readonly budget?: Budget;
-  /** The bound of what is in memory though it lies in a file, too; that of all derived bytes where absent. */
+  /** The limit for unpacked objects that a local file also has; by default half of `budgetBytes`. */
   readonly warmth?: Warmth;
-  /** Whether lists of an exact revision are answered from past states kept in memory (ListFromCacheSnapshot); true where absent. */
+  /** True if lists of an exact revision are answered from past states kept in memory (ListFromCacheSnapshot); the default. */
   readonly snapshots?: boolean;
-  /** How long past states can be listed from memory. */
+  /** How long past states can be listed from memory, in milliseconds. */
   readonly snapshotMillis?: number;
-  /** Bounds of the recent events kept in memory, over all types. */
+  /** Limits for the recent events kept in memory, over all types. */
   readonly historyEvents?: number;
   readonly historyBytes?: number;
-  /** How long recent events are kept in memory at most. */
+  /** The maximum time that recent events are kept in memory, in milliseconds. */
   readonly historyMillis?: number;
-  /** How long a read waits for a revision, or for a type to load. */
+  /** The maximum time that a read waits for a revision or for a type to load, in milliseconds. */
   readonly waitMillis?: number;
-  /** How many reads may wait for types to load; others are refused at once. */
+  /** The maximum number of reads waiting for types to load; further ones are rejected immediately. */
   readonly maxLoadWaits?: number;
-  /** Events that a watcher whose transport is full may be behind before it is ended. */
+  /** The maximum number of events that a watcher with a full transport may fall behind before it is ended. */
   readonly maxBacklog?: number;
   readonly maxWatchersPerType?: number;
-  /** The log's identity, which continue tokens carry; absent where nothing tells logs apart. */
+  /** Returns the log's identity, which continue tokens carry. Absent if logs have no identity. */
   readonly logId?: () => string | undefined;
-  /** Told of objects that cannot be decoded, when a type is loaded and when one is written: how many, and one of them. */
+  /** Called for objects that cannot be decoded, when a type is loaded or an object is written: their number, and one of them. */
   readonly undecodable?: (resource: string, objects: number, one: Undecodable) => void;
-  /** Events of a type that may gather while it is loaded; beyond that the load begins anew. */
+  /** The maximum number of events of a type buffered during its load; beyond that the load starts over. */
   readonly maxPending?: number;
 }
 
-/** What the cacher holds, for metrics. */
+/** The state of the cacher, for metrics. */
 export interface CacherStats {
   readonly budget: BudgetStats;
   readonly warmth: WarmthStats;
   readonly history: { readonly events: number; readonly bytes: number };
-  /** Reads that wait for types to load, and how many have been refused. */
+  /** The number of reads waiting for types to load, and of reads rejected so far. */
   readonly loads: { readonly waiting: number; readonly refused: number };
   readonly types: readonly TypeStats[];
 }
 
 export interface TypeStats {
   readonly resource: string;
-  /** The newest that the cache has seen. */
+  /** The newest revision that the cache has seen. */
   readonly revision: Revision;
   readonly objects: number;
-  /** Those that are not packed; looks at all groups of neighbours. */
+  /** Returns the number of objects that are not packed; walks all leaves. */
   readonly inMemory: () => number;
   readonly watchers: number;
-  /** Objects that cannot be decoded. */
+  /** The number of objects that cannot be decoded. */
   readonly undecodable: number;
 }
 
 export const DEFAULT_BUDGET_BYTES = 128 << 20;
 
 const WAIT_MILLIS = 3_000;
-/** Watches are not counted among the requests in flight. */
+/** Limits waiting watches, too, which do not count as requests in flight. */
 const MAX_LOAD_WAITS = 10_000;
 const TICK_MILLIS = 1_000;
 const RETRY_MILLIS = 250;
@@ -109,7 +109,7 @@ export class StorageCacher implements Cacher {
     this.waits = new RevisionWaits(this.clock, waitMillis, 0);
   }
 
-  /** Can be called again where it failed. */
+  /** Starts to follow the log. Can be called again if it failed. */
   async start(): Promise<void> {
     if (this.following !== undefined) return;
     const { backend, maxBacklog, maxWatchersPerType, waitMillis } = this.options;
@@ -194,7 +194,7 @@ export class StorageCacher implements Cacher {
     };
   }
 
-  /** Follows the log; where the stream is lost it goes on from where it was, or reads everything again. */
+  /** Follows the log. If the stream is lost, resumes it where it was, or reloads all types. */
   private async follow(): Promise<void> {
     const { signal } = this.stopping;
     let retry = RETRY_MILLIS;
@@ -211,13 +211,13 @@ export class StorageCacher implements Cacher {
       }
       this.trouble = `the cache does not follow the store: ${error.message}`;
       const isLost = error instanceof StorageError && (error.code === 'compacted' || error.code === 'too-large');
-      // The first time it goes on at once; a store that loses its events again and again is given time.
+      // Retry at once the first time. A store that loses its events repeatedly gets a pause.
       if (!isLost || !(await this.reloadAll()) || retry > RETRY_MILLIS) await sleep(this.clock, retry, signal);
       retry = Math.min(retry * 2, MAX_RETRY_MILLIS);
     }
   }
 
-  /** Until the stream ends; tells why, or undefined where it was told to. */
+  /** Follows the log until the stream ends. Returns the error, or undefined if there was none or the cacher was stopped. */
   private async followOnce(connected: () => void): Promise<Error | undefined> {
     try {
       for await (const batch of this.options.backend.events(this.waits.revision, this.stopping.signal).batches) {
@@ -232,8 +232,8 @@ export class StorageCacher implements Cacher {
   }
 
   /**
-   * What happened in between is unknown: all types are read again, from the newest revision on. Until that is known the old states stay
-   * under their old revision. No state outlives the moment in which the revision moves, and nobody who waits is let go before that.
+   * Reloads all types at the newest revision, because the changes in between are unknown. Until that revision is known, the old states stay
+   * under their old revision. Every cache drops its state before the revision moves, and waiting reads are released only after that.
    */
   private async reloadAll(): Promise<boolean> {
     let revision: Revision;
@@ -265,7 +265,7 @@ export class StorageCacher implements Cacher {
         cache.take(event);
         touched.add(cache);
       } catch {
-        // It cannot hold what this revision needs; the others go on.
+        // The cache cannot apply this event and must reload; the others continue.
         cache.unload();
         failed.add(cache);
       }
@@ -280,7 +280,7 @@ export class StorageCacher implements Cacher {
     this.waits.release();
   }
 
-  /** The events that are not known yet; they follow what is known, one by one. */
+  /** Returns the events that are not known yet. They must follow the known ones without a gap. */
   private unknown(batch: readonly LogEvent[]): readonly LogEvent[] {
     const { revision } = this.waits;
     const fresh = (batch[0]?.revision ?? 0) > revision ? batch : batch.filter((event) => event.revision > revision);

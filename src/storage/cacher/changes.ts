@@ -5,28 +5,28 @@ import { Change } from './watch/events.js';
 import type { TypeHistory } from './watch/history.js';
 import type { ItemTree } from './tree/page.js';
 
-/** What an event of the backend's log changes. */
+/** Returns the change that an event of the backend's log makes. */
 export function loggedChange(event: LogEvent, source: ItemSource): Change {
   const current = event.type === 'DELETED' ? undefined : cachedItem(event.object, source);
   const previous = event.previous === undefined ? undefined : cachedItem(event.previous, source);
   return new Change(event.key, event.revision, current, previous);
 }
 
-/** The object has a successor: it keeps its bytes apart from the block, and nothing else. */
+/** Detaches an object that was replaced: it gets its own copy of its bytes, and its derived bytes are dropped. */
 export function supersede(item: CachedItem, leaves: readonly ItemLeaf[]): void {
   item.dropDerived();
   const home = item.leave();
   if (home !== undefined && home.live * 2 < home.bytes.length) vacate(home, leaves);
 }
 
-/** A block that is hardly used is given up. */
+/** Moves the remaining items out of a block that is mostly unused. */
 function vacate(home: Home, leaves: readonly ItemLeaf[]): void {
   for (const leaf of leaves) {
     for (const item of leaf.held) if (item.livesIn(home)) item.leave();
   }
 }
 
-/** All items in memory of a state and of the changes that led to it; what selectors see of packed ones does not outlive a change of the type. */
+/** Yields the items in memory of a state and of its history. Packed items are left out: their packed attributes expire when the type changes. */
 export function* itemsOf(tree: ItemTree, history: TypeHistory): Generator<CachedItem, void, undefined> {
   for (const { leaf } of tree.segments(0, tree.size)) yield* leaf.held;
   for (let at = history.start; at < history.end; at++) {

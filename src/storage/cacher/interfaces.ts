@@ -5,39 +5,39 @@ import type { SelectionPredicate } from '../selection-predicate.js';
 
 export type { Attributes } from '../interfaces.js';
 
-/** An object in the cache: immutable bytes, attributes, and representations made on first use. */
+/** An object in the cache: immutable bytes, attributes, and representations rendered on first use. */
 export interface CachedObject extends StoredObject {
   readonly attributes: Attributes;
-  /** The bytes are no JSON object. Lists that show it fail with StorageError 'corrupt'. */
+  /** True if the bytes are not a JSON object. Lists that include the object fail with StorageError 'corrupt'. */
   readonly undecodable?: boolean | undefined;
-  /** Its type adds to it whenever it is shown: an identity representation has to be rendered, too. */
+  /** True if the type adds data to the object on every read, so that even an identity representation must be rendered. */
   readonly incomplete?: boolean | undefined;
-  /** Decodes the bytes (a fresh copy at every call, resourceVersion included); throws StorageError 'corrupt'. */
+  /** Decodes the bytes (a new object on every call, including the resourceVersion); throws StorageError 'corrupt'. */
   decode(): JsonObject;
-  /** The bytes of a representation, kept under its id while the cache budget lasts. */
+  /** Returns the bytes of a representation, which are kept under its id while the cache budget lasts. */
   render(representation: Representation): Uint8Array;
 }
 
 /**
- * One way to show objects: JSON of a version, a list item, a Table row, metadata only, protobuf … Equal ids must give equal
- * bytes for the same object. `render` must not keep the object.
+ * A way to render objects: JSON of a version, a list item, a Table row, metadata only, protobuf … Equal ids must give equal bytes for the
+ * same object. `render` must not keep the object.
  */
 export interface Representation {
   readonly id: string;
-  /** The stored bytes as they are, of all objects that are complete: nothing is rendered or kept twice. */
+  /** True if complete objects are represented by their stored bytes, so that nothing is rendered or kept twice. */
   readonly identity?: boolean;
-  /** Whether `render` only hands out what is there. */
+  /** Reports whether `render` only returns existing bytes. */
   isMade?(object: CachedObject): boolean;
   render(object: CachedObject): Uint8Array;
-  /** Between items of a list: `,` for JSON, empty for protobuf. */
+  /** The separator between items of a list: `,` for JSON, empty for protobuf. */
   readonly separator: string;
 }
 
-/** How a watch event is framed in a stream, e.g. `{"type":"ADDED","object":…}\n`. Encoded once per event and frame. */
+/** The framing of a watch event in a stream, e.g. `{"type":"ADDED","object":…}\n`. Encoded once per event and frame. */
 export interface EventFrame {
   readonly id: string;
   encode(event: WatchEvent): Uint8Array;
-  /** The same in parts, where that saves joining them. */
+  /** Encodes the event in parts, if that avoids joining them. */
   parts?(event: WatchEvent): readonly Uint8Array[];
 }
 
@@ -45,152 +45,152 @@ export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
 
 export interface WatchEvent {
   readonly type: WatchEventType;
-  /** The event's revision; for a BOOKMARK, everything up to it has been sent. */
+  /** The revision of the event. A BOOKMARK means that every event up to its revision has been sent. */
   readonly revision: Revision;
   /**
-   * Undefined for a BOOKMARK. For DELETED (also when an object leaves the selection) the state before, with the event's
-   * revision as resourceVersion.
+   * Undefined for a BOOKMARK. For DELETED (also when an object leaves the selection) the previous state, with the event's revision as
+   * resourceVersion.
    */
   readonly object: CachedObject | undefined;
-  /** Of a MODIFIED: the state before, as a DELETED of this event's revision would show it. */
+  /** For MODIFIED: returns the previous state as a DELETED event of this revision would show it. */
   previousDeleted?(): CachedObject | undefined;
-  /** A BOOKMARK that ends the initial events. */
+  /** True for the BOOKMARK that ends the initial events. */
   readonly initialEventsEnd: boolean;
-  /** Only one watcher gets it, so that its framed bytes need not be kept: one of the initial events. */
+  /** True for an initial event: only one watcher receives it, so its framed bytes need not be kept. */
   readonly single?: boolean;
-  /** The framed bytes, made once per frame id whatever the number of watchers. */
+  /** Returns the framed bytes, made once per frame id whatever the number of watchers. */
   encoded(frame: EventFrame): Uint8Array;
-  /** What `encoded` gives for a frame of that id, if that is kept. */
+  /** Returns the kept result of `encoded` for a frame id, or undefined if none is kept. */
   kept?(frameId: string): Uint8Array | undefined;
 }
 
 export interface CacheListOptions {
   readonly prefix: string;
-  /** First key wanted (inclusive); '' to begin at the prefix. */
+  /** The first key to return (inclusive); '' to start at the prefix. */
   readonly from: string;
   readonly limit: number;
   readonly predicate: SelectionPredicate;
-  /** Keys are names alone. */
+  /** True if keys consist of a name only. */
   readonly clusterScoped?: boolean;
 }
 
-/** Which state a read wants (spec: List and get semantics). */
+/** The state that a read requires (spec: List and get semantics). */
 export type ReadAt =
-  // `atOnce`: a revision that does not exist yet is refused without waiting for it.
+  // `atOnce`: a revision that does not exist yet is rejected without waiting for it.
   | { readonly mode: 'any' }
-  /** Every write acknowledged before the call is seen. */
+  /** A state that includes every write acknowledged before the call. */
   | { readonly mode: 'most-recent' }
   | { readonly mode: 'not-older-than'; readonly revision: Revision; readonly atOnce?: boolean }
-  /** Exactly this revision: from a snapshot, else from the backend's history, else StorageError 'compacted'. */
+  /** Exactly this revision, from a snapshot or else from the backend's history; otherwise StorageError 'compacted'. */
   | { readonly mode: 'exact'; readonly revision: Revision; readonly atOnce?: boolean };
 
 /** A page of a list at one revision. Lazy: nothing is copied until it is iterated. */
 export interface CachedList {
   readonly revision: Revision;
-  /** Number of items on this page. */
+  /** The number of items on this page. */
   readonly length: number;
-  /** Key of the last item of the page when more items may follow, else undefined. */
+  /** The key of the last item on the page if more items may follow, else undefined. */
   readonly lastKey: string | undefined;
-  /** Items after this page; undefined where a predicate makes it unknown. 0 when the list is complete. */
+  /** The number of items after this page; undefined if a predicate makes it unknown. 0 if the list is complete. */
   readonly remaining: number | undefined;
   items(): Iterable<CachedObject>;
   /**
-   * The items' bytes in a representation, joined by its separator, in chunks that are cached and must not be changed. No
-   * separator stands before the first or after the last item.
+   * Returns the items' bytes in a representation, joined by its separator, in chunks that are cached and must not be changed. There is no
+   * separator before the first or after the last item.
    */
   chunks(representation: Representation): Iterable<Uint8Array>;
-  /** The same as gzip members, each cached: their concatenation, framed by members of the caller's own, is a valid gzip stream. */
+  /** Returns the same bytes as gzip members, each cached. Between members of the caller, their concatenation is a valid gzip stream. */
   gzipChunks(representation: Representation): Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 }
 
 export interface CacheWatchOptions {
   readonly prefix: string;
-  /** A single object's key; then prefix is that of its namespace. */
+  /** The key of a single object; then prefix is that of its namespace. */
   readonly key?: string | undefined;
   readonly predicate: SelectionPredicate;
-  /** Where to start. 'exact': only events after the revision, no synthetic ones. The others begin with synthetic ADDED events. */
+  /** The state to start from. 'exact': only events after the revision. The others begin with synthetic ADDED events. */
   readonly start: ReadAt;
-  /** After the synthetic events, a BOOKMARK with `initialEventsEnd`. */
+  /** Sends a BOOKMARK with `initialEventsEnd` after the synthetic events. */
   readonly initialEventsBookmark: boolean;
-  /** Also shows objects that cannot be decoded, at which a watch ends otherwise. */
+  /** Delivers objects that cannot be decoded, which end a watch otherwise. */
   readonly showsUndecodable?: boolean;
-  /** BOOKMARKs about every minute, and shortly before the deadline. */
+  /** Sends a BOOKMARK about every minute, and shortly before the deadline. */
   readonly bookmarks: boolean;
-  /** Monotonic milliseconds at which the caller will end the watch; for the last bookmark. */
+  /** When the caller will end the watch, in monotonic milliseconds; for the last bookmark. */
   readonly deadline: number;
 }
 
 /**
- * A running watch. `receive` is called synchronously with events in order, never concurrently; it returns false when the
- * transport is full. Then events are held back, up to a bound, until `resume`; beyond the bound the watcher is ended.
+ * A running watch. `receive` is called synchronously with events in order, never concurrently. It returns false when the transport is full.
+ * Events are then held back, up to a limit, until `resume`; beyond the limit the watcher is ended.
  */
 export interface Watcher {
   resume(): void;
-  /** Ends it; idempotent. `ended` is not called. */
+  /** Ends the watch without calling `ended`; idempotent. */
   stop(): void;
 }
 
 export interface WatchReceiver {
   receive(events: readonly WatchEvent[]): boolean;
-  /** The cacher ended the watch: `slow` (could not keep up), `closed` (shutdown, type removed), or an error. */
+  /** Called when the cacher ends the watch: `slow` (it could not keep up), `closed` (shutdown, type removed), or an error. */
   ended(reason: 'slow' | 'closed' | Error): void;
 }
 
 /**
- * The cache of one resource type. Reads wait until it has what they ask for: for its load, and for a bounded time for a revision.
+ * The cache of one resource type. Reads wait for the state they require: for the type to load, and for a limited time for a revision.
  *
- * What is shown under a revision holds everything up to it, always: lists, initial events, bookmarks, and `revision` itself. Whatever is
- * lost, delayed or read again in between, a reader gets a state that was checked in the step in which it was taken, or an error
- * (docs/design/watch-cache.md).
+ * A state that is shown under a revision always includes every change up to it. This holds for lists, initial events, bookmarks, and
+ * `revision` itself. Whatever was lost, delayed or reloaded in the meantime, a reader gets a state that was checked in the same step in
+ * which it was taken, or an error (docs/design/watch-cache.md).
  */
 export interface ResourceCache {
   readonly resource: string;
-  /** Identity of the log whose revisions the cache shows; undefined where nothing tells logs apart. */
+  /** The identity of the log whose revisions the cache shows; undefined if logs have no identity. */
   readonly logId?: string | undefined;
   get(key: string, at: ReadAt): Promise<CachedObject | undefined>;
-  /** What `get` resolves with, where that is there already and need not be waited for; else undefined. Absent: it always has to be. */
+  /** Returns the result of `get` if it is available without waiting, else undefined. Absent if it never is. */
   getNow?(key: string, at: ReadAt): CachedObject | undefined;
   /**
-   * The same without waiting, from what is there, which may be old, or missing where the cache is not ready. For the write path,
-   * where the store compares revisions.
+   * Like `get` without waiting: the object may be old, or missing if the cache is not ready. For the write path, where the store compares
+   * revisions.
    */
   peek(key: string): CachedObject | undefined;
   /** Resolves once the type's objects have been loaded. */
   ready(): Promise<void>;
-  /** Likewise all objects under a prefix, at the cache's present state. */
+  /** Returns all objects under a prefix in the current state of the cache, without waiting. */
   peekAll(prefix: string): Iterable<CachedObject>;
   list(at: ReadAt, options: CacheListOptions): Promise<CachedList>;
-  /** StorageError 'compacted' where the start is too old, 'too-large' where it does not come in time. */
+  /** Starts a watch. Throws StorageError 'compacted' if the start is too old, 'too-large' if its revision does not exist in time. */
   watch(options: CacheWatchOptions, receiver: WatchReceiver): Promise<Watcher>;
-  /** Newest revision that the cache has seen (of the whole log). */
+  /** Returns the newest revision (of the whole log) that the cache has seen. */
   revision(): Revision;
-  /** Number of objects. */
+  /** Returns the number of objects. */
   size(): number;
   /**
-   * Calls the listener, synchronously, after every change of what `peek` and `peekAll` show; the function returned ends it. Absent where
-   * the cache stands over another one.
+   * Calls the listener synchronously after every change that `peek` and `peekAll` show, until the returned function is called. Absent if
+   * the cache wraps another one.
    */
   onChange?(listener: () => void): () => void;
-  /** The same cache, with a watch on what its reads take, for caches that do more than read. Absent: reading is all. */
+  /** Returns the same cache with its reads timed by a stopwatch, for caches that do more than read. Absent if the cache only reads. */
   under?(watch: Stopwatch): ResourceCache;
 }
 
-/** How a type tells the cache about its objects. */
+/** Describes a type and its objects to the cache. */
 export interface CachedType {
   readonly resource: string;
   attributes(object: JsonObject): Attributes;
 }
 
-/** All caches of a process over one backend: one event stream feeds them. */
+/** All caches of a process over one backend, fed by one event stream. */
 export interface Cacher {
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** The cache of a type, loaded on first use. Adding a type again with another `attributes` rebuilds what selectors see. */
+  /** Returns the cache of a type, loaded on first use. Adding a type again with another `attributes` recomputes the selector attributes. */
   add(type: CachedType): ResourceCache;
-  /** Forgets a type and ends its watchers. */
+  /** Removes a type and ends its watchers. */
   remove(resource: string): void;
-  /** Reads a type anew and ends its watchers: what could not be read before may be readable now. */
+  /** Reloads a type and ends its watchers: objects that could not be read before may be readable now. */
   reload(resource: string): void;
-  /** False, with a reason, while the cache does not follow the log (for readyz). */
+  /** Reports false, with a reason, while the cache does not follow the log (for readyz). */
   healthy(): { readonly ok: boolean; readonly reason: string };
 }

@@ -12,21 +12,21 @@ import type { LeafData } from './tree/leaf-data.js';
 import type { PackingSource } from './tree/packed-items.js';
 import type { ItemTree, State } from './tree/page.js';
 
-/** The newest state of a type's objects: the tree, and what belongs to it. */
+/** The newest state of a type's objects: the tree and the data that belongs to it. */
 export class Objects {
   readonly source: PackingSource;
   private tree: ItemTree = Tree.empty<CachedItem, LeafData>();
-  /** The same objects by key, while all of them are in memory: a look-up costs the same however many there are. */
+  /** The same objects by key, while all of them are in memory: a lookup costs the same for any number of objects. */
   private index: Map<string, CachedItem> | undefined = new Map<string, CachedItem>();
   private undecodableItems = 0;
 
   constructor(
     private readonly shared: Shared,
-    /** As it is described now. */
+    /** Returns the current description of the type. */
     type: () => CachedType,
-    /** Whether nobody makes anew what selectors see. */
+    /** Reports whether leaves may be packed: not while the selector attributes are being recomputed. */
     mayPack: () => boolean,
-    /** The file at hand no longer has what was put there. */
+    /** Called if the local file no longer has the states that were stored in it. */
     lost: () => void,
   ) {
     const { backend, budget, warmth } = shared;
@@ -51,7 +51,7 @@ export class Objects {
     return this.tree.size;
   }
 
-  /** How many of them are in memory, not packed. */
+  /** Returns the number of objects that are in memory, not packed. */
   inMemory(): number {
     let objects = 0;
     for (const { leaf } of this.tree.segments(0, this.tree.size)) objects += leaf.held.length;
@@ -70,7 +70,7 @@ export class Objects {
     return { tree: this.tree, revision, undecodable: this.undecodableItems };
   }
 
-  /** Puts others in the place of all that there are. */
+  /** Replaces all objects. */
   install({ tree, undecodable }: Omit<Loaded, 'revision'>): void {
     const { warmth } = this.shared;
     for (const { leaf } of this.tree.segments(0, this.tree.size)) {
@@ -98,7 +98,7 @@ export class Objects {
     this.install({ tree: Tree.empty<CachedItem, LeafData>(), undecodable: 0 });
   }
 
-  /** Puts an object in the place of the one of its key, or removes that; undefined where there is nothing to do. */
+  /** Adds, replaces or removes (if `current` is undefined) the object of a key. Returns undefined if there was nothing to remove. */
   change(key: string, current: CachedItem | undefined): { readonly previous: CachedItem | undefined } | undefined {
     const edit = current === undefined ? this.tree.delete(key) : this.tree.set(current);
     const { previous, removed, added } = edit;
@@ -117,7 +117,7 @@ export class Objects {
     return { previous };
   }
 
-  /** Where the type has a file of this process, it may take in what changed up to a revision. */
+  /** Lets the type's local file, if it has one, save the changes up to a revision. */
   save(revision: Revision, isCurrent: () => boolean): void {
     this.source.atHand?.save?.({
       revision,
@@ -136,7 +136,7 @@ function* keysInMemory(tree: ItemTree): Generator<string> {
   for (const { leaf } of tree.segments(0, tree.size)) for (const { key } of leaf.held) yield key;
 }
 
-/** Makes anew what selectors see of items, in slices, as long as that is wanted. */
+/** Recomputes the selector attributes of items, in slices, while that is still wanted. */
 export async function reattribute(
   items: Iterable<CachedItem>,
   type: CachedType,

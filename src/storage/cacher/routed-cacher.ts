@@ -6,7 +6,7 @@ import { Warmth } from './tree/warmth.js';
 import { DEFAULT_BUDGET_BYTES, StorageCacher, type CacherOptions, type CacherStats } from './cacher.js';
 import type { CachedType, Cacher, ResourceCache } from './interfaces.js';
 
-/** The caches of a store of several logs: those of the types of one log follow that log. All share one budget. */
+/** The caches of a store with several logs. The cache of a type follows the log of that type. All caches share one budget. */
 export class RoutedCacher implements Cacher {
   private readonly cachers = new Map<Backend, StorageCacher>();
   private readonly main: StorageCacher;

@@ -4,12 +4,12 @@ import type { Budget } from './budget.js';
 import type { CachedItem } from './tree/cached-item.js';
 import { hashOf, labelHashes } from './tree/label-hashes.js';
 
-/** Finds what a predicate selects, leaf by leaf. */
+/** Finds the objects that a predicate selects, leaf by leaf. */
 export class Selector {
   private readonly id: string | undefined;
   private readonly wanted: number;
 
-  /** `attributes`: which attributes of the items are meant, as a type may get other selectable fields. */
+  /** `attributes`: the version of the items' attributes, because a type may get other selectable fields. */
   constructor(
     private readonly predicate: SelectionPredicate,
     attributes: number,
@@ -21,8 +21,8 @@ export class Selector {
   }
 
   /**
-   * The places in a leaf of the items that are selected, in order. Leaves do not change, so this is found out once for all states of
-   * the type that a leaf is part of, as long as the budget lasts.
+   * Returns the positions of the selected items of a leaf, in order. Leaves do not change, so the positions are computed once for all
+   * states of the type that share the leaf, and kept while the budget lasts.
    */
   placesIn(leaf: ItemLeaf): Uint8Array {
     const known = this.id === undefined ? undefined : leaf.data?.bytes.get(this.id);

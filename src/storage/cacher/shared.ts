@@ -7,7 +7,7 @@ import type { LoadWaits } from './load/waits.js';
 import type { Warmth } from './tree/warmth.js';
 import type { NewestRevision, RevisionWaits } from './waits.js';
 
-/** What the caches of all types share. */
+/** Shared by the caches of all types. */
 export interface Shared {
   readonly backend: Backend;
   readonly clock: Clock;
@@ -20,9 +20,9 @@ export interface Shared {
   readonly maxBacklog: number;
   readonly maxWatchers: number;
   readonly maxPending: number;
-  /** Whether exact lists may be answered from memory. */
+  /** True if lists of an exact revision may be answered from memory. */
   readonly snapshots: boolean;
-  /** Identity of the log; undefined where nothing tells logs apart. */
+  /** The identity of the log; undefined if logs have no identity. */
   readonly logId: string | undefined;
   readonly undecodable: ((resource: string, objects: number, one: Undecodable) => void) | undefined;
 }

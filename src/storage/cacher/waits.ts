@@ -9,10 +9,10 @@ interface Wait {
   reject(error: StorageError): void;
 }
 
-/** Reads that wait until the cache has seen a revision. All wait equally long at most, so one timer serves all. */
+/** Reads waiting for the cache to see a revision. All have the same maximum wait, so one timer serves all. */
 export class RevisionWaits {
   private waits: Wait[] = [];
-  /** Those who wait as long as it takes: watches that start in the future. */
+  /** Waits without a time limit: watches that start in the future. */
   private readonly patient = new Set<() => void>();
   private timer: Timer | undefined;
   private closed: StorageError | undefined;
@@ -38,7 +38,7 @@ export class RevisionWaits {
     });
   }
 
-  /** The same without a limit of time; resolves also when the signal aborts. */
+  /** Waits without a time limit. Also resolves when the signal is aborted or the waits are closed. */
   async reach(revision: Revision, signal: AbortSignal): Promise<void> {
     while (revision > this.newest && !signal.aborted && this.closed === undefined) {
       await new Promise<void>((resolve) => {
@@ -53,9 +53,7 @@ export class RevisionWaits {
     }
   }
 
-  /**
-   * Everything up to the revision is held by all caches, or will be before they answer again. Those who wait are told with `release`.
-   */
+  /** Records that all caches hold everything up to the revision, or will before they answer again. `release` wakes the waiting reads. */
   see(revision: Revision): void {
     this.newest = revision;
   }
@@ -100,8 +98,8 @@ export class RevisionWaits {
 }
 
 /**
- * Asks the backend for its newest revision, one question at a time. Whoever comes while one is under way waits for the
- * next one: the answer to a question says nothing about writes that were acknowledged after it was asked.
+ * Asks the backend for its newest revision, one request at a time. A caller that arrives during a request waits for the next one: the
+ * answer to a request says nothing about writes that were acknowledged after it was sent.
  */
 export class NewestRevision {
   private running: Promise<Revision> | undefined;

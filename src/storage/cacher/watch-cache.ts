@@ -25,7 +25,7 @@ import { makePage, rangeOf, tooOld, type State } from './tree/page.js';
 import { WatchGroups } from './watch/groups.js';
 import { CacheWatcher, type WatchSource } from './watch/watcher.js';
 
-/** After so long the version that lists show moves up, well within the history that watches may begin in. */
+/** After this time the revision shown in lists advances, well within the history that watches may start from. */
 const SHOWN_MILLIS = 60_000;
 
 /** All objects of one type: the newest state, some past ones, and the watchers. */
@@ -38,16 +38,16 @@ export class WatchCache implements ResourceCache {
   private groups = new WatchGroups();
   private readonly watchers = new Set<CacheWatcher>();
   private readonly listeners = new Set<() => void>();
-  /** How often the type was described anew. */
+  /** The number of times that `retype` has replaced the type. */
   private retyped = 0;
   private phase: Phase = UNLOADED;
-  /** When the type was last begun to be loaded, or to be described anew. */
+  /** The start of the last load or retyping, in monotonic milliseconds. */
   private begun = 0;
-  /** Newest revision that the loaded state shows, where the event stream has not come that far yet. */
+  /** The revision of the loaded state, which may be ahead of the event stream. */
   private loadedAt: Revision = 0;
   /**
-   * The version that lists show which take what there is: as in kube-apiserver that of the type's own last change, or of the last read
-   * that had to be newer, not that of the whole log. It moves up by itself, so that a watch may begin there.
+   * The revision shown in lists that accept any state. As in kube-apiserver it is that of the type's own last change, or of the last read
+   * that had to be newer, not that of the whole log. It advances by itself, so that a watch may start there.
    */
   private shown: { readonly revision: Revision; readonly since: number } = { revision: 0, since: 0 };
 
@@ -84,7 +84,7 @@ export class WatchCache implements ResourceCache {
     return this.holdsState() ? Math.max(revision, this.loadedAt) : revision;
   }
 
-  /** What is known of an object; undefined while the type is not loaded. */
+  /** The known revision of an object, or undefined while the type is not loaded. */
   knows(key: string): KnownRevision | undefined {
     if (this.phase.name !== 'live') return undefined;
     return { revision: this.objects.get(key)?.revision ?? 0, asOf: this.shared.waits.revision };
@@ -157,7 +157,7 @@ export class WatchCache implements ResourceCache {
       const taken = await this.whenFresh<Taken | CachedList>(at, () => this.takeStates(at), fromBackend);
       if (!('retyped' in taken)) return taken;
       const list = await this.pageOf(taken, options);
-      // What selectors see may have changed while the page was made.
+      // The selector attributes may have changed while the page was made.
       if (options.predicate.everything || taken.retyped === this.retyped) return list;
     }
   }
@@ -178,7 +178,7 @@ export class WatchCache implements ResourceCache {
     return () => this.listeners.delete(listener);
   }
 
-  /** Hands what came to the watchers. */
+  /** Calls the change listeners and delivers the buffered events to the watchers. */
   flush(): void {
     if (this.holdsState()) for (const listener of this.listeners) listener();
     this.groups.flush();
@@ -193,12 +193,12 @@ export class WatchCache implements ResourceCache {
     if (now - this.shown.since >= SHOWN_MILLIS) this.setShown(this.revision());
   }
 
-  /** Once a second. */
+  /** Called once a second. */
   save(): void {
     if (this.phase.name === 'live') this.objects.save(this.revision(), () => this.holdsState());
   }
 
-  /** The type is described anew: what selectors see is made again, in slices; reads wait for it. */
+  /** Replaces the description of the type. The selector attributes are recomputed in slices; reads wait for it. */
   retype(type: CachedType): void {
     if (type.attributes === this.type.attributes) return;
     this.type = type;
@@ -207,14 +207,14 @@ export class WatchCache implements ResourceCache {
   }
 
   /**
-   * The state no longer belongs to the revision that is about to be shown: nobody may read it from now on. To be followed by `load`,
-   * after the revision has moved.
+   * Drops the state, which does not belong to the revision that is about to be shown: it must not be read from now on. Must be followed by
+   * `load`, after the revision has moved.
    */
   unload(): void {
     this.enter(UNLOADED);
   }
 
-  /** Reads everything anew. */
+  /** Loads the type from the store again. */
   load(): void {
     if (this.phase.name === 'closed') return;
     const { resource, shared } = this;
@@ -240,7 +240,7 @@ export class WatchCache implements ResourceCache {
     });
   }
 
-  /** Ends the watchers of a state that has been given up; their clients list anew. */
+  /** Ends the watchers of a dropped state; their clients list again. */
   endWatchers(): void {
     for (const watcher of [...this.watchers]) watcher.end('closed');
   }
@@ -252,7 +252,7 @@ export class WatchCache implements ResourceCache {
     this.objects.clear();
   }
 
-  /** Whoever waits for the phase to end looks again; with an error, which is theirs. */
+  /** Enters a phase and wakes those waiting for the previous one to end; an error is passed on to them. */
   private enter(phase: Phase, error?: unknown): void {
     const left = this.phase;
     this.phase = phase;
@@ -260,7 +260,7 @@ export class WatchCache implements ResourceCache {
     if (left.name === 'loading' || left.name === 'retyping') left.leave(error);
   }
 
-  /** Whether the tree follows the log. */
+  /** Reports whether the tree follows the log. */
   private holdsState(): boolean {
     return this.phase.name === 'live' || this.phase.name === 'retyping';
   }
@@ -273,14 +273,14 @@ export class WatchCache implements ResourceCache {
     this.shown = { revision, since: this.shared.clock.monotonic() };
   }
 
-  /** The version that a list shows, which is as new as it has to be. */
+  /** Returns the revision that a list shows, and advances it if the read requires a newer one. */
   private show(at: Exclude<ReadAt, { readonly mode: 'exact' }>): Revision {
     if (at.mode === 'most-recent' || (at.mode === 'not-older-than' && at.revision > this.shown.revision))
       this.setShown(this.revision());
     return this.shown.revision;
   }
 
-  /** Whether a read can take what is there. */
+  /** Reports whether a read can use the current state. */
   private isFresh(at: ReadAt): boolean {
     if (this.phase.name !== 'live') return false;
     if (at.mode === 'any') return true;
@@ -289,9 +289,9 @@ export class WatchCache implements ResourceCache {
   }
 
   /**
-   * Calls `take` in the very step in which the state was found to be as fresh as asked for. After each wait everything is looked at
-   * again: the state may have been given up meanwhile. While there is no state, the backend answers, where it can; other reads wait
-   * for a while.
+   * Calls `take` in the same step in which the state was found to be as fresh as required. Everything is checked again after each wait: the
+   * state may have been dropped in the meantime. While there is no state, the backend answers if it can; other reads wait for a limited
+   * time.
    */
   private async whenFresh<T>(at: ReadAt, take: () => T, fromBackend?: () => Promise<T>): Promise<T> {
     const { waits, newest, loadWaits } = this.shared;
@@ -338,7 +338,7 @@ export class WatchCache implements ResourceCache {
     const make = (of: State): Promise<CachedList> => makePage(of, options, budget, clock, retyped);
     if (state === undefined || (shown !== undefined && options.limit === 0)) return make(shown ?? this.state());
     const page = await make(state);
-    // A list that goes on does so from the newest version, which is kept for longest.
+    // A list that will be continued uses the newest revision, which is kept longest.
     const asIs = shown === undefined || page.lastKey !== undefined || page.revision === shown.revision;
     return asIs ? page : make(shown);
   }
@@ -387,7 +387,7 @@ export class WatchCache implements ResourceCache {
       this.enter(error === undefined ? LIVE : UNLOADED, error);
       if (error !== undefined) this.endWatchers();
     };
-    // Also of past states: what they hold beside the present ones was superseded by a change in the history.
+    // Also recompute the items of past states: those that are not in the present state were replaced by a change in the history.
     const items = itemsOf(this.state().tree, this.history);
     reattribute(items, type, this.shared, () => this.phase === phase).then(() => done(), done);
   }
@@ -421,16 +421,16 @@ export class WatchCache implements ResourceCache {
   }
 }
 
-/** The states that a list may show: what is newest, and under which revision it is shown where that is not asked for. */
+/** The states that a list may show: the newest one, and the same under the revision shown to reads that accept any state. */
 interface Taken {
   readonly at: ReadAt;
-  /** Undefined where the backend has to be asked. */
+  /** Undefined if the backend must be asked. */
   readonly state: State | undefined;
   readonly shown?: State;
   readonly retyped: number;
 }
 
-/** As in kube-apiserver, what needs no walk through all objects of the type. */
+/** Reports whether the backend can answer a list because, as in kube-apiserver, it needs no walk through all objects of the type. */
 function isForBackend(at: ReadAt, { limit, predicate }: CacheListOptions): boolean {
   return at.mode === 'exact' || (limit > 0 && predicate.everything);
 }
