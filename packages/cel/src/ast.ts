@@ -2,9 +2,9 @@ import type { OverloadDecl } from './declarations.js';
 import type { Type } from './types.js';
 import type { Value } from './values/value.js';
 
-/** What the checker found for a node. */
+/** The properties that all nodes have. The checker sets the type. */
 interface Checked {
-  /** Where the node's error messages point. */
+  /** The position that error messages about the node refer to. */
   readonly offset: number;
   type?: Type;
 }
@@ -17,7 +17,7 @@ export interface Literal extends Checked {
 export interface Ident extends Checked {
   readonly kind: 'ident';
   name: string;
-  /** The value of a constant, such as a type's name. */
+  /** The value, if the name is a constant such as the name of a type. */
   constant?: Value;
 }
 
@@ -27,7 +27,7 @@ export interface Select extends Checked {
   readonly field: string;
   /** `has(operand.field)` */
   readonly test: boolean;
-  /** The variable or constant that the whole qualified name stands for. */
+  /** The variable or constant that the qualified name refers to as a whole. */
   resolved?: Ident;
 }
 
@@ -36,16 +36,16 @@ export interface Call extends Checked {
   name: string;
   target: Expr | undefined;
   readonly args: readonly Expr[];
-  /** Every overload that the argument types allow. */
+  /** All overloads that match the types of the arguments. */
   overloads?: readonly OverloadDecl[];
 }
 
 export interface ListExpr extends Checked {
   readonly kind: 'list';
   readonly elements: readonly Expr[];
-  /** Indices of `?x` elements. */
+  /** The indices of the optional elements, `?x`. */
   readonly optional: ReadonlySet<number>;
-  /** Made by a macro, not written by the author. */
+  /** True if a macro created the list, not the author of the expression. */
   readonly synthetic: boolean;
 }
 
@@ -86,14 +86,14 @@ export interface Comprehension extends Checked {
   readonly result: Expr;
 }
 
-/** Stands where the source could not be understood; never reaches the checker. */
+/** A placeholder for source that does not parse. It never reaches the checker. */
 interface Invalid extends Checked {
   readonly kind: 'invalid';
 }
 
 export type Expr = Literal | Ident | Select | Call | ListExpr | MapExpr | StructExpr | Comprehension | Invalid;
 
-/** The hidden variable that macros gather their result in. */
+/** The hidden variable in which macros accumulate their result. */
 export const ACCUMULATOR = '@result';
 
 export const NO_OPTIONALS: ReadonlySet<number> = new Set();
@@ -118,13 +118,13 @@ export function children(expr: Expr): readonly Expr[] {
   }
 }
 
-/** Visits a node and all below it, parents first. */
+/** Visits a node and its descendants, parents first. */
 export function walk(expr: Expr, visit: (expr: Expr) => void): void {
   visit(expr);
   for (const child of children(expr)) walk(child, visit);
 }
 
-/** A deep copy, for macros that use an argument twice: the checker writes on nodes. */
+/** Returns a deep copy, for macros that use an argument twice: the checker modifies nodes. */
 export function copyExpr(expr: Expr): Expr {
   switch (expr.kind) {
     case 'select':

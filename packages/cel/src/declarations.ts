@@ -1,12 +1,12 @@
 import type { Type } from './types.js';
 import type { CelError, Value } from './values/value.js';
 
-/** What an overload does. Arguments are values, never errors. */
+/** The implementation of an overload. Arguments are never errors. */
 export type Implementation = (...args: Value[]) => Value;
 
 /**
- * The run-time cost of a call from its arguments (the receiver first) and its result. Arguments may be errors:
- * what failed is paid for, too.
+ * Computes the run-time cost of a call from its arguments (the receiver first) and its result. Arguments may be errors,
+ * because failed calls are charged, too.
  */
 export type CallCost = (args: readonly Value[], result: Value) => number;
 
@@ -14,7 +14,7 @@ export type CallCost = (args: readonly Value[], result: Value) => number;
 export interface OverloadDecl {
   readonly id: string;
   readonly member: boolean;
-  /** The receiver of a member function comes first. */
+  /** The types of the arguments. For a member function, the receiver comes first. */
   readonly args: readonly Type[];
   readonly result: Type;
   readonly run: Implementation;
@@ -28,16 +28,16 @@ export interface FunctionDecl {
 export interface VariableDecl {
   readonly name: string;
   readonly type: Type;
-  /** Constants, such as names of types. */
+  /** The value of a constant, such as the name of a type. */
   readonly value?: Value;
 }
 
-/** The fields of an object type. */
+/** The declaration of an object type and its fields. */
 export interface StructDecl {
   readonly type: Type;
-  /** Undefined for unknown fields. */
+  /** Returns the type of a field, or undefined if the field is unknown. */
   field(name: string): Type | undefined;
-  /** Makes an object of the type from the fields given; absent if literals of it are not supported. */
+  /** Creates an object from field values. Undefined if literals of the type are not supported. */
   readonly create?: (fields: ReadonlyMap<string, Value>) => Value | CelError;
 }
 

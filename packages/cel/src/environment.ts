@@ -16,13 +16,13 @@ import { CelError } from './values/value.js';
 
 export interface EnvironmentOptions {
   readonly libraries: readonly Library[];
-  /** Lists and maps may hold one type only; the arguments of `format` are free. */
+  /** Require the elements of lists and maps to have one type. The arguments of `format` are exempt. */
   readonly homogeneous?: boolean;
   readonly optionalSyntax?: boolean;
   readonly escapedFields?: boolean;
-  /** `1 < 2.0`, `1u == 1` */
+  /** Allows comparisons such as `1 < 2.0` and `1u == 1`. */
   readonly crossTypeComparisons?: boolean;
-  /** Literals that are bound to fail are refused. */
+  /** Rejects literals that are bound to fail at run time. */
   readonly validateLiterals?: boolean;
   readonly dialect?: Dialect;
   readonly container?: string;
@@ -30,10 +30,10 @@ export interface EnvironmentOptions {
   readonly structs?: (name: string) => StructDecl | undefined;
 }
 
-/** Why an expression does not compile. */
+/** The reasons why an expression does not compile. */
 export interface CompileFailure {
   readonly issues: readonly Issue[];
-  /** All issues as the reference implementation prints them. */
+  /** All issues, formatted like cel-go. */
   readonly text: string;
 }
 
@@ -59,7 +59,7 @@ function functionTable(libraries: readonly Library[], crossType: boolean): Map<s
   return table;
 }
 
-/** What expressions may use. Environments are immutable; `extend` adds variables and types. */
+/** The variables, functions and types available to expressions. Environments are immutable; `extend` returns one with more. */
 export class Environment implements Declarations {
   readonly container: string;
   private readonly options: EnvironmentOptions;
@@ -85,7 +85,7 @@ export class Environment implements Declarations {
     return new Environment(options, functions, names);
   }
 
-  /** The same environment with more variables, and object types looked up first in `structs`. */
+  /** Returns a copy with additional variables. Object types are looked up in `structs` first. */
   extend(variables: readonly VariableDecl[], structs?: (name: string) => StructDecl | undefined): Environment {
     const names = new Map(this.variables);
     for (const decl of variables) names.set(decl.name, decl);
@@ -95,7 +95,7 @@ export class Environment implements Declarations {
     return new Environment(options, this.functions, names, this.macros);
   }
 
-  /** The same environment with a library's functions on top. */
+  /** Returns a copy with the functions of another library, which replace functions of the same name. */
   with(library: Library): Environment {
     const functions = new Map(this.functions);
     for (const decl of library.functions ?? []) functions.set(decl.name, decl);
@@ -103,13 +103,13 @@ export class Environment implements Declarations {
     return new Environment(options, functions, this.variables, this.macros);
   }
 
-  /** A variable, or a type of which objects can be made, whose name stands for itself. */
+  /** Returns a variable, or a constant for the name of a type that has literals. */
   variable(name: string): VariableDecl | undefined {
     const known = this.variables.get(name);
     if (known !== undefined) return known;
     const decl = this.options.structs?.(name);
     if (decl?.create === undefined) return undefined;
-    // As in the reference implementation, which knows such types only where objects of them are made.
+    // As in cel-go, the type is defined only in literals. Any other use of its name fails at run time.
     return { ...typeConstant(name, decl.type), value: new CelError(`reference to undefined type: ${name}`) };
   }
 
@@ -121,7 +121,7 @@ export class Environment implements Declarations {
     return this.options.structs?.(name);
   }
 
-  /** Parses, checks and prepares an expression. */
+  /** Parses and checks an expression. */
   compile(source: string): CompileResult {
     reachYieldPoint();
     const parsed = this.parsed(source);
@@ -134,7 +134,7 @@ export class Environment implements Declarations {
     return { program: new Program(source, parsed.expr, (name) => this.struct(name), this.options.dialect) };
   }
 
-  /** The patterns of an expression are compiled here, and some take long. */
+  /** Runs the validators as an evaluation: they compile the patterns of the expression, and some take long. */
   private validate(expr: Expr): readonly Issue[] {
     startWork();
     try {
@@ -151,7 +151,7 @@ export class Environment implements Declarations {
     }
   }
 
-  /** Prepares an expression without checking types; only its syntax can be wrong. */
+  /** Parses an expression without checking types. Only syntax errors are reported. */
   parse(source: string): CompileResult {
     const parsed = this.parsed(source);
     if (parsed.issues.length > 0) return failure(source, parsed.issues);

@@ -1,6 +1,6 @@
 /**
- * The expression language: compile against declared variables and types, evaluate with metered cost, estimate the
- * worst case. See the README of this package.
+ * The Common Expression Language: compiles expressions against declared variables and types, evaluates them with metered
+ * cost, and estimates their maximum cost. See the README of this package.
  */
 export { Environment } from './environment.js';
 export type { CompileFailure, CompileResult, EnvironmentOptions } from './environment.js';

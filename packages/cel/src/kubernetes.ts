@@ -13,16 +13,16 @@ import { STRINGS_LIBRARY } from './library/strings.js';
 import { URLS_LIBRARY } from './library/kubernetes/urls.js';
 import { WELL_KNOWN_NAMES, wellKnownStruct } from './library/well-known.js';
 
-/** Whether an expression is being written now or was accepted before. */
+/** Whether an expression is new in this request or was stored before. */
 export type ExpressionOrigin = 'new' | 'stored';
 
 interface VersionedLibrary {
   readonly library: Library;
-  /** The minor version of Kubernetes 1 that brought it. */
+  /** The minor version of Kubernetes 1.x that introduced the library. */
   readonly since: number;
 }
 
-/** What Kubernetes adds to the language. */
+/** The libraries that Kubernetes adds to CEL. */
 export const LIBRARIES: readonly VersionedLibrary[] = [
   { library: URLS_LIBRARY, since: 0 },
   { library: REGEX_LIBRARY, since: 0 },
@@ -41,15 +41,15 @@ export const LIBRARIES: readonly VersionedLibrary[] = [
   { library: EXTENDED_LISTS_LIBRARY, since: 34 },
 ];
 
-/** The version whose API this is; new expressions may use what the version before it had, so that it can be gone back to. */
+/** The emulated minor version. New expressions may use only features of the version before it, so that a downgrade remains possible. */
 const CURRENT_MINOR = 36;
 const DEFAULT_COMPATIBILITY = CURRENT_MINOR - 1;
 
 const environments = new Map<string, Environment>();
 
 /**
- * The environment of Kubernetes' expressions. New ones may use what `compatibility` (a minor version of Kubernetes 1)
- * has; stored ones may use everything, so that they keep evaluating.
+ * The environment for expressions in Kubernetes. New expressions may use the features of `compatibility`, a minor
+ * version of Kubernetes 1.x. Stored expressions may use all features, so that they keep working.
  */
 export function kubernetesEnvironment(origin: ExpressionOrigin, compatibility = DEFAULT_COMPATIBILITY): Environment {
   const version = origin === 'stored' ? Infinity : compatibility;

@@ -7,14 +7,14 @@ import { AnswerPending } from './library/authorizer.js';
 import { DYN, type Type } from './types.js';
 import { CelError, type Value } from './values/value.js';
 
-/** Values of variables by name. */
+/** The values of the variables, by name. */
 export type Bindings = Readonly<Record<string, Value | undefined>>;
 
-/** What an evaluation came to. A cost is always known. */
+/** The result of an evaluation, with its cost. */
 export type Outcome =
   | { readonly kind: 'value'; readonly value: Value; readonly cost: number }
   | { readonly kind: 'error'; readonly message: string; readonly cost: number }
-  /** The cost limit was exceeded; the message is the reference implementation's. */
+  /** The cost limit was exceeded. The message is that of cel-go. */
   | { readonly kind: 'limit'; readonly message: string; readonly cost: number };
 
 export const LIMIT_EXCEEDED = 'operation cancelled: actual cost limit exceeded';
@@ -25,14 +25,14 @@ interface Planned {
   readonly variables: readonly (readonly [string, number])[];
 }
 
-/** A checked expression. It is planned when it is first needed. */
+/** A checked expression, planned on first use. */
 export class Program {
   private planned: Planned | string | undefined;
   private references: ReadonlySet<string> | undefined;
 
   constructor(
     readonly source: string,
-    /** The checked tree; not to be changed. */
+    /** The checked tree. It must not be modified. */
     readonly expr: Expr,
     private readonly structs: (name: string) => StructDecl | undefined,
     private readonly dialect: Dialect = KUBERNETES_DIALECT,
@@ -42,7 +42,7 @@ export class Program {
     return this.expr.type ?? DYN;
   }
 
-  /** The names of the variables (and type constants) that the expression mentions. */
+  /** The names of the variables and type constants that the expression refers to. */
   get variables(): ReadonlySet<string> {
     if (this.references === undefined) {
       const names = new Set<string>();
@@ -55,7 +55,7 @@ export class Program {
     return this.references;
   }
 
-  /** Why the expression cannot be run, though it is well typed: a constant part of it fails. */
+  /** The reason why a well-typed expression cannot run: a constant part of it fails. Undefined if it can. */
   get planError(): string | undefined {
     const planned = this.prepare();
     return typeof planned === 'string' ? planned : undefined;
@@ -66,7 +66,7 @@ export class Program {
     return this.planned;
   }
 
-  /** Evaluates the expression; it ends when it costs more than `limit`. */
+  /** Evaluates the expression. The evaluation ends when its cost exceeds `limit`. */
   evaluate(bindings: Bindings, limit = Infinity): Outcome {
     const planned = this.prepare();
     if (typeof planned === 'string') return { kind: 'error', message: planned, cost: 0 };
@@ -77,7 +77,7 @@ export class Program {
       slots[variable[1]] = bindings[variable[0]];
     }
     const frame = new Frame(slots, limit);
-    // A variable that is an expression itself is evaluated in the middle of another one.
+    // A variable may itself be an expression, which is evaluated in the middle of this one.
     const within = isWorking();
     if (!within) startWork();
     let value: Value;
@@ -98,8 +98,8 @@ export class Program {
   }
 
   /**
-   * The same for bindings with an authorizer whose answers take time: the evaluation is repeated when an answer has
-   * arrived. The cost limit bounds how many checks there can be.
+   * Evaluates with an authorizer that answers asynchronously: the evaluation is repeated whenever a pending answer has
+   * arrived. The cost limit bounds the number of checks.
    */
   async evaluateAsync(bindings: Bindings, limit = Infinity): Promise<Outcome> {
     for (;;) {
@@ -113,7 +113,7 @@ export class Program {
   }
 }
 
-/** Small arrays are made fastest by literals. */
+/** Creates an array of empty slots. Literals are the fastest way to make small arrays. */
 function emptySlots(count: number): (Value | undefined)[] {
   switch (count) {
     case 0:

@@ -1,4 +1,4 @@
-/** One problem of an expression. Offsets count UTF-16 units; -1 stands for the expression as a whole. */
+/** A problem in an expression. The offset counts UTF-16 units; -1 refers to the expression as a whole. */
 export interface Issue {
   readonly offset: number;
   readonly message: string;
@@ -6,7 +6,7 @@ export interface Issue {
 
 interface Position {
   readonly line: number;
-  /** Counted in code points from 0. */
+  /** The zero-based column, in code points. */
   readonly column: number;
   readonly text: string;
 }
@@ -58,7 +58,7 @@ function display(source: string, issue: Issue): string {
   return `${head}\n | ${text}\n | ${caret(text, at.column)}`;
 }
 
-/** The issues as the reference implementation prints them: by position, a caret line under each. */
+/** Formats the issues like cel-go: sorted by position, each with a caret under the source line. */
 export function formatIssues(source: string, issues: readonly Issue[]): string {
   const kept = issues.slice(0, MAX_REPORTED);
   kept.sort((a, b) => a.offset - b.offset);

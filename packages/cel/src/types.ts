@@ -18,9 +18,9 @@ export type TypeKind =
   | 'opaque'
   | 'error';
 
-/** A static type. Instances are immutable; scalar ones are shared. */
+/** A static type. Types are immutable; the scalar ones are shared instances. */
 export class Type {
-  /** Whether type parameters occur in it, so that substitution has something to do. */
+  /** True if the type contains type parameters, so that substitution must visit it. */
   readonly open: boolean;
 
   constructor(
@@ -28,13 +28,13 @@ export class Type {
     /** The name that `type(x)` prints: `int`, `google.protobuf.Timestamp`, `list`, an object type's name … */
     readonly name: string,
     readonly params: readonly Type[] = [],
-    /** Wrapper types (`google.protobuf.Int64Value`) take null. */
+    /** True for wrapper types (`google.protobuf.Int64Value`), which allow null. */
     readonly nullable = false,
   ) {
     this.open = kind === 'param' || params.some((param) => param.open);
   }
 
-  /** Element type of a list, value type of a map, content of an optional. */
+  /** The element type of a list, the value type of a map, or the content type of an optional. */
   get elem(): Type {
     return this.params[this.kind === 'map' ? 1 : 0] ?? DYN;
   }
@@ -49,7 +49,7 @@ export class Type {
     });
   }
 
-  /** As it is declared: by the names that `type(x)` prints. */
+  /** Formats the type as in declarations, with the names that `type(x)` prints. */
   declared(): string {
     if (this.nullable) return `wrapper(${this.name})`;
     return this.params.length === 0
@@ -57,7 +57,7 @@ export class Type {
       : `${this.name}(${this.params.map((param) => param.declared()).join(', ')})`;
   }
 
-  /** As type errors print it. */
+  /** Formats the type as in type errors. */
   toString(): string {
     switch (this.kind) {
       case 'any':
@@ -88,7 +88,7 @@ export const DYN = new Type('dyn', 'dyn');
 export const DURATION = new Type('duration', 'google.protobuf.Duration');
 export const TIMESTAMP = new Type('timestamp', 'google.protobuf.Timestamp');
 export const ERROR = new Type('error', '!error!');
-/** The type of types whose parameter is not known. */
+/** The type of types, with an unknown parameter. */
 export const TYPE = new Type('type', 'type');
 
 export const listOf = (elem: Type): Type => new Type('list', 'list', [elem]);

@@ -1,35 +1,35 @@
 import { hasYieldPoint, reachYieldPoint } from './yield-point.js';
 
-/** The evaluation went over its cost limit. Nothing in an expression can absorb it. */
+/** Thrown if an evaluation exceeds its cost limit. An expression cannot absorb it. */
 export class CostExceeded extends Error {}
 
-/** What makes the reference implementation panic: the evaluation ends, and nothing in the expression can absorb it. */
+/** Thrown where cel-go panics. The evaluation ends; an expression cannot absorb it. */
 export class InternalError extends Error {}
 
 /**
- * What one evaluation may do on top of what its cost pays for: many steps are free or nearly so by the rules of costs
- * (`size()` of a large map, filtering everything away, comparing long keys), and an event loop must not wait for them.
- * A unit is worth about 25 ns. Ordinary expressions use a few thousand.
+ * The units of work that one evaluation may do in addition to its cost. By the rules of costs, many steps are free or
+ * nearly so (`size()` of a large map, filtering out every element, comparing long keys), and they must not block the event loop.
+ * A unit is about 25 ns. Ordinary expressions use a few thousand units.
  */
 const LIMIT = 2_000_000;
 
-/** Work after which an evaluation comes to a yield point, if anybody wants that. */
+/** The units of work after which an evaluation reaches a yield point, if one is set. */
 const WORK_SLICE = 20_000;
-/** The same for cost, which can be higher. */
+/** The cost after which an evaluation reaches a yield point. The cost can rise faster than the units of work. */
 const COST_SLICE = 2_000;
-/** Short evaluations come to one only every so often. */
+/** The number of evaluations after which the next one starts with a yield point: most are too short to reach one otherwise. */
 const EVALUATIONS = 16;
 
-// Evaluations do not overlap, except for those within another, so one meter serves them all. Outside of one nothing is counted.
+// Evaluations do not overlap, but they may nest, so one meter serves all of them. No work is counted outside of an evaluation.
 let left = Infinity;
-/** What is left of the limit beyond the next yield point. */
+/** The units of work left of the limit after the next yield point. */
 let reserve = 0;
 let evaluations = 0;
 const once = new Set<string>();
 const keyLists = new Map<object, readonly string[]>();
 let noted = false;
 
-/** Whether an evaluation is under way, so that one within it is on its account. */
+/** Reports whether an evaluation is running. A nested one is charged to it. */
 export const isWorking = (): boolean => left !== Infinity;
 
 export function startWork(): void {
@@ -42,7 +42,7 @@ export function startWork(): void {
   reserve = LIMIT - WORK_SLICE;
 }
 
-/** The cost at which an evaluation that has come to `cost` is to ask again, which is a yield point. */
+/** Returns the cost at which an evaluation must call this again. `cost` is its current cost. Reaches a yield point unless `cost` is 0. */
 export function nextStop(cost: number, limit: number): number {
   if (!hasYieldPoint()) return limit;
   if (cost > 0) reachYieldPoint();
@@ -58,7 +58,7 @@ export function endWork(): void {
   keyLists.clear();
 }
 
-/** Notes work; ends the evaluation that has done too much. */
+/** Charges units of work. Ends the evaluation if the limit is exceeded. */
 export function work(units: number): void {
   left -= units;
   if (left < 0) refill();
@@ -72,7 +72,7 @@ function refill(): void {
   reserve = rest - left;
 }
 
-/** The same for work that is done once for a subject, whatever is remembered from earlier evaluations. True the first time. */
+/** Charges work that is done once per subject and evaluation, even if an earlier evaluation has cached the result. True the first time. */
 export function workOnce(subject: string, units: number): boolean {
   if (left === Infinity || once.has(subject)) return false;
   work(units);
@@ -81,16 +81,16 @@ export function workOnce(subject: string, units: number): boolean {
   return true;
 }
 
-/** Work on the characters of a text. */
+/** Charges work on the characters of a string. */
 export function workOnText(length: number): void {
   if (length > 256) work(length >>> 6);
 }
 
-/** Objects of more members are hash tables, which are slow to walk: their keys are kept while the evaluation lasts. */
+/** Objects with more members than this are hash tables, which are slow to enumerate: their keys are cached during the evaluation. */
 const HASHED_MEMBERS = 1000;
 const PER_KEY = 5;
 
-/** The keys of an object. */
+/** Returns the keys of an object, and charges for enumerating them. */
 export function keysOf(subject: object): readonly string[] {
   const known = noted ? keyLists.get(subject) : undefined;
   if (known !== undefined) return known;
@@ -106,5 +106,5 @@ export function keysOf(subject: object): readonly string[] {
   return keys;
 }
 
-/** The longest list that `lists.range` makes: it costs as much as one call may. */
+/** The maximum length of the lists that `lists.range` makes. Such a list costs as much as one call may. */
 export const MAX_RANGE = 1_000_000;

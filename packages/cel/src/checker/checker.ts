@@ -46,7 +46,7 @@ function literalType(value: Value): Type {
   return value instanceof Uint ? UINT : BYTES;
 }
 
-/** Finds the type and the overloads of every node; the checked tree is the parsed one, written on. */
+/** Determines the type and the overloads of every node. They are recorded in the parsed tree itself. */
 export class Checker {
   readonly issues: Issue[] = [];
   private readonly substitution = new Substitution();
@@ -268,14 +268,14 @@ export class Checker {
     expr.type = result;
   }
 
-  /** The common type of the elements so far and the next one. */
+  /** Joins the common type of the previous elements with the type of the next one. */
   private join(previous: Type | undefined, current: Type): Type {
     if (previous === undefined) return current;
     if (this.substitution.assignable(previous, current)) return isLessSpecific(previous, current) ? previous : current;
     return DYN;
   }
 
-  /** The type of an element or value; `?x` gives the content of an optional. */
+  /** The type of an element or value. For an optional element `?x`, it is the type of the content of the optional. */
   private item(expr: Expr, optional: boolean): Type {
     const type = this.visit(expr);
     if (!optional) return type;
@@ -328,7 +328,7 @@ export class Checker {
     }
   }
 
-  /** The type of a field that a literal gives; `named` is what the literal's name stands for. */
+  /** The type of a field in a struct literal. `named` is the declaration that the literal's type name resolves to. */
   private fieldOfLiteral(field: StructField, type: Type, named: VariableDecl, written: string): Type {
     if (type.kind === 'struct') return this.structField(field.offset, type.name, field.name);
     if (type.kind !== 'error') return this.structField(field.offset, named.name, field.name);

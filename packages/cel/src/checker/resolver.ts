@@ -2,16 +2,16 @@ import type { FunctionDecl, StructDecl, VariableDecl } from '../declarations.js'
 import type { Call, Expr, Select } from '../ast.js';
 import { DYN } from '../types.js';
 
-/** What names mean to the checker. */
+/** The declarations that the checker resolves names against. */
 export interface Declarations {
-  /** Prefix that names are tried with, as `a.b`; empty for none. */
+  /** The container whose prefixes are tried when resolving a name, such as `a.b`; empty if there is no container. */
   readonly container: string;
   variable(name: string): VariableDecl | undefined;
   function(name: string): FunctionDecl | undefined;
   struct(name: string): StructDecl | undefined;
 }
 
-/** The names that a name can stand for, most specific first. */
+/** The qualified names that a name may refer to, most specific first. */
 export function candidates(container: string, name: string): readonly string[] {
   if (name.startsWith('.')) return [name.slice(1)];
   if (container === '') return [name];
@@ -25,7 +25,7 @@ export function candidates(container: string, name: string): readonly string[] {
   return names;
 }
 
-/** Variables of comprehensions, innermost last. */
+/** The variables of the enclosing comprehensions, innermost last. */
 export class Scopes {
   private readonly stack: VariableDecl[] = [];
 
@@ -43,8 +43,8 @@ export class Scopes {
 }
 
 /**
- * Finds what names mean without checking types: every overload of a function remains possible, and values decide at
- * run time. Expressions that mention names nobody declared are left to fail when they are evaluated.
+ * Resolves names without checking types. Every overload of a function remains a candidate, and the values decide at
+ * run time. Expressions with undeclared names are accepted; they fail when they are evaluated.
  */
 export class Resolver {
   private readonly scopes = new Scopes();

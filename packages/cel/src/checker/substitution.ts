@@ -1,14 +1,12 @@
 import type { OverloadDecl } from '../declarations.js';
 import { DYN, isDyn, NULL, type Type, Type as CelType } from '../types.js';
 
-/**
- * Bindings of type parameters. Attempts that fail are undone, so that a tried overload leaves no trace.
- */
+/** The bindings of type parameters. Failed attempts are rolled back, so that an overload that did not match leaves no trace. */
 export class Substitution {
   private readonly bindings = new Map<string, Type>();
   private readonly journal: { name: string; old: Type | undefined }[] = [];
 
-  /** Runs an attempt; if it returns false, its bindings are forgotten. */
+  /** Runs an attempt, and rolls back its bindings if it returns false. */
   attempt(run: () => boolean): boolean {
     const mark = this.journal.length;
     if (run()) return true;
@@ -30,7 +28,7 @@ export class Substitution {
     this.bindings.set(param.name, to);
   }
 
-  /** The type with its parameters replaced; what stays free becomes dyn if `final`. */
+  /** Replaces the bound type parameters of a type. Unbound parameters become dyn if `final` is true. */
   apply(type: Type, final = false): Type {
     if (!type.open) return type;
     if (type.kind === 'param') {
@@ -84,7 +82,7 @@ export class Substitution {
     }
   }
 
-  /** Binds the parameter, or checks it against what it is bound to; undefined: it cannot be bound to that. */
+  /** Binds the parameter, or checks the type against its binding. Returns undefined if the parameter cannot be bound to the type. */
   private unify(type: Type, param: Type): boolean | undefined {
     if (type.equals(param)) return true;
     const bound = this.find(param);
@@ -124,7 +122,7 @@ function takesNull(type: Type): boolean {
   }
 }
 
-/** Whether `a` is the same as `b` or says less. */
+/** Reports whether `a` equals `b` or is less specific. */
 export function isLessSpecific(a: Type, b: Type): boolean {
   if (isDyn(a) || a.kind === 'param') return true;
   if (isDyn(b) || b.kind === 'param' || a.kind !== b.kind) return false;
@@ -144,7 +142,7 @@ export function isLessSpecific(a: Type, b: Type): boolean {
   }
 }
 
-/** Types of the parameters of generic overloads, made afresh per call so that calls do not meet. */
+/** Instantiates a generic overload with fresh type parameters, so that calls do not affect each other. */
 export function instantiate(overload: OverloadDecl, fresh: () => Type): { args: readonly Type[]; result: Type } {
   if (!overload.result.open && !overload.args.some((arg) => arg.open)) return overload;
   const names = new Map<string, Type>();

@@ -7,13 +7,13 @@ import { parseDuration, parseTimestamp } from '../values/time.js';
 import { CelError, type Value } from '../values/value.js';
 
 export interface ValidatorOptions {
-  /** Durations, timestamps, patterns and formats that are bound to fail. */
+  /** Reject durations, timestamps, patterns and formats that are bound to fail. */
   readonly literals: boolean;
-  /** Lists and maps of more than one type. */
+  /** Reject lists and maps with elements of more than one type. */
   readonly homogeneous: boolean;
 }
 
-/** Finds what is well typed and yet refused. */
+/** Reports expressions that pass type checking but are rejected all the same. */
 export function validate(expr: Expr, options: ValidatorOptions): Issue[] {
   const issues: Issue[] = [];
   if (options.homogeneous) checkAggregates(expr, issues);
@@ -56,7 +56,7 @@ function checkLiteral(call: Call, issues: Issue[]): void {
   issues.push({ offset: arg.offset, message: `invalid ${call.name} argument` });
 }
 
-// --- lists and maps of one type
+// --- homogeneous lists and maps
 
 function checkAggregates(expr: Expr, issues: Issue[]): void {
   const visit = (node: Expr, onList: boolean): void => {
@@ -101,7 +101,7 @@ function checkMap(map: MapExpr, issues: Issue[]): void {
   }
 }
 
-// --- formats whose arguments are written beside them
+// --- format calls with literal arguments
 
 const NUMBERS: readonly TypeKind[] = ['int', 'uint'];
 const PRINTABLE: readonly TypeKind[] = [
@@ -143,7 +143,7 @@ const CLAUSES: Record<string, ClauseRule> = {
 
 const isOneOf = (type: Type, kinds: readonly TypeKind[]): boolean => type.kind === 'dyn' || kinds.includes(type.kind);
 
-/** The part of an argument that a string clause cannot print. */
+/** Returns the part of an argument that a `%s` clause cannot print, if any. */
 function unprintable(expr: Expr): Expr | undefined {
   if (!isOneOf(expr.type ?? DYN, PRINTABLE)) return expr;
   if (expr.kind !== 'list' && expr.kind !== 'map') return undefined;

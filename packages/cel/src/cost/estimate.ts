@@ -11,7 +11,7 @@ const MAP_BASE = fixed(30);
 const STRUCT_BASE = fixed(40);
 const ONE = fixed(1);
 
-/** Sizes of what a list or map holds. */
+/** The sizes of the keys and values of a list or map. */
 interface EntrySizes {
   readonly kind: 'list' | 'map';
   readonly key: Range;
@@ -24,7 +24,7 @@ interface Local {
   readonly entries: EntrySizes | undefined;
 }
 
-/** The declared type of each variable; variables without one have no known sizes. */
+/** Returns the declared type of a variable. Variables without one have no known sizes. */
 export type VariableTypes = (name: string) => DeclType | undefined;
 
 function scalarSize(type: Type | undefined): Range | undefined {
@@ -55,7 +55,7 @@ function literalSize(expr: Expr): Range | undefined {
   }
 }
 
-/** Estimates what a checked expression costs at least and at most. */
+/** Estimates the minimum and maximum cost of a checked expression. */
 class Estimator {
   private readonly paths = new Map<Expr, readonly string[]>();
   private readonly sizes = new Map<Expr, Range>();
@@ -249,7 +249,7 @@ class Estimator {
     return [declare(expr.iterVar, isList ? '@items' : '@keys', isList ? entries?.value : entries?.key)];
   }
 
-  /** A comprehension over nothing that names a value. */
+  /** Estimates a comprehension over an empty range, which only binds a variable. */
   private binding(expr: Comprehension): Range {
     const before = add(this.estimate(expr.range), this.estimate(expr.accuInit));
     this.push(expr.accuVar, {
@@ -293,7 +293,7 @@ class Estimator {
     return operand.size ?? this.declaredSize(operand.path ?? []) ?? UNKNOWN;
   }
 
-  /** The size of what a path leads to. */
+  /** The declared size of the value that a path leads to. */
   private declaredSize(path: readonly string[]): Range | undefined {
     const [name, ...steps] = path;
     let type = name === undefined ? undefined : this.variables(name);
@@ -346,7 +346,7 @@ function isBinding(expr: Comprehension): boolean {
   );
 }
 
-/** The least and the most that evaluating an expression may cost. */
+/** Estimates the minimum and maximum cost of evaluating an expression. */
 export function estimateCost(expr: Expr, variables: VariableTypes): Range {
   return new Estimator(variables).estimate(expr);
 }

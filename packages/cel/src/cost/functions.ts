@@ -1,13 +1,13 @@
 import type { Expr } from '../ast.js';
 import { DYN, type Type } from '../types.js';
 
-/** A range of costs or sizes. Values stop at the largest 64-bit number. */
+/** A range of costs or sizes. Values are capped at UNBOUNDED. */
 export interface Range {
   readonly min: number;
   readonly max: number;
 }
 
-/** 2^64 stands for the largest unsigned 64-bit number and whatever is beyond it. */
+/** 2^64 represents the largest unsigned 64-bit integer and everything above it. */
 export const UNBOUNDED = 2 ** 64;
 
 export const UNKNOWN: Range = { min: 0, max: UNBOUNDED };
@@ -21,7 +21,7 @@ export const add = (a: Range, b: Range): Range => ({ min: cap(a.min + b.min), ma
 
 export const multiply = (a: Range, b: Range): Range => ({ min: cap(a.min * b.min), max: cap(a.max * b.max) });
 
-/** Rounds up. */
+/** Multiplies a range by a factor, rounding up. */
 const scale = (a: Range, factor: number): Range => ({
   min: cap(Math.ceil(a.min * factor)),
   max: cap(Math.ceil(a.max * factor)),
@@ -29,13 +29,13 @@ const scale = (a: Range, factor: number): Range => ({
 
 export const union = (a: Range, b: Range): Range => ({ min: Math.min(a.min, b.min), max: Math.max(a.max, b.max) });
 
-/** An operand as estimates of calls see it. */
+/** An operand of a call, as the estimates need it. */
 export interface Operand {
-  /** Where in the declared variables it comes from; undefined: it is computed. */
+  /** The path from a declared variable to the operand, or undefined if the operand is computed. */
   readonly path: readonly string[] | undefined;
   readonly type: Type | undefined;
   readonly expr: Expr | undefined;
-  /** The size that the expression itself tells. */
+  /** The size, if the expression itself determines it. */
   readonly size: Range | undefined;
 }
 
@@ -54,7 +54,7 @@ const MAX_FORMAT_REGEX = 128;
 const ONE = fixed(1);
 
 type SizeOf = (operand: Operand) => Range;
-/** Undefined: the function has no estimate of its own for such arguments. */
+/** Estimates a call. Returns undefined if the function has no estimate of its own for these arguments. */
 type Estimate = (
   sizeOf: SizeOf,
   target: Operand | undefined,
@@ -74,7 +74,7 @@ const onTarget =
   (sizeOf, target, args) =>
     target === undefined ? undefined : run(sizeOf, target, args);
 
-/** A traversal of the first argument. */
+/** Estimates a traversal of the first argument. */
 const ofArgument =
   (factor: number, keepsSize = false): Estimate =>
   (sizeOf, _target, [arg]) => {
@@ -88,7 +88,7 @@ const ofTarget = onTarget((sizeOf, target) => {
   return cost(scale(size, TRAVERSAL), size);
 });
 
-/** The elements of a list, whose own sizes the declared type may tell. */
+/** The elements of a list. Their sizes may be known from the declared type. */
 function elements(list: Operand): Operand | undefined {
   const type: Type | undefined = list.type?.params[0];
   if (type === undefined) return undefined;
@@ -100,7 +100,7 @@ function elements(list: Operand): Operand | undefined {
   };
 }
 
-/** Looking at all elements, or through a string. */
+/** Estimates a traversal of all elements, including the text of string elements, or of a string. */
 const search = onTarget((sizeOf, target) => {
   const item = elements(target);
   if (item === undefined) return cost(scale(sizeOf(target), TRAVERSAL));
@@ -109,7 +109,7 @@ const search = onTarget((sizeOf, target) => {
   return cost(multiply(sizeOf(target), each));
 });
 
-/** How often a text is replaced, and how much of the original stays, in the worst and the best case. */
+/** Estimates `replace` from the minimum and maximum number of replacements and size of the text that is kept. */
 const replace = onTarget((sizeOf, target, args) => {
   const size = sizeOf(target);
   const old = args[0] === undefined ? size : sizeOf(args[0]);
@@ -200,7 +200,7 @@ const equality: Estimate = (_sizeOf, _target, [left, right]) => {
   }
 };
 
-/** Estimates of Kubernetes' functions, by name. */
+/** The estimates of Kubernetes' functions, by name. */
 const BY_NAME = new Map<string, Estimate>([
   ['check', constant(AUTHORIZATION)],
   ['fieldSelector', selector],
@@ -274,11 +274,11 @@ for (const name of [
   BY_NAME.set(name, constant(1));
 }
 
-/** A call that makes a list of that size. */
+/** Estimates a call that allocates a list of the given size. */
 const allocating = (factor: number, size: Range): CallEstimate =>
   cost(add(add(scale(size, factor), ONE), fixed(LIST_BASE)), size);
 
-/** An unsigned number that an argument states, or what stands for it. */
+/** Returns the value of an unsigned integer literal, or `otherwise` if the argument is not an integer literal. */
 function stated(operand: Operand | undefined, otherwise: number): number {
   const expr = operand?.expr;
   if (expr?.kind !== 'literal' || (typeof expr.value !== 'number' && typeof expr.value !== 'bigint')) return otherwise;
@@ -306,7 +306,7 @@ const smaller: Estimate = (_sizeOf, _target, [left, right]) => {
 };
 const known = (operand: Operand): Range => operand.size ?? { min: 0, max: UNBOUNDED };
 
-/** Estimates of the language and its extensions, by overload. */
+/** The estimates of the language's extensions, by overload. They take precedence over those by name. */
 const BY_OVERLOAD = new Map<string, Estimate>([
   ['list_slice', slice],
   ['lists_range', (_sizeOf, _target, [count]) => allocating(1, fixed(stated(count, UNBOUNDED)))],
@@ -319,7 +319,7 @@ const BY_OVERLOAD = new Map<string, Estimate>([
   ['list_sets_equivalent_list', sets(2)],
 ]);
 
-/** The language's own, which come after those by name. */
+/** The estimates of the standard functions, by overload. Those by name take precedence. */
 const STANDARD = new Map<string, Estimate>([
   ['string_format', onTarget((_sizeOf, target) => cost(scale(known(target), TRAVERSAL)))],
   [
@@ -340,7 +340,7 @@ const STANDARD = new Map<string, Estimate>([
     'strings_quote',
     (_sizeOf, _target, [arg]) => {
       const size = known(arg ?? NO_OPERAND);
-      // The reference implementation's arithmetic wraps around: nothing is left of an unknown size.
+      // cel-go's arithmetic overflows here, so that an unknown size becomes 0.
       const max = size.max >= UNBOUNDED ? 0 : Math.min(size.max * 2 + 2, UNBOUNDED);
       return cost(scale(size, TRAVERSAL), { min: size.min + 2, max });
     },
@@ -375,7 +375,7 @@ for (const order of ['less', 'greater', 'less_equals', 'greater_equals']) {
 
 const NO_OPERAND: Operand = { path: undefined, type: DYN, expr: undefined, size: undefined };
 
-/** The estimate of a call without its arguments; undefined: it costs 1. */
+/** Estimates a call, not counting the evaluation of its arguments. Undefined means a cost of 1. */
 export function estimateCall(
   name: string,
   overload: string,

@@ -16,7 +16,7 @@ import { codePointLength } from '../values/text.js';
 import { InternalError, work, workOnText, MAX_RANGE } from '../work.js';
 import { formatRegexSize } from '../library/kubernetes/named-formats.js';
 
-/** The owner's specification asks 40 for a list that an author wrote; lists that macros make cost 10. */
+/** The project's specification sets 40 for a list literal in the source; lists that macros create cost 10. */
 export const LIST_LITERAL = 40;
 export const LIST_BASE = 10;
 export const MAP_BASE = 30;
@@ -25,7 +25,7 @@ const TRAVERSAL = 0.1;
 const REGEX = 0.25;
 const AUTHORIZATION = 350000;
 
-/** What `size()` would give; 1 for values that have no size. */
+/** Returns the result of `size()`, or 1 for values that have no size. */
 function sizeOf(value: Value | undefined): number {
   if (typeof value === 'string') return codePointLength(value);
   if (value instanceof CelList || value instanceof CelMap) return value.size;
@@ -36,9 +36,9 @@ function sizeOf(value: Value | undefined): number {
 }
 
 const traverse = (size: number): number => Math.ceil(size * TRAVERSAL);
-/** What looking at every character of a text costs; of the shorter one, if there are two. */
+/** The cost of reading every character of a string. Given two strings, only the shorter one counts. */
 export function traverseText(text: string, longer?: string): number {
-  // Up to ten units are at least one character and at most ten.
+  // A string of 1 to 10 UTF-16 units has 1 to 10 characters.
   if (text.length <= 10) return text.length === 0 ? 0 : 1;
   const size = codePointLength(text);
   return traverse(longer === undefined ? size : Math.min(size, codePointLength(longer)));
@@ -46,7 +46,7 @@ export function traverseText(text: string, longer?: string): number {
 
 const regex = (text: number, pattern: number): number => Math.ceil((1 + text) * TRAVERSAL) * Math.ceil(pattern * REGEX);
 
-/** What looking at every part of a value costs. */
+/** The cost of traversing a value. */
 function traversal(value: Value | undefined): number {
   if (typeof value === 'string') workOnText(value.length);
   if (typeof value === 'string') return Math.trunc(Buffer.byteLength(value) * TRAVERSAL);
@@ -70,7 +70,7 @@ const ofFirstTwice: CallCost = (args) => Math.ceil(sizeOf(args[0]) * 2 * TRAVERS
 const ofRegex: CallCost = (args) => regex(sizeOf(args[0]), sizeOf(args[1]));
 const ofSmaller: CallCost = (args) => {
   const [a, b] = args;
-  // Scalars are the common case.
+  // Fast path for scalars, the common case.
   if (typeof a === 'number' || typeof a === 'boolean' || typeof b === 'number' || typeof b === 'boolean') {
     return sizeOf(a) === 0 || sizeOf(b) === 0 ? 0 : 1;
   }
@@ -97,7 +97,7 @@ const containsCIDR = containment('cidr_contains_cidr_string', true);
 
 const ofJoin: CallCost = (_args, result) => Math.ceil(sizeOf(result) * 2 * TRAVERSAL);
 
-/** What joining costs at least; nothing if it is going to fail. */
+/** A lower bound of the cost of `join`, or 0 if the call will fail. */
 function leastOfJoin([list, separator]: readonly Value[]): number {
   if (!(list instanceof CelList)) return 0;
   work(list.size);
@@ -106,11 +106,11 @@ function leastOfJoin([list, separator]: readonly Value[]): number {
     if (typeof item !== 'string') return 0;
     units += item.length;
   }
-  // Two units may be one character.
+  // The factor is half of that in ofJoin, because a character may take two UTF-16 units.
   return Math.trunc(units * TRAVERSAL);
 }
 
-/** Costs that go by the function's name, whatever its overload. */
+/** The costs that depend on the function's name, whatever the overload. */
 const BY_NAME = new Map<string, CallCost | number>([
   ['check', AUTHORIZATION],
   ['fieldSelector', selector],
@@ -141,7 +141,7 @@ for (const name of [
 }
 for (const name of ['quantity', 'isQuantity', 'semver', 'isSemver']) BY_NAME.set(name, ofFirst);
 
-/** Costs that go by the overload. */
+/** The costs that depend on the overload. */
 const BY_OVERLOAD = new Map<string, CallCost>([
   ['in_list', (args) => sizeOf(args[1])],
   ['matches_string', ofRegex],
@@ -173,10 +173,10 @@ for (const id of [
 }
 for (const id of ['add_string', 'add_bytes']) BY_OVERLOAD.set(id, ofSum);
 
-/** What making a list of that size costs. */
+/** The cost of allocating a list of the given size. */
 const allocated = (factor: number, size: number): number => Math.trunc(size * factor) + 1 + LIST_BASE;
 const ofResult: CallCost = (_args, result) => allocated(1, sizeOf(result));
-/** A failed slice or range is as cheap as a list of one. */
+/** A lower bound of the cost of a slice. It is 0 for a call that will fail: the error is charged like a list of one element. */
 const leastOfSlice = ([list, start, end]: readonly Value[]): number =>
   list instanceof CelList && Number(start) >= 0 && Number(end) <= list.size ? Number(end) - Number(start) : 0;
 const ofRange: CallCost = (_args, result) => allocated(1, sizeOf(result));
@@ -188,13 +188,13 @@ const ofFlatten: CallCost = (args) => {
   return allocated(args.length === 2 ? Number(depth) : 1, sizeOf(list));
 };
 
-/** The reference implementation takes what is compared for a list before it looks whether it is one. */
+/** The error for an operand that is not a list. cel-go casts the operand to a list without checking its type first. */
 function notLister(value: Value | undefined): InternalError {
   const [type, lacks] = goType(value);
   return new InternalError(`interface conversion: ${type} is not traits.Lister: missing method ${lacks}`);
 }
 
-/** The type that a value has in the reference implementation, and the first method of lists that it lacks. */
+/** The Go type that cel-go uses for a value, and the first method of `traits.Lister` that this type lacks. */
 export function goType(value: Value | undefined): readonly [type: string, lacks: string] {
   if (typeof value === 'number' || typeof value === 'bigint') return ['types.Int', 'Contains'];
   if (typeof value === 'string') return ['types.String', 'Contains'];
@@ -210,7 +210,7 @@ export function goType(value: Value | undefined): readonly [type: string, lacks:
   return [value instanceof TypeValue ? '*types.Type' : '*types.Err', 'Add'];
 }
 
-/** Comparing every element of a list with every other. */
+/** The cost of comparing every element of a list with every other. */
 function selfCompare(list: Value | undefined): number {
   if (!(list instanceof CelList)) throw notLister(list);
   if (list.size === 0) return allocated(2, 0);
@@ -224,7 +224,7 @@ const sets =
   (args) =>
     1 + Math.trunc(sizeOf(args[0]) * sizeOf(args[1]) * factor);
 
-/** Costs of extensions; they come before those that go by name. */
+/** The costs of the extension overloads. They take precedence over those by name. */
 const OF_EXTENSIONS = new Map<string, CallCost>([
   ['list_sets_contains_list', sets(1)],
   ['list_sets_intersects_list', sets(1)],
@@ -239,7 +239,7 @@ const OF_EXTENSIONS = new Map<string, CallCost>([
 const ofSort: CallCost = (args) => selfCompare(args[0]);
 const ofSortBy: CallCost = (args) => selfCompare(args[1]);
 
-/** Costs that go by the result, and what each will be at least, as the arguments tell. */
+/** The cost functions that depend on the result, each with a lower bound of the cost that is computed from the arguments. */
 export const BY_RESULT: ReadonlyMap<CallCost, (args: readonly Value[]) => number> = new Map([
   [ofJoin, leastOfJoin],
   [ofSlice, leastOfSlice],
@@ -247,7 +247,7 @@ export const BY_RESULT: ReadonlyMap<CallCost, (args: readonly Value[]) => number
   [ofResult, ([list]) => sizeOf(list)],
 ]);
 
-/** The cost of calls of an overload; `overload` is empty where several are possible. A number is a fixed cost. */
+/** The cost of a call. `overload` is empty if several overloads are possible. A number is a fixed cost. */
 export function callCost(name: string, overload: string): CallCost | number {
   if (name === 'ip') return overload === 'cidr_ip' ? 1 : ofFirst;
   if (name === 'containsIP') return containsIP(overload);
@@ -259,5 +259,5 @@ export function callCost(name: string, overload: string): CallCost | number {
   return BY_NAME.get(name) ?? BY_OVERLOAD.get(overload) ?? 1;
 }
 
-/** The cost of `==`; opaque values are compared for 1. */
+/** The cost of `==`. Comparing opaque values costs 1. */
 export const equalityCost: CallCost = (args, result) => (args[0] instanceof Opaque ? 1 : ofSmaller(args, result));

@@ -1,7 +1,7 @@
 import { toText } from '../library/conversions.js';
 import { CelError, CelList, CelMap, Double, Optional, typeName, Uint, type Value } from '../values/value.js';
 
-/** A value as error texts print it. */
+/** Formats a value for error messages. */
 export function shown(value: Value): string {
   const text = toText(value);
   return typeof text === 'string' ? text : typeName(value);
@@ -9,7 +9,7 @@ export function shown(value: Value): string {
 
 export const noSuchKey = (key: Value): CelError => new CelError(`no such key: ${shown(key)}`);
 
-/** The integer that an index stands for, or why it is none. */
+/** Converts a list index to an integer, or returns the error that says why it is not valid. */
 function listIndex(index: Value): number | CelError {
   if (typeof index === 'number') return index;
   if (index instanceof Double || index instanceof Uint) {
@@ -19,7 +19,7 @@ function listIndex(index: Value): number | CelError {
   return typeof index === 'bigint' ? -1 : new CelError(`unsupported index type '${typeName(index)}' in list`);
 }
 
-/** What stands at a key or index; undefined: nothing. */
+/** Returns the value at a key or index, or undefined if there is none. */
 export function lookup(container: Value, key: Value): Value | undefined {
   if (container instanceof CelMap) return container.find(key);
   if (container instanceof CelList) {
@@ -46,11 +46,11 @@ export function at(container: Value, key: Value): Value {
   return container instanceof CelList ? new CelError(`index out of bounds: ${shown(key)}`) : noSuchKey(key);
 }
 
-/** Whether a value can have parts at all. */
+/** Reports whether a value can have fields or elements at all. */
 export const hasParts = (value: Value): boolean =>
   value instanceof CelMap || value instanceof CelList || value instanceof Optional || value instanceof CelError;
 
-/** The error of a value that can be neither a key nor an index. */
+/** The error for a value that is neither a valid key nor a valid index. */
 export function badKey(key: Value): CelError | undefined {
   switch (typeof key) {
     case 'string':

@@ -24,7 +24,7 @@ import {
 import { type Frame, type Plan, readField, type Run } from './frame.js';
 import { equality, ordering, textTest } from './comparisons.js';
 
-/** Whether a value at run time is one of a static type. Only the first element of a list is looked at. */
+/** Reports whether a runtime value has a static type. For lists, only the first element is checked. */
 export function isOfType(value: Value, type: Type): boolean {
   switch (type.kind) {
     case 'bool':
@@ -64,7 +64,7 @@ export function isOfType(value: Value, type: Type): boolean {
 const matchesSignature = (overload: OverloadDecl, args: readonly Value[]): boolean =>
   overload.args.length === args.length && overload.args.every((type, i) => isOfType(args[i] as Value, type));
 
-/** Whether a static type says what a value is. In a list there may be what a schema's type does not allow: a float among integers. */
+/** Reports whether a static type guarantees the runtime type. A list may hold values that its schema does not allow: a float among integers. */
 const isCertain = (type: Type | undefined): boolean =>
   type !== undefined &&
   !isDyn(type) &&
@@ -73,10 +73,10 @@ const isCertain = (type: Type | undefined): boolean =>
   !type.open &&
   type.params.every((param) => isCertain(param));
 
-/** Overloads that look at their arguments themselves: the first element of a list says nothing about the others. */
+/** The overloads that check their arguments themselves, because the first element of a list says nothing about the others. */
 const UNGUARDED: ReadonlySet<string> = new Set(['list_flatten', 'list_flatten_int']);
 
-/** What calls that no overload takes say, where they don't name their arguments. */
+/** The errors of calls that match no overload, for functions whose error does not list the argument types. */
 const MISMATCHES: ReadonlyMap<string, CelError> = new Map([
   ['sort', new CelError('no such overload: sort')],
   ['findAll', NO_SUCH_OVERLOAD],
@@ -98,7 +98,7 @@ function dispatcher(expr: Call, overloads: readonly OverloadDecl[], argTypes: re
   };
 }
 
-/** Calls without spreading arrays where it can be avoided. */
+/** Calls the implementation, without spreading the arguments where possible. */
 function direct({ run }: OverloadDecl): Dispatch {
   return (args) =>
     args.length === 1
@@ -108,7 +108,7 @@ function direct({ run }: OverloadDecl): Dispatch {
         : run(...args);
 }
 
-/** The run of a function call; choices, selections and indices are not calls. */
+/** Plans a function call. Conditionals, selections and indices are not calls. */
 export function planCall(expr: Call, args: readonly Plan[]): Run {
   const overloads = expr.overloads ?? [];
   const runs = args.map((arg) => arg.run);
@@ -135,7 +135,7 @@ export function planCall(expr: Call, args: readonly Plan[]): Run {
   return variadic(runs, cost, dispatch);
 }
 
-/** Whether the second argument is left alone if the first fails; so it is where a pattern is compiled beforehand. */
+/** Reports whether the second argument is not evaluated if the first fails. This includes calls whose pattern was compiled in advance. */
 function stopsAtError(expr: Call, args: readonly Plan[]): boolean {
   switch (expr.name) {
     case 'format':
@@ -149,7 +149,7 @@ function stopsAtError(expr: Call, args: readonly Plan[]): boolean {
   }
 }
 
-/** A call of whatever arity, paid for beforehand as far as its arguments tell what it costs. */
+/** Calls a function and charges its cost: before the call, as far as the arguments determine it. */
 function paidCall(frame: Frame, args: readonly Value[], cost: CallCost | number, dispatch: Dispatch): Value {
   if (typeof cost === 'number') {
     frame.charge(cost);
@@ -188,7 +188,7 @@ function negation(arg: Run, cost: CallCost | number, dispatch: Dispatch): Run {
   };
 }
 
-/** `size(x)`: most are asked of a field. */
+/** Plans `size(x)`. The operand is usually a field. */
 function sizeOperator({ run, field }: Plan, dispatch: Dispatch): Run {
   return (frame) => {
     const value = field === undefined ? run(frame) : readField(frame, field);
@@ -198,7 +198,7 @@ function sizeOperator({ run, field }: Plan, dispatch: Dispatch): Run {
   };
 }
 
-/** A call of two arguments, the first of which that fails is its result. */
+/** Calls a function with two arguments. The result is the first argument that is an error, if any. */
 function strictCall(frame: Frame, args: readonly Value[], cost: CallCost | number, dispatch: Dispatch): Value {
   const [a, b] = args;
   if (!(a instanceof CelError || b instanceof CelError)) return paidCall(frame, args, cost, dispatch);
@@ -207,7 +207,7 @@ function strictCall(frame: Frame, args: readonly Value[], cost: CallCost | numbe
   return error;
 }
 
-/** The first argument that fails ends the call, which is paid for only if all arguments were looked at. */
+/** Plans a call that stops at the first argument that fails. A failed call is charged only if all arguments were evaluated. */
 function variadic(runs: readonly Run[], cost: CallCost | number, dispatch: Dispatch): Run {
   return (frame) => {
     const args: Value[] = [];
@@ -222,7 +222,7 @@ function variadic(runs: readonly Run[], cost: CallCost | number, dispatch: Dispa
   };
 }
 
-// --- operators with ways of their own
+// --- operators with an implementation of their own
 
 function planOperator(expr: Call, left: Plan, right: Plan): Run | undefined {
   switch (expr.name) {
@@ -247,7 +247,7 @@ function planOperator(expr: Call, left: Plan, right: Plan): Run | undefined {
   }
 }
 
-/** `a.or(b)` and `a.orValue(b)`: the second is evaluated only if the first is none. */
+/** Plans `a.or(b)` and `a.orValue(b)`. `b` is evaluated only if `a` is empty. */
 function orElse(left: Run, right: Run, unwrap: boolean): Run {
   return (frame) => {
     const value = left(frame);
@@ -257,10 +257,10 @@ function orElse(left: Run, right: Run, unwrap: boolean): Run {
   };
 }
 
-/** Up to so many texts are compared one after the other, which is faster than asking a set. */
+/** Up to this many strings are compared one by one, which is faster than a lookup in a set. */
 const FEW = 8;
 
-/** Membership in a constant list of scalars; undefined if the list holds anything else. */
+/** Plans membership in a constant list of scalars. Returns undefined if the list contains anything else. */
 export function planMembership(item: Plan, list: ArrayList, listCost: number): Run | undefined {
   const set = new Set<string | number | bigint | boolean>();
   const doubles: Double[] = [];
@@ -288,7 +288,7 @@ export function planMembership(item: Plan, list: ArrayList, listCost: number): R
   };
 }
 
-/** `key in map` where the key is a text; `general` is the run for everything else. */
+/** Plans `key in map` with a string key. `general` handles all other operands. */
 function membershipInMap(key: Plan, map: Plan, general: (frame: Frame, args: readonly Value[]) => Value): Run {
   const { value: known } = key.constant ?? {};
   const site = key.constant?.cost === 0 && typeof known === 'string' ? new FieldSite(known) : undefined;
@@ -303,7 +303,7 @@ function membershipInMap(key: Plan, map: Plan, general: (frame: Frame, args: rea
   };
 }
 
-/** `&&` (`decisive` is false) and `||` (true): the decisive value wins over errors on either side. */
+/** `&&` (`decisive` is false) and `||` (`decisive` is true). The decisive value takes precedence over errors on either side. */
 export function logical(terms: readonly Run[], decisive: boolean): Run {
   const [first, second, third] = terms;
   if (first !== undefined && second !== undefined) {
@@ -315,7 +315,7 @@ export function logical(terms: readonly Run[], decisive: boolean): Run {
 
 const problem = (value: Value): Value => (value instanceof CelError ? value : NO_SUCH_OVERLOAD);
 
-/** The terms from an index on; the first error counts if nothing decides. */
+/** Evaluates the terms from `start` on. The first error is returned if no term is decisive. */
 function from(frame: Frame, terms: readonly Run[], start: number, decisive: boolean, failed: Value | undefined): Value {
   let error = failed;
   for (let i = start; i < terms.length; i++) {

@@ -2,14 +2,14 @@ import { CelError, CelList, CelMap, FieldSite, Optional, type Value } from '../v
 import { at, field, hasParts, lookup, noSuchKey } from './access.js';
 import type { FieldOfSlot, Frame, Run } from './frame.js';
 
-/** One step from a value to a part of it. */
+/** One step of a qualified access: a field or an index. */
 export type Step =
   | { readonly kind: 'field'; readonly name: string; readonly optional: boolean }
   | { readonly kind: 'index'; readonly index: Run; readonly optional: boolean };
 
 /**
- * Selections and indices that follow each other. Each step costs 1, the start costs `rootCost` (0 where an
- * enclosing `?:` takes its branch without observing it).
+ * Plans a chain of selections and indices. Each step costs 1. The root costs `rootCost`, which is 0 if an enclosing
+ * `?:` returns its branch without observing it.
  */
 export function chain(
   root: Run,
@@ -34,7 +34,7 @@ export function chain(
   return last.kind === 'field' ? oneField(head, 0, last.name) : oneIndex(head, 0, last.index);
 }
 
-/** `variable.name`; `general` reads it where the variable may be an optional. */
+/** Plans `variable.name`. `general` reads it if the variable may be an optional. */
 export function fieldOfSlot(
   slot: number,
   missing: CelError,
@@ -98,8 +98,8 @@ function oneIndex(root: Run, rootCost: number, index: Run): Run {
 }
 
 /**
- * Takes the steps from a start. Once a step or the start is optional, what is absent ends the walk with `absent`;
- * otherwise `arrive` says what has come out of it.
+ * Evaluates the steps of a chain. Once the root or a step is optional, an absent value ends the walk with `absent`;
+ * otherwise `arrive` computes the result from the final value.
  */
 function walk(
   root: Run,
@@ -129,7 +129,7 @@ function walk(
   };
 }
 
-/** The result is optional if anything on the way was. */
+/** Plans a chain whose result is optional if the root or any step is. */
 function optionalChain(root: Run, rootCost: number, steps: readonly Step[], strict: boolean): Run {
   return walk(root, rootCost, steps, strict, Optional.none, (_frame, value, optional) =>
     optional ? new Optional(value) : value,
@@ -155,7 +155,7 @@ function tryStep(frame: Frame, value: Value, step: Step, strict: boolean): Value
   return found;
 }
 
-/** `has(root.steps.name)`: the steps are paid for, the start is not. */
+/** Plans `has(root.steps.name)`. The steps are charged, the root is not. */
 export function presence(root: Run, steps: readonly Step[], name: string, strict: boolean): Run {
   const site = new FieldSite(name);
   const arrive = (frame: Frame, value: Value, optional: boolean): Value => {

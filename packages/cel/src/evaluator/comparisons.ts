@@ -6,7 +6,7 @@ import { CelError, CelMap, type FieldSite, interned, NO_SUCH_OVERLOAD, type Valu
 import { type FieldComparison, type FieldOfSlot, type Frame, type Plan, readField, type Run } from './frame.js';
 import { compare, equal } from './operators.js';
 
-// Operands that are fields are read here: calling a closure for each takes longer than the comparison.
+// Operands that are fields are read inline: calling a closure for each one takes longer than the comparison.
 
 /** `==` and `!=` */
 export function equality(left: Plan, right: Plan, negated: boolean): Run {
@@ -22,7 +22,7 @@ export function equality(left: Plan, right: Plan, negated: boolean): Run {
     }
     if (typeof a === 'string' && typeof b === 'string') {
       if (a.length > SHORT && b.length > SHORT) return equalTexts(frame, a, b) !== negated;
-      // The size of the shorter one, which is compared in tens.
+      // The cost is that of the shorter string, in steps of 10 characters: 1 here.
       if (a.length > 0 && b.length > 0) frame.charge(1);
       return (a === b) !== negated;
     }
@@ -30,11 +30,11 @@ export function equality(left: Plan, right: Plan, negated: boolean): Run {
   };
   if (leftField === undefined || known === undefined) return run;
   if (typeof known === 'number') return fieldAndNumber(negated ? UNEQUAL : EQUAL, leftField, known, run);
-  // For longer texts, the shorter one's size decides the cost.
+  // For a longer constant, the cost depends on the length of the shorter string.
   return known === '' || known.length > SHORT ? run : fieldAndText(leftField, known, negated, run);
 }
 
-/** `x.a == 'short'`; `general` does what is not about texts of a map. */
+/** Plans `x.a == 'short'`. `general` handles all other operands. */
 function fieldAndText(field: FieldOfSlot, known: string, negated: boolean, general: Run): Run {
   const { slot, site } = field;
   const cost = field.cost + 1;
@@ -48,10 +48,10 @@ function fieldAndText(field: FieldOfSlot, known: string, negated: boolean, gener
   };
 }
 
-/** The costs of texts up to this length are the same for all of them. */
+/** Non-empty strings of up to this many UTF-16 units all cost the same. */
 const SHORT = 10;
 
-/** A number or a text that is known beforehand and costs nothing. */
+/** The value of a constant number or string that costs nothing. */
 function knownScalar({ constant }: Plan): string | number | undefined {
   if (constant?.cost !== 0) return undefined;
   const { value } = constant;
@@ -90,7 +90,7 @@ const EQUAL = 4;
 const UNEQUAL = 5;
 const RELATIONS: Readonly<Record<string, number>> = { '_<_': LESS, '_<=_': AT_MOST, '_>_': MORE, '_>=_': AT_LEAST };
 
-/** `<`, `<=`, `>` and `>=`. Numbers that are ints are the common case, and one that is known beforehand more so. */
+/** Plans `<`, `<=`, `>` and `>=`. Ints are the common case, and a constant on the right side even more so. */
 export function ordering(expr: Call, left: Plan, right: Plan): Run {
   const id = expr.overloads?.length === 1 ? (expr.overloads[0]?.id ?? '') : '';
   const general = generalOrdering(expr.name, callCost(expr.name, id));
@@ -127,7 +127,7 @@ function related(relation: number, a: number, b: number): boolean {
   }
 }
 
-/** `x.a < 5`; `general` does what is not about numbers of a map. */
+/** Plans `x.a < 5`. `general` handles all other operands. */
 function fieldAndNumber(relation: number, field: FieldOfSlot, limit: number, general: Run): Run {
   const { slot, site } = field;
   const cost = field.cost + 1;
@@ -141,7 +141,7 @@ function fieldAndNumber(relation: number, field: FieldOfSlot, limit: number, gen
   };
 }
 
-/** `x.a < x.b`; `general` does what is not about numbers of a map. */
+/** Plans `x.a < x.b`. `general` handles all other operands. */
 function twoFields(relation: number, left: FieldOfSlot, right: FieldOfSlot, general: Run): Run {
   const { slot, site } = left;
   const other = right.site;
@@ -157,7 +157,7 @@ function twoFields(relation: number, left: FieldOfSlot, right: FieldOfSlot, gene
   };
 }
 
-/** What an ordering compares, if that is two fields of one variable. */
+/** The operands of an ordering, if it compares two fields of one variable. */
 export function fieldComparison(name: string, left: Plan, right: Plan): FieldComparison | undefined {
   const relation = RELATIONS[name];
   if (relation === undefined || left.field === undefined || right.field?.slot !== left.field.slot) return undefined;
@@ -165,8 +165,8 @@ export function fieldComparison(name: string, left: Plan, right: Plan): FieldCom
 }
 
 /**
- * `x.a <= x.b && x.b <= x.c`, and the same with `||` (`decisive` is true): reading a field takes longer than comparing it, so
- * that one that both sides have is read once. `general` does what is not about numbers of a map.
+ * Plans `x.a <= x.b && x.b <= x.c`, and the same with `||` (`decisive` is true). Reading a field takes longer than comparing it, so
+ * the field that both sides share is read once. `general` handles all other operands.
  */
 export function twoComparisons(
   first: FieldComparison,
@@ -217,7 +217,7 @@ function generalOrdering(name: string, cost: CallCost | number): Ordering {
     if (a instanceof CelError) return a;
     if (b instanceof CelError) return b;
     const order = compare(a, b);
-    // The reference implementation names the operator only where the left side has no order at all.
+    // cel-go names the operator only if the left operand has no order at all.
     if (order === NO_SUCH_OVERLOAD && compare(a, a) === NO_SUCH_OVERLOAD)
       return new CelError(`no such overload: ${name}`);
     return order instanceof CelError ? order : accept(order);
@@ -233,7 +233,7 @@ const TESTS: Readonly<Record<string, number>> = {
   contains_string: CONTAINS,
 };
 
-/** Questions that one text asks of another; undefined for other overloads. */
+/** Plans `startsWith`, `endsWith` and `contains`. Returns undefined for other overloads. */
 export function textTest(id: string, left: Plan, right: Plan): Run | undefined {
   const test = TESTS[id];
   if (test === undefined) return undefined;

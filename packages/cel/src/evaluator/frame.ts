@@ -5,7 +5,7 @@ import { CostExceeded, nextStop } from '../work.js';
 /** The state of one evaluation. */
 export class Frame {
   cost = 0;
-  /** The cost beyond which the evaluation must not go without asking. */
+  /** The cost above which the next charge checks the limit and reaches a yield point. */
   private stop: number;
 
   constructor(
@@ -15,13 +15,13 @@ export class Frame {
     this.stop = nextStop(0, limit);
   }
 
-  /** Pays for work whose cost depends on sizes; ends the evaluation that cannot. */
+  /** Charges work whose cost depends on sizes. Ends the evaluation if the limit is exceeded. */
   charge(cost: number): void {
     this.cost += cost;
     if (this.cost > this.stop) this.ask();
   }
 
-  /** Ends the evaluation that has paid more than it may. */
+  /** Ends the evaluation if the limit is exceeded. */
   check(): void {
     if (this.cost > this.stop) this.ask();
   }
@@ -31,33 +31,33 @@ export class Frame {
     this.stop = nextStop(this.cost, this.limit);
   }
 
-  /** Ends an evaluation that is going to cost more than is left, before the work is done. */
+  /** Ends the evaluation, before the work is done, if the work would exceed the limit. */
   require(cost: number): void {
     if (this.cost + cost > this.limit) throw new CostExceeded();
   }
 }
 
-/** A compiled expression: pays as it goes, returns errors as values. */
+/** A compiled expression. It charges its cost as it runs, and returns errors as values. */
 export type Run = (frame: Frame) => Value;
 
-/** `variable.name`, by far the commonest operand. Those that have it read it themselves, which saves a call. */
+/** `variable.name`, by far the most common operand. Callers read it inline with `readField`, which saves a call. */
 export interface FieldOfSlot {
   readonly slot: number;
-  /** What reading it costs. */
+  /** The cost of reading the field. */
   readonly cost: number;
   readonly site: FieldSite;
-  /** Reads the variable where it is not a map. */
+  /** Reads the field if the variable is not a map. */
   readonly otherwise: Run;
 }
 
-/** `variable.a < variable.b` and its like. */
+/** A comparison such as `variable.a < variable.b`. */
 export interface FieldComparison {
   readonly relation: number;
   readonly left: FieldOfSlot;
   readonly right: FieldOfSlot;
 }
 
-/** A planned expression. Constants are known before evaluation. */
+/** A planned expression. `constant` is set if its value is known before evaluation. */
 export interface Plan {
   readonly run: Run;
   readonly constant?: { readonly value: Value; readonly cost: number };
@@ -65,7 +65,7 @@ export interface Plan {
   readonly comparison?: FieldComparison | undefined;
 }
 
-/** The same as `otherwise`, for maps at once. */
+/** Reads a field: of a map directly, of any other value through `otherwise`. */
 export function readField(frame: Frame, field: FieldOfSlot): Value {
   const value = frame.slots[field.slot];
   if (!(value instanceof CelMap)) return field.otherwise(frame);
@@ -74,7 +74,7 @@ export function readField(frame: Frame, field: FieldOfSlot): Value {
   return found === undefined ? noSuchKey(field.site.name) : found;
 }
 
-/** The plan of a value that is known beforehand. */
+/** The plan of a constant value. */
 export function constant(value: Value, cost: number): Plan {
   const run: Run =
     cost === 0
@@ -86,13 +86,13 @@ export function constant(value: Value, cost: number): Plan {
   return { run, constant: { value, cost } };
 }
 
-/** Where the language's specification and the reference implementation (as Kubernetes uses it) differ. */
+/** The points on which the CEL specification and cel-go (as Kubernetes uses it) differ. */
 export interface Dialect {
-  /** A map literal that names a key twice fails; otherwise the last entry counts. */
+  /** A map literal with a duplicate key fails; otherwise the last entry wins. */
   readonly uniqueKeys: boolean;
-  /** Asking a value that has no parts for a part fails; otherwise the part is absent. */
+  /** Testing the presence of a field in a value without fields fails; otherwise the field counts as absent. */
   readonly strictPresence: boolean;
-  /** Constant parts are computed beforehand: one that fails makes the expression unusable. */
+  /** Constant parts are computed in advance, and one that fails makes the expression unusable. */
   readonly eagerConstants: boolean;
 }
 

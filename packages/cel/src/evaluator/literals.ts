@@ -6,10 +6,10 @@ import type { Expr, ListExpr, MapExpr, StructExpr } from '../ast.js';
 import { LIST_BASE, LIST_LITERAL, MAP_BASE, STRUCT_BASE } from '../cost/runtime.js';
 import type { StructDecl } from '../declarations.js';
 
-/** Adds to a map and pays; receives whether something failed before. */
+/** Adds to a map and charges for it. `failed` says whether an earlier step failed. */
 type Insert = (frame: Frame, map: EntryMap, failed: boolean) => CelError | undefined;
 
-/** Both sides are always evaluated: the accumulator, the entries, and the call. */
+/** Inserts the entries of a map. The accumulator, the entries and the call are always charged, because both sides are always evaluated. */
 export function insertEntries(entries: Run): Insert {
   return (frame, map) => {
     frame.cost += 2;
@@ -18,7 +18,7 @@ export function insertEntries(entries: Run): Insert {
   };
 }
 
-/** The first argument that fails, be it the accumulator, ends the call; it is paid for if all were looked at. */
+/** Inserts one entry. The first argument that fails, including the accumulator, ends the call, which is charged only if all were evaluated. */
 export function insertPair(key: Run, value: Run): Insert {
   return (frame, map, failed) => {
     frame.cost++;
@@ -51,7 +51,7 @@ interface Subplanner {
   plan(expr: Expr): Plan;
 }
 
-/** A list literal; one of constants is made beforehand. */
+/** Plans a list literal. A constant one is built in advance. */
 export function planList(expr: ListExpr, planner: Subplanner): Plan {
   const plans = expr.elements.map((element) => planner.plan(element));
   const base = expr.synthetic ? LIST_BASE : LIST_LITERAL;
@@ -77,7 +77,7 @@ export function planList(expr: ListExpr, planner: Subplanner): Plan {
   return { run: paid(build, base) };
 }
 
-/** A map literal; one of constants is made beforehand. */
+/** Plans a map literal. A constant one is built in advance. */
 export function planMap(expr: MapExpr, planner: Subplanner, unique: boolean): Plan {
   const entries = expr.entries.map((entry) => ({
     key: planner.plan(entry.key),
@@ -104,7 +104,7 @@ export function planMap(expr: MapExpr, planner: Subplanner, unique: boolean): Pl
   );
 }
 
-/** An object literal of a declared type. */
+/** Plans a struct literal of a declared type. */
 export function planStruct(expr: StructExpr, planner: Subplanner, decl: StructDecl | undefined): Run {
   const fields = expr.fields.map((field) => ({
     name: field.name,
@@ -125,7 +125,7 @@ export function planStruct(expr: StructExpr, planner: Subplanner, decl: StructDe
   return paid(build, STRUCT_BASE);
 }
 
-/** A literal is paid for though a part of it fails. */
+/** Charges the cost of a literal, even if a part of it fails. */
 function paid(build: Run, cost: number): Run {
   return (frame) => {
     const value = build(frame);

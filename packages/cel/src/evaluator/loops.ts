@@ -3,21 +3,21 @@ import type { Frame, Run } from './frame.js';
 import { goType } from '../cost/runtime.js';
 import { work } from '../work.js';
 
-/** Where a loop keeps its variables. */
+/** The slots of the variables of a loop. */
 export interface LoopSlots {
   readonly first: number;
-  /** -1: the loop has one variable. */
+  /** The slot of the second variable; -1 if the loop has only one. */
   readonly second: number;
   readonly accu: number;
 }
 
-/** Units of work for each turn of a loop. */
+/** Units of work per list element and per map entry. */
 const PER_ITEM = 3;
 const PER_KEY = 12;
 
 type Visit = (first: Value, second: Value) => boolean;
 
-/** Calls `visit` for every element or entry, as long as it returns true. Returns an error if there is nothing to iterate. */
+/** Calls `visit` for every element or entry until it returns false. Returns an error if the range is not iterable. */
 function iterate(range: Value, two: boolean, visit: Visit): CelError | undefined {
   if (range instanceof CelList) {
     const { size } = range;
@@ -42,12 +42,12 @@ function set(frame: Frame, slots: LoopSlots, first: Value, second: Value): void 
   frame.check();
 }
 
-/** What a quantifier has found so far. */
+/** The intermediate result of a quantifier. */
 class Verdict {
   decided = false;
   error: CelError | undefined;
 
-  /** Takes the next result; an error counts only if nothing decides. */
+  /** Records the result for the next element. An error counts only if no result is decisive. */
   take(value: Value, stop: boolean): void {
     if (value === stop) this.decided = true;
     else if (typeof value !== 'boolean') this.error ??= value instanceof CelError ? value : NO_SUCH_OVERLOAD;
@@ -56,7 +56,7 @@ class Verdict {
 
 /** `all` (`stop` is false) and `exists` (`stop` is true). */
 export function quantifier(range: Run, body: Run, slots: LoopSlots, stop: boolean): Run {
-  // Asking whether the accumulator has decided, then joining the next result to it.
+  // The cost of checking whether the accumulator is decisive, and of combining it with the next result.
   const question = stop ? 3 : 2;
   const two = slots.second >= 0;
   return (frame) => {
@@ -77,21 +77,21 @@ export function quantifier(range: Run, body: Run, slots: LoopSlots, stop: boolea
   };
 }
 
-/** The same over the elements of a list, by far the commonest case. */
+/** A quantifier over the elements of a list, by far the most common case. */
 function quantifyList(frame: Frame, list: CelList, body: Run, slot: number, stop: boolean, question: number): Value {
   const size = list.size;
   const { slots } = frame;
   let error: CelError | undefined;
   let item: Value | undefined;
   for (let i = 0; i < size; i++) {
-    // What the body makes of an element is of no use after it, so that the next one can take its place.
+    // The body keeps no reference to the element, so that the value can be reused for the next one.
     item = list.next(i, item);
     slots[slot] = item;
     frame.cost += question + 1;
     frame.check();
     const value = body(frame);
     if (value === stop) {
-      // The next element, if there is one, finds that it is decided.
+      // The loop condition is evaluated once more if there is a next element.
       frame.cost += i + 1 < size ? question + 1 : 1;
       return stop;
     }
@@ -121,7 +121,7 @@ export function existsOne(range: Run, body: Run, slots: LoopSlots): Run {
   };
 }
 
-/** `filter` and `map` over the elements of a list, by far the commonest cases. */
+/** `filter` and `map` over the elements of a list, by far the most common cases. */
 function gatherFromList(
   frame: Frame,
   list: CelList,
@@ -153,12 +153,12 @@ function gatherFromList(
   return error ?? new ArrayList(items);
 }
 
-/** The accumulator, a list of one, and the sum. */
+/** The cost of an accepted element: the accumulator, a list of one element, and the concatenation. */
 const KEPT = 12;
 
 /**
- * `map`, `filter` and `transformList`: with a filter, only what it accepts is gathered. Without an item it is the
- * variable itself.
+ * Plans `map`, `filter` and `transformList`. With a filter, only accepted elements are collected. Without `item`, the
+ * value of the variable itself is collected.
  */
 export function gatherList(range: Run, filter: Run | undefined, item: Run | undefined, slots: LoopSlots): Run {
   const two = slots.second >= 0;
@@ -187,7 +187,7 @@ export function gatherList(range: Run, filter: Run | undefined, item: Run | unde
   };
 }
 
-/** `transformMap` and `transformMapEntry`. `insert` adds to the map and pays; it receives whether something failed before. */
+/** Plans `transformMap` and `transformMapEntry`. `insert` adds to the map and charges for it. `failed` says whether an earlier step failed. */
 export function gatherMap(
   range: Run,
   filter: Run | undefined,

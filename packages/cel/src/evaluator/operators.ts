@@ -21,14 +21,14 @@ import { type Integer, MAX_UINT } from '../values/integer.js';
 
 const NAN_ORDER = new CelError('NaN values cannot be ordered');
 
-/** The number that a numeric value is compared by; undefined for other values. */
+/** The numeric value used in comparisons, or undefined for values that are not numbers. */
 function numeric(value: Value): number | bigint | undefined {
   if (typeof value === 'number' || typeof value === 'bigint') return value;
   if (value instanceof Uint || value instanceof Double) return value.value;
   return undefined;
 }
 
-/** Integers of either sign compare exactly; against a double, both sides are doubles. */
+/** Compares numbers. Ints and uints compare exactly; if one side is a double, both are compared as doubles. */
 function compareNumbers(a: Value, b: Value): number | undefined {
   let x = numeric(a);
   let y = numeric(b);
@@ -40,7 +40,7 @@ function compareNumbers(a: Value, b: Value): number | undefined {
   return x < y ? -1 : x > y ? 1 : x == y ? 0 : NaN;
 }
 
-/** The language's `==`. Values of different types are unequal; numbers compare by value. */
+/** The CEL operator `==`. Values of different types are unequal; numbers compare by value. */
 export function equal(a: Value, b: Value): boolean | CelError {
   if (typeof a === 'string') {
     if (a.length > 256 && typeof b === 'string' && a.length === b.length) workOnText(a.length);
@@ -91,7 +91,7 @@ function equalMaps(a: CelMap, b: CelMap): boolean | CelError {
   return true;
 }
 
-/** Order of two values: negative, 0 or positive; an error if they have none. */
+/** Orders two values: negative, 0 or positive, or an error if they have no order. */
 export function compare(a: Value, b: Value): number | CelError {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   if (typeof a === 'string') return typeof b === 'string' ? compareText(a, b) : NO_SUCH_OVERLOAD;
@@ -104,7 +104,7 @@ export function compare(a: Value, b: Value): number | CelError {
   return NO_SUCH_OVERLOAD;
 }
 
-/** The language's `in`. */
+/** The CEL operator `in`. */
 export function contains(container: Value, item: Value): boolean | CelError {
   if (container instanceof CelMap) {
     const found = container.find(item);
@@ -113,7 +113,7 @@ export function contains(container: Value, item: Value): boolean | CelError {
   if (!(container instanceof CelList)) return NO_SUCH_OVERLOAD;
   const size = container.size;
   work(size);
-  // A stored list asks its elements, any other one the item.
+  // A list with its own equality compares from the side of the element, any other list from the side of the item.
   const asksElements = container.equals !== undefined;
   for (let i = 0; i < size; i++) {
     const element = container.get(i);
@@ -131,7 +131,7 @@ const isInt = (value: Value): value is Integer => typeof value === 'number' || t
 const signed = (value: Integer | undefined): Value => value ?? INT_OVERFLOW;
 const unsigned = (value: bigint): Value => (value < 0n || value > MAX_UINT ? UINT_OVERFLOW : new Uint(value));
 
-/** A list that is two lists; made by `+`, so that adding is cheap. */
+/** The concatenation of two lists without copying, so that `+` is cheap. */
 class Concatenation extends CelList {
   readonly size: number;
   constructor(
@@ -149,10 +149,10 @@ class Concatenation extends CelList {
 }
 
 const MAX_CHAIN = 16;
-/** Looking at every element of a longer list would cost more than one call may. */
+/** The maximum number of elements: traversing a longer list would cost more than one call may. */
 const MAX_ELEMENTS = 1_000_000;
 
-/** Chains of concatenations are flattened, so that access does not recurse deeply. */
+/** Concatenates two lists. Long chains are flattened, so that access does not recurse deeply. */
 function concatenate(a: CelList, b: CelList): Value {
   if (a.size + b.size > MAX_ELEMENTS) throw new CostExceeded();
   if (a.concat !== undefined) return a.concat(b);

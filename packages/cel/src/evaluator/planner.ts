@@ -12,15 +12,15 @@ import { insertEntries, insertPair, planList, planMap, planStruct } from './lite
 import { constant, type Dialect, Frame, type Plan, readField, type Run } from './frame.js';
 import { existsOne, gatherList, gatherMap, type LoopSlots, quantifier } from './loops.js';
 
-/** The expression cannot be run; the message says which constant part of it fails. */
+/** The expression cannot be run because a constant part of it fails. The message says which. */
 export class PlanError extends Error {}
 
 const PATTERN_FUNCTIONS = new Set(['matches', 'find', 'findAll']);
 const DYNAMIC = new CelError('no such overload');
 
-/** Turns a checked expression into closures over slots. */
+/** Compiles a checked expression into closures over slots. */
 export class Planner {
-  /** The variables that the expression uses, and their slots. */
+  /** The slots of the variables that the expression uses, by variable name. */
   readonly variables = new Map<string, number>();
   slots = 0;
   private readonly scopes: { name: string; slot: number; lazy: Run | undefined }[] = [];
@@ -55,7 +55,7 @@ export class Planner {
     }
   }
 
-  /** The value of a name; that of some is an error. */
+  /** Plans a name that stands for a constant, which may be an error. */
   private named(value: Value): Plan {
     if (value instanceof CelError && this.dialect.eagerConstants) throw new PlanError(value.message);
     return constant(value, 0);
@@ -71,7 +71,7 @@ export class Planner {
     return this.slots++;
   }
 
-  /** Where the value of a variable is; undefined for one that is computed when it is asked for. */
+  /** The slot of a variable, or undefined for a variable that is computed on first access. */
   private slotOf(expr: Ident): number | undefined {
     const scope = this.scopes.findLast((candidate) => candidate.name === expr.name);
     if (scope?.lazy !== undefined) return undefined;
@@ -103,7 +103,7 @@ export class Planner {
     return this.planAttribute(expr, rootCost).run;
   }
 
-  /** The plan of a variable, selection, index or choice; `rootCost` is what its start costs. */
+  /** Plans a variable, selection, index or conditional. `rootCost` is the cost of its root. */
   private planAttribute(expr: Expr, rootCost: 0 | 1): Plan {
     if (!this.isAttribute(expr)) return this.plan(expr);
     if (expr.kind === 'select' && expr.test) {
@@ -112,7 +112,7 @@ export class Planner {
       return { run: isChoice(root) ? refunded(run) : run };
     }
     const { root, steps } = this.unchain(expr);
-    // A choice costs nothing itself.
+    // The conditional itself costs nothing.
     const cost = isChoice(root) ? 0 : rootCost;
     if (steps.length > 0) return this.steps(root, cost, steps);
     if (cost === 1 && root.kind === 'ident') {
@@ -232,19 +232,19 @@ export class Planner {
     return { run, comparison: fieldComparison(expr.name, left, right) };
   }
 
-  /** Patterns that are known are compiled with the expression. */
+  /** Compiles constant patterns when the expression is planned. */
   private checkPattern({ name }: Call, pattern: Value | undefined): void {
     if (!this.dialect.eagerConstants || typeof pattern !== 'string' || !PATTERN_FUNCTIONS.has(name)) return;
     const compiled = compileRegex(pattern);
     if (typeof compiled === 'string') throw new PlanError(compiled);
   }
 
-  /** `x in [constants]` asks a set. */
+  /** Plans `x in [constants]` as a lookup in a set. */
   private membership(args: readonly Plan[]): Plan | undefined {
     const [item, list] = args;
     if (item === undefined || !(list?.constant?.value instanceof ArrayList)) return undefined;
     const { value, cost } = list.constant;
-    // The reference implementation does not even look at the item.
+    // cel-go does not evaluate the item in this case.
     if (value.size === 0) return this.dialect.eagerConstants ? constant(false, cost) : undefined;
     const run = planMembership(item, value, cost);
     return run === undefined ? undefined : { run };
@@ -274,7 +274,7 @@ export class Planner {
     return inner(() => this.loop(expr, range, slots));
   }
 
-  /** Macros make a few shapes of loops, each of which has a loop of its own. */
+  /** Plans a loop. Macros produce only a few shapes of loops, and each has its own implementation. */
   private loop(expr: Comprehension, range: Run, slots: LoopSlots): Run {
     const { step } = expr;
     if (step.kind !== 'call') return () => NO_SUCH_OVERLOAD;
@@ -304,7 +304,7 @@ export class Planner {
     return gatherMap(range, filter, second === undefined ? insertEntries(first) : insertPair(first, second), slots);
   }
 
-  /** A comprehension over nothing names a value; the value is computed when it is first asked for. */
+  /** Plans a comprehension over an empty range, which only binds a variable. The value is computed on first access. */
   private binding(expr: Comprehension): Run {
     const init = this.run(expr.accuInit);
     const slot = this.slot();
@@ -328,7 +328,7 @@ function connective(terms: readonly Plan[], decisive: boolean): Run {
 
 const noSuchAttribute = (name: string): CelError => new CelError(`no such attribute(s): ${name}`);
 
-/** The terms of a conjunction or disjunction, however it is put together. */
+/** The terms of a conjunction or disjunction, however it is nested. */
 function termsOf(expr: Call): Expr[] {
   const terms: Expr[] = [];
   const open: Expr[] = [expr];
@@ -341,7 +341,7 @@ function termsOf(expr: Call): Expr[] {
 
 const isChoice = (expr: Expr): expr is Call => expr.kind === 'call' && expr.name === '_?_:_';
 
-/** `has((a ? b : c).d)` gives back the unit that a start costs, though a choice never cost it. */
+/** Refunds one unit: `has((a ? b : c).d)` refunds the cost of a root, although a conditional has not paid for one. */
 function refunded(run: Run): Run {
   return (frame) => {
     const value = run(frame);

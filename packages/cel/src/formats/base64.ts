@@ -1,12 +1,12 @@
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const ALPHABETS = {
   standard: new Set(Buffer.from(`${LETTERS}+/`)),
-  /** For URLs and names of files. */
+  /** The alphabet that is safe in URLs and file names. */
   url: new Set(Buffer.from(`${LETTERS}-_`)),
 };
 const PADDING = 0x3d;
 
-/** Where Go's decoder finds the text not to be base64 with padding; undefined where it is. Line breaks are skipped. */
+/** Returns the index at which Go's decoder rejects padded base64, or undefined if it accepts the input. Line breaks are skipped. */
 export function illegalBase64At(bytes: Uint8Array, alphabet: keyof typeof ALPHABETS): number | undefined {
   const letters = ALPHABETS[alphabet];
   let count = 0;
@@ -22,7 +22,7 @@ export function illegalBase64At(bytes: Uint8Array, alphabet: keyof typeof ALPHAB
   return count % 4 === 0 ? undefined : bytes.length - (count % 4);
 }
 
-/** After a first `=` at `at` another one must follow, if `more`, and then nothing. */
+/** Returns the index of invalid padding. After the first `=` at `at`, another one must follow if `more` is true, and then nothing. */
 function illegalPaddingAt(bytes: Uint8Array, at: number, more: boolean): number | undefined {
   let missing = more;
   for (let i = at + 1; i < bytes.length; i++) {

@@ -1,19 +1,19 @@
-/** An IP address, and how far its text was from what Go prints. */
+/** An IP address, and how its text differs from the canonical form that Go prints. */
 export interface IpAddress {
   readonly value: bigint;
-  /** 32 also for IPv4 within IPv6, as Go takes it. */
+  /** 32 also for an IPv4-mapped IPv6 address, as in Go. */
   readonly bits: 32 | 128;
-  /** A number of IPv4 has leading zeros, or one of IPv6 more than four digits. */
+  /** True if an IPv4 number has leading zeros, or an IPv6 group has more than four digits. */
   readonly zeros: boolean;
-  /** IPv4 within IPv6. */
+  /** True for an IPv4-mapped IPv6 address. */
   readonly mapped: boolean;
 }
 
 const MAPPED = 0xffffn;
-/** No reading of an address takes longer texts than this, whatever they hold. */
+/** The maximum length of an address. Longer strings are rejected, whatever they contain. */
 const MAX_CHARACTERS = 1024;
 
-/** Go's parse of an address without a zone, with leading zeros, in IPv4 taken as decimal (its net package before 1.17). */
+/** Parses an address without a zone like Go's net package before 1.17: IPv4 numbers may have leading zeros and are decimal. */
 export function parseIp(text: string): IpAddress | undefined {
   if (text.length > MAX_CHARACTERS) return undefined;
   return text.includes(':') ? parse6(text) : parse4(text);
@@ -24,7 +24,7 @@ function parse6(text: string): IpAddress | undefined {
   if (halves.length > 2) return undefined;
   const [head = [], tail = []] = halves.map((half) => (half === '' ? [] : half.split(':')));
   const last = halves.length === 2 ? tail : head;
-  // IPv4 stands for the last two groups, and nothing may follow it.
+  // A dotted IPv4 address may replace the last two groups.
   const ending = last.at(-1)?.includes('.') === true ? last.pop() : undefined;
   const dotted = ending === undefined ? undefined : parse4(ending);
   if (ending !== undefined && dotted === undefined) return undefined;
@@ -47,11 +47,11 @@ function parse4(text: string): IpAddress | undefined {
   return { value, bits: 32, zeros: parts.some((part) => part.length > 1 && part.startsWith('0')), mapped: false };
 }
 
-/** An address of 32 or 128 bits as Go prints it, and RFC 5952 wants it. */
+/** Formats an address of 32 or 128 bits as Go does, in the form that RFC 5952 recommends. */
 export function ipText(value: bigint, bits: number): string {
   if (bits === 32) return [24n, 16n, 8n, 0n].map((shift) => ((value >> shift) & 0xffn).toString()).join('.');
   const all = Array.from({ length: 8 }, (_, i) => (value >> BigInt(112 - 16 * i)) & 0xffffn);
-  // The longest run of two or more zero groups is left out.
+  // The longest run of two or more zero groups is replaced by `::`.
   let best = { at: -1, length: 1 };
   for (let i = 0; i < 8; i++) {
     let end = i;

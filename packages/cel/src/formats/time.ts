@@ -1,4 +1,4 @@
-/** A text that is not a time; the message is Go's. */
+/** The error for a string that is not a time, with Go's message. */
 export class TimeError extends Error {
   override readonly name = 'TimeError';
 }
@@ -8,7 +8,7 @@ const RFC3339_MICRO = '2006-01-02T15:04:05.000000Z07:00';
 const LOCAL = '2006-01-02T15:04:05';
 const DATE = '2006-01-02';
 
-/** A moment: seconds since the epoch, and nanoseconds within that second. */
+/** A point in time: seconds since the epoch, plus nanoseconds. */
 export interface Instant {
   readonly seconds: number;
   readonly nanos: number;
@@ -40,7 +40,7 @@ class TimeParser {
     );
   }
 
-  /** Digits at the cursor: `min` to `max` of them. */
+  /** Consumes `min` to `max` digits. */
   private digits(min: number, max: number, element: string): number {
     let count = 0;
     while (count < max && /[0-9]/.test(this.rest.charAt(count))) count++;
@@ -55,7 +55,7 @@ class TimeParser {
     this.rest = this.rest.slice(text.length);
   }
 
-  /** Notes the first value that is out of range and stops, as Go does. */
+  /** Throws if a value is out of range. As in Go, the first such value is reported. */
   private check(ok: boolean, what: string): void {
     if (ok) return;
     this.outOfRange = what;
@@ -95,7 +95,7 @@ class TimeParser {
     return { seconds: hour * 3600 + minute * 60 + second - offset, nanos };
   }
 
-  /** The optional fraction of a second. */
+  /** Consumes the optional fraction of a second and returns it in nanoseconds. */
   private fraction(): number {
     const match = /^[.,]([0-9]+)/.exec(this.rest);
     if (match === null) return 0;
@@ -126,13 +126,13 @@ class TimeParser {
   }
 }
 
-/** Throws TimeError. */
+/** Parses an RFC 3339 time, or throws a TimeError. */
 export const parseTime = (text: string): Instant => new TimeParser(text, RFC3339).parse();
 
-/** A time with exactly six digits of a second; throws TimeError. */
+/** Parses an RFC 3339 time with exactly six fractional digits, or throws a TimeError. */
 export const parseMicroTime = (text: string): Instant => new TimeParser(text, RFC3339_MICRO).parse();
 
-/** Go's message for a text that is not a date, or a time without a zone. */
+/** Returns Go's error message for a string that is not a date, or not a time without a zone. Empty if it is one. */
 export function timeFault(text: string, kind: 'date' | 'local'): string {
   try {
     new TimeParser(text, kind === 'date' ? DATE : LOCAL).parse();

@@ -2,11 +2,11 @@ import { integer } from '../values/integer.js';
 import { ArrayList, CelError, Double, EntryMap, Uint, type Value } from '../values/value.js';
 import { work } from '../work.js';
 
-/** A message that cannot be read. */
+/** Thrown for a message that cannot be decoded. */
 class Unreadable extends Error {}
 
 type Wire = bigint | Uint8Array;
-/** The fields of a message by number, in their order. */
+/** The fields of a message by number, in order. */
 type Fields = ReadonlyMap<number, readonly Wire[]>;
 
 const MAX_DEPTH = 100;
@@ -92,7 +92,7 @@ function float(fields: Fields, field: number, size: 4 | 8): number {
 
 const signed = (value: bigint, bits: number): Value => integer(BigInt.asIntN(bits, value)) ?? 0;
 
-/** JSON as google.protobuf.Value has it. */
+/** Decodes a google.protobuf.Value. */
 function json(fields: Fields, depth: number): Value {
   if (depth > MAX_DEPTH) throw new Unreadable();
   const last = [...fields.keys()].at(-1);
@@ -132,7 +132,7 @@ function struct(fields: Fields, depth: number): Value {
 
 type Create = (fields: ReadonlyMap<string, Value>) => Value;
 
-/** How the messages that the language has values of its own for are read. */
+/** Decoders of the messages that CEL represents as values of its own. */
 const READERS: Readonly<Record<string, (fields: Fields, create: Create) => Value>> = {
   BoolValue: (fields) => number(fields, 1) !== 0n,
   BytesValue: (fields) => bytes(fields, 1),
@@ -161,8 +161,8 @@ function secondsAndNanos(fields: Fields, create: Create): Value {
 const PREFIX = 'google.protobuf.';
 
 /**
- * The value of `google.protobuf.Any{…}`: that of the message in it, if the language has values for such messages, else an
- * error. `create` makes the values of messages that are no wrappers.
+ * The value of `google.protobuf.Any{…}`: the value of the message in it, if CEL represents such messages as values,
+ * otherwise an error. `create` returns the constructor for messages that are not wrappers.
  */
 export function unpacked(fields: ReadonlyMap<string, Value>, create: (message: string) => Create | undefined): Value {
   const url = fields.get('type_url');
@@ -187,7 +187,7 @@ export function unpacked(fields: ReadonlyMap<string, Value>, create: (message: s
 const ESCAPES: Readonly<Record<string, string>> = { '"': '\\"', '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 const hex = (byte: number): string => `\\x${byte.toString(16).padStart(2, '0')}`;
 
-/** Bytes as the text format of protobuf prints them: what is no UTF-8 byte by byte. */
+/** Formats bytes like the protobuf text format: bytes that are not valid UTF-8 are escaped one by one. */
 function quoted(value: Uint8Array): string {
   let result = '';
   for (let at = 0; at < value.length;) {
@@ -203,7 +203,7 @@ function quoted(value: Uint8Array): string {
   return `"${result}"`;
 }
 
-/** The length of the UTF-8 sequence at a place; 0 if there is none. */
+/** Returns the length of the UTF-8 sequence at an index, or 0 if it is not valid UTF-8. */
 function sequenceLength(value: Uint8Array, at: number): number {
   const first = value[at] ?? 0;
   const length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;

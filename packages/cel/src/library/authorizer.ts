@@ -10,12 +10,12 @@ const GROUP_CHECK = objectType('kubernetes.authorization.GroupCheck');
 const RESOURCE_CHECK = objectType('kubernetes.authorization.ResourceCheck');
 const DECISION = objectType('kubernetes.authorization.Decision');
 
-/** What an expression asks to be allowed. Exactly one of path and resource is given. */
+/** An authorization check in an expression. Exactly one of path and resource is set. */
 export interface AuthorizationQuery {
   readonly verb: string;
   readonly path?: string;
   readonly resource?: ResourceQuery;
-  /** Set by `serviceAccount(…)`: asked in the name of this account instead of the user. */
+  /** The service account to check instead of the user, set by `serviceAccount(…)`. */
   readonly serviceAccount?: { readonly namespace: string; readonly name: string };
 }
 
@@ -32,14 +32,14 @@ export interface ResourceQuery {
 export interface AuthorizationAnswer {
   readonly allowed: boolean;
   readonly reason: string;
-  /** The error of an authorizer that failed. */
+  /** The error, if the authorizer failed. */
   readonly error?: string;
 }
 
-/** Answers queries; an answer may take time. */
+/** Answers authorization checks, synchronously or asynchronously. */
 export type Authorize = (query: AuthorizationQuery) => AuthorizationAnswer | Promise<AuthorizationAnswer>;
 
-/** An evaluation needs an answer that is not there yet: wait for it and evaluate again. */
+/** Thrown if an evaluation needs an answer that is still pending. The caller waits for it and evaluates again. */
 export class AnswerPending extends Error {
   constructor(readonly answer: Promise<void>) {
     super('an authorization check is pending');
@@ -52,7 +52,7 @@ abstract class Receiver extends Opaque {
   }
 }
 
-/** The value of the variable `authorizer`. It remembers answers, so that an evaluation can be repeated. */
+/** The value of the variable `authorizer`. It caches the answers, so that an evaluation can be repeated. */
 export class AuthorizerValue extends Receiver {
   readonly typeName = AUTHORIZER.name;
   private readonly answers: Map<string, AuthorizationAnswer>;
@@ -105,7 +105,7 @@ class GroupCheck extends Receiver {
   }
 }
 
-/** The value of the variable `authorizer.requestResource`, and of `authorizer.group(g).resource(r)`. */
+/** The value of the variable `authorizer.requestResource` and of `authorizer.group(g).resource(r)`. */
 export class ResourceCheck extends Receiver {
   readonly typeName = RESOURCE_CHECK.name;
   constructor(
@@ -169,7 +169,7 @@ const onDecision =
   (value?: Value): Value =>
     value instanceof Decision ? run(value.answer) : NO_SUCH_OVERLOAD;
 
-/** Types of the variables that expressions reach the authorizer by. */
+/** The types of the authorizer variables. */
 export const AUTHORIZER_TYPES = { authorizer: AUTHORIZER, resourceCheck: RESOURCE_CHECK } as const;
 
 export const AUTHORIZER_LIBRARY: Library = {

@@ -8,7 +8,7 @@ const TWO_63 = 2 ** 63;
 const impossible = (value: Value, to: string): CelError =>
   new CelError(`type conversion error from '${typeName(value)}' to '${to}'`);
 
-/** Go's %g of a double: the shortest digits, with an exponent below 1e-4 and from 1e6. */
+/** Formats a double like Go's %g: the shortest digits, with an exponent below 1e-4 and from 1e6. */
 function doubleText(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
@@ -26,7 +26,7 @@ export function toInt(value: Value): Value {
   if (value instanceof Uint) return integer(value.value) ?? INT_OVERFLOW;
   if (value instanceof Double) {
     const whole = Math.trunc(value.value);
-    // The limits themselves are refused, because rounding to double may have led there.
+    // The limits themselves are rejected, because they may be the result of rounding to a double.
     return whole > -TWO_63 && whole < TWO_63 ? (integer(BigInt(whole)) ?? INT_OVERFLOW) : INT_OVERFLOW;
   }
   if (value instanceof Duration) return integer(value.nanos) ?? INT_OVERFLOW;
@@ -57,7 +57,7 @@ const SPECIAL = new Map([
   ['nan', NaN],
 ]);
 
-/** Go's ParseFloat, hexadecimal floats apart. */
+/** Parses like Go's ParseFloat, except for hexadecimal floats. */
 function parseDouble(text: string): number | undefined {
   if (FLOAT.test(text)) {
     const value = Number(text);

@@ -43,7 +43,7 @@ const K = paramType('K');
 const V = paramType('V');
 const MAP = mapOf(K, V);
 
-/** Comprehensions over indices and elements, or keys and values. The loops insert by themselves. */
+/** Comprehensions over indices and elements, or keys and values. The evaluator's loops do the inserting, not these functions. */
 export const TWO_VARIABLE_LIBRARY: Library = {
   macros: TWO_VARIABLE_MACROS,
   functions: [
@@ -57,7 +57,7 @@ export const TWO_VARIABLE_LIBRARY: Library = {
 
 const escape = (key: string): string => key.replace(/[~/]/g, (char) => (char === '/' ? '~1' : '~0'));
 
-/** For mutating admission policies: keys of JSON Pointers. */
+/** Functions for mutating admission policies: escaping keys of JSON Pointers. */
 export const JSON_PATCH_LIBRARY: Library = {
   functions: [
     fn('jsonpatch.escapeKey', overload('string_jsonpatch_escapeKey_string', [STRING], STRING, onString(escape))),

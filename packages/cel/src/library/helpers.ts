@@ -2,7 +2,7 @@ import type { Implementation } from '../declarations.js';
 import { CostExceeded } from '../work.js';
 import { CelList, NO_SUCH_OVERLOAD, type Value } from '../values/value.js';
 
-/** Wraps an implementation over strings; the dispatcher has checked the types where they are static. */
+/** Wraps an implementation for strings. The dispatcher has checked only arguments with static types. */
 export const onString =
   (run: (text: string) => Value): Implementation =>
   (value) =>
@@ -18,10 +18,10 @@ export const onList =
   (value) =>
     value instanceof CelList ? run(value) : NO_SUCH_OVERLOAD;
 
-/** Looking through a longer text costs more than one call may. */
+/** The maximum length of a string: scanning a longer one would cost more than one call may. */
 const LONGEST_TEXT = 10_000_000;
 
-/** Ends the evaluation before a text is made that nothing could be done with. */
+/** Ends the evaluation before it creates a string that is too long to be of any use. */
 export function boundText(length: number): void {
   if (length > LONGEST_TEXT) throw new CostExceeded();
 }

@@ -1,7 +1,7 @@
 import type { FunctionDecl, VariableDecl } from '../declarations.js';
 import type { Macros } from '../parser/macros.js';
 
-/** Functions, types and macros that belong together. */
+/** A set of functions, types and macros. */
 export interface Library {
   readonly functions?: readonly FunctionDecl[];
   readonly types?: readonly VariableDecl[];

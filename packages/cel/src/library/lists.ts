@@ -79,7 +79,7 @@ function find(list: Value, item: Value, last: boolean): Value {
 const each = (make: (name: string, type: Type) => OverloadDecl): OverloadDecl[] =>
   COMPARABLE.map(([name, type]) => make(name, type));
 
-/** Kubernetes' own list functions. */
+/** The list functions that Kubernetes defines. */
 export const LISTS_LIBRARY: Library = {
   functions: [
     fn(
@@ -203,7 +203,7 @@ function range(count: Value | undefined): Value {
 
 const SORT_INPUT = '@__sortBy_input__';
 
-/** `list.sortBy(x, key)` names the list, maps it to keys, and sorts by them. */
+/** Expands `list.sortBy(x, key)`: binds the list to a name, maps it to keys, and sorts it by them. */
 const sortByMacro: Macro = (offset, target, args) => {
   if (target === undefined) return undefined;
   if (!['list', 'select', 'ident', 'comprehension', 'call'].includes(target.kind)) {
@@ -233,7 +233,7 @@ const sortByMacro: Macro = (offset, target, args) => {
 
 const LIST_T = listOf(T);
 
-/** The language's list extension, version 3. */
+/** The list extension of CEL, version 3. */
 export const EXTENDED_LISTS_LIBRARY: Library = {
   macros: new Map([['sortBy:2:true', sortByMacro]]),
   functions: [

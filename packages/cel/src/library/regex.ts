@@ -7,10 +7,10 @@ import type { Library } from './library.js';
 import { INT, STRING, listOf } from '../types.js';
 import { onStrings } from './helpers.js';
 
-/** Units of work for each character of a new pattern, and for each instruction of its program. */
+/** Units of work per character of a new pattern, and per instruction of its program. */
 const PER_CHARACTER = 20;
 const PER_INSTRUCTION = 200;
-/** The compiled pattern, or what is wrong with it. Time to match is linear in the text, whatever the pattern. */
+/** Returns the compiled pattern, or its error message. Matching is linear in the length of the text, whatever the pattern. */
 export function compileRegex(text: string): RE2JS | string {
   const isNew = workOnce(text, text.length * PER_CHARACTER);
   const pattern = patternFor(text);
@@ -27,7 +27,7 @@ export function matches(text: string, pattern: string): boolean | CelError {
   return compiled.test(text);
 }
 
-/** Units of work for each match that is found. */
+/** Units of work per match. */
 const PER_MATCH = 40;
 
 function withPattern(text: string, pattern: string, run: (compiled: RE2JS) => Value): Value {
@@ -44,7 +44,7 @@ function find(text: string, pattern: string): Value {
   });
 }
 
-/** All matches that do not overlap; a negative limit is none. */
+/** Returns the non-overlapping matches. A negative limit means no limit. */
 function findAll(text: string, pattern: string, limit: number): Value {
   return withPattern(text, pattern, (compiled) => {
     const found: Value[] = [];

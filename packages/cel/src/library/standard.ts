@@ -29,7 +29,7 @@ import { onStrings } from './helpers.js';
 import { matches } from './regex.js';
 
 const DAY = 86400000;
-/** Units of work. */
+/** Units of work to create a formatter for a time zone, and to use one. */
 const NEW_ZONE = 4000;
 const IN_ZONE = 300;
 
@@ -92,7 +92,7 @@ const B = paramType('B');
 const LIST_A = listOf(A);
 const MAP_AB = mapOf(A, B);
 
-/** Operators that the evaluator runs itself are declared for the checker. */
+/** The implementation of operators that the evaluator handles itself. They are declared only for the checker. */
 const none = (): Value => NO_SUCH_OVERLOAD;
 
 type Binary = (a: Value, b: Value) => Value;
@@ -153,7 +153,7 @@ function sizeFunction(): FunctionDecl {
   );
 }
 
-/** `name(x)` for each source type. */
+/** Declares the conversion function `name(x)` for each source type. */
 function conversion(
   name: string,
   result: Type,
@@ -291,7 +291,7 @@ const CONVERSIONS: readonly FunctionDecl[] = [
   ]),
 ];
 
-/** Functions that the planner computes once if their argument is constant. */
+/** Functions that the planner evaluates in advance if their argument is constant. */
 export const CONVERSION_NAMES: ReadonlySet<string> = new Set(CONVERSIONS.map((decl) => decl.name));
 
 const STRING_TESTS: readonly FunctionDecl[] = [
@@ -337,7 +337,7 @@ export const STANDARD_FUNCTIONS: readonly FunctionDecl[] = [
   ...TIME_FUNCTIONS,
 ];
 
-/** Functions whose one implementation serves every overload. */
+/** Functions whose overloads share one implementation. */
 export const SINGLETONS: ReadonlySet<string> = new Set([
   ...OPERATORS.map((decl) => decl.name),
   'size',

@@ -11,7 +11,7 @@ import { boundText, onString, onStrings } from './helpers.js';
 
 const outOfRange = (index: Integer): CelError => new CelError(`index out of range: ${index}`);
 
-/** The UTF-16 offset of a code point index. */
+/** Returns the UTF-16 offset of a code point index. */
 function offsetOf(text: string, index: number): number {
   let offset = 0;
   if (index > 64 && isFlat(text)) return index;
@@ -19,7 +19,7 @@ function offsetOf(text: string, index: number): number {
   return offset;
 }
 
-/** The part of a text between code point indices that are within it. */
+/** Returns the substring between two code point indices, which must be in range. */
 function between(text: string, start: number, end: number): string {
   return isFlat(text) ? text.slice(start, end) : text.slice(offsetOf(text, start), offsetOf(text, end));
 }
@@ -54,16 +54,16 @@ function substring(text: string, start: Integer, end: Integer): Value {
   return end > length ? outOfRange(end) : between(text, Number(start), Number(end));
 }
 
-/** Go's strings.Split: an empty separator splits between characters. */
+/** Splits like Go's strings.Split: an empty separator splits between characters. */
 const pieces = (text: string, separator: string): CelList =>
   separator === '' ? Characters.of(text, Infinity) : new ArrayList(split(text, separator));
 
-/** The characters of a text, cut out when they are asked for; the last one may be all that remains. */
+/** The characters of a string, sliced on access. The last element may be all of the remaining string. */
 class Characters extends CelList {
   private constructor(
     private readonly text: string,
     readonly size: number,
-    /** Where characters begin; undefined: each is one unit. */
+    /** The offsets of the characters, or undefined if every character is one UTF-16 unit. */
     private readonly starts: Uint32Array | undefined,
   ) {
     super();
@@ -90,7 +90,7 @@ class Characters extends CelList {
   }
 }
 
-/** Units of work for each piece that is cut off. */
+/** Units of work per piece that is split off. */
 const PER_PIECE = 4;
 
 function splitN(text: string, separator: string, most: Integer): Value {
@@ -134,7 +134,7 @@ function replaceN(text: string, old: string, replacement: string, limit: number)
   return result + text.slice(at);
 }
 
-/** Puts a text before the first characters, and after the last if all are meant. */
+/** Inserts a string before each of the first characters, and after the last one if the limit includes it. */
 function interleave(text: string, part: string, limit: number): string {
   const length = codePointLength(text);
   const count = limit < 0 ? length + 1 : Math.min(limit, length + 1);

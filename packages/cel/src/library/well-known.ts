@@ -33,8 +33,8 @@ import { unpacked } from './any.js';
 import { toText } from './conversions.js';
 
 /**
- * Messages that the language has values of its own for. Literals of them (`google.protobuf.Int64Value{value: 1}`) make
- * such values; their names are no values.
+ * A message that CEL represents as a value of its own. Literals such as `google.protobuf.Int64Value{value: 1}` create
+ * such values. The names of these messages are not values themselves.
  */
 interface Message {
   readonly name: string;
@@ -45,12 +45,12 @@ interface Message {
 
 const PREFIX = 'google.protobuf.';
 const BILLION = 1000000000n;
-/** The seconds from the year 1 to the epoch. */
+/** The seconds from the year 1 to the Unix epoch. */
 const YEAR_1 = 62135596800n;
 const MAX_INT32 = 2147483647;
 const MAX_UINT32 = 4294967295n;
 
-/** Thrown where a field cannot take a value. */
+/** Thrown if a field does not accept a value. */
 class WrongField extends Error {}
 
 const wrong = (message: string, field: string, reason: string): WrongField =>
@@ -78,7 +78,7 @@ function refusal(value: Value, wanted: string): string {
   }
 }
 
-/** Reads a field of a literal whose static type may have been dynamic; gives the value that the field takes. */
+/** Converts the value of a field in a literal, whose static type may be dyn, to the type of the field. */
 type Read = (value: Value, message: string, field: string) => Value;
 
 const int =
@@ -136,18 +136,18 @@ const part = (fields: ReadonlyMap<string, Value>, message: string, field: string
 function createTimestamp(fields: ReadonlyMap<string, Value>): Value {
   const total = part(fields, 'Timestamp', 'seconds', 'int64') * BILLION + part(fields, 'Timestamp', 'nanos', 'int32');
   const nanos = ((total % BILLION) + BILLION) % BILLION;
-  // A literal alone may have any year; the moments of Go's clock, which counts from the year 1, are 64 bits.
+  // Only a literal may have any year. Go counts the seconds from the year 1 in 64 bits, so they wrap around.
   const seconds = BigInt.asIntN(64, (total - nanos) / BILLION + YEAR_1) - YEAR_1;
   return new Timestamp(Number(seconds), Number(nanos));
 }
 
-/** What is too long for a duration is as long as durations get. */
+/** Creates a Duration. Values out of range are clamped to the shortest or longest duration. */
 function createDuration(fields: ReadonlyMap<string, Value>): Value {
   const total = part(fields, 'Duration', 'seconds', 'int64') * BILLION + part(fields, 'Duration', 'nanos', 'int32');
   return new Duration(total > MAX_INT ? MAX_INT : total < MIN_INT ? MIN_INT : total);
 }
 
-/** A value as JSON has it: all numbers are doubles, those that doubles cannot hold are texts. */
+/** Converts a value to JSON. Numbers become doubles; those that a double cannot represent become strings. */
 function asJson(value: Value): Value {
   if (typeof value === 'number') return new Double(value);
   if (typeof value === 'bigint') return value.toString();
@@ -178,7 +178,7 @@ function jsonMap(map: CelMap): Value {
 const DYNAMIC_MAP = mapOf(STRING, DYN);
 const DYNAMIC_LIST = listOf(DYN);
 
-/** A message that holds JSON in one of its fields. */
+/** Declares a message with a field that holds JSON. */
 function json(name: string, type: Type, fields: Readonly<Record<string, Type>>, none: Value): Message {
   return {
     name,
@@ -254,7 +254,7 @@ const NAMES: readonly VariableDecl[] = MESSAGES.filter(({ type }) => type !== TI
   }),
 );
 
-/** The names of the messages, but for those that are names of types, and the one enum that they use. */
+/** The names of the messages, except those that are also names of types, and the only enum value that they use. */
 export const WELL_KNOWN_NAMES: readonly VariableDecl[] = [
   ...NAMES,
   { name: `${PREFIX}NullValue.NULL_VALUE`, type: INT, value: 0 },

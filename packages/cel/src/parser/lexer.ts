@@ -1,6 +1,6 @@
 import type { Issue } from '../source.js';
 
-/** Punctuation and keywords are their own kind. */
+/** The kind of a token. Punctuation and keywords are each a kind of their own. */
 export type TokenKind =
   'IDENTIFIER' | 'ESC_IDENTIFIER' | 'NUM_INT' | 'NUM_UINT' | 'NUM_FLOAT' | 'STRING' | 'BYTES' | '<EOF>' | Punctuation;
 
@@ -55,10 +55,10 @@ const isDigit = (c: number): boolean => c >= 48 && c <= 57;
 const isLetter = (c: number): boolean => (c >= 65 && c <= 90) || (c >= 97 && c <= 122);
 const isWord = (c: number): boolean => isLetter(c) || isDigit(c) || c === 95;
 const isHex = (c: number): boolean => isDigit(c) || (c >= 65 && c <= 70) || (c >= 97 && c <= 102);
-/** The characters an escaped identifier may hold besides those of a word. */
+/** Reports whether a character may occur in an escaped identifier. */
 const isEscaped = (c: number): boolean => isWord(c) || c === 46 || c === 45 || c === 47 || c === 32;
 
-/** Splits an expression into tokens. Reports and skips any other text. */
+/** Splits an expression into tokens. Text that is not a token is reported and skipped. */
 export class Lexer {
   readonly tokens: Token[] = [];
   private at = 0;
@@ -79,7 +79,7 @@ export class Lexer {
     this.at = end;
   }
 
-  /** Reports the text from the token's start to the character that fits no rule, and goes on behind it. */
+  /** Reports the text from the start of the token to the character at `at`, which fits no rule, and continues after it. */
   private fail(at: number): void {
     const code = this.source.codePointAt(at);
     const end = code === undefined ? at : at + (code > 0xffff ? 2 : 1);
@@ -179,7 +179,7 @@ export class Lexer {
     this.push(KEYWORDS.get(this.source.slice(this.at, end)) ?? 'IDENTIFIER', end);
   }
 
-  /** The prefixes r, b and br in either case make a word the start of a string. */
+  /** Detects a string with a prefix: r, b or br, in either case. */
   private quoteAfterPrefix(): { at: number; raw: boolean; bytes: boolean } | undefined {
     let at = this.at;
     const bytes = this.source[at] === 'b' || this.source[at] === 'B';
@@ -205,12 +205,12 @@ export class Lexer {
     }
     const end = this.stringEnd(at + 1, quote, raw);
     if (end.found) this.push(kind, end.at);
-    // A prefix without a string is a word.
+    // A prefix that no string follows is an identifier.
     else if (at > this.at) this.push('IDENTIFIER', at);
     else this.fail(end.at);
   }
 
-  /** Where the string that began before `at` ends, or the character that cannot be in it. */
+  /** Returns where the string whose content begins at `start` ends, or the position of the character that is not allowed in it. */
   private stringEnd(start: number, quote: string, raw: boolean): { found: boolean; at: number } {
     let at = start;
     while (at < this.source.length) {
@@ -226,7 +226,7 @@ export class Lexer {
     return { found: false, at };
   }
 
-  /** Length of the escape sequence behind a backslash; negative: distance to the character that breaks it. */
+  /** Returns the length of the escape sequence after a backslash. If it is invalid, returns the negated distance to the invalid character. */
   private escapeLength(at: number): number {
     const c = this.source[at] ?? '';
     if (c !== '' && 'abfnrtv"\'\\?`'.includes(c)) return 1;

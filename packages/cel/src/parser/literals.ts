@@ -7,7 +7,7 @@ import type { TreeBuilder } from './tree-builder.js';
 
 const MAX_UINT = 0xffffffffffffffffn;
 
-/** Takes a number (with its sign), text, bytes, true, false or null. */
+/** Parses a number (with its sign), string, bytes, true, false or null. */
 export function scalar(tokens: TokenStream, tree: TreeBuilder): Expr {
   const { offset } = tokens.token;
   const sign = tokens.token.kind === '-' ? tokens.advance().text : '';
@@ -62,12 +62,12 @@ const SIMPLE: Record<string, number> = {
 };
 const HEX_DIGITS: Record<string, number> = { x: 2, X: 2, u: 4, U: 8 };
 
-/** A problem in a literal, with the text that clients see. */
+/** An invalid literal. Clients see its message. */
 class LiteralError extends Error {}
 
 const validRune = (code: number): boolean => code < 0xd800 || (code > 0xdfff && code <= 0x10ffff);
 
-/** The content of a quoted token without its quotes, newlines made \n. */
+/** Returns the content of a quoted token without its quotes, with all line breaks normalized to \n. */
 function content(token: string): { text: string; raw: boolean } {
   let text = token.replaceAll('\r\n', '\n').replaceAll('\r', '\n');
   const raw = text.startsWith('r') || text.startsWith('R');
@@ -76,7 +76,7 @@ function content(token: string): { text: string; raw: boolean } {
   return { text: text.slice(triple, text.length - triple), raw };
 }
 
-/** Reads one escape sequence; `at` is the character behind the backslash. */
+/** Reads one escape sequence. `at` is the position of the character after the backslash. */
 function escape(text: string, at: number, bytes: boolean): { code: number; length: number } {
   const c = text[at] ?? '';
   const simple = SIMPLE[c];
@@ -107,7 +107,7 @@ function unquoteString(token: string): string {
   return result;
 }
 
-/** The value of a bytes token, its `b` removed: text is UTF-8, octal and hex escapes are single bytes. */
+/** The value of a bytes token without its `b` prefix. Text is encoded as UTF-8; octal and hex escapes are single bytes. */
 function unquoteBytes(token: string): Uint8Array {
   const { text, raw } = content(token);
   if (raw || !text.includes('\\')) return new TextEncoder().encode(text);

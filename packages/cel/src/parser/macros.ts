@@ -2,7 +2,7 @@ import type { Call, Comprehension, Expr, Ident, ListExpr, Literal } from '../ast
 import { ACCUMULATOR, NO_OPTIONALS, copyExpr, walk } from '../ast.js';
 import type { Value } from '../values/value.js';
 
-/** A macro that cannot be expanded; `at` is where its message points. */
+/** A macro that cannot be expanded. `at` is the position that the message refers to. */
 export class MacroError extends Error {
   constructor(
     readonly at: number,
@@ -12,9 +12,9 @@ export class MacroError extends Error {
   }
 }
 
-/** Turns a call into an expression, or returns undefined to leave it a call. `offset` is the call's. */
+/** Expands a call into an expression, or returns undefined to leave the call as it is. `offset` is the position of the call. */
 export type Macro = (offset: number, target: Expr | undefined, args: readonly Expr[]) => Expr | undefined;
-/** By name, number of arguments and whether there is a receiver: `all:2:true`. */
+/** Macros by name, number of arguments, and whether there is a receiver: `all:2:true`. */
 export type Macros = ReadonlyMap<string, Macro>;
 
 export const macroKey = (name: string, args: number, receiver: boolean): string => `${name}:${args}:${receiver}`;
@@ -60,7 +60,7 @@ function fold(offset: number, range: Expr, vars: readonly string[], loop: Loop):
   };
 }
 
-/** The names of the loop variables; `wanted` is the complaint about anything but a name. */
+/** Returns the names of the loop variables. `wanted` is the error message for an argument that is not a plain name. */
 function loopVariables(args: readonly Expr[], count: number, wanted: string): string[] {
   const names: string[] = [];
   for (const arg of args.slice(0, count)) {
@@ -107,7 +107,7 @@ function quantifier(variables: number, body: Body): Macro {
   };
 }
 
-/** Macros that gather: `last` adds the final argument to the accumulator, one argument before it may filter. */
+/** Makes a macro that collects values: `add` adds the last argument to the accumulator. An extra argument before it is a filter. */
 function gather(
   variables: number,
   wanted: string,
@@ -150,7 +150,7 @@ const has: Macro = (offset, _target, args) => {
   return { kind: 'select', offset, operand: arg.operand, field: arg.field, test: true };
 };
 
-/** The receiver is written twice, so chains of these macros double; this bounds them. */
+/** The maximum number of nodes in the receiver. The expansion contains the receiver twice, so chains of these macros grow exponentially. */
 const MAX_COPIED_NODES = 10_000;
 
 function isTooLarge(target: Expr): boolean {

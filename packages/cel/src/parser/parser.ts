@@ -25,7 +25,7 @@ export interface ParserOptions {
   readonly macros: Macros;
   /** `a.?b`, `a[?k]`, `[?x]`, `{?k: v}` */
   readonly optionalSyntax: boolean;
-  /** Fields in backticks. */
+  /** Allows field names in backticks. */
   readonly escapedFields: boolean;
 }
 
@@ -46,12 +46,12 @@ const RESERVED = new Set(
 const INVALID: Expr = { kind: 'invalid', offset: 0 };
 const COLON = ["':'"];
 
-/** Recursive descent over the tokens of an expression. */
+/** A recursive descent parser for CEL expressions. */
 export class Parser {
   private readonly issues: Issue[] = [];
   private readonly tokens: TokenStream;
   private readonly tree: TreeBuilder;
-  /** Rules being parsed, by name. */
+  /** The current nesting depth of each grammar rule. */
   private readonly depth = { expr: 0, relation: 0, calc: 0 };
 
   private constructor(
@@ -112,7 +112,7 @@ export class Parser {
     return this.logical('||', '_||_', () => this.logical('&&', '_&&_', () => this.relation()));
   }
 
-  /** A chain of && or || becomes a balanced tree, so that long chains do not nest deeply. */
+  /** Parses a chain of `&&` or `||` into a balanced tree, so that long chains do not nest deeply. */
   private logical(kind: TokenKind, name: string, operand: () => Expr): Expr {
     const first = operand();
     if (this.tokens.token.kind !== kind) return first;
@@ -140,7 +140,7 @@ export class Parser {
   }
 
   private binary(rule: 'relation' | 'calc', operators: ReadonlyMap<TokenKind, string>, operand: () => Expr): Expr {
-    // Sums are entered through one rule, products count where they occur.
+    // The grammar has one rule for sums and products: a sum counts as nesting when it is entered, a product only at each of its operators.
     if (operators !== PRODUCTS) {
       this.nested(rule);
     }
@@ -169,20 +169,20 @@ export class Parser {
     }
     if (!tokens.is('-') || this.isNumber()) return this.member();
     const count = this.signs('-');
-    // The sign of a literal joins the row of minus signs before it.
+    // A minus sign that belongs to a literal counts as one more of the signs before it.
     const joined = count > 0 && tokens.is('-') && this.isNumber() ? 1 : 0;
     if (joined === 1) tokens.advance();
     const operand = this.negatable();
     return (count + joined) % 2 === 0 ? operand : this.tree.call(offset, '-_', [operand]);
   }
 
-  /** Whether the minus sign at hand belongs to a literal. */
+  /** Reports whether the current minus sign belongs to a numeric literal. */
   private isNumber(): boolean {
     const next = this.tokens.peek();
     return next === 'NUM_INT' || next === 'NUM_FLOAT';
   }
 
-  /** Takes the signs of a row and returns how many there were; a minus sign only if it can negate what follows. */
+  /** Consumes a run of signs and returns how many there were. A minus sign is consumed only if it can negate what follows. */
   private signs(kind: '!' | '-'): number {
     const { tokens } = this;
     let count = 0;
@@ -195,7 +195,7 @@ export class Parser {
     return count;
   }
 
-  /** What signs stand before: no further sign, but the one of a literal. */
+  /** Parses the operand of a run of signs. It takes no further sign, except the minus sign of a literal. */
   private negatable(): Expr {
     if (!this.tokens.is('-') || this.isNumber()) return this.member();
     this.tokens.noViableNext();
@@ -293,7 +293,7 @@ export class Parser {
     }
   }
 
-  /** An identifier, a call of a function, or a message literal. */
+  /** Parses an identifier, a function call, or a message literal. */
   private name(): Expr {
     let prefix = '';
     if (this.tokens.token.kind === '.') {
@@ -325,7 +325,7 @@ export class Parser {
     return true;
   }
 
-  /** What stands between a brace or bracket and its end, separated by commas; the last may be followed by one. */
+  /** Parses the comma-separated items of a list, map or struct literal up to its closing token. A trailing comma is allowed. */
   private sequence(close: TokenKind, start: Start, itemStart: Start, item: () => boolean): void {
     const { tokens } = this;
     tokens.within(close, () => {
@@ -335,7 +335,7 @@ export class Parser {
     });
   }
 
-  /** Items up to the end or to a comma that no item follows. */
+  /** Parses items up to the closing token, or up to a comma that no item follows. */
   private items(close: TokenKind, itemStart: Start, item: () => boolean): void {
     const { tokens } = this;
     for (;;) {

@@ -1,10 +1,10 @@
 import { Lexer, type Token, type TokenKind } from './lexer.js';
 import type { Issue } from '../source.js';
 
-/** Tokens that could stand in a place, as messages list them. */
+/** The tokens that are valid at a position, as error messages list them. */
 export type Expected = readonly string[];
 
-/** Every token that can be expected in a place, in the order in which messages list them. */
+/** All tokens that can be expected, in the order in which error messages list them. */
 const ORDER: readonly TokenKind[] = [
   '[',
   ']',
@@ -29,7 +29,7 @@ const ORDER: readonly TokenKind[] = [
   'ESC_IDENTIFIER',
 ];
 
-/** What may start a construct: the kinds, and how messages list them. */
+/** The tokens that may start a construct, and how error messages list them. */
 export class Start {
   private readonly kinds: ReadonlySet<TokenKind>;
   readonly expected: Expected;
@@ -44,7 +44,7 @@ export class Start {
   }
 }
 
-/** Punctuation and keywords are quoted, classes of tokens are not. */
+/** Quotes punctuation and keywords, but not token classes. */
 function quotedKind(kind: TokenKind): string {
   return /^[A-Z]/.test(kind) ? kind : `'${kind}'`;
 }
@@ -53,10 +53,10 @@ const NOT_OPERANDS: ReadonlySet<TokenKind> = new Set([']', '}', ')', ',', '?', '
 const operands = ORDER.filter((kind) => !NOT_OPERANDS.has(kind));
 
 export const OPERAND = new Start(operands);
-/** What follows a minus sign that does not negate a number. */
+/** The tokens that may follow a minus sign that does not negate a number. */
 export const MEMBER = new Start(operands.filter((kind) => kind !== '-' && kind !== '!'));
 export const INDEX_START = new Start([...operands, '?']);
-/** An element of a list, the key of an entry. */
+/** The start of a list element or of a map key. */
 export const ITEM_START = INDEX_START;
 export const CALL_START = new Start([...operands, ')']);
 export const LIST_START = new Start([...operands, ']', ',', '?']);
@@ -86,15 +86,15 @@ const OPERATORS = new Set<TokenKind>([
   '[',
   '.',
 ]);
-/** Nothing sensible can follow: the issues say why. */
+/** Aborts parsing because error recovery is not possible. The issues say why. */
 export class GiveUp extends Error {}
 
 const describe = (expected: Expected): string =>
   expected.length === 1 ? (expected[0] ?? '') : `{${expected.join(', ')}}`;
 
 /**
- * The tokens of an expression and what is wrong with them. After an error it goes on the way ANTLR's default strategy
- * does, so that the same further errors come out: a lone wrong token is skipped, a missing one imagined, and no error is
+ * The tokens of an expression, with error recovery. Recovery follows ANTLR's default strategy, so that the same
+ * subsequent errors are reported: a single unexpected token is skipped, a missing one is assumed, and no error is
  * reported until a token has matched again.
  */
 export class TokenStream {
@@ -102,9 +102,9 @@ export class TokenStream {
   private at = 0;
   private recovering = false;
   private recoveries = 0;
-  /** The operator that is taken for what follows the brackets around a choice that has been given up. */
+  /** The position of the operator at which an abandoned bracketed conditional ended; it is parsed as if it followed the brackets. */
   private operatorAt = -1;
-  /** Tokens that an enclosing construct waits for. */
+  /** The tokens that the enclosing constructs expect next. */
   private readonly awaited: TokenKind[] = [];
 
   constructor(
@@ -149,7 +149,7 @@ export class TokenStream {
     throw new GiveUp();
   }
 
-  /** Takes the token of that kind, or recovers from its absence; undefined if it could not. */
+  /** Consumes a token of the given kind, or recovers if it is missing. Returns undefined if recovery failed. */
   match(kind: TokenKind, expected: Expected): Token | undefined {
     if (this.token.kind === kind) return this.advance();
     this.recover();
@@ -174,26 +174,26 @@ export class TokenStream {
     return undefined;
   }
 
-  /** Whether the token could stand behind a bracket that is missing. */
+  /** Reports whether the current token could follow a missing closing bracket. */
   private canFollow(): boolean {
     if (this.token.kind === '<EOF>') return !this.awaited.includes(':');
     return OPERATORS.has(this.token.kind) || this.isAwaited();
   }
 
-  /** A choice without its second half ends; in brackets, which an operator may follow, before the next operator. */
+  /** Skips the rest of a conditional that has no `:`. Inside brackets, which an operator may follow, it stops at the next operator. */
   private giveUpChoice(): void {
     const bracketed = this.awaited.some((kind) => kind !== ':');
     this.giveUpUntil(',', ...(bracketed ? OPERATORS : []));
     if (OPERATORS.has(this.token.kind)) this.operatorAt = this.at;
   }
 
-  /** Goes on at what an enclosing construct waits for, or at one of the kinds. */
+  /** Skips to a token of one of the given kinds, or to one that an enclosing construct expects. */
   giveUpUntil(...kinds: readonly TokenKind[]): void {
     if (this.at === this.operatorAt) return;
     while (!kinds.includes(this.token.kind) && !this.isAwaited()) this.at++;
   }
 
-  /** Between the parts of a list: true at the end of it or at a comma, perhaps behind one token too many. */
+  /** Reports whether the current token separates or ends the items of a list. A single unexpected token before it is skipped. */
   atSeparator(close: TokenKind): boolean {
     if (this.is(',') || this.is(close)) return true;
     this.recover();
@@ -208,7 +208,7 @@ export class TokenStream {
     return false;
   }
 
-  /** Whether an operand follows the exclamation marks that have been taken. */
+  /** Reports whether an operand follows the `!` signs already consumed. */
   operandAfterNot(): boolean {
     if (OPERAND.has(this.token.kind)) return true;
     this.recover();
@@ -218,8 +218,8 @@ export class TokenStream {
   }
 
   /**
-   * A sign or a dot is followed by what it cannot stand before: reports it and leaves the token, which is then taken for an operator or for
-   * the access to a member.
+   * Reports a sign or a dot that cannot stand before the next token. The token is not consumed: the caller goes on to parse it as an operator
+   * or as the start of a member access.
    */
   noViableNext(): void {
     const next = this.tokens[this.at + 1];
@@ -230,7 +230,7 @@ export class TokenStream {
     this.issues.push({ offset: next?.offset ?? this.source.length, message });
   }
 
-  /** The text from the current token to another one, without text that is not a token. */
+  /** Returns the source from the current token to `last`, without text that was not recognized as a token. */
   private textTo(last: Token | undefined): string {
     const { text, offset } = this.token;
     const end = last === undefined || last.kind === '<EOF>' ? this.source.length : last.offset;
@@ -246,7 +246,7 @@ export class TokenStream {
     while (!OPERATORS.has(this.token.kind) && !this.isAwaited()) this.at++;
   }
 
-  /** Whether an operand starts here, possibly behind one token too many. */
+  /** Reports whether an operand starts at the current token. A single unexpected token before it is skipped. */
   operandAhead(start: Start): boolean {
     if (start.has(this.token.kind)) return true;
     this.recover();
@@ -262,7 +262,7 @@ export class TokenStream {
     return false;
   }
 
-  /** Parses what stands before a token; after an error, that token is looked for. */
+  /** Parses up to a closing token, at which error recovery inside `parse` stops. */
   before<T>(close: TokenKind, parse: () => T): T {
     this.awaited.push(close);
     const result = parse();
@@ -270,20 +270,20 @@ export class TokenStream {
     return result;
   }
 
-  /** Parses what stands between brackets. */
+  /** Parses the content of brackets, including the closing one. */
   within<T>(close: TokenKind, parse: () => T): T {
     const result = this.before(close, parse);
     this.match(close, [`'${close}'`]);
     return result;
   }
 
-  /** A dot without a member behind it: reports it and continues after it. */
+  /** Reports a dot that no member follows, and skips past it. */
   noViableMember(): void {
     const next = this.peek();
     const input = this.textTo(this.tokens[this.at + 1]);
     this.recover();
     this.at++;
-    // cel-go rewrites the message of these three, where nothing stands between.
+    // cel-go rewrites the message for these three, if nothing stands between the dot and the word.
     if (input === '.true' || input === '.false' || input === '.null') {
       this.syntaxError(`mismatched input '${next}' expecting IDENTIFIER`);
     } else {
@@ -293,7 +293,7 @@ export class TokenStream {
     if (this.token.kind === '.' && this.peek() === next) this.at++;
   }
 
-  /** The dotted name before a brace, all of its tokens taken; undefined if no brace follows. */
+  /** Consumes the dotted name before a brace. Returns undefined, and consumes nothing, if no brace follows. */
   structName(): string | undefined {
     let end = this.at;
     while (this.tokens[end + 1]?.kind === '.' && this.tokens[end + 2]?.kind === 'IDENTIFIER') end += 2;

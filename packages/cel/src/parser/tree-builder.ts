@@ -23,15 +23,15 @@ export const PRODUCTS = new Map<TokenKind, string>([
   ['%', '_%_'],
 ]);
 
-/** Bound on nesting, counted per grammar rule and in the tree. */
+/** The maximum nesting depth, both per grammar rule and of the resulting tree. */
 export const MAX_DEPTH = 250;
 
-/** Calls that count as a level of nesting. */
+/** The calls that count as a level of nesting. */
 const NESTING = new Set([...RELATIONS.values(), ...SUMS.values(), ...PRODUCTS.values(), '_?_:_', '_[_]', '_[?_]']);
 
-/** Makes nodes, expands macros, and keeps trees from nesting too deeply. */
+/** Builds nodes, expands macros, and limits how deeply trees nest. */
 export class TreeBuilder {
-  /** How deep operators and selections nest in what has been parsed; nothing is noted for 0. */
+  /** How deeply operators and selections nest in each parsed node. Nodes with depth 0 are not recorded. */
   private readonly heights = new Map<Expr, number>();
 
   constructor(
@@ -44,7 +44,7 @@ export class TreeBuilder {
     return { kind: 'invalid', offset };
   }
 
-  /** Notes how deep a construct nests; `levels` are its own. */
+  /** Records how deeply a construct nests. `levels` is the number of levels that it adds itself. */
   grow(expr: Expr, parts: readonly (Expr | undefined)[], levels: 0 | 1): Expr {
     let height = 0;
     for (const part of parts) if (part !== undefined) height = Math.max(height, this.heights.get(part) ?? 0);

@@ -1,11 +1,11 @@
-/** What kube-apiserver's regular expressions take and the library's do not, written as the library takes it. */
+/** A pattern that kube-apiserver accepts but the library does not, rewritten so that the library accepts it. */
 export interface Dialect {
   readonly text: string;
-  /** What it says of the text, in the words of the pattern as it was given. */
+  /** Translates an error message of the library, so that it quotes the original pattern. */
   readonly original: (message: string) => string;
 }
 
-/** General categories of characters by the names that Unicode gives them. */
+/** The general categories of characters, by their Unicode names. */
 const CATEGORY_NAMES: Readonly<Record<string, string>> = {
   C: 'Other',
   Cc: 'Control|cntrl',
@@ -47,7 +47,7 @@ const CATEGORY_NAMES: Readonly<Record<string, string>> = {
   Zs: 'Space_Separator',
 };
 
-/** Letter case, blanks, hyphens and underscores in names of classes mean nothing. */
+/** Normalizes the name of a character class: letter case, spaces, hyphens and underscores do not matter. */
 function canonical(name: string): string {
   const letters = name.replace(/[-_ ]/g, '');
   return letters.slice(0, 1).toUpperCase() + letters.slice(1).replace(/[A-Z]/g, (c) => c.toLowerCase());
@@ -60,12 +60,12 @@ const CATEGORIES = new Map(
 );
 
 const INTERESTING = /\\[pP]|\(\?P?</;
-/** A character class by name; the start of a group with a name; what could be taken for one of these; brackets. */
+/** Matches a named character class, the start of a named group, anything that could be mistaken for one of these, and brackets. */
 const TOKEN = /\\[pP](?:\{(\^?)([^}]*)\}|([A-Za-z]))|(\(\?P?<)(\w+)>|\\Q[^]*?(?:\\E|$)|\\[^]|\[:\^?\w*:\]|\[\^?\]?|\]/g;
 
 /**
- * The pattern in the library's words: names of character classes in any spelling, and groups of which several have one name. Undefined
- * where it needs no change.
+ * Rewrites a pattern for the library: the names of character classes in any spelling, and groups that share a name. Returns undefined
+ * if the pattern needs no change.
  */
 export function dialectOf(pattern: string): Dialect | undefined {
   if (!INTERESTING.test(pattern)) return undefined;
@@ -86,7 +86,7 @@ export function dialectOf(pattern: string): Dialect | undefined {
         if (inClass) return token;
         return change(token, `${group}${unused(label, names, (words ??= new Set(pattern.match(/\w+/g))))}>`);
       }
-      // The first bracket after the opening one is a member of the class; named classes are complete, wherever they stand.
+      // A bracket right after the opening one is a member of the class. A named class such as [:alpha:] is complete in itself anywhere.
       if (inClass) inClass = token.startsWith('[:') || !token.endsWith(']') || token === '\\]';
       else inClass = token.startsWith('[') && !token.startsWith('[:');
       return token;
@@ -105,7 +105,7 @@ function known(name: string): string {
   return CATEGORIES.get(wanted) ?? wanted;
 }
 
-/** The label, or where it is taken one that is no word of the pattern. `taken`: with the number from which to look on. */
+/** Returns the label, or if it is taken, the label with a number that occurs nowhere in the pattern. `taken` maps labels to the next number. */
 function unused(label: string, taken: Map<string, number>, words: ReadonlySet<string>): string {
   let next = taken.get(label);
   taken.set(label, next ?? 2);

@@ -6,41 +6,41 @@ import { dialectOf } from './re2-dialect.js';
 let library: typeof RE2JS | undefined;
 
 /**
- * The regular expressions that expressions and schemas of users are run with: linear in the text, whatever the pattern. Loading them
- * takes longer than all of the expression engine, and much of what runs never needs them: a server loads them before the first
- * request that does, everything else with the first pattern.
+ * Loads the regular expression library, which runs the patterns in users' expressions and schemas in time linear in the text, whatever the
+ * pattern. Loading it takes longer than loading the rest of the expression engine, and many processes never need it: a server loads it
+ * before the first request that does, everything else with the first pattern.
  */
 export function loadPatterns(): typeof RE2JS {
   library ??= (createRequire(import.meta.url)('re2js') as { readonly RE2JS: typeof RE2JS }).RE2JS;
   return library;
 }
 
-/** Instructions of all programs that are kept; each takes 200 to 600 bytes. */
+/** The maximum number of instructions in all cached programs. An instruction takes 200 to 600 bytes. */
 const MAX_INSTRUCTIONS = 150_000;
-/** Units of work that each takes to make. */
+/** Units of work to compile one instruction. */
 const PER_INSTRUCTION = 50;
-/** Characters of the patterns that are kept although nobody may hold on to them, and what each counts for beyond them. */
+/** The maximum total size, in characters, of the recent patterns that are kept even if unreferenced, and the overhead counted per pattern. */
 const MAX_CHARACTERS = 128 << 10;
 const PER_PATTERN = 256;
-/** Programs up to this size are run as automata whose states are few; larger ones may have to be simulated. */
+/** Programs of up to this many instructions run as automata with few states. Larger ones may have to be simulated. */
 const SMALL_PROGRAM = 64;
 
-/** All that are in use. Those of schemas that are gone go with them. */
+/** All patterns that are still referenced. Those of deleted schemas are garbage collected. */
 const known = new Map<string, WeakRef<Pattern>>();
 const gone = new FinalizationRegistry<string>((text) => {
   if (known.get(text)?.deref() === undefined) known.delete(text);
 });
-/** The latest ones: expressions that make their patterns as they run come back to them. */
+/** The most recent patterns, for expressions that build their patterns at run time and use them again. */
 const latest = new Set<Pattern>();
 let characters = 0;
 
-/** The program of a pattern, and whether it was used since it was last asked to make room. */
+/** The cached program of a pattern, and whether it was used since the last eviction pass. */
 interface Holder {
   program: RE2JS | undefined;
   used: boolean;
 }
 
-/** Those that hold a program, in the order in which it was made, or they were looked at again. */
+/** The holders of cached programs, in the order in which they were compiled or last given another chance. */
 const holders = new Set<Holder>();
 let instructions = 0;
 const unheld = new FinalizationRegistry<Holder>((holder) => {
@@ -52,10 +52,10 @@ function drop(holder: Holder): void {
   holder.program = undefined;
 }
 
-/** How many instructions of compiled patterns are kept. */
+/** The number of instructions in all cached programs. */
 export const compiledInstructions = (): number => instructions;
 
-/** The pattern for an expression; the latest ones are shared. */
+/** Returns the pattern for a regular expression. Patterns in use and the most recent ones are shared. */
 export function patternFor(text: string): Pattern {
   let pattern = known.get(text)?.deref();
   if (pattern === undefined) {
@@ -78,25 +78,25 @@ function keep(pattern: Pattern): void {
 }
 
 /**
- * A regular expression in RE2's syntax. Its program is made on first use, because that takes up to some milliseconds and many are
- * never needed, and again where it had to make room for others.
+ * A regular expression in RE2 syntax. Its program is compiled on first use, because that takes up to a few milliseconds and many are
+ * never needed, and again after it was evicted from the cache.
  */
 export class Pattern {
   private readonly holder: Holder = { program: undefined, used: false };
-  /** Undefined until it has been compiled once. */
+  /** The error of the pattern, false if it is valid, or undefined until it is first compiled. */
   private failure: string | false | undefined;
 
   constructor(readonly text: string) {
     unheld.register(this, this.holder);
   }
 
-  /** Why the pattern is malformed, or undefined. */
+  /** The error of a malformed pattern, or undefined if it is valid. */
   error(): string | undefined {
     if (this.failure === undefined) this.compile();
     return this.failure === false ? undefined : this.failure;
   }
 
-  /** Whether the pattern is found in the text; false for a pattern that is none. */
+  /** Reports whether the text contains a match. False if the pattern is malformed. */
   matches(text: string): boolean {
     const program = this.compiled();
     if (program === undefined) return false;
@@ -104,7 +104,7 @@ export class Pattern {
     return program.test(text);
   }
 
-  /** The program, or undefined for a pattern that is none. */
+  /** Returns the compiled program, or undefined if the pattern is malformed. */
   compiled(): RE2JS | undefined {
     this.holder.used = true;
     return this.holder.program ?? (typeof this.failure === 'string' ? undefined : this.compile());
@@ -118,7 +118,7 @@ export class Pattern {
       this.failure = false;
     } catch (error) {
       const message = dialect?.original(textOf(error)) ?? textOf(error);
-      // The library quotes nothing where nothing is left to be quoted.
+      // The library omits the quotes if nothing is left to quote.
       this.failure = message.endsWith('backslash at end of expression') ? message + ': ``' : message;
       return undefined;
     }
@@ -126,18 +126,18 @@ export class Pattern {
     instructions += program.programSize();
     holders.add(this.holder);
     makeRoom();
-    // What was made is kept, whatever a yield point ends.
+    // The program is cached before the yield point, which may abort this work.
     reachYieldPoint(program.programSize() * PER_INSTRUCTION);
     return program;
   }
 }
 
-/** One stays, whatever its size. */
+/** Evicts programs until the rest fits the limit. At least one is kept, whatever its size. */
 function makeRoom(): void {
   while (instructions > MAX_INSTRUCTIONS && holders.size > 1) {
     for (const oldest of holders) {
       holders.delete(oldest);
-      // Once more, if it was used meanwhile.
+      // A program that was used since the last pass gets another chance.
       if (oldest.used) holders.add(oldest);
       else drop(oldest);
       oldest.used = false;
@@ -146,7 +146,7 @@ function makeRoom(): void {
   }
 }
 
-/** Units of work, of about 25 ns, that running a program over a text takes at most. */
+/** Returns the maximum units of work, of about 25 ns each, for matching a text. */
 export function matchUnits(program: RE2JS, text: string): number {
   const size = program.programSize();
   return Math.ceil(text.length * Math.max(1, size > SMALL_PROGRAM ? size : size / 8));

@@ -35,14 +35,14 @@ const UNESCAPES: Record<string, string> = { underscores: '__', dot: '.', dash: '
 
 const isReserved = (name: string): boolean => RESERVED.has(name);
 
-/** The identifier that stands for a property name; undefined if the name cannot be an identifier. */
+/** Escapes a property name as an identifier. Returns undefined if that is not possible. */
 export function escapeIdentifier(name: string): string | undefined {
   if (!/^[A-Za-z_./-][A-Za-z0-9_./-]*$/.test(name)) return undefined;
   if (RESERVED.has(name)) return `__${name}__`;
   return name.replace(/__|[-./]/g, (part) => ESCAPES[part] ?? part);
 }
 
-/** The property name that an identifier stands for; undefined if it is not well escaped. */
+/** Returns the property name of an escaped identifier, or undefined if the identifier is not escaped correctly. */
 export function unescapeIdentifier(identifier: string): string | undefined {
   const parts: string[] = [];
   let at = 0;
@@ -57,7 +57,7 @@ export function unescapeIdentifier(identifier: string): string | undefined {
   return parts.join('') + identifier.slice(at);
 }
 
-/** The largest request that estimates reckon with. */
+/** The largest request size, in bytes, that cost estimates assume. */
 const MAX_REQUEST_BYTES = 3 * 1024 * 1024;
 const MIN_STRING = 2;
 const MAX_STRING = MAX_REQUEST_BYTES - 2;
@@ -69,20 +69,20 @@ export interface DeclField {
   readonly type: DeclType;
 }
 
-/** The type of a node of a schema: what expressions see, and how large values can get. */
+/** The declared type of a schema node: the type that expressions see, and how large its values can be. */
 export class DeclType {
-  /** Upper bound of `size()`. */
+  /** The upper bound of `size()`. */
   maxElements = 0;
-  /** What the names of object types in it begin with. */
+  /** The prefix of the names of the object types within this type. */
   path = '';
-  /** For objects, by identifier. */
+  /** The fields of an object type, by identifier. */
   fields: ReadonlyMap<string, DeclField> | undefined;
   key: DeclType | undefined;
   elem: DeclType | undefined;
 
   constructor(
     readonly type: Type,
-    /** The fewest bytes of JSON that a value takes. */
+    /** The minimum number of bytes that a value takes in JSON. */
     public minSize: number,
   ) {}
 }
@@ -108,7 +108,7 @@ const OBJECT_META: Schema = {
   properties: { name: { type: 'string' }, generateName: { type: 'string' } },
 };
 
-/** At the root of a resource, its type and name are known, whatever the schema says. */
+/** Adds the fields of the type and object metadata, which exist at the root of every resource, whether or not the schema declares them. */
 export function withTypeAndObjectMeta(schema: Schema): Schema {
   const properties = child(schema, 'properties');
   const type = (of: Schema | undefined, name: string): Json =>
@@ -128,7 +128,7 @@ export function withTypeAndObjectMeta(schema: Schema): Schema {
   return { ...schema, properties: { ...properties, kind: string, apiVersion: string, metadata: OBJECT_META } };
 }
 
-/** What kind of list a schema declares: its keys matter only for keyed ones. */
+/** Returns the adapter of a list, which depends on the list type. The map keys are used only for lists of type map. */
 function listAdapter(schema: Schema, items: Schema): Adapter {
   const adapt = adapterOf(items);
   const kind = schema['x-kubernetes-list-type'];
@@ -169,7 +169,7 @@ function objectAdapter(schema: Schema): Adapter {
   return (json) => (isJsonMap(json) ? new SchemaObject(json, shape) : wrong);
 }
 
-/** Adapters of properties that no expression reads are never made. */
+/** A property whose adapter is created on first use, so that properties that no expression reads cost nothing. */
 function lazyProperty(key: string, schema: Schema): Property {
   let adapt: Adapter = (json) => {
     adapt = adapterOf(schema);
@@ -217,7 +217,7 @@ function plainAdapter(schema: Schema): Adapter {
 const adapters = new WeakMap<Schema, Adapter>();
 const NULL_REFUSED = new CelError('invalid data, got null for schema with nullable=false');
 
-/** Makes values of stored JSON that is valid for the schema; of other JSON, errors that say what is wrong. */
+/** Returns the function that converts stored JSON into values. JSON that does not match the schema becomes an error that says why. */
 export function adapterOf(schema: Schema): Adapter {
   const known = adapters.get(schema);
   if (known !== undefined) return known;
@@ -229,14 +229,14 @@ export function adapterOf(schema: Schema): Adapter {
   return adapter;
 }
 
-/** The object types of a schema by name. */
+/** The object types declared in a schema, by name. */
 export class SchemaTypes {
   private readonly structs = new Map<string, StructDecl>();
 
   constructor(
-    /** Errors name object types by this and their path. */
+    /** The prefix of the type names in error messages; the path of the type follows it. */
     readonly prefix: string,
-    /** Whether `self.namespace` may be written for `self.__namespace__`. */
+    /** Allows `self.namespace` in place of `self.__namespace__`. */
     private readonly reservedNames = true,
   ) {}
 
@@ -244,7 +244,7 @@ export class SchemaTypes {
     return this.structs.get(name);
   }
 
-  /** The type of a schema's values; undefined where expressions see nothing (untyped nodes). */
+  /** Declares the type of a schema's values. Returns undefined for nodes without a type, which expressions cannot access. */
   declare(schema: Schema, isRoot: boolean, path = this.prefix): DeclType | undefined {
     const declared = this.make(schema, isRoot, path);
     if (declared !== undefined) declared.path = path;

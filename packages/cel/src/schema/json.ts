@@ -7,10 +7,10 @@ import { parseDate, parseDuration, parseTimestamp } from '../values/time.js';
 import { illegalBase64At } from '../formats/base64.js';
 import { timeFault } from '../formats/time.js';
 
-/** JSON of any shape. Whole numbers are ints, others doubles, and so are instances of Number. */
+/** Any JSON value. Integral numbers are ints; other numbers and instances of Number are doubles. */
 export type Json = unknown;
 
-/** Makes the value of a stored part. */
+/** Converts stored JSON into a value. */
 export type Adapter = (json: Json) => Value;
 
 export type JsonMap = Record<string, Json>;
@@ -18,7 +18,7 @@ export type JsonMap = Record<string, Json>;
 export const isJsonMap = (value: Json): value is JsonMap =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Equality of plain JSON; the order of keys is immaterial. */
+/** Compares plain JSON, ignoring the order of keys. */
 export function equalJson(a: Json, b: Json): boolean {
   if (a === b) return true;
   work(1);
@@ -63,7 +63,7 @@ class JsonObject extends CelMap {
     super();
   }
 
-  /** Makes it the value of another object. */
+  /** Reuses this value for another object. */
   become(members: JsonMap): this {
     this.members = members;
     this.count = -1;
@@ -99,7 +99,7 @@ class JsonObject extends CelMap {
 const isValue = (json: object): json is CelMap | CelList | Opaque | CelError =>
   json instanceof CelMap || json instanceof CelList || json instanceof Opaque || json instanceof CelError;
 
-/** JSON as a value, its parts made when they are asked for. Values of the engine pass through. */
+/** Converts JSON into a value. The parts are converted on access. Values of the engine are returned unchanged. */
 export function fromJson(json: Json): Value {
   switch (typeof json) {
     case 'string':
@@ -119,7 +119,7 @@ export function fromJson(json: Json): Value {
   return isJsonMap(json) ? new JsonObject(json) : new CelError(`unsupported conversion to ref.Val: (${typeof json})`);
 }
 
-/** A value that the schema preserves without knowing its type: it can be compared, nothing else. */
+/** A value of unknown type that the schema preserves. It supports only comparison. */
 export class Preserved extends Opaque {
   readonly typeName = 'unknown';
 
@@ -132,7 +132,7 @@ export class Preserved extends Opaque {
   }
 }
 
-/** The name of a JSON value's type as Go prints it. */
+/** The Go type of a JSON value, as Go prints it. */
 function goType(json: Json): string {
   if (json === null || json === undefined) return '<nil>';
   if (typeof json === 'string') return 'string';
@@ -177,7 +177,7 @@ const UNIT_NAMES: readonly (readonly [bigint, readonly string[]])[] = [
   [604800000000000n, ['w', 'wk', 'week']],
 ];
 
-/** Durations of the OpenAPI format: Go's, or amounts with longer names of units. */
+/** Parses a duration in the OpenAPI format: a Go duration, or amounts with longer unit names. */
 function parseFormatDuration(text: string): bigint | undefined {
   const go = parseDuration(text);
   if (go !== undefined) return go;
@@ -203,7 +203,7 @@ function dateTime(text: string): Value {
   );
 }
 
-/** The alphabet is that of URLs, though values with `+` and `/` are of this format, too. */
+/** The URL-safe alphabet. Go decodes with it too, although the format also accepts values with `+` and `/`. */
 const BASE64 = /^(?:[\w-]{4})*(?:[\w-]{2}==|[\w-]{3}=)?$/;
 
 function base64(text: string): Value {
@@ -217,7 +217,7 @@ function text(read: (text: string) => Value): Adapter {
   return (json) => (typeof json === 'string' ? read(json) : wrong('string', json));
 }
 
-/** Strings by their format. */
+/** Returns the adapter of strings with the given format. */
 export function stringAdapter(format: string): Adapter {
   switch (format) {
     case 'duration':

@@ -7,7 +7,7 @@ import { ArrayList, CelList, CelMap, Double, NO_SUCH_OVERLOAD } from '../values/
 import { type Adapter, equalJson, isJsonMap, type Json, type JsonMap } from './json.js';
 
 export interface Property {
-  /** How values of the property are stored that are the same in expressions; others are adapted. */
+  /** The JSON type of stored values that expressions use as they are. Other values go through `adapt`. */
   readonly stored: 'string' | 'integer' | 'boolean' | undefined;
   /** The name in the stored object. */
   readonly key: string;
@@ -16,14 +16,14 @@ export interface Property {
   readonly adapt: Adapter;
 }
 
-/** What the schema says about an object. */
+/** The declared properties of an object. */
 export interface Shape {
-  /** By every name that expressions may use. */
+  /** Properties by every name that expressions may use. */
   readonly byName: ReadonlyMap<string, Property>;
   readonly byKey: ReadonlyMap<string, Property>;
 }
 
-/** Units of work for each element of sets and keyed lists that are compared or joined. */
+/** Units of work per element when sets and keyed lists are compared or joined. */
 const PER_MEMBER = 4;
 const PER_KEYED = 16;
 
@@ -35,7 +35,7 @@ function remember(site: FieldSite, shape: Shape): void {
   site.stored = property?.stored;
 }
 
-/** A stored object with declared properties. Null and undeclared properties are absent. */
+/** A stored object with declared properties. Null and undeclared properties count as absent. */
 export class SchemaObject extends CelMap {
   private count = -1;
 
@@ -46,7 +46,7 @@ export class SchemaObject extends CelMap {
     super();
   }
 
-  /** Makes it the value of another object of the same schema. */
+  /** Reuses this value for another object of the same schema. */
   become(json: JsonMap): this {
     this.json = json;
     this.count = -1;
@@ -66,7 +66,7 @@ export class SchemaObject extends CelMap {
     const property = this.shape.byName.get(name);
     if (property === undefined) return undefined;
     const json = this.json[property.key];
-    // A function is what a plain object inherits.
+    // A function comes from Object.prototype, not from the stored object.
     if (json === undefined || json === null || typeof json === 'function') return undefined;
     return property.adapt(json);
   }
@@ -106,7 +106,7 @@ export class SchemaObject extends CelMap {
         continue;
       }
       const mine = this.field(property.identifier);
-      // Values without a schema have no other names.
+      // A map that is not a SchemaObject has only the stored names.
       const theirs = other.field(other instanceof SchemaObject ? property.identifier : key);
       if (mine === undefined || theirs === undefined) {
         if (mine !== theirs) return false;
@@ -119,7 +119,7 @@ export class SchemaObject extends CelMap {
   }
 }
 
-/** A stored object whose values are all of one type. */
+/** A stored object whose values all have one type. */
 export class SchemaMap extends CelMap {
   private count = -1;
 
@@ -186,7 +186,7 @@ export class SchemaList extends CelList {
 
   override next(index: number, spent: Value | undefined): Value {
     const json = this.json[index];
-    // All objects of the list have the schema that the one before has.
+    // All objects of the list have the same schema, so that the previous value can be reused.
     return spent instanceof SchemaObject && isJsonMap(json) ? spent.become(json) : this.adapt(json);
   }
 
@@ -205,8 +205,8 @@ const GO_LIST = '[]interface {}';
 const GO_MAP = 'map[string]interface {}';
 
 /**
- * What the reference implementation keeps of an element of a set, a Go map's key, to know it again: what is stored. So a whole number among
- * doubles is not found by a double, nor a time by a time, and objects and lists cannot be keys at all.
+ * The form in which cel-go stores an element of a set as a Go map key: the stored value. So an integer in a set of doubles is not found by
+ * an equal double, a time is not found by an equal time, and objects and lists cannot be keys at all.
  */
 function keptAs(json: Json, item: Value): unknown {
   const type = Array.isArray(json) ? GO_LIST : isJsonMap(json) && !(json instanceof Number) ? GO_MAP : undefined;
@@ -215,7 +215,7 @@ function keptAs(json: Json, item: Value): unknown {
   return typeof json === 'number' && Number.isInteger(json) ? item : item.value;
 }
 
-/** Whether a set has an element of another list. Go says it in other words where the map is empty. */
+/** Reports whether a set contains an element of another list. Go words the error differently when its map is empty. */
 function has(kept: ReadonlySet<unknown>, item: Value): boolean {
   const type = item instanceof CelList ? GO_LIST : item instanceof CelMap ? GO_MAP : undefined;
   if (type !== undefined) throw new InternalError(`hash of unhashable type: ${type}`);
@@ -240,7 +240,7 @@ function union(items: Value[], kept: Set<unknown>, other: CelList): Value {
   return new ValueSet(items, kept);
 }
 
-/** A list whose order does not matter and whose elements are scalars that occur once. */
+/** A list of type set: the order is irrelevant, and the elements are unique scalars. */
 export class SchemaSet extends SchemaList {
   private kept(): Set<unknown> {
     const kept = new Set<unknown>();
@@ -257,7 +257,7 @@ export class SchemaSet extends SchemaList {
   }
 }
 
-/** The union of sets. */
+/** The union of two sets. */
 class ValueSet extends ArrayList {
   constructor(
     items: readonly Value[],
@@ -275,7 +275,7 @@ class ValueSet extends ArrayList {
   }
 }
 
-/** Reads the key of an element of a keyed list. */
+/** Returns the key of an element of a keyed list. */
 type KeyOf = (item: Value) => string;
 
 function keyReader(keys: readonly string[]): KeyOf {
@@ -303,7 +303,7 @@ function equalKeyed(a: CelList, b: CelList, keyOf: KeyOf): boolean | CelError {
   return true;
 }
 
-/** Elements of the second list replace those of the first with the same key, others follow. */
+/** Merges two keyed lists: elements of `b` replace those of `a` with the same key; the others are appended. */
 function mergeKeyed(a: CelList, b: CelList, keyOf: KeyOf): Value {
   work((a.size + b.size) * PER_KEYED);
   const items = [...a];
@@ -316,7 +316,7 @@ function mergeKeyed(a: CelList, b: CelList, keyOf: KeyOf): Value {
   return new KeyedValues(items, keyOf);
 }
 
-/** A list whose elements are objects with a key. */
+/** A list of type map: its elements are objects with a key. */
 export class SchemaKeyedList extends SchemaList {
   private readonly keyOf: KeyOf;
 

@@ -1,4 +1,4 @@
-/** A 64-bit signed integer: a number where that is exact, else a bigint. The same value always has the same form. */
+/** A 64-bit signed integer: a number if that is exact, otherwise a bigint. Every value has exactly one representation. */
 export type Integer = number | bigint;
 
 export const MIN_INT = -0x8000000000000000n;
@@ -7,18 +7,18 @@ export const MAX_UINT = 0xffffffffffffffffn;
 
 const SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** The integer in its one form, or undefined outside of 64 bits. */
+/** Returns the integer in its canonical representation, or undefined if it does not fit into 64 bits. */
 export function integer(value: bigint): Integer | undefined {
   if (value <= SAFE && value >= -SAFE) return Number(value);
   return value < MIN_INT || value > MAX_INT ? undefined : value;
 }
 
-/** Sum, difference, product … of integers whose result left the range where numbers are exact. */
+/** An operation whose result is outside the range in which numbers are exact. */
 type Exact = (a: bigint, b: bigint) => bigint;
 
 const exact = (a: Integer, b: Integer, op: Exact): Integer | undefined => integer(op(BigInt(a), BigInt(b)));
 
-/** Each returns undefined on overflow. */
+/** Adds two integers. Returns undefined on overflow, as do the other operations. */
 export function add(a: Integer, b: Integer): Integer | undefined {
   if (typeof a === 'number' && typeof b === 'number') {
     const sum = a + b;
@@ -43,13 +43,13 @@ export function multiply(a: Integer, b: Integer): Integer | undefined {
   return exact(a, b, (x, y) => x * y);
 }
 
-/** The divisor is not zero. Rounds towards zero. */
+/** Divides, rounding toward zero. The divisor must not be zero. */
 export function divide(a: Integer, b: Integer): Integer | undefined {
   if (typeof a === 'number' && typeof b === 'number') return Math.trunc(a / b) + 0;
   return exact(a, b, (x, y) => x / y);
 }
 
-/** The divisor is not zero. The result has the sign of the dividend. */
+/** The remainder of a division; it has the sign of the dividend. The divisor must not be zero. */
 export function modulo(a: Integer, b: Integer): Integer | undefined {
   if (typeof a === 'number' && typeof b === 'number') return (a % b) + 0;
   if (a === MIN_INT && b === -1) return undefined;
@@ -58,7 +58,7 @@ export function modulo(a: Integer, b: Integer): Integer | undefined {
 
 const MAX_DIGITS = 20;
 
-/** Digits behind an optional sign as an integer; undefined if it has more digits than 64 bits can have. */
+/** Parses digits with an optional sign. Returns undefined if there are more digits than a 64-bit integer can have. */
 export function shortInteger(text: string): bigint | undefined {
   const digits = text.replace(/^[+-]?0*/, '');
   if (digits.length > MAX_DIGITS) return undefined;

@@ -1,10 +1,10 @@
 import { work } from '../work.js';
 
-/** Length in code points; a lone surrogate counts as one. */
+/** The length in code points. A lone surrogate counts as one. */
 export function codePointLength(text: string): number {
-  // Long texts are scanned natively first.
+  // The native search is faster for long strings.
   if (text.length > 32 && !SURROGATE.test(text)) return text.length;
-  // One half of every pair is at an odd place.
+  // Every surrogate pair has one half at an odd index, so it is enough to check every other unit.
   let i = 1;
   while (i < text.length && (text.charCodeAt(i) & SURROGATE_BITS) !== SURROGATES) i += 2;
   return i < text.length ? countPoints(text) : text.length;
@@ -30,15 +30,15 @@ function countPoints(text: string): number {
 
 const SURROGATE = /[\ud800-\udbff]/;
 
-/** Whether a text is of ASCII alone. */
+/** Reports whether a string consists only of ASCII characters. */
 export const isAscii = (text: string): boolean => ASCII.test(text);
 
 const ASCII = /^\p{ASCII}*$/u;
 
-/** Whether UTF-16 indices are code point indices. */
+/** Reports whether UTF-16 indices equal code point indices. */
 export const isFlat = (text: string): boolean => codePointLength(text) === text.length;
 
-/** Order by code points: -1, 0 or 1. JavaScript's own order puts astral characters before U+E000. */
+/** Compares by code points: -1, 0 or 1. JavaScript's own order puts astral characters before U+E000. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0;
   const length = Math.min(a.length, b.length);
@@ -59,7 +59,7 @@ export function compareBytes(a: Uint8Array, b: Uint8Array): number {
   return Buffer.compare(a, b);
 }
 
-/** Go's %q of a string. */
+/** Quotes a string like Go's %q. */
 export function quoted(text: string): string {
   if (PLAIN.test(text)) return `"${text}"`;
   work(text.length * 2);
@@ -80,20 +80,20 @@ const PLAIN = /^[ !#-[\]-~]*$/;
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
 /**
- * Looking for a part of a text in time linear in both, whatever they are: the native search may compare every unit of the
- * part at every place of the text. It is used where that product is small.
+ * The product of the lengths of a string and a substring up to which the native search is used. The native search may compare every unit of
+ * the substring at every position; the search here is linear in both lengths for any input.
  */
 const SMALL = 1 << 22;
 const SHORT = 16;
 
-/** The units of a text; reading them from an array is faster than asking the text for each. */
+/** The UTF-16 units of a string. Reading them from an array is faster than calling charCodeAt for each. */
 function unitsOf(text: string): Uint16Array {
   const units = new Uint16Array(text.length);
   Buffer.from(units.buffer).write(text, 'utf16le');
   return units;
 }
 
-/** For each prefix of the part, how long its longest proper border is. */
+/** For each prefix of the substring, the length of its longest proper border (the table of the Knuth-Morris-Pratt algorithm). */
 function borders(part: Uint16Array): Int32Array {
   const table = new Int32Array(part.length);
   let length = 0;
@@ -106,7 +106,7 @@ function borders(part: Uint16Array): Int32Array {
   return table;
 }
 
-/** Calls `found` with the end of every place, overlapping ones too, until it returns true. */
+/** Calls `found` with the end of every occurrence, including overlapping ones, until it returns true. */
 function scan(text: string, part: string, from: number, to: number, found: (end: number) => boolean): void {
   const wanted = unitsOf(part);
   const units = unitsOf(text);
@@ -125,7 +125,7 @@ function scan(text: string, part: string, from: number, to: number, found: (end:
 const isSmall = (text: string, part: string): boolean =>
   part.length <= SHORT || (text.length - part.length + 1) * part.length <= SMALL;
 
-/** The first place of a part from an offset on; -1 if there is none. */
+/** Returns the index of the first occurrence at or after `from`, or -1. */
 export function find(text: string, part: string, from: number): number {
   if (isSmall(text, part)) return text.indexOf(part, from);
   let at = -1;
@@ -136,7 +136,7 @@ export function find(text: string, part: string, from: number): number {
   return at;
 }
 
-/** The last place of a part that begins at an offset or before it; -1 if there is none. */
+/** Returns the index of the last occurrence that begins at or before `from`, or -1. */
 export function findLast(text: string, part: string, from: number): number {
   if (isSmall(text, part)) return text.lastIndexOf(part, from);
   let at = -1;
@@ -147,7 +147,7 @@ export function findLast(text: string, part: string, from: number): number {
   return at;
 }
 
-/** The parts of a text between the places of a separator that is not empty. */
+/** Splits a string at a non-empty separator. */
 export function split(text: string, separator: string): string[] {
   if (isSmall(text, separator)) return text.split(separator);
   const parts: string[] = [];
@@ -163,10 +163,10 @@ export function split(text: string, separator: string): string[] {
   return parts;
 }
 
-/** Texts from this length on are put together from units, which takes a third of the time that joining pieces takes. */
+/** Replacements in strings of at least this length are built from UTF-16 units, which takes a third of the time of joining pieces. */
 const LONG = 1 << 16;
 
-/** Calls `found` with every place of a part, from the first one on, none of which overlaps another. */
+/** Calls `found` with the index of every occurrence, from left to right, skipping overlapping ones. */
 function places(units: Uint16Array, text: string, part: string, found: (at: number) => void): void {
   if (part.length === 1) {
     const wanted = part.charCodeAt(0);
@@ -184,10 +184,10 @@ function places(units: Uint16Array, text: string, part: string, found: (at: numb
   });
 }
 
-/** How often a part that is not empty stands in a text, places that overlap counted once. */
+/** The non-overlapping occurrences of a non-empty substring. */
 export interface Occurrences {
   readonly count: number;
-  /** The text with something else in their stead. */
+  /** Returns the string with every occurrence replaced. */
   replaced(replacement: string): string;
 }
 
@@ -220,6 +220,6 @@ export function occurrences(text: string, part: string): Occurrences {
 function textOf(units: Uint16Array): string {
   let bits = 0;
   for (let i = 0; i < units.length; i++) bits |= units[i] as number;
-  // Texts of one byte a character are faster to work on.
+  // Strings with one byte per character are faster to process.
   return bits < 256 ? Buffer.from(units).toString('latin1') : Buffer.from(units.buffer).toString('utf16le');
 }

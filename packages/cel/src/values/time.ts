@@ -1,7 +1,7 @@
 import { MAX_INT, MIN_INT, shortInteger } from './integer.js';
 import { CelError, Duration, Timestamp } from './value.js';
 
-/** 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z. */
+/** The seconds of 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z. */
 const MIN_SECONDS = -62135596800;
 const MAX_SECONDS = 253402300799;
 const BILLION = 1000000000n;
@@ -38,7 +38,7 @@ export function compareTimestamps(a: Timestamp, b: Timestamp): number {
 
 const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})T(\d{1,2}):(\d{2}):(\d{2})(?:[.,](\d+))?(Z|[+-]\d{2}:\d{2})$/;
 
-/** Reads an RFC 3339 time; undefined if it is none. */
+/** Parses an RFC 3339 time. Returns undefined if the string does not have that format. */
 export function parseTimestamp(text: string): Timestamp | CelError | undefined {
   const match = RFC3339.exec(text);
   if (match === null) return undefined;
@@ -58,7 +58,7 @@ export function parseTimestamp(text: string): Timestamp | CelError | undefined {
   return timestamp(epoch(year, month, day, hour, minute, second) - offset, nanos);
 }
 
-/** Reads YYYY-MM-DD. */
+/** Parses a date of the form YYYY-MM-DD. */
 export function parseDate(text: string): Timestamp | undefined {
   const match = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text);
   if (match === null) return undefined;
@@ -72,7 +72,7 @@ function daysIn(year: number, month: number): number {
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }
 
-/** Date.UTC reads years below 100 as 19xx. */
+/** Returns the seconds since the epoch. It shifts the year by 400, because Date.UTC takes years below 100 as 19xx. */
 function epoch(year: number, month: number, day: number, hour: number, minute: number, second: number): number {
   return Date.UTC(year + 400, month - 1, day, hour, minute, second) / 1000 - 400 * 365.2425 * 86400;
 }
@@ -85,18 +85,18 @@ function zoneOffset(zone: string): number | undefined {
   return (zone.startsWith('-') ? -1 : 1) * (hours * 3600 + minutes * 60);
 }
 
-/** The calendar repeats itself after 400 years, weekdays and all. */
+/** The length in seconds of the 400 years after which the calendar repeats, including weekdays. */
 const CYCLE = 12622780800;
 const CYCLE_YEARS = 400;
-/** Later (and, before the epoch, earlier) moments are taken for the same ones of another cycle: a Date ends in 275760. */
+/** Timestamps further from the epoch are mapped to an equivalent time in another cycle, because a Date ends in the year 275760. */
 const LAST_CYCLE = 8e12;
 
 const cyclesOf = (seconds: number): number => (Math.abs(seconds) > LAST_CYCLE ? Math.floor(seconds / CYCLE) : 0);
 
-/** The years that a moment is away from the one that `inZone` shows. */
+/** The number of years to add to the year that `inZone` returns. */
 export const yearsAside = (at: Timestamp): number => cyclesOf(at.seconds) * CYCLE_YEARS;
 
-/** RFC 3339 with as many fractional digits as needed. */
+/** Formats a timestamp as RFC 3339 with as many fractional digits as needed. */
 export function formatTimestamp(at: Timestamp): string {
   const moment = new Date((at.seconds - cyclesOf(at.seconds) * CYCLE) * 1000);
   const year = moment.getUTCFullYear() + yearsAside(at);
@@ -112,7 +112,7 @@ export function formatDuration(length: Duration): string {
   return `${plainNumber(seconds)}s`;
 }
 
-/** A number without an exponent. */
+/** Formats a number without an exponent. */
 export function plainNumber(value: number): string {
   const text = String(value);
   const match = /^(-?)(\d+)(?:\.(\d+))?e([+-]\d+)$/.exec(text);
@@ -139,7 +139,7 @@ const UNITS: Record<string, bigint> = {
 
 const MAX_FRACTION = 19;
 
-/** Reads a duration as Go writes it (`1h2m3.5s`); undefined if it is none or does not fit into 64 bits. */
+/** Parses a duration in Go's format (`1h2m3.5s`). Returns undefined if it is malformed or does not fit into 64 bits. */
 export function parseDuration(text: string): bigint | undefined {
   const match = /^([+-]?)(.*)$/s.exec(text);
   const body = match?.[2] ?? '';
@@ -156,7 +156,7 @@ export function parseDuration(text: string): bigint | undefined {
     const count = shortInteger(whole);
     if (count === undefined) return undefined;
     total += count * scale;
-    // More digits are parts of a nanosecond whatever the unit.
+    // Further digits are fractions of a nanosecond in any unit.
     const digits = fraction.slice(0, MAX_FRACTION);
     if (digits !== '') total += (BigInt(digits) * scale) / 10n ** BigInt(digits.length);
     if (total > MAX_INT + 1n) return undefined;
@@ -191,7 +191,7 @@ function zone(name: string): Intl.DateTimeFormat | undefined {
   }
 }
 
-/** The moment as the zone's wall clock shows it, kept in a Date's UTC fields. The zone: empty, UTC, `±HH:MM` or IANA's. */
+/** Returns the local time in a zone, in the UTC fields of a Date. The zone is empty, UTC, `±HH:MM` or an IANA name. */
 export function inZone(at: Timestamp, name: string): Date | CelError {
   const millis = (at.seconds - cyclesOf(at.seconds) * CYCLE) * 1000 + Math.floor(at.nanos / 1e6);
   if (name === '' || name === 'UTC') return new Date(millis);

@@ -1,8 +1,8 @@
 import type { Integer } from './integer.js';
 
 /**
- * Values of expressions. An int is a number (or a bigint beyond 2^53), so that the commonest arithmetic and
- * comparisons run on plain numbers; doubles and uints are boxed, to differ from ints.
+ * The values of expressions. An int is a number, or a bigint beyond 2^53, so that the most common arithmetic and
+ * comparisons use plain numbers. Doubles and uints are boxed to distinguish them from ints.
  */
 export type Value =
   | boolean
@@ -29,7 +29,7 @@ export class Double {
   constructor(readonly value: number) {}
 }
 
-/** A moment: whole seconds since the epoch and the nanoseconds on top, 0 to 999,999,999. */
+/** A point in time: whole seconds since the epoch, plus 0 to 999,999,999 nanoseconds. */
 export class Timestamp {
   constructor(
     readonly seconds: number,
@@ -37,12 +37,12 @@ export class Timestamp {
   ) {}
 }
 
-/** A length of time in nanoseconds, within 64 bits. */
+/** A duration in nanoseconds, within 64 bits. */
 export class Duration {
   constructor(readonly nanos: bigint) {}
 }
 
-/** The name of a type, as `type(x)` gives it. */
+/** A type as a value, as `type(x)` returns it. */
 export class TypeValue {
   constructor(readonly name: string) {}
 }
@@ -57,35 +57,35 @@ export class CelError {
   constructor(readonly message: string) {}
 }
 
-/** A value of a library's own type. */
+/** A value of a type that a library defines. */
 export abstract class Opaque {
   abstract readonly typeName: string;
   abstract equals(other: Value): boolean | CelError;
-  /** What `size()`-based costs count; 1 where a value has no size. */
+  /** The size that cost calculations use; 1 if the value has no size. */
   get cost(): number {
     return 1;
   }
-  /** What optional.ofNonZeroValue asks. */
+  /** True if `optional.ofNonZeroValue` treats the value as zero. */
   get isZero(): boolean {
     return false;
   }
 }
 
-/** A list. Elements may be made when they are asked for. */
+/** A list. Elements may be created on access. */
 export abstract class CelList {
   abstract readonly size: number;
-  /** The element at an index within the size. */
+  /** Returns the element at an index, which must be in range. */
   abstract get(index: number): Value;
   /**
-   * The same for loops: the element before, `spent`, is not needed any more (undefined: it is, or there is none), so that
-   * it can be made into this one.
+   * Returns the element at an index, for loops. `spent` is the previous element if it is not needed any more: the list may
+   * reuse it for the next element.
    */
   next(index: number, _spent: Value | undefined): Value {
     return this.get(index);
   }
-  /** Equality of its own, if the list has it (sets, keyed lists). */
+  /** The equality of lists that define their own (sets, keyed lists). */
   equals?(other: CelList): boolean | CelError;
-  /** Concatenation of its own. */
+  /** The concatenation of lists that define their own. */
   concat?(other: CelList): Value;
 
   *[Symbol.iterator](): Generator<Value> {
@@ -107,18 +107,18 @@ export class ArrayList extends CelList {
   }
 }
 
-/** The same text in the form in which engines look properties up, and tell short texts apart, without reading them. */
+/** Returns an interned copy of a string: engines look up properties by it, and compare short strings, without reading the characters. */
 export const interned = (text: string): string => Object.keys({ [text]: 0 })[0] ?? text;
 
-/** A place in an expression that reads a field; maps may keep there how they have found it. */
+/** A field access in an expression. Maps may cache here how they found the field. */
 export class FieldSite {
-  /** What the fields of the map were found by; the field itself, its name there, and how its values are stored. */
+  /** The cached lookup: the shape of the map, its declaration of the field, the stored name, and the stored type. */
   shape: unknown = undefined;
   found: unknown = undefined;
   key = '';
   stored: string | undefined = undefined;
   readonly name: string;
-  /** Whether plain objects have something of that name that is not their own. */
+  /** True if plain objects inherit a property of that name. */
   readonly inherited: boolean;
 
   constructor(name: string) {
@@ -129,22 +129,22 @@ export class FieldSite {
 
 export abstract class CelMap {
   abstract readonly size: number;
-  /** The value of a key; undefined: absent. An error for a key that such a map cannot have. */
+  /** Returns the value of a key, undefined if the key is absent, or an error if the map cannot have such a key. */
   abstract find(key: Value): Value | undefined;
-  /** The same for a string key. */
+  /** Returns the value of a string key, like `find`. */
   abstract field(name: string): Value | undefined;
   abstract keys(): readonly Value[];
 
-  /** The same as `field`, for a place that is asked often. */
+  /** Returns the value of a field like `field`, for frequent accesses. */
   select(site: FieldSite): Value | undefined {
     return this.field(site.name);
   }
 
-  /** Equality of its own, if the map has it. */
+  /** The equality of maps that define their own. */
   equals?(other: CelMap): boolean | CelError;
 }
 
-/** Maps keep numbers of all types apart from other keys, and equal numbers together. */
+/** Returns the key for a JavaScript map, or undefined if the value cannot be a key. Equal numbers of different types have the same key. */
 export function mapKey(key: Value): string | number | bigint | boolean | undefined {
   switch (typeof key) {
     case 'string':
@@ -173,7 +173,7 @@ export class EntryMap extends CelMap {
     return this.entries.size;
   }
 
-  /** Adds an entry; false if the key is there already, undefined if it cannot be a key. */
+  /** Adds an entry. Returns false if the key already exists, and undefined if the value cannot be a key. */
   insert(key: Value, value: Value): boolean | undefined {
     const slot = mapKey(key);
     if (slot === undefined) return undefined;
@@ -182,7 +182,7 @@ export class EntryMap extends CelMap {
     return true;
   }
 
-  /** Adds or replaces an entry; false if the key cannot be one. */
+  /** Adds or replaces an entry. Returns false if the value cannot be a key. */
   set(key: Value, value: Value): boolean {
     const slot = mapKey(key);
     if (slot === undefined) return false;
@@ -210,7 +210,7 @@ export class EntryMap extends CelMap {
   }
 }
 
-/** The name of a value's type at run time. */
+/** The name of the runtime type of a value. */
 export function typeName(value: Value): string {
   switch (typeof value) {
     case 'boolean':
@@ -237,7 +237,7 @@ export function typeName(value: Value): string {
 
 export const NO_SUCH_OVERLOAD = new CelError('no such overload');
 
-/** The error of a call whose arguments no overload takes. */
+/** The error of a call whose arguments match no overload. */
 export function noSuchOverload(name: string, args: readonly Value[]): CelError {
   return new CelError(`no such overload: ${name}(${args.map(typeName).join(', ')})`);
 }

@@ -17,13 +17,13 @@ import { toText } from '../conversions.js';
 import { work } from '../../work.js';
 import { boundText } from '../helpers.js';
 
-/** Go's default for %f and %e. */
+/** Go's default precision for %f and %e. */
 const DEFAULT_PRECISION = 6;
-/** A precision that no double can use; more is zeros. */
+/** The maximum precision: no double has more significant digits after the point, so any further ones would be zeros. */
 const MAX_PRECISION = 1100;
 
 type Formatted = string | CelError;
-/** What a clause does with its argument. */
+/** Formats an argument as a clause of the format string requires. */
 type Clause = (value: Value) => Formatted;
 
 const fail = (message: string): CelError => new CelError(message);
@@ -45,10 +45,10 @@ function text(value: Value): Formatted {
   return fail(STRING_CLAUSE + typeName(value));
 }
 
-/** Units of work for each value inside a list or map, and for each clause. */
+/** Units of work per value inside a list or map, and per clause. */
 const PER_ITEM = 8;
 
-/** A value inside a list or map: strings quoted, times wrapped. */
+/** Formats a value inside a list or map: strings are quoted, times are wrapped. */
 function nested(value: Value): Formatted {
   work(PER_ITEM);
   if (value instanceof Double) {
@@ -99,7 +99,7 @@ function decimal(value: Value): Formatted {
   return fail(`decimal clause can only be used on integers, was given ${typeName(value)}`);
 }
 
-/** The double that a floating-point clause prints; the names of special values stand for them. */
+/** The double that a floating-point clause prints. The strings NaN, Infinity and -Infinity are accepted too. */
 function special(value: Value): number | undefined {
   if (value instanceof Double) return value.value;
   if (value === 'NaN') return NaN;
@@ -112,7 +112,7 @@ const infinite = (value: number): string | undefined =>
 /** Groups of three digits, as the English locale prints them. */
 const grouped = (digits: string): string => digits.replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 
-/** toFixed rounds exact halves up, Go rounds them to even. */
+/** Formats like toFixed, but rounds exact halves to even, as Go does; toFixed rounds them up. */
 function halfEven(value: number, precision: number): string {
   const rounded = value.toFixed(precision);
   if (precision > 50) return rounded;
@@ -124,7 +124,7 @@ function halfEven(value: number, precision: number): string {
   return isHalf && Number(half.at(-1)) % 2 === 0 ? half : rounded;
 }
 
-/** A decimal expansion, rounded half to even on the exact value. */
+/** The decimal expansion of a double. Its exact value is rounded half to even. */
 function exactFixed(value: number, precision: number): string {
   if (Math.abs(value) < 1e21 && precision <= 100) return halfEven(value, precision);
   const [whole = '0', fraction = ''] = plainNumber(value).split('.');
@@ -146,7 +146,7 @@ const fixed =
 
 const SUPERSCRIPTS = '⁰¹²³⁴⁵⁶⁷⁸⁹';
 
-/** The English locale writes 1.5×10⁰³. The precision of the clause is the width, the digits are always six. */
+/** Formats like the English locale: 1.5×10⁰³. The precision of the clause is used as the width; there are always six digits. */
 const scientific =
   (width: number): Clause =>
   (value) => {
@@ -213,7 +213,7 @@ function clauseOf(letter: string, precision: number): Clause | undefined {
   }
 }
 
-/** `'%s is %d'.format([…])` */
+/** Implements `'%s is %d'.format([…])`. */
 export function formatText(format: string, args: CelList): Value {
   let result = '';
   let used = 0;

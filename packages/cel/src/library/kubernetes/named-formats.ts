@@ -16,7 +16,7 @@ class Format extends Opaque {
   constructor(
     private readonly name: string,
     readonly validate: Validate,
-    /** Length of the pattern that costs are counted by. */
+    /** The length of the regular expression that cost calculations use. */
     readonly regexSize: number,
   ) {
     super();
@@ -27,7 +27,7 @@ class Format extends Opaque {
   }
 }
 
-/** The length of a named format's pattern; undefined for other values. */
+/** The length of the regular expression of a named format, or undefined for other values. */
 export const formatRegexSize = (value: Value | undefined): number | undefined =>
   value instanceof Format ? value.regexSize : undefined;
 
@@ -36,7 +36,7 @@ const LABEL_1035 = '[a-z]([-a-z0-9]*[a-z0-9])?';
 const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
 const NAME = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
 
-// These patterns are linear: no text makes them backtrack.
+// These patterns run in linear time: no input makes them backtrack.
 const isLabel = (text: string): boolean => /^[a-z0-9-]+$/.test(text) && !text.startsWith('-') && !text.endsWith('-');
 const isSubdomain = (text: string): boolean => text.split('.').every(isLabel);
 const isName = (text: string): boolean => /^[A-Za-z0-9_.-]+$/.test(text) && !/^[-_.]|[-_.]$/.test(text);
@@ -72,7 +72,7 @@ function dns1035Label(text: string): string[] {
   return [...problems, explain(why, LABEL_1035, 'my-name', 'abc-123')];
 }
 
-/** A prefix of a name may end in a dash. */
+/** Validates the prefix of a name, which may end in a dash. */
 const prefix =
   (validate: Validate): Validate =>
   (text) =>

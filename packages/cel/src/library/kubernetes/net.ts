@@ -14,7 +14,7 @@ interface Address {
   readonly value: bigint;
 }
 
-/** Why a text is not an address, in Go's words. */
+/** The reason why a string is not an IP address, as Go words it. */
 class AddressError extends Error {}
 
 function bad(text: string, why: string, at?: string): never {
@@ -85,7 +85,7 @@ function parse6(text: string): bigint {
 
 const isMapped = (address: Address): boolean => address.bits === 128 && address.value >> 32n === 0xffffn;
 
-/** Reads an address; throws an AddressError. A zone is kept apart. */
+/** Parses an address, or throws an AddressError. The zone is returned separately. */
 function parseAddress(text: string): Address & { readonly zone: string } {
   for (const char of text) {
     if (char === '.') return { bits: 32, value: parse4(text), zone: '' };
@@ -102,7 +102,7 @@ function parseAddress(text: string): Address & { readonly zone: string } {
 
 const formatAddress = ({ value, bits }: Address): string => ipText(value, bits);
 
-/** The address with all but its first `bits` cleared. */
+/** Returns the address with all but its first `bits` bits cleared. */
 function mask(address: Address, bits: number): Address {
   const shift = BigInt(address.bits - bits);
   return { bits: address.bits, value: (address.value >> shift) << shift };
@@ -155,7 +155,7 @@ class CIDRValue extends Opaque {
   }
 }
 
-/** Runs what may throw an AddressError. */
+/** Runs a function that may throw an AddressError, and returns the error as a value. */
 function guarded(prefix: string, run: () => Value): Value {
   try {
     return run();
@@ -226,7 +226,7 @@ function isGlobalUnicast(address: Address): boolean {
 }
 
 function containsIP(cidr: CIDRValue, other: Value): Value {
-  // The fault of a malformed address is not reported.
+  // The error of a malformed address is not passed on.
   return other instanceof IPValue ? cidr.contains(other.address) : NO_SUCH_OVERLOAD;
 }
 

@@ -17,7 +17,7 @@ class Quantity extends Opaque {
 
   constructor(
     readonly nanos: bigint,
-    /** Whether Kubernetes keeps the value as a 64-bit mantissa; otherwise it never counts as an integer. */
+    /** True if Kubernetes stores the value as a 64-bit mantissa. Other values never count as integers. */
     readonly small: boolean,
   ) {
     super();
@@ -31,7 +31,7 @@ class Quantity extends Opaque {
 const DECIMAL: Record<string, number> = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
 const BINARY: Record<string, bigint> = { Ki: 10n, Mi: 20n, Gi: 30n, Ti: 40n, Pi: 50n, Ei: 60n };
 const FORMAT_WRONG = `quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`;
-/** Exponents beyond this have no place in 64 bits or in billionths. */
+/** Larger exponents fit neither into 64 bits nor into billionths. */
 const MAX_EXPONENT = 100;
 
 interface Scale {
@@ -50,7 +50,7 @@ function scaleOf(suffix: string): Scale | undefined {
   return { exponent, shift: 0n };
 }
 
-/** Rounds away from zero below a billionth; binary quantities end at the largest 64-bit integer. */
+/** Converts to billionths, rounding away from zero. Quantities with a binary suffix are capped at the largest 64-bit integer. */
 function nanosOf(digits: string, places: number, { exponent, shift }: Scale): bigint {
   const scaled = BigInt(digits === '' ? '0' : digits) << shift;
   const power = exponent - places + 9;
@@ -62,7 +62,7 @@ function nanosOf(digits: string, places: number, { exponent, shift }: Scale): bi
   return (scaled + divisor - 1n) / divisor;
 }
 
-/** Whether the mantissa and the scale are what fits the fast form. */
+/** Reports whether Kubernetes stores a quantity with this mantissa and scale as a 64-bit mantissa. */
 function isSmall(whole: string, fraction: string, { exponent, shift }: Scale): boolean {
   const digits = whole.replace(/^0+/, '').length || 1;
   const precision =
@@ -74,7 +74,7 @@ function isSmall(whole: string, fraction: string, { exponent, shift }: Scale): b
   return precision >= 0 && exponent - fraction.length >= -9;
 }
 
-// A suffix does not begin with a digit, so that there is one way to match.
+// A suffix never begins with a digit, so that every string matches in only one way.
 const QUANTITY_TEXT = /^([+-]?)(\d*)(?:\.(\d*))?((?:[eEinumkKMGTP]+[-+]?\d*|[-+]\d*)?)$/;
 
 function parse(text: string): Quantity | CelError {
@@ -93,7 +93,7 @@ function asInt(quantity: Quantity): Value | undefined {
   return integer(quantity.nanos / BILLION);
 }
 
-/** Sums stay in the fast form as long as they fit it. */
+/** Adds quantities. The sum keeps the 64-bit form if both operands have it and the sum fits. */
 function combine(a: Quantity, nanos: bigint, small: boolean): Quantity {
   const total = a.nanos + nanos;
   const magnitude = total < 0n ? -total : total;

@@ -9,7 +9,7 @@ import { typeConstant } from '../standard.js';
 
 const SEMVER = objectType('kubernetes.Semver');
 
-/** A part of a pre-release: a number, or a text. */
+/** A pre-release identifier: numeric or text. */
 type PreRelease = bigint | string;
 
 class Semver extends Opaque {
@@ -33,7 +33,7 @@ function comparePre(a: PreRelease, b: PreRelease): number {
   return typeof b === 'bigint' ? 1 : sign(a, b);
 }
 
-/** Build metadata does not count; a version without a pre-release is later than those with one. */
+/** Compares versions. Build metadata is ignored. A version without a pre-release is newer than the same version with one. */
 function compare(a: Semver, b: Semver): number {
   for (const i of [0, 1, 2] as const) {
     const order = sign(a.numbers[i], b.numbers[i]);
@@ -74,13 +74,13 @@ function preRelease(text: string): PreRelease {
   return text;
 }
 
-/** Splits off what follows a mark. */
+/** Splits a string at the first occurrence of a separator. */
 function cut(text: string, mark: string): [string, string | undefined] {
   const at = text.indexOf(mark);
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** At most three parts; the last keeps its dots. */
+/** Splits a version into at most three parts. Any further dots stay in the last one. */
 function threeParts(text: string): string[] {
   const parts = text.split('.');
   return parts.length <= 3 ? parts : [...parts.slice(0, 2), parts.slice(2).join('.')];
@@ -105,7 +105,7 @@ function strict(text: string): Semver {
   return parsed;
 }
 
-/** Repairs a leading v, missing parts and leading zeros. */
+/** Removes a leading v and leading zeros, and adds missing parts. */
 function normalized(text: string): Semver {
   const parts = threeParts(text.replace(/^v/, '')).map((part) => {
     if (part.length <= 1) return part;

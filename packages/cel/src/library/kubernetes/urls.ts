@@ -7,23 +7,23 @@ import { onString } from '../helpers.js';
 import { work } from '../../work.js';
 import { typeConstant } from '../standard.js';
 
-/** The parts of a URL as Go's net/url keeps them. */
+/** The parts of a URL, as in Go's net/url. */
 interface ParsedUrl {
   readonly scheme: string;
   readonly opaque: string;
   readonly user: string | undefined;
-  /** With the port. */
+  /** The host, including the port. */
   readonly host: string;
-  /** Decoded. */
+  /** The decoded path. */
   readonly path: string;
-  /** As written, where that differs from the default encoding. */
+  /** The path as written, if that differs from the default encoding. */
   readonly rawPath: string;
   readonly rawQuery: string;
   readonly forceQuery: boolean;
   readonly fragment: string;
 }
 
-/** Why a text is no URL, in Go's words. */
+/** The reason why a string is not a URL, as Go words it. */
 class UrlError extends Error {
   constructor(text: string, why: string) {
     super(`parse ${quoted(text)}: ${why}`);
@@ -32,7 +32,7 @@ class UrlError extends Error {
 
 type Encoding = 'path' | 'host' | 'fragment' | 'user' | 'query';
 
-/** Whether a character is written as it is in that part. */
+/** Reports whether a character is not escaped in that part of a URL. */
 function isPlain(char: string, encoding: Encoding): boolean {
   if (/[A-Za-z0-9\-_.~]/.test(char)) return true;
   switch (encoding) {
@@ -86,7 +86,7 @@ function decode(text: string, encoding: Encoding, whole: string): string {
   return Buffer.concat(bytes).toString();
 }
 
-/** The scheme and the rest; no scheme if there is no colon where one could end. */
+/** Splits a URL into the scheme and the rest. The scheme is empty if the URL does not begin with a valid one. */
 function splitScheme(text: string, whole: string): [string, string] {
   const match = /^([A-Za-z][A-Za-z0-9+\-.]*):(.*)$/s.exec(text);
   if (match !== null) return [(match[1] ?? '').toLowerCase(), match[2] ?? ''];
@@ -124,7 +124,7 @@ function parseAuthority(text: string, whole: string): Authority {
   return { user: parts.map((part) => encode(decode(part, 'user', whole), 'user')).join(':'), host };
 }
 
-/** Reads an absolute URI or an absolute path, as Go's ParseRequestURI and then Parse do; throws a UrlError. */
+/** Parses an absolute URI or an absolute path like Go's ParseRequestURI followed by Parse. Throws a UrlError. */
 function parseUrl(text: string): ParsedUrl {
   parse(text, text, true);
   const hash = text.indexOf('#');
@@ -188,7 +188,7 @@ function port(url: ParsedUrl): string {
   return match?.[1] ?? '';
 }
 
-/** The parameters in order; those that cannot be decoded are left out. */
+/** The query parameters in order. Those that cannot be decoded are skipped. */
 function queryOf(url: ParsedUrl): Map<string, string[]> {
   const values = new Map<string, string[]>();
   for (const pair of url.rawQuery.split('&')) {
@@ -238,7 +238,7 @@ class Url extends Opaque {
   }
 }
 
-/** What is wrong with a URL, undefined if nothing. */
+/** Returns the reason why a string is not a URL, or undefined if it is one. */
 export function urlProblem(text: string): string | undefined {
   const parsed = checked(text);
   return typeof parsed === 'string' ? parsed : undefined;
