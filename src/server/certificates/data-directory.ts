@@ -10,14 +10,14 @@ const DAY = 86_400_000;
 const YEAR = 365 * DAY;
 const RENEW_BEFORE = 30 * DAY;
 
-/** A problem with files that the person who starts the server has to solve; its text is all they need. */
+/** A startup error that the operator has to fix. Its message is all that the operator needs. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }
 
 const reason = (error: unknown): string => messageOf(error);
 
-/** Reads a file or says which one cannot be read, and for which flag. */
+/** Reads a file. Throws StartError with the flag and the path if it cannot be read. */
 export function readFile(path: string, what: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -26,14 +26,14 @@ export function readFile(path: string, what: string): string {
   }
 }
 
-/** Replaces the file in one step; only its owner may read it. */
+/** Replaces the file atomically. Only its owner may read it. */
 export function writePrivateFile(path: string, content: string): void {
   const temporary = `${path}.tmp`;
   writeFileSync(temporary, content, { mode: 0o600 });
   renameSync(temporary, path);
 }
 
-/** With its parents; node's own recursion does not end where a parent cannot be made. */
+/** Creates the directory and its parents. Node's recursive mkdir does not return if a parent cannot be created. */
 function makeDirectory(path: string): void {
   if (existsSync(path)) {
     if (!statSync(path).isDirectory()) throw new Error('it is not a directory');
@@ -43,7 +43,7 @@ function makeDirectory(path: string): void {
   mkdirSync(path, { mode: 0o700 });
 }
 
-/** Makes the directory of --data-dir, and a folder in it, unless they are there. Throws StartError where that cannot be done. */
+/** Creates the --data-dir directory, and a folder in it, if they do not exist. Throws StartError if that fails. */
 export function makeDataDirectory(path: string, folder = path): void {
   try {
     makeDirectory(folder);
@@ -63,7 +63,7 @@ export interface Credentials {
   readonly servingCert: string;
   readonly servingKey: string;
   readonly clientCaPem: string;
-  /** Paths of files for people. */
+  /** Paths of these files in the data directory, for operators. */
   readonly caFile: string;
   readonly kubeconfigFile: string;
   readonly servingCertFile: string;
@@ -72,7 +72,7 @@ export interface Credentials {
   readonly clientCaKeyFile: string;
 }
 
-/** The certificates and keys of a data directory: made at the first start, reused after it, renewed a month before they expire. */
+/** The certificates and keys in a data directory. They are created at the first start, then reused, and renewed 30 days before they expire. */
 export class DataDirectory {
   private readonly pki: string;
 
@@ -84,7 +84,7 @@ export class DataDirectory {
     makeDataDirectory(path, this.pki);
   }
 
-  /** `serverUrl` goes into the kubeconfig, `names` into the serving certificate beside the usual ones. */
+  /** Creates or reuses the files. `serverUrl` is written to the kubeconfig. `names` are added to the default names of the serving certificate. */
   prepare(serverUrl: string, names: readonly string[]): Credentials {
     const ca = this.authority('ca', 'annex-ca');
     const clientCa = this.authority('client-ca', 'annex-client-ca');
@@ -164,7 +164,7 @@ export class DataDirectory {
 
   private validity(millis: number): { notBefore: number; notAfter: number } {
     const now = this.clock.now();
-    // Clocks differ a little.
+    // Tolerate an hour of clock skew.
     return { notBefore: now - 3_600_000, notAfter: now + millis };
   }
 }
@@ -173,7 +173,7 @@ function coversNames(certificate: X509Certificate, names: readonly string[]): bo
   return names.every((name) => certificate.checkHost(name) !== undefined || certificate.checkIP(name) !== undefined);
 }
 
-/** Both parts, checked to belong together. */
+/** Parses a certificate and its private key. Throws StartError if they do not match. */
 export function parsePair(
   cert: string,
   key: string,

@@ -6,7 +6,7 @@ import type { ClusterLinks } from '../health/cluster-links.js';
 import type { Carried, ServingCertificates } from './serving-certificates.js';
 
 const LOOK_MILLIS = 60_000;
-/** While the certificate in use is unusable, and after an exchange, when the cluster has got what the next one waits for. */
+/** The interval while the certificate in use has expired, and after a change, when the cluster soon has the CA that the next step waits for. */
 const SOON_MILLIS = 5_000;
 
 export interface FreshContext {
@@ -14,14 +14,14 @@ export interface FreshContext {
   readonly logger: Pick<Logger, 'info'>;
   readonly links: Pick<ClusterLinks, 'broken' | 'mended'>;
   readonly signal: AbortSignal;
-  /** Called after each exchange. */
+  /** Called after each change of the certificates. */
   readonly renewed: () => void;
   readonly carried: Carried;
 }
 
 /**
- * Serving certificates are looked after while the server runs; what cannot be used leaves the old one in force. That one has
- * expired is told at the very time, and a new one is then taken soon.
+ * Refreshes the serving certificates while the server runs. If the new ones cannot be used, the old certificate stays in force.
+ * Its expiry is reported as soon as it occurs, and a new certificate is then picked up within seconds.
  */
 export async function keepFresh(certificates: ServingCertificates, context: FreshContext): Promise<void> {
   const { clock, logger, links, signal, renewed, carried } = context;

@@ -12,10 +12,10 @@ const DAY = 24 * HOUR;
 const AUTHORITY_LIFE = 3650 * DAY;
 const LEAF_LIFE = 365 * DAY;
 const RENEW_BEFORE = 30 * DAY;
-/** How long every replica knows a new CA before anything is signed with it. */
+/** How long every replica has a new CA, in milliseconds, before anything is signed with it. */
 const SETTLE = HOUR;
 
-/** Where the store keeps Annex's own CAs. Not served to anybody: no type has this name. */
+/** Where the store keeps Annex's own CAs. They are never served: no type has this name. */
 export const SERVING_AUTHORITIES = { resource: 'serving-authorities.internal.kubeannex.io', key: 'serving' };
 const { resource: RESOURCE, key: KEY } = SERVING_AUTHORITIES;
 
@@ -24,14 +24,14 @@ export interface ServingPair {
   readonly key: string;
 }
 
-/** Whether the cluster's API server accepts what the CA has issued, as all APIServices of the server have the CA. */
+/** Reports whether kube-apiserver accepts certificates issued by the CA, that is, whether all APIServices of this server carry it. */
 export type Carried = (authority: X509Certificate) => boolean;
 
-/** What an aggregated server shows to the cluster's API server, and the CAs by which that can tell it. */
+/** The serving certificate that an aggregated API server presents to kube-apiserver, and the CAs that verify it. */
 export interface ServingCertificates {
   readonly pair: ServingPair;
   readonly caBundle: string;
-  /** Looks for what is new, and makes what is due; true where something has changed. */
+  /** Loads changed certificates and issues those that are due. Reports whether anything changed. */
   refresh(carried: Carried): Promise<boolean>;
 }
 
@@ -40,9 +40,9 @@ interface Authority extends ServingPair {
 }
 
 /**
- * A CA of Annex's own, which all replicas share through the store; each issues its serving certificate itself. The CA is
- * exchanged a month before it expires: the new one stands in the bundle beside the old one, and signs only after an hour, and
- * only when all APIServices have it: replicas may have been away meanwhile, or the cluster.
+ * Annex's own CA, shared by all replicas through the store. Each replica issues its own serving certificate. The CA is rotated 30
+ * days before it expires. The new CA is added to the bundle next to the old one. It signs only after an hour and only once all
+ * APIServices carry it, because replicas or the cluster may have been unavailable in the meantime.
  */
 export class SharedAuthority implements ServingCertificates {
   private authorities: readonly Authority[] = [];
@@ -56,7 +56,7 @@ export class SharedAuthority implements ServingCertificates {
 
   static async open(backend: Backend, clock: Clock, names: readonly string[]): Promise<SharedAuthority> {
     const shared = new SharedAuthority(backend, clock, names);
-    // At the start nothing is known of the cluster.
+    // At startup it is not known which CAs the APIServices carry.
     await shared.refresh(() => false);
     return shared;
   }
@@ -80,7 +80,7 @@ export class SharedAuthority implements ServingCertificates {
     return this.caBundle + this.leaf.cert !== before;
   }
 
-  /** The authorities in the store, newest first; one is added where none lasts long enough. */
+  /** Returns the authorities in the store, newest first. Adds one if the newest expires within 30 days. */
   private async load(): Promise<readonly Authority[]> {
     for (;;) {
       const stored = await this.backend.get(RESOURCE, KEY);
@@ -95,22 +95,22 @@ export class SharedAuthority implements ServingCertificates {
       const [newest] = valid;
       const lasts = newest !== undefined && !this.old(newest.certificate);
       if (lasts && stored?.stale !== true) return valid;
-      // No client can write it again when keys change.
+      // Rewrite it here when the encryption keys change: no client can.
       const authorities = lasts ? valid : [this.createAuthority(), ...valid];
       const value = encodeObject(document(authorities));
       const result = await this.backend.write({ resource: RESOURCE, key: KEY, expected: stored?.revision ?? 0, value });
-      // Another replica was faster: its authority counts.
+      // On a conflict another replica was faster, and its authority is used.
       if (result.outcome === 'committed') return authorities;
     }
   }
 
-  /** The newest that everybody knows; else the one that has signed before, else the oldest. */
+  /** Returns the newest authority that every replica and APIService has; else the one that signed the current certificate; else the oldest. */
   private signer(carried: Carried): Authority {
     const now = this.clock.now();
     const settled = this.authorities.find(
       ({ certificate }) => Date.parse(certificate.validFrom) + HOUR + SETTLE <= now && carried(certificate),
     );
-    // One that is about to end would take with it what it has signed.
+    // A certificate is useless once its CA expires, so do not sign with a CA that has less than a day left.
     const lasting = this.authorities.filter(({ certificate }) => Date.parse(certificate.validTo) - now > DAY);
     const { leaf } = this;
     const before = leaf && lasting.find((authority) => issuedBy(leaf.certificate, authority));
@@ -147,7 +147,7 @@ export class SharedAuthority implements ServingCertificates {
   }
 }
 
-/** A certificate that nobody can verify, for the time in which the CA in the store is out of reach. */
+/** Returns a self-signed certificate, which no client can verify, to use while the CA in the store is unavailable. */
 export function temporaryPair(commonName: string, clock: Clock): ServingPair {
   const { privateKey, publicKey } = generateKey();
   const now = clock.now();
@@ -177,6 +177,6 @@ function authoritiesIn(value: JsonValue): Authority[] {
   });
 }
 
-/** Certificates of the CAs, from what the store has of them. */
+/** Returns the CA certificates in the stored object. */
 export const servingCas = (bytes: Uint8Array): string[] =>
   authoritiesIn(parseJson(Buffer.from(bytes))).map(({ cert }) => cert);

@@ -5,9 +5,9 @@ import { messageOf } from '../../util/error-message.js';
 import { parsePair, readFile, StartError } from './data-directory.js';
 import type { Carried, ServingCertificates, ServingPair } from './serving-certificates.js';
 
-/** How long a new CA is published before one of its certificates is used: every replica looks once a minute. */
+/** How long a new CA is published before a certificate that it issued is used, in milliseconds. Every replica checks the files once a minute. */
 const SETTLE_MILLIS = 90_000;
-/** How long former CAs stay published: other replicas may still use certificates of them. */
+/** How long removed CAs stay published, in milliseconds: other replicas may still use certificates that they issued. */
 const KEEP_MILLIS = 3_600_000;
 
 interface Found {
@@ -18,23 +18,23 @@ interface Found {
 
 interface Authority {
   readonly certificate: X509Certificate;
-  /** Monotonic milliseconds: since when it is told of, -Infinity from the start; */
+  /** When the CA was first published, in monotonic milliseconds; -Infinity if at startup. */
   readonly since: number;
-  /** and until when, where the files have it no more. */
+  /** When it stops being published, in monotonic milliseconds; Infinity while the files contain it. */
   readonly until: number;
 }
 
 /**
- * Certificate, key and CAs in files, that somebody else renews. The CA may be exchanged together with the certificate, as
- * cert-manager does it: for the cluster's API server there is no moment without a common CA, because the new one stands
- * beside the old one, and the new certificate is shown when all replicas have had the time to tell of it.
+ * A certificate, key, and CAs in files that are renewed by another component. The CA may be rotated together with the
+ * certificate, as cert-manager does. At no moment is kube-apiserver without a CA in common with a replica: the new CA is
+ * published next to the old one, and the new certificate is used only after all replicas have had time to publish it.
  */
 export class ServingFiles implements ServingCertificates {
   pair: ServingPair;
-  /** By their PEM. */
+  /** The authorities by PEM. */
   private authorities: ReadonlyMap<string, Authority>;
 
-  /** Throws StartError for files that cannot be used. */
+  /** Throws StartError if the files cannot be used. */
   constructor(
     private readonly files: { readonly cert: string; readonly key: string; readonly authorities: string },
     private readonly clock: Clock,
@@ -67,7 +67,7 @@ export class ServingFiles implements ServingCertificates {
     return Promise.resolve(this.caBundle + this.pair.cert !== before);
   }
 
-  /** Whether everybody knows a CA of it. Of whom none of the CAs has issued, nothing gets better by waiting. */
+  /** Reports whether every replica and APIService has a CA that issued the chain. Also true if none of the CAs issued it: waiting would not help. */
   private isKnown(chain: readonly X509Certificate[], now: number, carried: Carried): boolean {
     const issuers = [...this.authorities.values()].filter(({ certificate }) =>
       chain.some((link) => link.raw.equals(certificate.raw) || isIssuedBy(link, certificate)),
@@ -77,7 +77,7 @@ export class ServingFiles implements ServingCertificates {
     return issuers.length === 0 || issuers.some(isTold);
   }
 
-  /** The certificate that is shown is of no use any more. */
+  /** Reports whether the certificate in use has expired. */
   private isOver(): boolean {
     return Date.parse(new X509Certificate(this.pair.cert).validTo) <= this.clock.now();
   }

@@ -29,7 +29,7 @@ export interface AdoptionDependencies {
   readonly signal: AbortSignal;
 }
 
-/** Has this replica say in the store which adopted types it serves; undefined where no other process can have the store open. */
+/** Publishes in the store which adopted types this replica serves. Returns undefined if no other process can open the store. */
 function replicaStages(
   { clock, logger }: ServerContext,
   { backend, registry }: Foundation,
@@ -46,7 +46,7 @@ function replicaStages(
       const { group, resource } = api.served.groupResource;
       served.add(`${resource}.${group}`);
     }
-    // A type that takes no writes any more does so only when the last one has ended.
+    // A type that no longer accepts writes counts as Closing only once the last write has ended.
     const stageOf = (name: string, stage: string): string =>
       stage === 'Closing' && !writes.haveEnded(name) ? 'Served' : stage;
     const names = [...known.keys()].filter((name) => served.has(name)).sort();
@@ -62,7 +62,7 @@ function replicaStages(
 }
 
 export interface Adoptions {
-  /** Resolves when other replicas know that this one is there: before requests can come to it. */
+  /** Announces this replica to the others. Resolves once they know of it, which must be before requests can reach it. */
   readonly announce: () => Promise<void>;
   /** Carries out Adoptions while this replica holds the Lease. */
   readonly start: () => Promise<void>;

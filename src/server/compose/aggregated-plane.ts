@@ -54,13 +54,16 @@ export interface AggregatedPlaneDependencies {
 
 export interface AggregatedPlane extends ControlPlane {
   readonly certificates: ServingCertificates;
-  /** Brings the APIServices up to date with the certificates. */
+  /** Reconciles the APIServices with the current certificates. */
   registerAnew(): void;
-  /** Whether they all carry the CA. */
+  /** Reports whether all APIServices carry the CA. */
   carried(authority: X509Certificate): boolean;
 }
 
-/** Store, cacher, registry and controllers of aggregated mode: types by ResourceDefinition, everybody else's business by the cluster. */
+/**
+ * Builds the store, cacher, registry, and controllers of aggregated mode. Types come from ResourceDefinitions; everything else is
+ * delegated to the cluster.
+ */
 export async function buildAggregatedPlane(
   context: ServerContext,
   dependencies: AggregatedPlaneDependencies,
@@ -86,7 +89,7 @@ export async function buildAggregatedPlane(
   });
   const local = new LocalClients({ registry: foundation.registry, admission, clock, fieldManager: 'annex' });
   const registration = registrationOf(context, dependencies, { ...gates, foundation, certificates, local });
-  // Before anything is registered: a replica that is sent requests knows the configuration that admits them.
+  // Start this before anything is registered, so that a replica has the admission configuration before it receives requests.
   followed?.start(signal);
   const adopting = adoptions(context, foundation, { client: clients.main, local, ...gates, metrics, signal });
   const register = (): Promise<void> => {
@@ -107,7 +110,7 @@ export async function buildAggregatedPlane(
       { name: 'start-adoptions', run: adopting.start },
     ],
     ...(followed !== undefined && { checks: [followed.check] }),
-    // The signal has ended the loops.
+    // The signal has already stopped the loops.
     stop: () => {
       webhooks.close();
     },
@@ -122,7 +125,7 @@ export async function buildAggregatedPlane(
   };
 }
 
-/** What keeps writes from the store while a group moves. */
+/** Returns the gates that keep writes from the store while a group moves. */
 function adoptionGates(): { readonly adopted: AdoptedDefinitions; readonly writes: AdoptionWrites } {
   const adopted = new AdoptedDefinitions();
   return { adopted, writes: new AdoptionWrites(adopted) };
@@ -132,7 +135,7 @@ interface Registration {
   readonly services: ApiServices;
   /** Installs the types that the ResourceDefinitions define. */
   installDefinitions(): Promise<void>;
-  /** Keeps an APIService for each group version. */
+  /** Maintains an APIService for each group version. */
   register(): Promise<void>;
 }
 
@@ -144,7 +147,7 @@ interface RegistrationParts {
   readonly local: LocalClients;
 }
 
-/** Registers the group versions that Annex serves with the cluster, and reports in the definitions whether the cluster has taken them. */
+/** Registers the served group versions with the cluster, and reports in the status of the definitions whether the cluster accepted them. */
 function registrationOf(
   { options, clock, logger }: ServerContext,
   dependencies: AggregatedPlaneDependencies,
@@ -212,7 +215,7 @@ interface ClusterAdmissionParts {
   readonly webhooks: AdmissionWebhookClients;
 }
 
-/** The chain, with the webhooks and policies of the cluster unless a flag says otherwise. */
+/** Builds the admission chain, with the webhooks and policies of the cluster unless --admission-from-cluster=false. */
 function clusterAdmission(
   { options, clock, logger, registry }: ServerContext,
   { admissionMetrics, clients, links }: AggregatedPlaneDependencies,
@@ -258,7 +261,7 @@ function delegatedAuthorizer(
   });
 }
 
-/** What becomes of the registration, for people: in the log, in metrics and in the definitions' status. */
+/** Reports the outcome of registration in the log, in metrics, and in the status of the definitions. */
 function registrationEvents(
   { delegation, links }: AggregatedPlaneDependencies,
   registration: DefinitionRegistration,

@@ -39,7 +39,7 @@ export interface AggregatedServer {
   stop(): Promise<void>;
 }
 
-/** The clients that the flags describe. Throws StartError for one that cannot be used. */
+/** Returns the clients that the flags configure. Throws StartError if one cannot be used. */
 function clusterClients(
   options: Options,
   clock: Clock,
@@ -60,7 +60,7 @@ function clusterClients(
   };
 }
 
-/** A pool of CAs that the cluster may exchange at any time; with none in it nobody is vouched for. */
+/** A CA pool that the cluster may replace at any time. While it has no CA, no certificate is trusted. */
 class FollowedPool implements ClientCaPool {
   private last: CaBundle | undefined;
   private version = 0;
@@ -107,7 +107,7 @@ function authenticators(
   const union = new UnionRequestAuthenticator([
     new ForgedHeaderCount(fromProxy, config, (reason, message) => {
       delegation.forged(reason);
-      // Those of whom nothing is known have forged them.
+      // With any other reason the client is not the front proxy, and has forged the headers.
       if (reason === 'expired' || reason === 'name') links.distrusted(message);
     }),
     new X509Authenticator(new FollowedPool(() => trust.clients), clock, uidFromCertificates),
@@ -117,14 +117,14 @@ function authenticators(
   return options.anonymousAuth ? new WithFallback(known, new AnonymousAuthenticator()) : known;
 }
 
-/** The certificates in files that the flags name; undefined: they are in the store. */
+/** Returns the serving certificates in the files that the flags name, or undefined if they are in the store. */
 function certificatesInFiles(options: Options, clock: Clock): ServingCertificates | undefined {
   const { tlsCertFile, tlsPrivateKeyFile, serviceCaFile } = options;
   if (tlsCertFile === '') return undefined;
   return new ServingFiles({ cert: tlsCertFile, key: tlsPrivateKeyFile, authorities: serviceCaFile }, clock);
 }
 
-/** For the Service, which the cluster's API server calls by name. */
+/** Opens the certificates for the DNS names of the Service, by which kube-apiserver calls it. */
 function openCertificates(options: Options, backend: Backend, clock: Clock): Promise<ServingCertificates> {
   const { serviceName, serviceNamespace } = options;
   const service = `${serviceName}.${serviceNamespace}`;
@@ -144,7 +144,7 @@ async function loadTrust(client: ClusterClient): Promise<FrontProxyTrust> {
   }
 }
 
-/** Starts `annex serve` as an extension of a cluster; resolves when it listens and its start-up work is done. */
+/** Starts `annex serve` as an aggregated API server of a cluster. Resolves when it is listening and its startup work is done. */
 export async function startAggregated(
   options: Options,
   root: string,
@@ -160,7 +160,7 @@ export async function startAggregated(
   const { delegation, links } = metrics;
   const files = certificatesInFiles(options, clock);
   const authorities = (): string[] => [...(trust.proxy?.pems ?? []), ...(trust.clients?.pems ?? [])];
-  // Kubelets' probes take any certificate; the cluster's API server does not, and answers 503 by itself until the store is open.
+  // Kubelet probes accept any certificate. kube-apiserver does not, and answers 503 itself until the store is open.
   const first = files?.pair ?? temporaryPair(options.serviceName, clock);
   const listener = await listen(context, { ...first, clientCAs: authorities() });
   const plane = await buildAggregatedPlane(context, {

@@ -8,14 +8,14 @@ import { redact } from '../../storage/mongodb/connection/redact.js';
 import type { Options } from '../options/options.js';
 import { logOverrides, mongodbUri, type CacheDirOptions, type StorageOptions } from '../options/storage-options.js';
 
-/** Takes the credentials of the store out of a text. */
+/** Returns a function that redacts the credentials of the store in a text. */
 export function storeRedactor(options: StorageOptions, environment = process.env): (text: string) => string {
   if (options.storageBackend !== 'mongodb') return (text) => text;
   const uri = mongodbUri(options, environment);
   return (text) => redact(text, uri);
 }
 
-/** What lies over each log: a file for what memory has no room for, where the flags ask for one. */
+/** Returns the layer on top of each log: with --cache-dir, a file for objects that do not fit in memory. */
 async function fileOver(
   { cacheDir, cacheDirLimit }: CacheDirOptions,
   clock: Clock,
@@ -27,7 +27,7 @@ async function fileOver(
   return (backend) => new ColdBackend(backend, file, clock);
 }
 
-/** The logs of the store that the flags ask for, not opened yet. The driver of the other store is not even loaded. */
+/** Returns the logs of the store that the flags select, not yet opened. The driver of the other store is not even loaded. */
 export async function makeLogs(
   options: StorageOptions & CacheDirOptions & Pick<Options, 'tracingConfigFile'>,
   clock: Clock,

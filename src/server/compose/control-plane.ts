@@ -26,17 +26,17 @@ import type { ServerContext } from './server-context.js';
 import { labelUsedSecrets, type ServiceAccountTokens, withTokenRequests } from './access/service-account-tokens.js';
 
 export interface ControlPlaneDependencies {
-  /** Host and port under which clients reach the server. */
+  /** Host and port at which clients reach the server. */
   readonly serverAddress: () => string;
-  /** All token methods, for TokenReview; undefined: there is none. */
+  /** All token authenticators, for TokenReview; undefined if none exist. */
   readonly tokens: TokenAuthenticator | undefined;
   readonly accounts: ServiceAccountTokens;
   readonly authorities: Authorities;
 }
 
 /**
- * Store, cacher, registry, handlers and controllers of standalone mode: everything below the chain is constructed here and nowhere
- * else.
+ * Builds the store, cacher, registry, handlers, and controllers of standalone mode. Everything below the handler chain is
+ * constructed here and nowhere else.
  */
 export async function buildControlPlane(
   context: ServerContext,
@@ -46,7 +46,7 @@ export async function buildControlPlane(
   const { accounts, authorities, serverAddress } = dependencies;
   const stop = new AbortController();
   const { signal } = stop;
-  // Every loop listens for the end.
+  // Every loop adds a listener to this signal.
   setMaxListeners(0, signal);
   const authorization = await makeAuthorization(options, { clock, logger, registry: context.registry, signal });
   const { authorizer } = authorization;
@@ -99,7 +99,7 @@ export async function buildControlPlane(
   });
 }
 
-/** The built-in types, the stored ones and the reviews. */
+/** Installs the built-in types: the stored ones and the reviews. */
 function installTypes(
   { options, clock }: ServerContext,
   { accounts, tokens }: ControlPlaneDependencies,

@@ -32,14 +32,14 @@ const MANAGER = 'kube-controller-manager';
 
 const END_OF_CERTIFICATE = /-----END CERTIFICATE-----\s*/;
 
-/** The CA certificates behind a serving certificate, or itself where it stands alone. */
+/** Returns the CA certificates after the serving certificate in a PEM bundle, or the serving certificate itself if it is the only one. */
 function issuersOf(pem: string): string {
   const blocks = pem.split(END_OF_CERTIFICATE).filter((block) => block.includes('BEGIN CERTIFICATE'));
   const shown = blocks.length > 1 ? blocks.slice(1) : blocks;
   return shown.map((block) => `${block}-----END CERTIFICATE-----\n`).join('');
 }
 
-/** `givenCertificate`: the file of `--tls-cert-file`, undefined where the data directory's own certificate is served. */
+/** `givenCertificate` is the content of `--tls-cert-file`; undefined if the data directory's own certificate is served. */
 export function authoritiesOf(
   credentials: Credentials,
   clientCaKeyPem: string,
@@ -76,10 +76,10 @@ const ACCOUNTS: Readonly<Record<string, string>> = {
   'validatingadmissionpolicy-status-controller': 'validatingadmissionpolicy-status-controller',
 };
 
-/** Gets its clients and what it tells errors; starts and returns. */
+/** Starts a controller with its clients and a function that reports errors. Returns at once. */
 type Starter = (clients: LoopbackClients, failed: (where: string, error: unknown) => void) => void;
 
-/** Starts the controllers that are switched on, each in its own name where that is asked for. */
+/** Starts the enabled controllers, each as its own service account with --use-service-account-credentials. */
 export class Controllers {
   constructor(private readonly context: HookOptions) {}
 
@@ -91,7 +91,7 @@ export class Controllers {
     }
   }
 
-  /** The store may be away: retries until it answers, and logs that once. */
+  /** Retries until the store answers. Logs only the first failure. */
   private async accountOf(controller: string): Promise<LoopbackClients> {
     const { clock, signal } = this.context;
     for (let told = false; ; told = true) {
@@ -108,7 +108,7 @@ export class Controllers {
   private async clientsOf(controller: string): Promise<LoopbackClients> {
     const { options, clients } = this.context;
     const account = ACCOUNTS[controller];
-    // Tokens are filled by the server itself, as nobody else may have the key.
+    // The token controller has no account: only the server itself may hold the signing key.
     if (!options.useServiceAccountCredentials || account === undefined) return clients(MANAGER);
     const accounts = clients(MANAGER).for({ group: '', resource: 'serviceaccounts' });
     const existing = await accounts.get(SYSTEM, account);
@@ -248,7 +248,7 @@ export class Controllers {
   }
 }
 
-/** Logs what a loop could not do; it tries again by itself. */
+/** Returns a function that logs the failures of a loop, which retries on its own. */
 export function failureLog(
   { logger }: Pick<HookOptions, 'logger'>,
   what: string,

@@ -2,7 +2,7 @@ import { ApiError } from '../../apimachinery/meta/errors.js';
 import { hasDeletionTimestamp } from '../../apimachinery/meta/meta.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 
-/** Deletes all objects of a type in a namespace ('' for all), some at a time; what is being deleted already is left alone. */
+/** Deletes all objects of a type in a namespace ('' for all), up to 32 at a time. Objects that are already being deleted are skipped. */
 export async function deleteEach(client: LoopbackClient, namespace: string): Promise<void> {
   const objects = (await client.list(namespace)).filter((object) => !hasDeletionTimestamp(object));
   let next = 0;

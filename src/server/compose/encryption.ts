@@ -15,21 +15,21 @@ import type { PlaneCheck } from '../health/store-checks.js';
 import { FlagError } from '../options/flags.js';
 import type { EncryptionOptions } from '../options/storage-options.js';
 
-/** How often it is looked whether objects that could not be decrypted can be now. */
+/** The interval at which objects that could not be decrypted are tried again. */
 const RETRY_MILLIS = 5_000;
 
 /** Encryption at rest, between the store and everything above it. */
 export interface OpenEncryption {
-  /** In healthz and readyz, not in livez: a restart does not help a key provider. */
+  /** Reported in healthz and readyz, but not in livez: a restart does not repair a key provider. */
   readonly checks: readonly PlaneCheck[];
   wrap(stores: LogSet): LogSet;
   start(): Promise<void>;
-  /** Types with objects that could not be read are reloaded as soon as they can be. */
+  /** Reloads types with unreadable objects as soon as those can be read. */
   follow(cacher: Pick<Cacher, 'reload'>, backend: Pick<Backend, 'get'>): void;
   close(): void;
 }
 
-/** What `--encryption-provider-config` asks for; undefined where it is not given. Throws FlagError. */
+/** Opens the encryption that `--encryption-provider-config` configures; undefined if the flag is not set. Throws FlagError. */
 export function openEncryption({
   options,
   clock,
@@ -90,7 +90,7 @@ export function openEncryption({
   };
 }
 
-/** Reloads the types whose objects can be decrypted again; `unreadable` has one key of each type that has some. */
+/** Reloads the types whose objects can be decrypted again. `unreadable` maps each type with unreadable objects to the key of one of them. */
 async function reloadReadable(
   unreadable: Map<string, string>,
   cacher: Pick<Cacher, 'reload'>,

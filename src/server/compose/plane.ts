@@ -45,46 +45,46 @@ export interface Hook {
   run(): Promise<void>;
 }
 
-/** What the server serves, behind the chain. */
+/** Everything the server serves behind the handler chain. */
 export interface ControlPlane {
   readonly authorizer: Authorizer;
   readonly writeStatus: StatusWriter;
   /** Answers requests for resources. */
   readonly resourceHandler: Handler;
-  /** Registers discovery, OpenAPI and the like. */
+  /** Registers discovery, OpenAPI, and similar documents. */
   install(server: ApiServer): void;
-  /** Checks of the store and the cacher, in the order in which verbose health shows them. */
+  /** Health checks of the store and the cacher, in the order in which verbose health output lists them. */
   readonly checks: readonly PlaneCheck[];
-  /** Work that authorization depends on: done before requests are served. */
+  /** Hooks that authorization depends on; they finish before requests are served. */
   readonly loading: readonly Hook[];
-  /** Work to be done after that; ready only when all is done. */
+  /** Hooks that run after `loading`. The server is ready only when all have finished. */
   readonly hooks: readonly Hook[];
-  /** Ends all watches, as a server that stops does. */
+  /** Ends all watches, for shutdown. */
   endWatches(): void;
-  /** Stops controllers and closes the store; called when no request is under way. */
+  /** Stops the controllers and closes the store; called when no request is in flight. */
   close(): Promise<void>;
 }
 
-/** Watchers may be so far behind, however short the history window is. */
+/** How far behind watchers may always be, however short the history window is. */
 const LEAST_HISTORY_MILLIS = 15_000;
 
-/** What every control plane stands on: the store that the flags name, its cache, and the registry of what is served. */
+/** The foundation of every control plane: the store that the flags select, its watch cache, and the registry of served types. */
 export interface Foundation {
   readonly backend: Backend;
   readonly cacher: Cacher;
-  /** Absent where nothing is encrypted. */
+  /** Undefined if nothing is encrypted. */
   readonly encryption: OpenEncryption | undefined;
   readonly registry: ApiRegistry;
   readonly cbor: boolean;
   readonly mergeTypes: BuiltinTypes;
   readonly offload: OffloadPool;
-  /** Has another thread show large objects in other versions than the stored one. */
+  /** Converts large objects to other versions than the stored one, in a worker thread. */
   readonly offloadShow: OffloadShow;
-  /** Puts built-in types into service; their stores by storage name. */
+  /** Installs built-in types, and returns their stores by storage name. */
   install(types: readonly ResourceType[]): Map<string, ResourceStore>;
 }
 
-/** Opens the store, however long it is away. `rules`: what guards of roles ask; undefined where there are no roles. */
+/** Opens the store, and waits as long as it is unavailable. `rules` serves the escalation checks of roles; undefined if there are no roles. */
 export async function openFoundation(context: ServerContext, rules: RbacRuleSource | undefined): Promise<Foundation> {
   const { options, clock, logger, memory, registry: metrics, apis: registry } = context;
   const encryption = openEncryption(context);
@@ -104,7 +104,7 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
     identities,
     budgetBytes: options.cacheBudget,
     snapshots: featureGates.enabled('ListFromCacheSnapshot'),
-    // Clients that reconnect a little late need not list again: etcd, too, keeps up to twice the time that it promises.
+    // Like etcd, keep up to twice the promised time, so that clients that reconnect a little late need not relist.
     historyMillis: Math.max(2 * options.historyWindow, LEAST_HISTORY_MILLIS),
     undecodable: undecodableReporter(metrics, logger),
   });
@@ -142,17 +142,17 @@ function measured({ main, others, overrides }: LogSet, tools: MeasuringTools): L
 export interface PlaneParts {
   readonly admission: AdmissionChain;
   readonly authorizer: Authorizer;
-  /** Host and port under which clients reach the server. */
+  /** Host and port at which clients reach the server. */
   readonly serverAddress: () => string;
   readonly loading: ControlPlane['loading'];
   readonly hooks: ControlPlane['hooks'];
-  /** Beside those of the store and the cacher. */
+  /** Health checks in addition to those of the store and the cacher. */
   readonly checks?: readonly PlaneCheck[];
-  /** Ends the loops, before the store is closed. */
+  /** Stops the loops; called before the store is closed. */
   stop(): void;
 }
 
-/** Handlers, checks and documents over a foundation. */
+/** Builds the handlers, checks, and documents on a foundation. */
 export function assemblePlane(context: ServerContext, foundation: Foundation, parts: PlaneParts): ControlPlane {
   const { options, clock, logger } = context;
   const { backend, cacher, registry, offload } = foundation;

@@ -40,11 +40,11 @@ import { annexVersion, versionInfo } from '../http/documents/version.js';
 import { installZPages } from '../health/zpages.js';
 
 const DRAIN_MILLIS = 60_000;
-/** An extension server is gone within the 30 s that a pod is given, of which the store takes 6 s at most to close. */
+/** An aggregated server must exit within the 30 s grace period of its pod, of which closing the store takes up to 6 s. */
 const EXTENSION_STOP_MILLIS = 23_000;
 const MIN_DRAIN_MILLIS = 2_000;
 
-/** How long requests under way are waited for, once the delay of the shutdown is over. */
+/** Returns how long to wait for in-flight requests, in milliseconds, once the shutdown delay is over. */
 export function drainMillis(options: Options): number {
   if (!isAggregated(options)) return Math.max(DRAIN_MILLIS, options.requestTimeout);
   return Math.max(MIN_DRAIN_MILLIS, EXTENSION_STOP_MILLIS - options.shutdownDelayDuration);
@@ -71,7 +71,7 @@ function installCommon(
   server.register('/metrics/slis', metrics([slis]));
 }
 
-/** Shows metrics, and on DELETE counts from zero again. */
+/** Serves metrics. DELETE resets the counts. */
 const metricsHandler =
   (registries: readonly Registry[], startedAt: number, hasExemplars: boolean): Handler =>
   async (_context, request, response) => {
@@ -80,7 +80,7 @@ const metricsHandler =
       send(response, 200, 'text/plain; charset=utf-8', 'metrics reset\n');
       return;
     }
-    // Merged again, to include what was registered after this.
+    // Merge again on each request, to include metrics registered after this handler.
     const all = shownMetrics(registries);
     response.setHeader('Process-Start-Time-Unix', startedAt);
     if (hasExemplars && acceptsOpenMetrics(request.headers.accept)) {
@@ -124,7 +124,7 @@ function installHealth(
   health.add(pingCheck, always);
   health.add(new LogCheck(context.logger, context.clock), always);
   for (const check of plane.checks) health.add(check, check.endpoints);
-  // Beside a cluster a restart would not help while the store is away.
+  // In aggregated mode a restart would not help while the store is unavailable.
   const started = context.aggregated ? (['healthz', 'readyz'] as const) : always;
   for (const hook of hooks) health.add(hook, started, context.livezGrace);
   health.add(
@@ -152,13 +152,13 @@ function listenError(error: unknown, options: Options): StartError {
   return new StartError(`cannot listen on ${where}: ${messageOf(error)}`);
 }
 
-/** A port that answers health checks and 503 until there is more. */
+/** An open port. It answers health checks, and 503 to everything else, until requests can be served. */
 export interface Listener {
   readonly server: ApiServer;
   readonly port: number;
 }
 
-/** Takes the port. */
+/** Opens the secure port. Throws StartError if that fails. */
 export async function listen(context: ServerContext, tls: TlsMaterial): Promise<Listener> {
   const { options, clock, logger, metrics } = context;
   const writeStatus = statusWriter({ features: featureGates, protobuf: loadProtobufCodec() }, logger);
@@ -184,21 +184,21 @@ const headerOptions = (options: Options): Pick<ChainConfig, 'goawayChance' | 'ra
   strictTransportSecurity: options.strictTransportSecurity.join('; '),
 });
 
-/** What a mode brings to a server. */
+/** The parts of a server that differ by mode. */
 export interface RunOptions {
   readonly listener: Listener;
   readonly authenticator: RequestAuthenticator;
   readonly plane: ControlPlane;
-  /** Registers what the mode answers beside the control plane. */
+  /** Registers the endpoints that the mode adds to those of the control plane. */
   install?(server: ApiServer): void;
 }
 
 export interface RunningServer {
-  /** Graceful stop: not ready, delay, watches ended, requests finished, store closed. */
+  /** Stops gracefully: reports unready, waits for the shutdown delay, ends watches, drains requests, and closes the store. */
   stop(): Promise<void>;
 }
 
-/** Puts the chain before a control plane and starts its work; resolves when the server is ready. */
+/** Serves a control plane behind the handler chain and runs its hooks. Resolves when the server is ready. */
 export async function runServer(context: ServerContext, given: RunOptions): Promise<RunningServer> {
   const { options, root, clock, logger, registry } = context;
   const { listener, plane } = given;
@@ -210,7 +210,7 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
   const loading = plane.loading.map((hook) => new PostStartHook(hook.name, () => hook.run()));
   const hooks = plane.hooks.map((hook) => new PostStartHook(hook.name, () => hook.run()));
   const shutdown = new ShutdownCheck();
-  /** How the health checks went. */
+  /** The results of the health checks. */
   const slis = new Registry();
   installCommon(server, context, annexVersion(root), slis);
   plane.install(server);

@@ -12,20 +12,20 @@ import { metricConfiguration } from '../options/metrics-options.js';
 import { readTracingConfiguration, type TracingConfiguration } from '../tracing/configuration.js';
 import { deprecatedFlagWarnings, type Options } from '../options/options.js';
 
-/** What a process has one of, in every mode. */
+/** The singletons of a process, in every mode. */
 export interface ServerContext {
   readonly options: Options;
-  /** The folder of the program, for its version. */
+  /** The root folder of the program, where its version is read. */
   readonly root: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Where the process's metrics are. */
+  /** The registry of the process's metrics. */
   readonly registry: Registry;
   readonly metrics: ChainMetrics;
   readonly memory: MemoryGuard;
-  /** Undefined: nothing is traced. */
+  /** Undefined if tracing is disabled. */
   readonly tracing: TracingConfiguration | undefined;
-  /** What is served; empty until the types are installed. */
+  /** The served types; empty until they are installed. */
   readonly apis: ApiRegistry;
 }
 
@@ -37,7 +37,7 @@ function tracingConfiguration(path: string): TracingConfiguration | undefined {
   return readTracingConfiguration(path);
 }
 
-/** What a process starts with. */
+/** Creates the context that a process starts with. */
 export function serverContext(options: Options, root: string, clock: Clock, logger: Logger): ServerContext {
   const registry = new Registry();
   if (options.deprecationWarnings) {

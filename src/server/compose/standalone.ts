@@ -37,7 +37,7 @@ export interface StandaloneServer {
   readonly port: number;
   readonly url: string;
   readonly kubeconfig: string;
-  /** Graceful stop: not ready, delay, watches ended, requests finished, store closed. */
+  /** Stops gracefully: reports unready, waits for the shutdown delay, ends watches, drains requests, and closes the store. */
   stop(): Promise<void>;
 }
 
@@ -60,7 +60,7 @@ function caFile(path: string, flag: string): CaFile | undefined {
 function readFiles(options: Options, credentials: Credentials): Files {
   const own = new CaBundle(credentials.clientCaPem);
   const clientCaFile = caFile(options.clientCaFile, 'client-ca-file');
-  // The CA of the admin kubeconfig stays trusted beside those of the flag.
+  // The CA of the admin kubeconfig stays trusted in addition to those of the flag.
   if (clientCaFile !== undefined) own.replace([credentials.clientCaPem, ...clientCaFile.pems].join(''));
   const proxyCa = caFile(options.requestheaderClientCaFile, 'requestheader-client-ca-file');
   const cert = options.tlsCertFile === '' ? credentials.servingCert : readFile(options.tlsCertFile, '--tls-cert-file');
@@ -109,7 +109,7 @@ function makeAuthenticator(
   return new WithFallback(known, new AnonymousAuthenticator(anonymous.conditions));
 }
 
-/** As the flags say, but where all is allowed nobody comes in without credentials, as with kube-apiserver. */
+/** Returns the anonymous authentication that the flags configure. As in kube-apiserver, it is off if the authorizer allows everything. */
 function anonymousByFlags(options: Options, logger: Logger): AnonymousConfig {
   const allAllowed = authorizationOptions(options).modes.includes('AlwaysAllow');
   if (options.anonymousAuth && allAllowed)
@@ -117,12 +117,12 @@ function anonymousByFlags(options: Options, logger: Logger): AnonymousConfig {
   return { enabled: options.anonymousAuth && !allAllowed, conditions: [] };
 }
 
-/** Where the server is for who is on the same host. */
+/** Returns the address at which clients on the same host reach the server. */
 const localAddress = (address: string): string => (isUnspecified(address) ? '127.0.0.1' : address);
 
 const urlOf = (host: string, port: number): string => `https://${hostPort(host, port)}`;
 
-/** Follows certificate and CA files; a file that cannot be used is logged and the old content stays in force. */
+/** Watches the certificate and CA files. If a file cannot be used, an error is logged and the old content stays in force. */
 function watchFiles(
   server: ApiServer,
   options: Options,
@@ -149,7 +149,7 @@ function watchFiles(
       logger.error('cannot reload the certificates; keeping the current ones', { error: messageOf(error) });
     }
   };
-  // Until the next round a withdrawn CA still lets its users in.
+  // Watch the CA files as well: until the next round, clients of a withdrawn CA are still authenticated.
   for (const file of [files.clientCaFile, files.proxyCa]) {
     if (file !== undefined) watchFile(file.path, check, clock, stopped.signal);
   }
@@ -175,7 +175,7 @@ function reloaded(options: Options, files: Files, old: TlsMaterial): TlsMaterial
   return { cert, key, clientCAs };
 }
 
-/** Starts `annex serve` in standalone mode; resolves when it listens and its start-up work is done. */
+/** Starts `annex serve` in standalone mode. Resolves when it is listening and its startup work is done. */
 export async function startStandalone(
   options: Options,
   root: string,

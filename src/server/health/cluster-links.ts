@@ -4,7 +4,7 @@ import { messageOf } from '../../util/error-message.js';
 import type { Logger } from '../../util/logger.js';
 import { type CellGauge, metricsOf } from '../../util/metrics/metrics.js';
 
-/** What an extension server needs of the cluster and of its files, each by itself. */
+/** What an aggregated server needs from the cluster and from its files, with the effect of losing each. */
 const LINKS = {
   'front-proxy': 'users of the cluster are known by what was read before',
   namespaces: 'looking up namespaces one by one',
@@ -17,10 +17,10 @@ const LINKS = {
 
 export type Link = keyof typeof LINKS;
 
-/** A link that stays broken is logged again after so long. */
+/** The interval at which a link that stays broken is logged again. */
 const REPEAT_MILLIS = 600_000;
 
-/** State of the links: a gauge for each, and a log line when one breaks or recovers. */
+/** Tracks the state of the links: sets a gauge for each, and logs when one breaks or recovers. */
 export class ClusterLinks {
   private readonly gauge: CellGauge;
   private distrustedAt = -Infinity;
@@ -48,7 +48,7 @@ export class ClusterLinks {
     this.logger.warn(`${link}: ${text}: ${LINKS[link]}; run annex doctor for the remedy`);
   }
 
-  /** A certificate for the headers that name users does not hold. Anybody may send one: nothing is taken for broken. */
+  /** Logs an untrusted certificate on a request with user headers. Any client can send one, so no link is considered broken. */
   distrusted(message: string): void {
     const now = this.clock.monotonic();
     if (now - this.distrustedAt < REPEAT_MILLIS) return;
@@ -64,7 +64,7 @@ export class ClusterLinks {
   }
 }
 
-/** For callers with a single link. */
+/** Returns callbacks for a single link. */
 export const toldTo = (links: ClusterLinks, link: Link): { broken(error: unknown): void; mended(): void } => ({
   broken: (error) => {
     links.broken(link, error);

@@ -10,16 +10,16 @@ import { type CellCounter, type CellGauge, metricsOf, metricsRegistry } from '..
 import type { Registry } from 'prom-client';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
-/** Something that is well or not. */
+/** A named health check. */
 export interface HealthCheck {
   readonly name: string;
-  /** Throws, or rejects, with the reason when it is not well. The reason goes to the log; callers of a single check see it too. */
+  /** Throws or rejects with the reason if the check fails. The reason is logged, and also returned to clients that request this single check. */
   check(): MaybePromise<void>;
 }
 
 export type HealthEndpoint = 'healthz' | 'livez' | 'readyz';
 
-/** Registers handlers; an ApiServer is one. */
+/** Registers handlers by path, as ApiServer does. */
 export interface PathRegistrar {
   register(path: string, handler: Handler, shown?: { readonly listed: boolean }): void;
 }
@@ -33,7 +33,7 @@ function writeOk(response: HttpResponse, body: string): void {
   send(response, 200, 'text/plain; charset=utf-8', body);
 }
 
-/** The three endpoints, each with its own list of checks, in the order in which they were added. */
+/** The three health endpoints, each with its own list of checks, in the order in which they were added. */
 export class Health {
   private readonly checks: Record<HealthEndpoint, HealthCheck[]> = { healthz: [], livez: [], readyz: [] };
   private readonly total: CellCounter;
@@ -50,7 +50,7 @@ export class Health {
     this.total = counter('kubernetes_healthchecks_total', 'Results of health checks.', [...labels, 'status']);
   }
 
-  /** Adds a check to endpoints; with `livezGrace`, livez counts it as well for so many milliseconds from now. */
+  /** Adds a check to endpoints. For `livezGrace` milliseconds from now, livez treats it as passing. */
   add(check: HealthCheck, endpoints: readonly HealthEndpoint[], livezGrace = 0): void {
     const until = this.clock.monotonic() + livezGrace;
     for (const endpoint of endpoints) {
@@ -62,7 +62,7 @@ export class Health {
     }
   }
 
-  /** To be called once, when all checks are known. */
+  /** Registers the endpoints. Call it once, after all checks have been added. */
   install(server: PathRegistrar): void {
     for (const endpoint of ['healthz', 'livez', 'readyz'] as const) {
       const checks = this.checks[endpoint];
@@ -136,7 +136,7 @@ export const pingCheck: HealthCheck = { name: 'ping', check: () => undefined };
 const LOG_FLUSH_MILLIS = 60_000;
 const LOG_STUCK_MILLIS = 120_000;
 
-/** Well while the log takes what is written to it: it is flushed every minute once somebody has asked. */
+/** Passes while the log can be flushed. After the first check the log is flushed every minute. */
 export class LogCheck implements HealthCheck {
   readonly name = 'log';
   private verifiedAt: number | undefined;
@@ -173,7 +173,7 @@ export class LogCheck implements HealthCheck {
   }
 }
 
-/** A piece of work that has to be done before the server is ready: the check passes when it is. */
+/** A hook that must finish before the server is ready; its check passes once it has. */
 export class PostStartHook implements HealthCheck {
   readonly name: string;
   private state: 'pending' | 'done' | 'failed' = 'pending';

@@ -5,14 +5,14 @@ import type { Clock, Timer } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
 import type { PlaneCheck } from './store-checks.js';
 
-/** Bytes in use, and how many may be; a limit of 0 is none. */
+/** Bytes in use and their limits. A limit of 0 means unlimited. */
 export interface MemoryUse {
-  /** Memory of the process that no file stands behind: the kernel cannot take it back. */
+  /** Memory of the process that is not backed by a file: the kernel cannot reclaim it. */
   readonly anonymous: { readonly used: number; readonly limit: number };
   readonly heap: { readonly used: number; readonly limit: number };
 }
 
-/** What is refused, and from which part of a limit until which. */
+/** The requests to refuse, the fraction of a limit at which refusal starts, and the fraction below which it ends. */
 const CREATES = { from: 0.9, until: 0.85, refuses: 'creates are refused' };
 const ALMOST_ALL = { from: 0.95, until: 0.9, refuses: 'all but gets and deletions are refused' };
 
@@ -24,14 +24,14 @@ export interface MemoryGuardOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly use: () => MemoryUse;
-  /** Calls back after collections, until what it returns is called. */
+  /** Calls `collected` after garbage collections, until the returned function is called. */
   readonly collections: (collected: () => void) => () => void;
 }
 
-/** Has requests refused that take memory, before the kernel kills the process or it ends for want of heap. */
+/** Refuses requests that take memory before the kernel kills the process or the process runs out of heap. */
 export class MemoryGuard {
   readonly refused = new Map<Refusable, number>();
-  /** Of the heap in use after the last collection: between two of them it has garbage in it. */
+  /** Bytes of heap in use after the last garbage collection. Between collections the heap also contains garbage. */
   private live = 0;
   private bound: typeof CREATES | undefined;
   private reason = '';
@@ -61,14 +61,14 @@ export class MemoryGuard {
     });
   }
 
-  /** Why a request is refused, which counts it; undefined where it is not. */
+  /** Returns the reason to refuse a request, and counts the refusal; undefined if the request is accepted. */
   refusal(operation: Refusable): string | undefined {
     if (this.bound === undefined || (this.bound === CREATES && operation !== 'create')) return undefined;
     this.refused.set(operation, (this.refused.get(operation) ?? 0) + 1);
     return this.reason;
   }
 
-  /** For readyz: requests should go to another replica. */
+  /** Fails readyz while requests are refused, so that they go to another replica. */
   readonly check: PlaneCheck = {
     name: 'memory',
     endpoints: ['readyz'],
@@ -99,7 +99,7 @@ function part(used: number, limit: number): number {
   return limit === 0 ? 0 : used / limit;
 }
 
-/** Whether what a bound refuses was refused. */
+/** Reports whether the requests of `bound` were refused before. */
 function wasBeyond(before: typeof CREATES | undefined, bound: typeof CREATES): boolean {
   return before === bound || before === ALMOST_ALL;
 }
@@ -108,22 +108,22 @@ function mebibytes(bytes: number): number {
   return Math.round(bytes / (1 << 20));
 }
 
-/** More than any machine has: process.constrainedMemory() says so where the control group sets no limit. */
+/** More bytes than any machine has. process.constrainedMemory() returns such a value if the cgroup sets no limit. */
 const NO_LIMIT = 2 ** 53;
 
-/** The memory limit of the container in bytes; 0 without a limit. */
+/** Returns the memory limit of the container in bytes; 0 if it has none. */
 export function memoryLimit(): number {
   const limit = process.constrainedMemory();
   return limit >= NO_LIMIT ? 0 : limit;
 }
 
-/** The part of the old generation that can be used: V8 ends the process when collections find next to nothing to free. */
+/** The usable fraction of the old generation: V8 aborts the process when garbage collections free next to nothing. */
 const USABLE_HEAP = 0.92;
-/** The young generation in parts of a semi-space, and a semi-space in MiB where no flag says otherwise. */
+/** The size of the young generation in semi-spaces, and the default size of a semi-space in MiB. */
 const SEMI_SPACES = 3;
 const SEMI_SPACE = 16;
 
-/** What live objects may take of the heap. */
+/** Returns the number of heap bytes that live objects may take. */
 export function usableHeap(
   limit = getHeapStatistics().heap_size_limit,
   flags = [process.env['NODE_OPTIONS'] ?? '', ...process.execArgv].join(' '),
@@ -132,7 +132,7 @@ export function usableHeap(
   return (limit - SEMI_SPACES * Number(semi) * (1 << 20)) * USABLE_HEAP;
 }
 
-/** Calls back when the whole heap has been collected, so that nearly all that it holds is in use. */
+/** Calls `collected` after each major garbage collection, when nearly everything left on the heap is in use. */
 export function heapCollections(collected: () => void): () => void {
   const observer = new PerformanceObserver((list) => {
     const entries = list.getEntries() as (PerformanceEntry & { readonly detail: NodeGCPerformanceDetail })[];

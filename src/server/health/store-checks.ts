@@ -2,21 +2,22 @@ import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend } from '../../storage/interfaces.js';
 import type { HealthCheck, HealthEndpoint } from './health.js';
 
-/** A check, and which endpoints have it. */
+/** A health check and the endpoints that include it. */
 export interface PlaneCheck extends HealthCheck {
   readonly endpoints: readonly HealthEndpoint[];
 }
 
 /**
- * kube-apiserver's /livez fails with its store, and so does this one's. Not so beside a cluster: the store is elsewhere, a
- * restart would not help, and would lose what is served from memory meanwhile (discovery, OpenAPI, reads).
+ * Returns the health checks of the store and the cacher. As in kube-apiserver, /livez fails with the store, but not in aggregated
+ * mode: there the store is elsewhere, a restart would not help, and it would lose what is served from memory in the meantime
+ * (discovery, OpenAPI, reads).
  */
 export function storeChecks(
   backend: Pick<Backend, 'ping' | 'following' | 'writing'>,
   cacher: Pick<Cacher, 'healthy'>,
   aggregated: boolean,
 ): PlaneCheck[] {
-  // Both names of one question: a store that is away lets each wait for seconds.
+  // Both etcd checks share one ping: while the store is unavailable each ping takes seconds.
   let asked: Promise<void> | undefined;
   const ping = (): Promise<void> => (asked = backend.ping());
   const answered = (): Promise<void> => {

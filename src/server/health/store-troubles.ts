@@ -7,9 +7,9 @@ import type { Logger } from '../../util/logger.js';
 import { LruCache } from '../../util/caches/lru-cache.js';
 import { type CellCounter, metricsOf } from '../../util/metrics/metrics.js';
 
-/** A failure of the same kind is logged again after so long. */
+/** The interval at which a failure of the same kind is logged again. */
 const REPEAT_MILLIS = 10_000;
-/** Kinds of failures that are remembered. */
+/** The maximum number of kinds of failures to remember. */
 const MAX_KINDS = 100;
 const MAX_CAUSE_LENGTH = 1_000;
 
@@ -20,17 +20,17 @@ export interface StoreTroublesOptions {
   readonly registry: Registry;
   readonly logger: Logger;
   readonly clock: Clock;
-  /** Takes the credentials of the store out of a text. */
+  /** Redacts the credentials of the store in a text. */
   redact(text: string): string;
 }
 
 interface Logged {
   readonly at: number;
-  /** Failures of the kind since then. */
+  /** The number of failures of this kind since then. */
   withheld: number;
 }
 
-/** Logs and counts store failures: in the background, and the causes of failed requests, which clients do not see. */
+/** Logs and counts store failures: those in the background, and the causes of failed requests, which clients do not see. */
 export class StoreTroubles implements MongoObserver {
   private readonly streams: CellCounter;
   private readonly restarts: CellCounter;
@@ -91,12 +91,12 @@ export class StoreTroubles implements MongoObserver {
     this.options.logger.warn('cannot update the MongoDB indexes of a type; will retry', fields);
   }
 
-  /** Logged once per kind of failure and ten seconds, with the number of those that were not. */
+  /** Logs a kind of failure at most once in ten seconds, with the number of failures omitted in between. */
   requestFailed(operation: string, error: unknown): void {
     if (!(error instanceof StorageError) || !WITHHELD.has(error.code)) return;
     const { clock, logger } = this.options;
     const { cause } = error;
-    // Revisions and times make no other kind.
+    // Different revisions and times do not make a different kind.
     const message = error.message.replaceAll(/\d+/g, '');
     const kind = `${error.code} ${message} ${cause instanceof Error ? cause.name : typeof cause}`;
     const before = this.logged.get(kind);

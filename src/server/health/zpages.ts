@@ -18,18 +18,18 @@ const VERSIONS = ['v1alpha1', 'v1beta1'];
 const DEPRECATED = new Set(['v1alpha1']);
 
 interface Page {
-  /** `Statusz`; the path is the same in small letters. */
+  /** The kind, such as `Statusz`. The path is the same in lower case. */
   readonly kind: string;
-  /** Pairs for people. */
+  /** The key-value pairs of the text form. */
   lines(): Iterable<readonly [string, string]>;
-  /** The members of the object beside its metadata. */
+  /** The members of the object besides its type and metadata. */
   members(): JsonObject;
 }
 
 const HEAD = (name: string): string =>
   `\n${COMPONENT} ${name}\nWarning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.\n`;
 
-/** A page that is text, unless a client asks for an object of its kind. */
+/** Returns the handler of a page, which is text unless the client asks for an object of its kind. */
 function pageHandler(page: Page, cbor: boolean): Handler {
   const name = page.kind.toLowerCase();
   const { kind } = page;
@@ -56,7 +56,7 @@ function pageHandler(page: Page, cbor: boolean): Handler {
   };
 }
 
-/** Folders that hold APIs, which are no help in finding out what is wrong. */
+/** Folders of APIs, which do not help in debugging. */
 const NOT_FOR_DEBUGGING = new Set(['api', 'apis', 'openid', 'openapi', '.well-known']);
 
 function folders(paths: Iterable<string>): string[] {
@@ -68,7 +68,7 @@ function folders(paths: Iterable<string>): string[] {
   return [...found].sort();
 }
 
-/** As `date` prints it: `Sun Nov 22 13:18:32 UTC 2026`. */
+/** Formats a time as `date` does: `Sun Nov 22 13:18:32 UTC 2026`. */
 function unixDate(millis: number): string {
   const [day = '', date = '', month = '', year = '', time = ''] = new Date(millis).toUTCString().split(/,? /);
   return `${day} ${month} ${String(Number(date)).padStart(2, ' ')} ${time} UTC ${year}`;
@@ -80,7 +80,7 @@ export interface ZPagesConfig {
   readonly clock: Clock;
   readonly gates: FeatureGates;
   readonly options: Options;
-  /** The paths of the index. */
+  /** The paths that the root index lists. */
   readonly paths: () => Iterable<string>;
 }
 
@@ -115,7 +115,7 @@ function statusz({ clock, paths }: ZPagesConfig): Page {
   };
 }
 
-/** May hold passwords. */
+/** Flags that may hold passwords. */
 const CLASSIFIED: ReadonlySet<string> = new Set([FLAGS.mongodbUri.name]);
 
 function flagz({ options }: ZPagesConfig): Page {
@@ -128,7 +128,7 @@ function flagz({ options }: ZPagesConfig): Page {
   return { kind: 'Flagz', lines: () => flags, members: () => ({ flags: Object.fromEntries(flags) }) };
 }
 
-/** `/statusz` and `/flagz`: what the process is, and with which flags it runs. */
+/** Registers `/statusz`, the state of the process, and `/flagz`, the flags it runs with. */
 export function installZPages(register: (path: string, handler: Handler) => void, config: ZPagesConfig): void {
   const { gates } = config;
   const cbor = gates.enabled('CBORServingAndStorage');

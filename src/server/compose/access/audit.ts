@@ -44,7 +44,7 @@ type Values = { readonly [K in keyof typeof AUDIT_FLAGS]: (typeof AUDIT_FLAGS)[K
 
 export interface Audit {
   readonly hook: Auditor;
-  /** Writes what is left. */
+  /** Writes the pending events and closes the log. */
   close(): void;
 }
 
@@ -81,7 +81,7 @@ function auditMetrics(registry: Registry): AuditMetrics & { failed(): void } {
   };
 }
 
-/** Auditing as the flags want it; undefined: none. Throws StartError for files that cannot be used. */
+/** Returns the auditing that the flags configure; undefined if it is off. Throws StartError if a file cannot be used. */
 export function makeAudit(options: Values, { clock, logger, registry }: Context): Audit | undefined {
   const { auditPolicyFile: policyFile, auditLogPath: path } = options;
   if (policyFile === '') {

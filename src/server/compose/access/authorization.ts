@@ -25,9 +25,9 @@ import type { Options } from '../../options/options.js';
 import { connectWebhook } from './webhook-connection.js';
 
 export interface Authorization extends BuiltAuthorizer {
-  /** To be fed with roles and bindings, whatever the modes: the guards against escalation ask it too. */
+  /** Must be fed with roles and bindings in every mode: the escalation checks use it too. */
   readonly rbac: RbacIndex;
-  /** To be fed with pods and volumes where Node is among the modes. */
+  /** Must be fed with pods and volumes if Node is among the modes. */
   readonly nodes: NodeGraph;
 }
 
@@ -48,7 +48,7 @@ async function connect(target: WebhookTarget, timeoutMillis: number, clock: Cloc
   return connectWebhook(target.kubeConfigFile, clock, 'https', timeoutMillis);
 }
 
-/** The authorizer that the flags describe. Throws StartError where the server must not start with them. */
+/** Returns the authorizer that the flags configure. Throws StartError if the server must not start with them. */
 export async function makeAuthorization(
   options: Options,
   context: { clock: Clock; logger: Logger; registry: Registry; signal: AbortSignal },
@@ -87,7 +87,7 @@ export async function makeAuthorization(
   }
 }
 
-/** The selectors of a list, watch or deletecollection as authorizers see them; one that cannot be read is left out. */
+/** Returns the selectors of a list, watch, or deletecollection as authorizers see them. A selector that cannot be parsed is left out. */
 export function selectorsOf(info: RequestInfo): Pick<AuthorizerAttributes, 'fieldSelector' | 'labelSelector'> {
   const fields = readable(() => fieldRequirements(parseFieldSelector(info.fieldSelector).requirements));
   const labels = readable(() => labelRequirements(parseLabelSelector(info.labelSelector).requirements));

@@ -13,16 +13,16 @@ import { NEVER_ABORTED } from '../../../util/never-aborted.js';
 const TIMEOUT_SECONDS = 30;
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-/** Makes the conversion that a definition asks for. */
+/** Returns a function that creates the conversion that a definition configures. */
 export function conversions(resolve: ServiceResolver): (definition: Definition) => Conversion {
   return (definition) => conversionOf(definition, (config) => reviewSender(config, resolve), { clock: systemClock });
 }
 
-/** Inside of a cluster services are known to its DNS. */
+/** Resolves services by the DNS of the cluster that the server runs in. */
 export const resolveByDns: ServiceResolver = (namespace, name, port) =>
   Promise.resolve({ host: `${name}.${namespace}.svc`, port });
 
-/** By the services that are stored here: an external name, a cluster's address; one without an address is left to DNS. */
+/** Resolves services by their stored objects, to the external name or the cluster IP. A service without an address is left to DNS. */
 export function resolveByServices(services: () => Pick<LoopbackClient, 'get'>): ServiceResolver {
   return async (namespace, name, port) => {
     const service = await services().get(namespace, name);

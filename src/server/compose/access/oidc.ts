@@ -22,25 +22,25 @@ import { readFile, StartError } from '../../certificates/data-directory.js';
 import type { Options } from '../../options/options.js';
 import { serverId } from '../../http/server-id.js';
 
-/** For so long a verified token is taken without looking at it again. */
+/** How long a verified token is accepted without verifying it again. */
 const CACHE_MILLIS = 10_000;
 
 export interface OidcContext {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly registry: Registry;
-  /** Ends what goes on in the background. */
+  /** Stops the background work. */
   readonly signal: AbortSignal;
 }
 
-/** Tokens of OpenID providers; undefined where there is none. */
+/** The authenticator for tokens of OpenID providers, undefined if none is configured. */
 export interface Oidc {
   readonly tokens: TokenAuthenticator | undefined;
-  /** What the configuration file says of anonymous requests. */
+  /** The anonymous authentication that the configuration file specifies. */
   readonly anonymous: AnonymousConfig | undefined;
 }
 
-/** By the flags or the file. Throws StartError where the server must not start with them. */
+/** Creates the authenticator that the flags or the file configure. Throws StartError if the server must not start with them. */
 export function makeOidc(options: Options, context: OidcContext): Oidc {
   if (options.authenticationConfig !== '') return fromFile(options.authenticationConfig, options, context);
   if (options.oidcIssuerUrl === '') return { tokens: undefined, anonymous: undefined };
@@ -115,7 +115,7 @@ function configOfFlags(options: Options): JwtAuthenticatorConfig {
   };
 }
 
-/** The last of pairs with the same key counts. */
+/** If several pairs have the same key, the last one wins. */
 function requiredClaims(pairs: readonly string[]): JwtAuthenticatorConfig['claimValidationRules'] {
   const byClaim = new Map(
     pairs.map((pair): [string, string] => [

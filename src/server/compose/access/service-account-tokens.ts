@@ -45,7 +45,7 @@ import type { ServerContext } from '../server-context.js';
 
 const RSA_BITS = 2048;
 
-/** Objects as the stores have them; before the types are installed, there are none. */
+/** Reads objects from the stores. Before the types are installed it finds none. */
 class StoredTokenObjects implements ServiceAccountObjects {
   constructor(private readonly registry: ApiRegistry) {}
 
@@ -67,7 +67,7 @@ class StoredTokenObjects implements ServiceAccountObjects {
   }
 }
 
-/** Tells of Secrets whose tokens are used. */
+/** Notifies listeners of Secrets whose tokens are used. */
 class TokenUses {
   private readonly listeners = new Set<LabelSecret>();
 
@@ -82,7 +82,7 @@ class TokenUses {
 
 type LabelSecret = (secret: KubeObject, label: string, value: string) => void;
 
-/** Labels Secrets whose tokens are used. A conflict does no harm: the next use of the token tries again. */
+/** Labels Secrets whose tokens are used. A conflict is harmless: the next use of the token retries. */
 export function labelUsedSecrets(uses: TokenUses, secrets: LoopbackClient, logger: Logger): void {
   uses.onUse((secret, label, value) => {
     const { metadata } = secret;
@@ -97,18 +97,18 @@ export function labelUsedSecrets(uses: TokenUses, secrets: LoopbackClient, logge
   });
 }
 
-/** All of the server that has to do with tokens of service accounts. */
+/** The components of the server that deal with service account tokens. */
 export interface ServiceAccountTokens {
   readonly authenticator: ServiceAccountTokenAuthenticator;
   readonly signer: ServiceAccountTokenSigner;
   readonly objects: ServiceAccountObjects;
   readonly uses: TokenUses;
   readonly apiAudiences: readonly string[];
-  /** Serves the documents by which others verify the tokens. */
+  /** Registers the documents that other components need to verify the tokens. */
   install(server: ApiServer, serverAddress: () => string): void;
 }
 
-/** Throws StartError where a key file cannot be used. */
+/** Throws StartError if a key file cannot be used. */
 export function makeServiceAccountTokens(
   { options, apis, clock, logger }: ServerContext,
   dataDirectory: string,
@@ -141,7 +141,7 @@ export function makeServiceAccountTokens(
         logger.warn(text);
       });
       if (made === undefined) return;
-      // Where the system chooses the port, the address is known once the server listens.
+      // If the operating system chooses the port, the address is known only once the server is listening.
       const configuration = (): string => documents(() => undefined)?.configuration ?? made.configuration;
       registerPublic(server, OPENID_CONFIGURATION_PATH, 'application/json', configuration);
       registerPublic(server, JWKS_PATH, 'application/jwk-set+json', () => made.keySet);
@@ -149,7 +149,7 @@ export function makeServiceAccountTokens(
   };
 }
 
-/** The types, service accounts with their subresource `token`. */
+/** Returns the types, with the subresource `token` added to service accounts. */
 export function withTokenRequests(
   types: readonly ResourceType[],
   options: Options,
@@ -198,10 +198,10 @@ function loadVerificationKeys(options: Options, signingKey: KeyObject): Verifica
   const files = options.serviceAccountKeyFile.flatMap((file) =>
     parsed(file, 'service-account-key-file', readVerificationKeys),
   );
-  // As in kube-apiserver: what is given is all that verifies, be the signing key among it or not.
+  // As in kube-apiserver, if key files are given, only those verify tokens, whether or not the signing key is among them.
   if (files.length > 0) return uniqueKeys(files);
   const tls = options.tlsPrivateKeyFile;
-  // A serving key of another kind is not an error: it was not given for this.
+  // A serving key of an unsupported kind is not an error: it was not given for this purpose.
   const serving = tls === '' ? [] : keysIfAny(readFile(tls, '--tls-private-key-file'));
   return uniqueKeys([verificationKey(signingKey), ...serving]);
 }

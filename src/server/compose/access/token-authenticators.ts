@@ -21,11 +21,11 @@ interface Context {
   readonly logger: Logger;
 }
 
-/** All kinds of tokens together, those that ask nobody first. Throws StartError where a file cannot be used. */
+/** Returns the union of all token authenticators, those without remote calls first. Throws StartError if a file cannot be used. */
 export async function makeTokenAuthenticator(
   options: Options,
   accounts: ServiceAccountTokens,
-  /** Tokens of OpenID providers. */
+  /** The authenticator for tokens of OpenID providers. */
   oidc: TokenAuthenticator | undefined,
   context: Context,
 ): Promise<TokenAuthenticator> {

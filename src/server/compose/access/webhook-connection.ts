@@ -8,8 +8,8 @@ import type { Clock } from '../../../util/clock.js';
 const readText = (path: string): Promise<string> => readFile(path, 'utf8');
 
 /**
- * The service of a kubeconfig file, whose user may have a credential plugin. The query tells it how long is waited for it. Throws an
- * Error where the file cannot be used.
+ * Returns a transport to the server of a kubeconfig file, whose user may have an exec credential plugin. The `timeout` query
+ * parameter reports how long the transport waits. Throws an Error if the file cannot be used.
  */
 export async function connectWebhook(
   path: string,

@@ -13,7 +13,7 @@ import {
 import { parseYaml } from '../../../apimachinery/yaml/yaml.js';
 import { ADMISSION_PLUGINS } from '../../../admission/plugin-names.js';
 
-/** A configuration of admission plugins that cannot be used; the server does not start with it. */
+/** An invalid configuration of admission plugins, with which the server does not start. */
 class AdmissionConfigError extends Error {
   override readonly name = 'AdmissionConfigError';
 }
@@ -21,23 +21,23 @@ class AdmissionConfigError extends Error {
 export type WebhookPlugin = 'MutatingAdmissionWebhook' | 'ValidatingAdmissionWebhook';
 
 export interface AdmissionConfig {
-  /** The kubeconfig with the users who call webhooks. */
+  /** The paths of the kubeconfigs with the credentials for calling webhooks. */
   readonly kubeconfigs: Readonly<Partial<Record<WebhookPlugin, string>>>;
-  /** Configured plugins that do not exist here. */
+  /** Configured plugins that Annex does not have. */
   readonly unused: readonly string[];
 }
 
 type ReadText = (path: string) => Promise<string>;
 
 const GROUP = 'apiserver.config.k8s.io';
-/** Files with one of these members are the configuration of a plugin that does not exist here, as it was before there were kinds. */
+/** A file with one of these members configures a plugin that Annex does not have, in the format from before there were kinds. */
 const LEGACY = ['imagePolicy', 'podNodeSelectorPluginConfig'];
 const OTHER_KINDS: Readonly<Record<string, readonly string[]>> = {
   AuthenticationConfiguration: ['v1', 'v1beta1', 'v1alpha1'],
   AuthorizationConfiguration: ['v1', 'v1beta1', 'v1alpha1'],
   EncryptionConfiguration: ['v1'],
 };
-/** The plugins whose configuration is read, and its kind; all others disregard theirs, as in kube-apiserver. */
+/** The configuration kinds of the plugins that read theirs. All other plugins ignore it, as in kube-apiserver. */
 const KINDS: Readonly<Record<string, string>> = {
   MutatingAdmissionWebhook: 'WebhookAdmissionConfiguration',
   ValidatingAdmissionWebhook: 'WebhookAdmissionConfiguration',
@@ -58,7 +58,7 @@ export async function loadAdmissionConfig(path: string, readText: ReadText): Pro
   const seen = new Set<string>();
   for (const plugin of plugins) {
     const { name } = plugin;
-    // The first entry of a plugin counts.
+    // The first entry of a plugin wins.
     if (seen.has(name)) continue;
     seen.add(name);
     const isHere = ADMISSION_PLUGINS.some((known) => known.name === name && known.here);
@@ -118,7 +118,7 @@ async function kubeconfigOf(
   const readerOf = (apiVersion: string, kind: string): PluginReader | undefined => {
     if (apiVersion !== `${GROUP}/v1`) return undefined;
     if (kind === expected) return new PluginReader(kind);
-    // The two kinds of policies share a scheme.
+    // The two policy kinds share a scheme.
     if (!POLICY_KINDS.includes(expected) || !POLICY_KINDS.includes(kind)) return undefined;
     throw new ConfigurationDecodeError(`unexpected type: *policyconfig.${kind}`);
   };
@@ -134,7 +134,7 @@ interface PluginConfiguration {
   readonly configuration: JsonValue | undefined;
 }
 
-/** Reads the file itself. */
+/** Reads an AdmissionConfiguration. */
 class FileReader extends ConfigurationReader {
   constructor(private readonly version: string) {
     super();
@@ -160,7 +160,7 @@ class FileReader extends ConfigurationReader {
   }
 }
 
-/** Reads the configuration of a plugin: the kubeconfig, which only webhooks have. */
+/** Reads the configuration of a plugin. Returns the path of its kubeconfig, which only webhook plugins have. */
 class PluginReader extends ConfigurationReader {
   constructor(private readonly kind: string) {
     super();
@@ -173,7 +173,7 @@ class PluginReader extends ConfigurationReader {
     const manifests = this.text(root['staticManifestsDir'], `${type}.staticManifestsDir`) ?? '';
     const own = isWebhook ? ['kubeConfigFile', 'staticManifestsDir'] : ['staticManifestsDir'];
     this.refuseOthers(root, ['apiVersion', 'kind', ...own], '');
-    // What is wrong with a value is only looked at where all fields are known.
+    // Values are validated only if all fields are known.
     if (this.unknown.length > 0) return '';
     if (file !== '' && !isAbsolute(file)) {
       throw new ConfigurationDecodeError(

@@ -21,16 +21,16 @@ import { enabledControllers } from '../../options/controller-names.js';
 import { type DynamicPluginDependencies, dynamicPlugins, enabled, type PluginMakers } from './dynamic-plugins.js';
 import type { Options } from '../../options/options.js';
 
-/** What the plugins of standalone mode work with. */
+/** The dependencies of the plugins of standalone mode. */
 export interface AdmissionPluginDependencies extends DynamicPluginDependencies {
   readonly options: Options;
-  /** By the names that types have in the store. */
+  /** The stores by the storage names of their types. */
   readonly stores: ReadonlyMap<string, ResourceStore>;
-  /** The server's own clients, whose writes pass the same plugins. Not to be used before the chain is made. */
+  /** The server's own clients, whose writes pass the same plugins. Must not be used before the chain is built. */
   readonly clients: () => LoopbackClients;
 }
 
-/** The plugins that the flags leave on, in kube-apiserver's order. THE PLACE where standalone mode's plugins are listed. */
+/** Returns the plugins that the flags enable, in kube-apiserver's order. THE PLACE where standalone mode's plugins are listed. */
 export function standalonePlugins(dependencies: AdmissionPluginDependencies): AdmissionPlugin[] {
   return enabled(dependencies, makersOf(dependencies));
 }
@@ -83,8 +83,8 @@ function makersOf(dependencies: AdmissionPluginDependencies): PluginMakers {
 }
 
 /**
- * Without the controller that makes the default account of every namespace no pod could be created: then the plugin only runs
- * where a flag names it.
+ * Reports whether the ServiceAccount plugin runs. Without the controller that creates the default account of every namespace no
+ * pod could be created, so then the plugin runs only if a flag names it.
  */
 function givesAccounts({ options, logger }: AdmissionPluginDependencies): boolean {
   if (options.enableAdmissionPlugins.includes('ServiceAccount')) return true;

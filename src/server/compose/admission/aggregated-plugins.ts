@@ -9,13 +9,13 @@ export interface AggregatedPluginDependencies extends Omit<DynamicPluginDependen
   readonly options: Options;
   readonly namespaces: NamespaceSource;
   readonly quotas: AdmissionPlugin;
-  /** The configurations of the cluster; undefined: they are not to be followed. */
+  /** The webhooks and policies of the cluster; undefined if they are not followed. */
   readonly sources: DynamicPluginDependencies['sources'] | undefined;
 }
 
 /**
- * What admits requests for the types that Annex serves in a cluster, as the cluster's API server would if it did not proxy them: of its
- * plugins those that are about any type.
+ * Returns the plugins that admit requests for the types that Annex serves in a cluster. They are the plugins of kube-apiserver
+ * that apply to any type, which it would run itself if it did not proxy the requests.
  */
 export function aggregatedPlugins(dependencies: AggregatedPluginDependencies): AdmissionPlugin[] {
   const { namespaces, quotas, sources } = dependencies;

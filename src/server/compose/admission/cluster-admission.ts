@@ -10,7 +10,7 @@ import type { ClusterAdmissionMetrics } from '../../metrics/cluster-admission-me
 import type { ClusterLinks } from '../../health/cluster-links.js';
 import type { PlaneCheck } from '../../health/store-checks.js';
 
-/** The configurations that admission uses, with their kinds. */
+/** The resources that configure admission, with their kinds. */
 const CONFIGURATIONS = {
   mutatingwebhookconfigurations: 'MutatingWebhookConfiguration',
   validatingwebhookconfigurations: 'ValidatingWebhookConfiguration',
@@ -22,7 +22,7 @@ const CONFIGURATIONS = {
 
 type Configuration = keyof typeof CONFIGURATIONS;
 
-/** An unreadable kind of params is reported again after so long. */
+/** The interval at which an unreadable kind of params is logged again. */
 const REPEAT_MILLIS = 600_000;
 
 export interface ClusterAdmissionOptions {
@@ -36,7 +36,7 @@ export interface ClusterAdmissionOptions {
   readonly ownParams: ParamSource;
 }
 
-/** The admission configuration of the cluster: its sources, and how they stand, in the log, in metrics and in /readyz. */
+/** The admission configuration of the cluster. Provides its sources, and reports their state in the log, in metrics, and in /readyz. */
 export class ClusterAdmission {
   readonly sources: AdmissionSources;
   private readonly followed: Readonly<Record<Configuration, ClusterConfigurations>>;
@@ -79,7 +79,7 @@ export class ClusterAdmission {
     );
   }
 
-  /** Ready once all configurations of the cluster are known; they stay in use when it cannot be reached later. */
+  /** Passes once all configurations of the cluster are known. They stay in use if the cluster cannot be reached later. */
   readonly check: PlaneCheck = {
     name: 'admission-configurations',
     endpoints: ['readyz'],

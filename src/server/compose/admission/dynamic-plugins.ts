@@ -14,22 +14,22 @@ import type { Authorizer } from '../../../authorization/authorizer/interfaces.js
 import type { Clock } from '../../../util/clock.js';
 import type { Logger } from '../../../util/logger.js';
 
-/** What the plugins that follow configurations work with, in either mode. */
+/** The dependencies of the plugins that follow configurations, in either mode. */
 export interface DynamicPluginDependencies {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly authorizer: Authorizer;
   readonly sources: AdmissionSources;
-  /** Where the plugins' metrics are registered. */
+  /** The registry for the metrics of the plugins. */
   readonly metrics: Registry;
-  /** Call admission webhooks. */
+  /** The clients that call admission webhooks. */
   readonly webhooks: { readonly mutating: WebhookPoster; readonly validating: WebhookPoster };
 }
 
-/** Makes plugins, by name; undefined where one has no part in this server. */
+/** Plugin constructors by name. A constructor returns undefined if its plugin does not run in this server. */
 export type PluginMakers = Readonly<Record<string, () => AdmissionPlugin | undefined>>;
 
-/** The plugins that the flags leave on, of those that can be made, in kube-apiserver's order. */
+/** Returns the plugins that the flags enable and that `makers` can construct, in kube-apiserver's order. */
 export function enabled(
   { options, logger }: { readonly options: PluginFlags; readonly logger: Logger },
   makers: PluginMakers,
@@ -40,7 +40,7 @@ export function enabled(
   return enabledPlugins(options).flatMap((name) => byName.get(name)?.() ?? []);
 }
 
-/** The plugins that follow configurations: policies and webhooks. */
+/** Returns the constructors of the plugins that follow configurations: policies and webhooks. */
 export function dynamicPlugins(dependencies: DynamicPluginDependencies): PluginMakers {
   const { authorizer, clock, metrics, sources, webhooks, logger } = dependencies;
   const common = { authorizer, clock, sources, conditionMetrics: matchConditionsMetrics(clock, metrics) };

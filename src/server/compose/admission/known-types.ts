@@ -6,7 +6,7 @@ import type { BuiltinTypes } from '../../../structured-merge-diff/schema/builtin
 const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 const STRING: JsonObject = { type: 'string' };
 
-/** The types that are served, for checking expressions against their schemas. */
+/** Returns the served types, for checking expressions against their schemas. */
 export function knownTypes(registry: ApiRegistry, mergeTypes: BuiltinTypes): KnownTypes {
   const serving = (group: string, version: string, resource: string | undefined): StoredApi | undefined => {
     const api = resource === undefined ? undefined : registry.lookup(group, version, resource);
@@ -18,7 +18,7 @@ export function knownTypes(registry: ApiRegistry, mergeTypes: BuiltinTypes): Kno
       const api = serving(kind.group, kind.version, registry.resourceOfKind(kind));
       const schema = api?.served.admission.schemaOf(kind);
       if (schema === undefined || api?.served.type.custom !== true) return schema;
-      // As it is published: what every object has is there too.
+      // Use the published form, which includes the fields that every object has.
       const metadata = mergeTypes.schemaNamed(OBJECT_META);
       const properties = { ...objectAt(schema, 'properties'), apiVersion: STRING, kind: STRING, metadata };
       return { ...schema, properties };

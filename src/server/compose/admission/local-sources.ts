@@ -7,7 +7,7 @@ import { LocalParams } from '../../../registry/sources/local-params.js';
 
 const GROUP = 'admissionregistration.k8s.io';
 
-/** Where standalone mode's admission finds its configurations: the server's own objects. The built-in types must be installed. */
+/** Returns the configuration sources of admission in standalone mode: the server's own objects. The built-in types must be installed. */
 export function localSources(registry: ApiRegistry): AdmissionSources {
   const of = (resource: string): LocalConfigurations =>
     localConfigurations(registry, { group: GROUP, version: 'v1', resource });
@@ -35,7 +35,7 @@ export function localConfigurations(registry: ApiRegistry, type: GroupVersionRes
 export const localNamespaces = (registry: ApiRegistry): LocalNamespaces =>
   new LocalNamespaces(builtin(registry, { group: '', version: 'v1', resource: 'namespaces' }).store);
 
-/** Admission uses stored configurations, even those that clients cannot see. */
+/** Returns a built-in API. Admission uses stored configurations even if clients cannot see their type. */
 function builtin(registry: ApiRegistry, type: GroupVersionResource): StoredApi {
   const api = registry.lookup(type.group, type.version, type.resource) ?? registry.hidden(type);
   if (api?.kind !== 'stored' || api.served.version.name !== type.version)

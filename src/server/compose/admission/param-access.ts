@@ -8,7 +8,7 @@ const RESOURCES: Readonly<Record<string, string>> = {
   MutatingAdmissionPolicy: 'mutatingadmissionpolicies',
 };
 
-/** What writes of admission policies and bindings look up. */
+/** Returns the lookups that writes of admission policies and bindings need. */
 export function paramAccess(authorizer: Authorizer, registry: ApiRegistry): ParamAccess {
   return {
     authorizer,

@@ -8,7 +8,7 @@ import type { Logger } from '../../../util/logger.js';
 import { loadAdmissionConfig, type WebhookPlugin } from './admission-config.js';
 import type { Options } from '../../options/options.js';
 
-/** The users of the two webhook plugins. */
+/** The clients of the two webhook plugins. */
 export interface AdmissionWebhookClients {
   readonly mutating: WebhookClients;
   readonly validating: WebhookClients;
@@ -24,7 +24,10 @@ export interface AdmissionWebhookOptions {
 
 const readText = (path: string): Promise<string> => readFile(path, 'utf8');
 
-/** The clients of admission webhooks, with the credentials that `--admission-control-config-file` gives them. Rejects where that cannot be used. */
+/**
+ * Returns the clients of admission webhooks, with the credentials that `--admission-control-config-file` configures. Rejects if
+ * that file cannot be used.
+ */
 export async function admissionWebhookClients({
   options,
   clock,

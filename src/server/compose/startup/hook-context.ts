@@ -14,16 +14,16 @@ import type { SigningAuthority } from '../../../pki/sign-request.js';
 import type { Authorization } from '../access/authorization.js';
 import type { Options } from '../../options/options.js';
 
-/** What controllers hand out in the server's name. */
+/** The credentials and trust data that controllers issue and publish for the server. */
 export interface Authorities {
-  /** PEM of the certificates that vouch for the server. */
+  /** PEM of the CA certificates that verify the server's certificate. */
   readonly rootCa: string;
   /** Issues client certificates. */
   readonly clientCa: SigningAuthority;
-  /** Known once the server listens. */
+  /** The URL of the server; known once it is listening. */
   readonly serverUrl: () => string;
   readonly signer: Pick<ServiceAccountTokenSigner, 'signForSecret'>;
-  /** Whom the server trusts, for other API servers to trust, too. */
+  /** The CAs and headers that the server trusts, published so that other API servers can trust them too. */
   readonly authenticationInfo: () => AuthenticationInfo;
 }
 
@@ -40,7 +40,7 @@ export interface HookOptions {
   readonly cbor: boolean;
   readonly offloadShow: OffloadShow;
   readonly signal: AbortSignal;
-  /** Clients that note this manager in what they write. With a user they may do what that user may. */
+  /** Returns clients that write as `fieldManager`. With a user they are limited to the permissions of that user. */
   readonly clients: (fieldManager: string, user?: UserInfo) => LocalClients;
   readonly authorities: Authorities;
 }

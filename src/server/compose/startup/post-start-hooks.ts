@@ -14,18 +14,18 @@ import { startDefinitions } from './start-definitions.js';
 
 const RETRY_MILLIS = 1_000;
 
-/** Everything that standalone mode does by itself: what kube-apiserver does always, and the controllers that are switched on. */
+/** The background work of standalone mode: what kube-apiserver always does, and the enabled controllers. */
 export class Loops {
   constructor(private readonly context: HookOptions) {}
 
-  /** Work before requests are served: who may do what is in the store. */
+  /** Returns the hooks that run before requests are served: they load the authorization data from the store. */
   loading(): Hook[] {
     return [{ name: 'generic-apiserver-start-informers', run: () => this.startAuthorization() }];
   }
 
-  /** Work after that, in order; the server is ready when all is done. */
+  /** Returns the hooks that run after those, in order. The server is ready when all have finished. */
   hooks(): Hook[] {
-    // One step here, and in kube-apiserver three that are done one after the other.
+    // This is one step; in kube-apiserver it is three consecutive hooks.
     let definitions: Promise<void> | undefined;
     const served = (): Promise<void> => (definitions ??= this.startDefinitions());
     return [
@@ -44,7 +44,7 @@ export class Loops {
     return failureLog(this.context, what);
   }
 
-  /** Work that fails because the store is away is done again; any other failure ends the server. */
+  /** Retries work that fails because the store is unavailable. Any other failure stops the server. */
   private async whileStoreIsAway(run: () => Promise<void>): Promise<void> {
     const { backend, clock, signal } = this.context;
     const isAway = (): Promise<boolean> =>
@@ -57,7 +57,7 @@ export class Loops {
         await run();
         return;
       } catch (error) {
-        // Once says nothing: the store may have come back just now.
+        // A single failure while the store answers proves nothing: the store may have just come back.
         failures = (await isAway()) ? 0 : failures + 1;
         if (signal.aborted || failures > 1) throw error;
         await sleep(clock, RETRY_MILLIS, signal);

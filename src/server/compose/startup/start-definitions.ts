@@ -15,17 +15,17 @@ export interface DefinitionsOptions extends ServingOptions {
   /** The type whose objects are definitions. */
   readonly type: GroupResource;
   readonly clients: LoopbackClients;
-  /** Creates an event about a definition, unless it exists. */
+  /** Creates an event about a definition, unless the event exists. */
   readonly recordEvent: (event: KubeObject) => Promise<void>;
-  /** Whether the objects of a definition stay where they are when it goes. */
+  /** Reports whether the objects of a definition stay in place when it is deleted. */
   readonly leavesObjects?: (definition: KubeObject) => boolean;
   readonly signal: AbortSignal;
 }
 
-/** Serves what definitions say; resolves when those that are there are served, and what is not served then does not exist. */
+/** Serves the types of the definitions. Resolves once those that exist are served; after that, a type that is not served does not exist. */
 export async function startDefinitions(options: DefinitionsOptions): Promise<void> {
   const { clients, clock, registry, type, signal, recordEvent } = options;
-  // As in kube-apiserver nothing admits the deletion of the objects of a definition that goes: no policy can keep it.
+  // As in kube-apiserver, the deletion of the objects of a deleted definition bypasses admission: no policy can prevent it.
   const deleters = new LocalClients({ registry, admission: admissionChain([]), clock, fieldManager: 'kube-apiserver' });
   const controller = new DefinitionController({
     client: clients.for(type),

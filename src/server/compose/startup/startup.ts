@@ -13,8 +13,8 @@ import { NonResourceRoutes } from '../../http/non-resource-routes.js';
 const RETRY_MILLIS = 500;
 
 /**
- * Opens something that needs the store, again and again while the store does not answer; one line of the log tells of the
- * waiting and one of its end. Errors that waiting does not cure are thrown.
+ * Opens something that needs the store, and retries while the store does not answer. Logs once when the wait begins and once when
+ * it ends. Throws errors that waiting does not fix.
  */
 export async function whenStoreAnswers<T>(
   open: () => Promise<T>,
@@ -41,15 +41,15 @@ const TEMPORARY: ReadonlySet<StorageErrorCode> = new Set(['unavailable', 'initia
 const isTemporary = (error: unknown): boolean => error instanceof StorageError && TEMPORARY.has(error.code);
 
 /**
- * Answers requests before the server can say who may do what: health checks, and 503 to everything else, to everybody.
- * Liveness is fine, so that nobody restarts a server that waits for its store.
+ * Answers requests before the server can authorize them: health checks normally, and everything else with 503, whoever the client
+ * is. Liveness passes, so that a server that waits for its store is not restarted.
  */
 export function waitingStep(
   config: Pick<ChainConfig, 'clock' | 'logger' | 'metrics' | 'writeStatus' | 'random'> &
     Pick<ChainConfig, 'goawayChance' | 'strictTransportSecurity'>,
 ): Step {
   const { clock, logger, writeStatus } = config;
-  // Its metrics are not shown: those of the health checks that follow take over.
+  // The metrics of this instance are not exposed; those of the later health checks replace them.
   const health = new Health(clock, logger, new Registry());
   health.add(pingCheck, ['healthz', 'livez', 'readyz']);
   health.add(new LogCheck(logger, clock), ['healthz', 'livez', 'readyz']);

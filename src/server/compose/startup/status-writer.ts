@@ -5,7 +5,7 @@ import { writeStatus } from '../../../endpoints/responsewriters/status.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { Logger } from '../../../util/logger.js';
 
-/** Errors of the chain, in the form that the client asked for. */
+/** Returns a function that writes errors of the handler chain in the negotiated media type. */
 export function statusWriter(
   environment: Pick<HandlerEnvironment, 'features' | 'protobuf'>,
   logger: Logger,
@@ -24,6 +24,6 @@ export function statusWriter(
   };
 }
 
-/** Filters and routers never encode their refusals in CBOR. */
+/** Reports whether an error is from a filter or router; these never encode errors in CBOR. */
 const isOfRouter = ({ code, details }: ApiError): boolean =>
   code === 405 || (details !== undefined && Object.keys(details).length === 0);
