@@ -1,7 +1,7 @@
 import { NEVER_ABORTED } from '../util/never-aborted.js';
 import type { AdmissionAttributes } from './interfaces.js';
 
-/** The attributes of a create of a core object, but for what is given. */
+/** Returns the attributes of the creation of a core object, overridden by `given`. */
 export function fakeAttributes(
   given: Partial<AdmissionAttributes> & { readonly plural?: string },
 ): AdmissionAttributes {

@@ -4,8 +4,8 @@ import { Reinvocation } from './reinvocation.js';
 import { type MaybePromise, then, whenOver } from '../util/maybe-promise.js';
 
 /**
- * Runs plugins one after the other; a plugin that answers at once costs no promise. A mutating plugin may ask for one second pass
- * over all of them.
+ * Runs plugins in sequence; a plugin that returns synchronously creates no promise. A mutating plugin may request one
+ * second pass over all of them.
  */
 export function admissionChain(plugins: readonly AdmissionPlugin[], metrics?: AdmissionMetrics): AdmissionChain {
   const mutating = new Step('admit', plugins, metrics);
@@ -60,7 +60,7 @@ class Step {
     return this.plugins.some(({ plugin }) => plugin.handles(operation));
   }
 
-  /** Measures the whole step. */
+  /** Measures the duration of the whole step. */
   timed(operation: AdmissionOperation, work: () => MaybePromise<void>): MaybePromise<void> {
     const { times } = this;
     if (times === undefined || !this.handles(operation)) return work();
@@ -72,7 +72,7 @@ class Step {
 
   run(operation: AdmissionOperation, call: Call, from = 0): MaybePromise<void> {
     const { plugins } = this;
-    // One reading of the clock ends a plugin's time and begins the next one's.
+    // One clock reading ends the time of a plugin and starts that of the next.
     let start = this.now();
     for (let i = from; i < plugins.length; i++) {
       const { plugin, times } = plugins[i] as TimedPlugin;

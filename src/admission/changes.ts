@@ -1,4 +1,4 @@
-/** Counts the changes of something, and tells listeners about each. */
+/** Counts changes and notifies listeners of each. */
 export class Changes {
   private count = 0;
   private readonly listeners = new Set<() => void>();

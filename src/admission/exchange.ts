@@ -3,16 +3,22 @@ import { FACTS, type JsonObject } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { AdmissionAttributes } from './interfaces.js';
 
-/** Gives the request's object the contents that a mutation made: the object itself stays the one that handlers hold. */
+/**
+ * Replaces the contents of the request's object with the result of a mutation. Handlers hold the object itself, so it
+ * stays the same one.
+ */
 export function exchangeContents({ object, versions }: AdmissionAttributes, made: KubeObject): void {
   if (object === undefined || object === made) return;
-  // Whatever comes after would be slower with an object that lost members and got them again.
+  // Delete only the members that are gone: deleting and adding them again would make the object slow for later code.
   for (const key in object) if (!Object.hasOwn(made, key)) Reflect.deleteProperty(object, key);
   takeContents(object, made);
   versions?.exchanged(object);
 }
 
-/** Of what is known of the contents only the floats come along: the rest is about the object that they came from. */
+/**
+ * Copies the contents of `made` but keeps the object's own facts. Only the floats come from `made`: its other facts
+ * describe another object.
+ */
 function takeContents(object: KubeObject, made: JsonObject): void {
   const facts = object[FACTS];
   Object.assign(object, made);

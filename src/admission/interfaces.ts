@@ -10,82 +10,85 @@ import type { MaybePromise } from '../util/maybe-promise.js';
 
 export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
 
-/** A resource in one of its versions, with the kind that it has there. */
+/** A resource in one of its versions, with its kind in that version. */
 export interface VersionedResource {
   readonly resource: GroupVersionResource;
   readonly kind: GroupVersionKind;
 }
 
 interface CompletionOptions {
-  /** The literals of the numbers, where they are known. */
+  /** The literals of the numbers, if known. */
   readonly floats?: FloatLiterals;
-  /** What does not fit the metadata of a custom resource is dropped, as when a stored object is read, instead of refused. */
+  /** Invalid metadata of a custom resource is dropped, as when a stored object is read, instead of refused. */
   readonly dropsInvalidMetadata?: boolean;
 }
 
-/** The versions in which the objects of a request exist. */
+/** The versions of a request's objects. */
 export interface AttributeVersions {
-  /** All versions under which the type has the request's subresource, the request's own among them, in kube-apiserver's order. */
+  /** All versions in which the type has the request's subresource, including the request's own, in kube-apiserver's order. */
   readonly equivalents: readonly VersionedResource[];
-  /** The object in another version; what was given is not changed, but may be shared. Throws ApiError where a conversion webhook fails. */
+  /**
+   * Converts an object to another version. The input is not modified, but the result may share parts of it. Throws
+   * ApiError if a conversion webhook fails.
+   */
   convert(object: KubeObject, kind: GroupVersionKind): MaybePromise<KubeObject>;
   /**
-   * What a mutation made, as an object of the kind: types of built-in fields checked, unknown ones dropped, defaults set. Takes over
-   * what it is given. Throws ApiError.
+   * Turns the result of a mutation into an object of the kind: checks the types of built-in fields, drops unknown
+   * fields, sets defaults. Takes ownership of `changed`. Throws ApiError.
    */
   complete(changed: JsonObject, kind: GroupVersionKind, how?: CompletionOptions): KubeObject;
-  /** The request's object has got the contents of one that a mutation made, which may have fields that are not to be stored. */
+  /** Called after the request's object has received the result of a mutation, which may have fields that must not be stored. */
   exchanged(object: KubeObject): void;
-  /** How the objects of the kind merge; undefined: nothing is known of it. */
+  /** Returns the merge schema of the kind; undefined if the kind is unknown. */
   mergeType(kind: GroupVersionKind): Type | undefined;
 }
 
-/** What a request wants to change (apiserver, admission.Attributes). */
+/** The attributes of a request to admit (apiserver, admission.Attributes). */
 export interface AdmissionAttributes {
   readonly operation: AdmissionOperation;
-  /** The kind of `object` and `oldObject`: that of the request, as are `resource` and `subresource`. */
+  /** The kind of `object` and `oldObject`: the one of the request, as are `resource` and `subresource`. */
   readonly kind: GroupVersionKind;
   readonly resource: GroupVersionResource;
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** Undefined for DELETE. Mutating plugins change it in place. */
+  /** Undefined for DELETE. Mutating plugins modify it in place. */
   readonly object: KubeObject | undefined;
-  /** Undefined for CREATE. Not to be changed. */
+  /** Undefined for CREATE. Must not be modified. */
   readonly oldObject: KubeObject | undefined;
-  /** CreateOptions, UpdateOptions or DeleteOptions with kind and apiVersion: those of what is done, not those of a patch. */
+  /** CreateOptions, UpdateOptions or DeleteOptions with kind and apiVersion: those of the operation, even if the request is a patch. */
   readonly options: JsonObject;
   readonly dryRun: boolean;
   readonly user: UserInfo;
   readonly cancellation: Cancellation;
-  /** For what cannot do with `cancellation`: it is made when it is first asked for, which costs. */
+  /** Returns a signal for consumers that cannot use `cancellation`. It is created on first use, which is expensive. */
   readonly signal: () => AbortSignal;
   /** See RequestContext. */
   readonly deadline?: number | undefined;
-  /** Absent: the kind has one version, and nobody changes its objects. */
+  /** Absent if the kind has only one version and its objects are never mutated. */
   readonly versions?: AttributeVersions | undefined;
-  /** Takes down how long webhooks took (milliseconds): it is no time of the server's own. */
+  /** Records the milliseconds that webhooks took, which do not count as the server's own latency. */
   waited?(layer: 'mutating-webhook' | 'validating-webhook', millis: number): void;
   warn(text: string): void;
-  /** `level`: from which level of the audit log on the annotation is shown; absent: always. */
+  /** `level`: the lowest audit level at which the annotation is recorded; absent: every level. */
   annotate(key: string, value: string, level?: AuditLevel): void;
 }
 
-/** One admission plugin. Methods throw ApiError to refuse; they may answer at once. */
+/** An admission plugin. Methods throw ApiError to refuse a request; they may return synchronously. */
 export interface AdmissionPlugin {
   readonly name: string;
   handles(operation: AdmissionOperation): boolean;
-  /** Whether it looks at the objects of a resource, or only at what is asked for. Absent: it looks at all. */
+  /** Reports whether the plugin reads the objects of a resource, not only the other attributes. Absent: it always reads them. */
   readsObjects?(resource: GroupResource): boolean;
-  /** Mutates. The chain gives `reinvocation`; it may call the plugin a second time with the same one. */
+  /** Mutates the object. The chain passes `reinvocation`, and may call the plugin a second time with the same one. */
   admit?(attributes: AdmissionAttributes, reinvocation?: Reinvocation): MaybePromise<void>;
   validate?(attributes: AdmissionAttributes): MaybePromise<void>;
 }
 
-/** All plugins in order: first every mutation, then (after validation) every check. */
+/** All plugins in order: first every mutation, then (after validation of the object) every check. */
 export interface AdmissionChain {
   mutates(operation: AdmissionOperation): boolean;
-  /** Whether any plugin looks at the object of such a change, which need not be there otherwise. */
+  /** Reports whether any plugin reads the object of such a request. If none does, the object need not be loaded. */
   readsObjects(operation: AdmissionOperation, resource: GroupResource): boolean;
   admit(attributes: AdmissionAttributes): MaybePromise<void>;
   validate(attributes: AdmissionAttributes): MaybePromise<void>;

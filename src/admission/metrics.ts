@@ -3,7 +3,7 @@ import { metricLifecycles } from '../util/metrics/metric-lifecycle.js';
 import { CellHistogram, type HistogramCell } from '../util/metrics/metrics.js';
 import type { AdmissionOperation } from './interfaces.js';
 
-/** Mutating plugins admit, the others validate. */
+/** Mutating plugins admit, all others validate. */
 export type StepType = 'admit' | 'validate';
 
 const DURATIONS = [0.005, 0.025, 0.1, 0.5, 1, 2.5];
@@ -11,7 +11,7 @@ const STEP = 'apiserver_admission_step_admission_duration_seconds';
 const STEP_LABELS = ['type', 'operation', 'rejected'];
 const MILLIS = 1000;
 
-/** How long one step, or one plugin in it, takes: series are looked up once. */
+/** The durations of one step or of one plugin in it. The series are looked up only once. */
 export class StepTimes {
   private readonly cells: Partial<
     Record<AdmissionOperation, readonly [passed: HistogramCell, rejected: HistogramCell]>
@@ -32,7 +32,7 @@ export class StepTimes {
   }
 }
 
-/** Sums and counts of a histogram under a name of their own. */
+/** Exposes the sums and counts of a histogram under another name. */
 class SummaryOf extends Summary {
   private readonly names: { readonly sum: string; readonly count: string };
 
@@ -63,12 +63,12 @@ class SummaryOf extends Summary {
   }
 }
 
-/** The durations of admission, under kube-apiserver's names. To be made once for a registry. */
+/** Durations of admission, under kube-apiserver's names. Create it once per registry. */
 export class AdmissionMetrics {
   private readonly steps: CellHistogram;
   private readonly plugins: CellHistogram;
 
-  /** `monotonic`: milliseconds. */
+  /** `monotonic` returns milliseconds. */
   constructor(
     registry: Registry,
     readonly monotonic: () => number,

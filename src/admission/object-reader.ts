@@ -1,9 +1,9 @@
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 
-/** Objects of one type for plugins. The namespace of cluster-scoped ones is ''. */
+/** Reads the objects of one type for plugins. The namespace of cluster-scoped objects is ''. */
 export interface ObjectReader {
-  /** What the cache has. */
+  /** Reads from the cache. */
   cached(namespace: string, name: string): KubeObject | undefined;
-  /** The newest state, read from the store. */
+  /** Reads the newest state from the store. */
   live(namespace: string, name: string): Promise<KubeObject | undefined>;
 }

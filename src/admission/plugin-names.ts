@@ -1,9 +1,9 @@
 /** One of kube-apiserver's admission plugins. */
 export interface PluginName {
   readonly name: string;
-  /** Whether it runs unless a flag disables it. */
+  /** True if the plugin runs by default. */
   readonly on: boolean;
-  /** Whether Annex has it. */
+  /** True if Annex implements the plugin. */
   readonly here: boolean;
 }
 
@@ -12,7 +12,7 @@ const OFF = { on: false, here: true };
 const ON_ELSEWHERE = { on: true, here: false };
 const OFF_ELSEWHERE = { on: false, here: false };
 
-/** kube-apiserver's admission plugins, in the order in which it runs them. */
+/** kube-apiserver's admission plugins, in its order of execution. */
 export const ADMISSION_PLUGINS: readonly PluginName[] = [
   { name: 'AlwaysAdmit', ...OFF },
   { name: 'NamespaceAutoProvision', ...OFF },
@@ -57,20 +57,20 @@ export const ADMISSION_PLUGINS: readonly PluginName[] = [
   { name: 'AlwaysDeny', ...OFF },
 ];
 
-/** The two flags that choose plugins. */
+/** The two flags that select plugins. */
 export interface PluginFlags {
   readonly enableAdmissionPlugins: readonly string[];
   readonly disableAdmissionPlugins: readonly string[];
 }
 
-/** The deprecated flag that names all plugins that are to run; undefined: it is not given. */
+/** The deprecated flag that lists all plugins to run; undefined if it is not set. */
 interface GivenPluginFlags extends PluginFlags {
   readonly admissionControl?: readonly string[] | undefined;
 }
 
 const sorted = (names: Iterable<string>): string[] => [...names].sort();
 
-/** What is wrong with the flags, in kube-apiserver's words; undefined: nothing. */
+/** Returns the errors of the flags in kube-apiserver's words, or undefined. */
 export function pluginFlagError(flags: GivenPluginFlags): string | undefined {
   const { enableAdmissionPlugins, disableAdmissionPlugins, admissionControl } = flags;
   const known = new Set(ADMISSION_PLUGINS.map(({ name }) => name));
@@ -95,13 +95,13 @@ export function pluginFlagError(flags: GivenPluginFlags): string | undefined {
   return `[${texts.join(', ')}]`;
 }
 
-/** The two flags that say what `--admission-control` says: its plugins and no other. */
+/** Converts `--admission-control` to the other two flags, which then select exactly its plugins. */
 export function fromAdmissionControl(names: readonly string[]): PluginFlags {
   const disabled = ADMISSION_PLUGINS.filter(({ name, on, here }) => on && here && !names.includes(name));
   return { enableAdmissionPlugins: names, disableAdmissionPlugins: disabled.map(({ name }) => name) };
 }
 
-/** The names of the plugins that run, in order. */
+/** Returns the names of the plugins that run, in order. */
 export function enabledPlugins({ enableAdmissionPlugins, disableAdmissionPlugins }: PluginFlags): string[] {
   const enabled = new Set(enableAdmissionPlugins);
   const disabled = new Set(disableAdmissionPlugins);
@@ -110,7 +110,7 @@ export function enabledPlugins({ enableAdmissionPlugins, disableAdmissionPlugins
   ).map(({ name }) => name);
 }
 
-/** The plugins that the flags name and that only kube-apiserver has. */
+/** Returns the plugins that the flags name but only kube-apiserver implements. */
 export function absentPlugins({ enableAdmissionPlugins, disableAdmissionPlugins }: PluginFlags): string[] {
   const named = new Set([...enableAdmissionPlugins, ...disableAdmissionPlugins]);
   return ADMISSION_PLUGINS.filter(({ name, here }) => !here && named.has(name)).map(({ name }) => name);
@@ -119,7 +119,7 @@ export function absentPlugins({ enableAdmissionPlugins, disableAdmissionPlugins 
 const listOf = (wanted: (plugin: PluginName) => boolean): string[] =>
   ADMISSION_PLUGINS.filter(wanted).map(({ name }) => name);
 
-/** Names for the texts of `--help`. */
+/** Lists of names for the text of `--help`. */
 export const DEFAULT_PLUGINS: readonly string[] = listOf(({ on, here }) => on && here);
 export const HERE_PLUGINS: readonly string[] = sorted(listOf(({ here }) => here));
 export const ABSENT_PLUGINS: readonly string[] = sorted(listOf(({ here }) => !here));

@@ -1,12 +1,12 @@
 import { type ApiError, newForbidden } from '../apimachinery/meta/errors.js';
 import type { AdmissionAttributes } from './interfaces.js';
 
-/** What refusals call the object: before it has a name, by the prefix of the name it is going to have. */
+/** Returns the name of the object for errors; before it has one, its generateName. */
 function refusedName({ name, object }: Pick<AdmissionAttributes, 'name' | 'object'>): string {
   if (name !== '') return name;
   return object?.metadata.name || object?.metadata.generateName || 'Unknown';
 }
 
-/** The 403 of a plugin that refuses a request. */
+/** Returns the 403 with which a plugin refuses a request. */
 export const refusal = (attributes: AdmissionAttributes, why: string): ApiError =>
   newForbidden(attributes.resource, refusedName(attributes), why);

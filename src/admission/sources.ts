@@ -3,59 +3,64 @@ import type { GroupVersionKind, KubeObject } from '../apimachinery/meta/meta.js'
 import type { MaybePromise } from '../util/maybe-promise.js';
 
 /**
- * The configurations of one kind that admission follows: webhook configurations, policies or bindings. Standalone they are the
- * server's own objects, in aggregated mode those of the cluster. Objects have the form of the kind's v1, whatever version they came in.
+ * The objects of one kind that configure admission: webhook configurations, policies or bindings. In standalone mode
+ * they are the server's own, in aggregated mode those of the cluster. They have the form of the kind's v1, whatever
+ * version they were written in.
  */
 export interface ConfigurationSource<T extends KubeObject = KubeObject> {
   /**
-   * All objects, sorted by name. The same array until one changes, and the same object until it changes itself, so that what is
-   * compiled from an object can be kept in a WeakMap. Neither is to be changed. Empty before the first list.
+   * Returns all objects, sorted by name; empty before the first list. The array stays the same until an object changes,
+   * and an object until it changes itself, so that compiled forms can be cached in a WeakMap. Neither may be modified.
    */
   objects(): readonly T[];
-  /** Grows with every change. A consumer that remembers it need not look at the objects again. */
+  /** Increases with every change. While it is the same, the objects need not be read again. */
   readonly generation: number;
-  /** Whether the objects have been listed once. Until then a request that they may concern has to wait or is refused. */
+  /** Reports whether the objects have been listed once. Until then, a request that they may match has to wait or is refused. */
   synced(): boolean;
-  /** Resolves when `synced`, at once where it is. Callers bound the wait themselves. */
+  /** Resolves once `synced` is true. Callers limit the wait themselves. */
   whenSynced(): Promise<void>;
-  /** Calls the listener after every change; the function returned ends it. */
+  /** Calls the listener after every change, until the returned function is called. */
   subscribe(listener: () => void): () => void;
 }
 
-/** The objects of one kind that bindings of policies refer to. */
+/** The objects of one kind that policy bindings refer to as params. */
 export interface ParamStore {
   readonly namespaced: boolean;
   /**
-   * Whether the objects have been listed. As in kube-apiserver a request waits up to a second for that; it does not wait where the
-   * last attempt failed, for want of rights, say. With `false` the binding fails with `paramKind kind … not yet synced to use for admission`.
+   * Reports whether the objects have been listed. As in kube-apiserver, a request waits up to a second for that, but
+   * not if the last attempt failed, for example for lack of permissions. If it is false, the binding fails with
+   * `paramKind kind … not yet synced to use for admission`.
    */
   synced(): MaybePromise<boolean>;
-  /** `namespace` '' for cluster-scoped kinds. The object is not to be changed. */
+  /** `namespace` is '' for cluster-scoped kinds. The object must not be modified. */
   get(namespace: string, name: string): MaybePromise<KubeObject | undefined>;
-  /** Sorted by name; the objects of one namespace. */
+  /** Returns the objects of one namespace, sorted by name. */
   list(namespace: string, selector: LabelSelector): MaybePromise<readonly KubeObject[]>;
 }
 
-/** Params by kind. */
+/** The param stores by kind. */
 export interface ParamSource {
-  /** Undefined where no served type has the kind: `failed to find resource referenced by paramKind: …`. Asks anew every time, since types come and go. */
+  /**
+   * Returns undefined if no served type has the kind: `failed to find resource referenced by paramKind: …`. Looks the
+   * kind up on every call, because types come and go.
+   */
   open(kind: GroupVersionKind): MaybePromise<ParamStore | undefined>;
   /**
-   * The kinds that policies refer to now, those of both plugins together. New ones are followed before a request needs them; all others
-   * are let go.
+   * Sets the kinds that policies of both plugins currently refer to. New kinds are watched before a request needs them;
+   * all others are released.
    */
   retain(kinds: readonly GroupVersionKind[]): void;
 }
 
-/** Namespaces, for selectors, for `namespaceObject`, and for what may be created in them. */
+/** Reads namespaces for selectors, for `namespaceObject`, and for checks on new objects. */
 export interface NamespaceSource {
-  /** What is cached, where that is; the object is not to be changed. */
+  /** Returns the cached namespace, if any. It must not be modified. */
   cached(name: string): KubeObject | undefined;
-  /** What is cached, or else a fresh read; undefined where it does not exist. The object is not to be changed. */
+  /** Returns the cached namespace, else reads it; undefined if it does not exist. It must not be modified. */
   get(name: string): MaybePromise<KubeObject | undefined>;
 }
 
-/** Everything that admission by webhooks and policies is made of. */
+/** The inputs of admission by webhooks and policies. */
 export interface AdmissionSources {
   readonly mutatingWebhooks: ConfigurationSource;
   readonly validatingWebhooks: ConfigurationSource;

@@ -2,7 +2,7 @@ import { goKind } from '../apimachinery/json/decode.js';
 import type { JsonObject } from '../apimachinery/json/json.js';
 import { newInternalError } from '../apimachinery/meta/errors.js';
 
-/** What a patch leaves is decoded by its kind and version, which must be texts. Throws ApiError. */
+/** Verifies that apiVersion and kind of a patched object are strings, because they determine how it is decoded. Throws ApiError. */
 export function checkTypeMeta(patched: JsonObject): void {
   for (const field of ['apiVersion', 'kind']) {
     const given = patched[field] ?? null;

@@ -8,7 +8,7 @@ import { namespaceForExpressions } from './namespace.js';
 import { LazyVariables, type Composition } from './variables.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
-/** What the expressions of one policy or webhook see of one request. */
+/** The input of the expressions of one policy or webhook for one request. */
 export interface ActivationInput {
   readonly object: JsonObject | undefined;
   readonly oldObject: JsonObject | undefined;
@@ -22,7 +22,7 @@ export interface ActivationInput {
 
 const valueOf = (json: JsonObject | undefined): Value => (json === undefined ? null : fromJson(withFloats(json)));
 
-/** The variables by name; each value is made when an expression first reads it. */
+/** The variables by name. Each value is created when an expression first reads it. */
 class Variables {
   private known: Partial<Record<'object' | 'oldObject' | 'request' | 'params' | 'namespace', Value>> = {};
 
@@ -61,25 +61,25 @@ class Variables {
   }
 }
 
-/** What became of one expression. */
+/** The result of one expression. */
 export type Evaluation =
   { readonly value: Value; readonly error?: undefined } | { readonly value?: undefined; readonly error: string };
 
-/** The budget is used up: no further expression is evaluated. */
+/** The budget is exhausted: no further expressions are evaluated. */
 export class BudgetExceeded extends Error {
   constructor() {
     super(OUT_OF_BUDGET);
   }
 }
 
-/** Evaluates the expressions of one policy or webhook for one request. Variables are evaluated once for all of them. */
+/** Evaluates the expressions of one policy or webhook for one request. Variables are evaluated once and shared. */
 export class Activation {
   private readonly bindings: Bindings;
   private readonly variables: LazyVariables | undefined;
 
   constructor(
     input: ActivationInput,
-    /** What is left to spend. */
+    /** The remaining cost budget. */
     public budget: number,
   ) {
     const { composition } = input;
@@ -88,7 +88,7 @@ export class Activation {
     this.bindings = new Variables(input, this.variables) as unknown as Bindings;
   }
 
-  /** Throws BudgetExceeded, and AnswerPending where an authorizer takes time. */
+  /** Throws BudgetExceeded, and AnswerPending while a decision of the authorizer is outstanding. */
   evaluate({ program, error, source }: CompiledExpression): Evaluation {
     if (program === undefined) return { error: `compilation error: ${error ?? ''}` };
     const outcome = program.evaluate(this.bindings, PER_CALL_LIMIT);
@@ -107,7 +107,7 @@ export class Activation {
   }
 }
 
-/** Evaluates, and does so again when an answer of the authorizer has arrived that was not there. The cost limits bound how often. */
+/** Evaluates, and repeats that each time a pending decision of the authorizer has arrived. The cost limits bound the repetitions. */
 export function settled<T>(evaluate: () => T): MaybePromise<T> {
   try {
     return evaluate();

@@ -12,7 +12,7 @@ import { fieldRequirements, labelRequirements } from '../../authorization/author
 import type { RequestFacts } from './request.js';
 import { then } from '../../util/maybe-promise.js';
 
-/** The values of `authorizer` and `authorizer.requestResource` for one request; they remember answers. */
+/** The values of `authorizer` and `authorizer.requestResource` for one request. They cache decisions. */
 export interface AuthorizerValues {
   readonly authorizer: AuthorizerValue;
   readonly requestResource: ResourceCheck;
@@ -84,7 +84,7 @@ function attributesOf(query: AuthorizationQuery, requester: UserInfo): Authorize
   };
 }
 
-/** A selector that cannot be parsed only makes the question broader. */
+/** Drops a selector that cannot be parsed, which only makes the check broader. */
 function requirements(
   text: string,
   parse: (text: string) => readonly SelectorRequirement[],

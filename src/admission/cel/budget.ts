@@ -1,8 +1,8 @@
-/** What one evaluation of one expression may cost. */
+/** The cost limit of one evaluation of one expression. */
 export const PER_CALL_LIMIT = 1_000_000;
-/** What the expressions of one policy and binding may cost for one request. */
+/** The cost limit of all expressions of one policy and binding for one request. */
 export const RUNTIME_BUDGET = 10_000_000;
-/** What the match conditions of one webhook, or of one policy and binding, may cost for one request. */
+/** The cost limit of the match conditions of one webhook, or of one policy and binding, for one request. */
 export const MATCH_CONDITIONS_BUDGET = 2_500_000;
 
 export const OUT_OF_BUDGET =

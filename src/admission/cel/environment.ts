@@ -9,7 +9,7 @@ import {
 } from '@annex/cel';
 import { NAMESPACE_TYPE, REQUEST_TYPE, admissionStruct, patchStruct } from './types.js';
 
-/** The variables that not every expression has. */
+/** The variables that only some expressions have. */
 export interface OptionalVariables {
   readonly params: boolean;
   readonly authorizer: boolean;
@@ -22,8 +22,8 @@ const { DYN } = types;
 const environments = new Map<string, Environment>();
 
 /**
- * The environment of admission expressions without `variables`. New expressions may use what the version before this one
- * has, stored ones everything.
+ * Returns the environment of admission expressions, without `variables`. New expressions may only use what the previous
+ * version supports; stored ones may use everything.
  */
 export function admissionEnvironment(origin: ExpressionOrigin, optional: OptionalVariables): Environment {
   const { params, authorizer, patchTypes = false } = optional;

@@ -5,14 +5,14 @@ export interface CompiledExpression {
   readonly source: string;
   /** Absent if the expression does not compile. */
   readonly program?: Program;
-  /** Why it does not compile, as kube-apiserver says it. */
+  /** The compilation error, in kube-apiserver's words. */
   readonly error?: string;
-  /** The expression is well typed, but cannot be run. */
+  /** True if the expression type-checks but no program can be created from it. */
   readonly internal?: boolean;
   readonly outputType?: Type;
 }
 
-/** Compiles an expression whose result is to be of one of the types; without types any will do. */
+/** Compiles an expression whose result must have one of the types; undefined allows any type. */
 export function compileExpression(
   environment: Environment,
   source: string,

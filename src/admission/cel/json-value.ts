@@ -20,25 +20,26 @@ import {
 } from '@annex/cel';
 import { ObjectLiteral } from './types.js';
 
-/** A value that is no JSON. */
+/** The value cannot be represented in JSON. */
 export class NotJsonError extends Error {}
 
 const MAX_SAFE = 2n ** 53n;
 
-/** How values become JSON. */
+/** Options of the conversion to JSON. */
 export interface JsonOptions {
-  /** Whole numbers stay numbers, however large. */
+  /** Integers stay numbers, however large. */
   readonly exact?: boolean;
   /**
-   * kube-apiserver's conversion of apply configurations stops at maps within lists and maps that are no objects of a type: the schema then finds
-   * what Go prints of them. It is found alike if they are put as texts; `told` is set where that was done.
+   * kube-apiserver's conversion of apply configurations stops at maps in lists and maps that are not objects of a type:
+   * the schema then reports what Go prints for them. Strings in their place lead to the same error; `told.yes` is set
+   * if any were inserted.
    */
   readonly told?: { yes: boolean };
 }
 
 /**
- * The JSON of a value, as google.protobuf.Value has it: what a number cannot hold becomes a text. The result shares nothing with
- * the value.
+ * Converts a value to JSON like google.protobuf.Value: numbers that a double cannot hold become strings. The result
+ * shares nothing with the value.
  */
 export function toJson(value: Value, options: JsonOptions = {}): JsonValue {
   const native = options.told === undefined ? undefined : goValue(value);
@@ -68,7 +69,7 @@ export function toJson(value: Value, options: JsonOptions = {}): JsonValue {
   throw new NotJsonError(`type conversion error from '${goName(value)}' to '*structpb.Value'`);
 }
 
-/** What Kubernetes' own types call themselves: `kubernetes.URL` is a URL, `net.IP` an IP. */
+/** Returns the name that Kubernetes' own types have in Go: `kubernetes.URL` is URL, `net.IP` is IP. */
 const goName = (value: Value): string => typeName(value).replace(/^.*\./, '');
 
 function objectJson(value: ObjectLiteral, options: JsonOptions): JsonValue {
@@ -88,7 +89,7 @@ function objectJson(value: ObjectLiteral, options: JsonOptions): JsonValue {
 
 const MONTHS = 'January February March April May June July August September October November December'.split(' ');
 
-/** What is no JSON for Go either. */
+/** Returns the Go form of a value that Go does not convert to JSON either; undefined for all other values. */
 function goValue(value: Value): GoValue | undefined {
   if (value === null) return new GoValue('structpb.NullValue', 'NULL_VALUE', '0');
   if (value instanceof Uint8Array) {
@@ -111,7 +112,7 @@ function goValue(value: Value): GoValue | undefined {
   return undefined;
 }
 
-/** What stands in a list or a map. */
+/** Converts an item of a list or a value of a map. */
 function inner(value: Value, options: JsonOptions): JsonValue {
   if (options.told === undefined || !(value instanceof EntryMap)) return toJson(value, options);
   options.told.yes = true;
@@ -139,7 +140,7 @@ function* entriesOf(map: CelMap): Generator<[string, Value]> {
   }
 }
 
-/** `__proto__` is a member like any other. */
+/** Sets a member; `__proto__` is treated like any other key. */
 function put(out: JsonObject, key: string, value: JsonValue): void {
   Object.defineProperty(out, key, { value, enumerable: true, writable: true, configurable: true });
 }
@@ -150,7 +151,7 @@ function members(entries: Iterable<readonly [string, Value]>, options: JsonOptio
   return out;
 }
 
-/** What is wrong with the type names of a literal: each must follow the fields that lead to it. */
+/** Returns the errors in the type names of a literal: each must match the field path that leads to it. */
 export function typeNameProblems(value: Value, path: string): string[] {
   if (value instanceof ObjectLiteral) {
     const problems =

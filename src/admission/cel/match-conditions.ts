@@ -10,11 +10,10 @@ export interface MatchCondition {
   readonly expression: string;
 }
 
-/** What conditions belong to, for metrics. */
+/** The owner of match conditions, for metrics. */
 export interface MatchConditionsOwner {
-  /** `webhook` or `policy`. */
   readonly kind: 'webhook' | 'policy';
-  /** `admit` or `validating`, `mutating`, …: as kube-apiserver labels it. */
+  /** `admit`, `validating`, `mutating`, …, as in kube-apiserver's labels. */
   readonly type: string;
   readonly name: string;
   readonly failurePolicy: 'Fail' | 'Ignore';
@@ -27,13 +26,13 @@ export interface MatchConditionsMetrics {
   failed(owner: MatchConditionsOwner, operation: string): void;
   /** apiserver_admission_match_condition_exclusions_total */
   excluded(owner: MatchConditionsOwner, operation: string): void;
-  /** Seconds of a monotonic clock. */
+  /** Returns the seconds of a monotonic clock. */
   now(): number;
 }
 
 export type MatchResult =
   | { readonly matches: true }
-  /** `condition`: the first one that is false; absent where the failure policy Ignore decides. */
+  /** `condition`: the first one that is false; absent if failurePolicy Ignore decided. */
   | { readonly matches: false; readonly condition?: string; readonly error?: undefined }
   /** Conditions could not be evaluated and the failure policy is Fail. */
   | { readonly matches: false; readonly error: string };
@@ -45,7 +44,7 @@ interface CompiledCondition {
   readonly expression: CompiledExpression;
 }
 
-/** The match conditions of a webhook or policy, compiled. */
+/** The compiled match conditions of a webhook or policy. */
 export class MatchConditions {
   constructor(
     private readonly conditions: readonly CompiledCondition[],
@@ -57,7 +56,7 @@ export class MatchConditions {
     return this.conditions.length === 0;
   }
 
-  /** All conditions are evaluated, even after one that is false. */
+  /** Evaluates all conditions, even after one that is false. */
   match(input: ActivationInput, operation: string): MaybePromise<MatchResult> {
     if (this.empty) return MATCHES;
     const started = this.metrics?.now() ?? 0;
@@ -70,7 +69,7 @@ export class MatchConditions {
     return then(results, done);
   }
 
-  /** A text: why no condition is looked at any more. As in kube-apiserver `namespaceObject` is null. */
+  /** Returns a string if the budget is exceeded. As in kube-apiserver, `namespaceObject` is null. */
   private evaluate(input: ActivationInput): readonly Evaluation[] | string {
     const activation = new Activation({ ...input, namespace: undefined }, MATCH_CONDITIONS_BUDGET);
     try {
@@ -99,13 +98,13 @@ export class MatchConditions {
   }
 }
 
-/** Several errors in one text, each once. */
+/** Joins the distinct errors into one text. */
 function aggregate(errors: readonly string[]): string {
   const distinct = [...new Set(errors)];
   return distinct.length === 1 ? (distinct[0] ?? '') : `[${distinct.join(', ')}]`;
 }
 
-/** Compiles match conditions that were accepted before; those of policies in the environment of their other expressions. */
+/** Compiles match conditions that have been accepted. Those of policies use the environment of the policy's other expressions. */
 export function compileMatchConditions(
   conditions: readonly MatchCondition[],
   owner: MatchConditionsOwner,

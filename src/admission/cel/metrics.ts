@@ -9,7 +9,7 @@ const LABELS = ['name', 'kind', 'type', 'operation'];
 const IDENTIFIED =
   'identified by name of resource containing the match condition and broken out for each kind containing matchConditions (webhook or policy), operation and admission type (validate or admit).';
 
-/** The metrics of match conditions, under kube-apiserver's names. To be made once for a registry. */
+/** Metrics of match conditions, under kube-apiserver's names. Create them once per registry. */
 export function matchConditionsMetrics(clock: Clock, registry: Registry = metricsRegistry): MatchConditionsMetrics {
   const counter = (name: string, what: string): CellCounter =>
     new CellCounter(

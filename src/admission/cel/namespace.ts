@@ -17,7 +17,7 @@ const METADATA = [
 
 const known = new WeakMap<JsonObject, JsonObject>();
 
-/** The part of a namespace that expressions see. */
+/** Returns the fields of a namespace that expressions can read. */
 export function namespaceForExpressions(namespace: JsonObject): JsonObject {
   let seen = known.get(namespace);
   if (seen === undefined) {

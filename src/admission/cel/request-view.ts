@@ -7,10 +7,10 @@ import { authorizerValues, type AuthorizerValues } from './authorizer.js';
 import { admissionRequest } from './request.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
-/** What the expressions that match a request under one kind and resource see of it. */
+/** The input of the expressions that match a request under one kind and resource. */
 export type VersionedInput = Pick<ActivationInput, 'object' | 'oldObject' | 'request' | 'authorizer'>;
 
-/** One request as the expressions of all policies see it: conversions and answers of the authorizer are shared. */
+/** One request as seen by the expressions of all policies, which share conversions and authorizer decisions. */
 export class RequestView {
   private readonly inputs = new Map<string, MaybePromise<VersionedInput>>();
   private values: AuthorizerValues | undefined;
@@ -20,7 +20,7 @@ export class RequestView {
     private readonly authorizer: Authorizer,
   ) {}
 
-  /** Throws ApiError where the objects cannot be converted. */
+  /** Throws ApiError if the objects cannot be converted. */
   input(matched: VersionedResource): MaybePromise<VersionedInput> {
     const { resource, kind } = matched;
     const key = `${resource.group}/${resource.version}/${resource.resource}/${kind.kind}`;

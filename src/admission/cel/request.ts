@@ -2,7 +2,7 @@ import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { GroupVersionKind, GroupVersionResource } from '../../apimachinery/meta/meta.js';
 import type { UserInfo } from '../../authentication/user/user.js';
 
-/** What the AdmissionRequest of a request says about it. */
+/** The attributes of a request that its AdmissionRequest contains. */
 export interface RequestFacts {
   readonly operation: string;
   readonly kind: GroupVersionKind;
@@ -15,7 +15,7 @@ export interface RequestFacts {
   readonly user: UserInfo;
 }
 
-/** The kind and resource under which a rule has matched a request; those of the request unless the match was by equivalence. */
+/** The kind and resource under which a rule has matched a request. They differ from the request's own if an equivalent version matched. */
 export interface MatchedAs {
   readonly kind: GroupVersionKind;
   readonly resource: GroupVersionResource;
@@ -34,7 +34,7 @@ function userOf(user: UserInfo): JsonObject {
   return out;
 }
 
-/** `request` as expressions see it: an AdmissionRequest without the objects, empty fields left out. */
+/** Returns `request` for expressions: an AdmissionRequest without the objects and without empty fields. */
 export function admissionRequest(facts: RequestFacts, matched: MatchedAs): JsonObject {
   const request: JsonObject = {
     uid: '',

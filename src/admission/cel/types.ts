@@ -11,7 +11,7 @@ export const REQUEST_TYPE = objectType('kubernetes.AdmissionRequest');
 export const NAMESPACE_TYPE = objectType('kubernetes.Namespace');
 export const VARIABLES_TYPE = objectType('kubernetes.variables');
 
-/** The declared types of admission expressions. `object`, `oldObject` and `params` have none. */
+/** The declared types of admission expressions. `object`, `oldObject` and `params` are not declared. */
 const STRUCTS: Readonly<Record<string, Fields>> = {
   'kubernetes.GroupVersionKind': { group: STRING, version: STRING, kind: STRING },
   'kubernetes.GroupVersionResource': { group: STRING, version: STRING, resource: STRING },
@@ -73,7 +73,7 @@ export function admissionStruct(name: string): StructDecl | undefined {
   return fields === undefined ? undefined : { type: objectType(name), field: (field) => own(fields, field) };
 }
 
-/** An `Object{…}` literal, or one of a type below it. Which fields the resource's schema has is not known to expressions. */
+/** An `Object{…}` literal, or one of a nested type. Expressions do not know the fields of the resource's schema. */
 export class ObjectLiteral extends Opaque {
   constructor(
     readonly typeName: string,
@@ -118,7 +118,7 @@ export class PatchOperation extends Opaque {
   }
 }
 
-/** Parts of literals are the same if they are identical; whole objects and lists are looked into where they are literals. */
+/** Compares parts of literals: by identity, except for nested literals and other opaque values. */
 function sameScalar(a: Value, b: Value | undefined): boolean {
   return a === b || (a instanceof Opaque && b !== undefined && a.equals(b) === true);
 }
@@ -126,7 +126,7 @@ function sameScalar(a: Value, b: Value | undefined): boolean {
 const JSON_PATCH = 'JSONPatch';
 export const PATCH_TYPE = objectType(JSON_PATCH);
 export const OBJECT_TYPE = objectType('Object');
-/** What kube-apiserver takes fields for that an operation does not have: nothing is of that type. */
+/** The type that kube-apiserver gives to fields that an operation does not have: no value is of that type. */
 const NO_TYPE = objectType('');
 const PATCH_FIELDS: Fields = { op: STRING, path: STRING, from: STRING, value: DYN };
 
@@ -144,13 +144,13 @@ function createPatch(fields: ReadonlyMap<string, Value>): Value {
   return new PatchOperation(text('op'), text('path'), text('from'), fields.get('value'));
 }
 
-/** Go's name of what a value is made of, for values that are no strings. */
+/** Returns the Go kind of a value that is not a string. */
 function goKind(value: Value): string {
   if (typeof value === 'boolean') return 'bool';
   return typeof value === 'number' || typeof value === 'bigint' ? 'int64' : '<nil>';
 }
 
-/** The types that mutations create: `JSONPatch`, and `Object` with everything below it. */
+/** Resolves the types that mutations construct: `JSONPatch`, and `Object` with everything below it. */
 export function patchStruct(name: string): StructDecl | undefined {
   if (name === JSON_PATCH) {
     return { type: PATCH_TYPE, field: (field) => own(PATCH_FIELDS, field) ?? NO_TYPE, create: createPatch };

@@ -15,7 +15,7 @@ import { VARIABLES_TYPE } from './types.js';
 
 const { DYN, listOf, mapOf } = types;
 
-/** What a variable's users see of the type of its expression: object types and libraries' own types are dynamic. */
+/** Returns the type of a variable from that of its expression: object types and the types of libraries become dynamic. */
 function seenType(type: Type | undefined): Type {
   switch (type?.kind) {
     case 'bool':
@@ -37,7 +37,7 @@ function seenType(type: Type | undefined): Type {
   }
 }
 
-/** The named expressions of a policy. Each sees those before it. */
+/** The variables of a policy. Each can use the ones before it. */
 export class Composition {
   private readonly fields = new Map<string, Type>();
   private readonly compiled = new Map<string, CompiledExpression>();
@@ -47,14 +47,14 @@ export class Composition {
     field: (name) => this.fields.get(name),
   };
 
-  /** The environment with `variables` as declared so far and later on. */
+  /** Returns the environment with `variables`, including those that are added later. */
   within(environment: Environment): Environment {
     return environment.extend([{ name: 'variables', type: VARIABLES_TYPE }], (name) =>
       name === VARIABLES_TYPE.name ? this.struct : undefined,
     );
   }
 
-  /** Compiles a variable's expression in an environment that `within` made, and declares the variable. */
+  /** Compiles a variable's expression in an environment returned by `within`, and declares the variable. */
   add(environment: Environment, name: string, source: string): CompiledExpression {
     const compiled = compileExpression(environment, source, undefined);
     this.fields.set(name, seenType(compiled.outputType));
@@ -62,7 +62,7 @@ export class Composition {
     return compiled;
   }
 
-  /** Declares a variable of a type that is known otherwise. */
+  /** Declares a variable whose type is already known. */
   declare(name: string, type: Type | undefined): void {
     this.fields.set(name, seenType(type));
   }
@@ -80,7 +80,7 @@ export class Composition {
   }
 }
 
-/** The value of `variables`: evaluates each when it is first read, and adds up what that costs. */
+/** The value of `variables`. Evaluates each variable on first use, and accumulates the cost. */
 export class LazyVariables extends CelMap {
   private readonly values = new Map<string, Value>();
   private spent = 0;
@@ -96,7 +96,7 @@ export class LazyVariables extends CelMap {
     return this.composition.size;
   }
 
-  /** What evaluations have cost since this was last asked. */
+  /** Returns the cost of the evaluations since the last call. */
   takeCost(): number {
     const cost = this.spent;
     this.spent = 0;

@@ -5,22 +5,22 @@ import { LabelSelector, SelectorError } from '../../apimachinery/selectors/label
 import type { GroupResource } from '../../apimachinery/meta/meta.js';
 import { type Rule, ruleConcerns, rulesOf } from './rules.js';
 
-/** What a webhook or a policy is about, read once per revision of its object. */
+/** The match criteria of a webhook or a policy, parsed once per revision of its object. */
 export interface MatchCriteria {
   readonly rules: readonly Rule[];
   readonly excluded: readonly Rule[];
-  /** Whether it is about everything if it has no rules (policies) or about nothing (webhooks). */
+  /** True if criteria without rules match everything (policies) instead of nothing (webhooks). */
   readonly matchesWithoutRules: boolean;
-  /** Whether rules match other versions of the request's resource. */
+  /** True if rules also match other versions of the request's resource. */
   readonly equivalent: boolean;
   readonly namespaceSelector: Selector;
   readonly objectSelector: Selector;
 }
 
-/** A selector, or why it cannot be read. */
+/** A selector, or the reason why it cannot be parsed. */
 export type Selector = LabelSelector | SelectorError;
 
-/** Throws if the selector cannot be read. */
+/** Throws if the selector could not be parsed. */
 export function readable(selector: Selector): LabelSelector {
   if (selector instanceof LabelSelector) return selector;
   throw newInternalError(selector.message);
@@ -50,7 +50,7 @@ const commonCriteria = (owner: JsonObject): CommonCriteria => ({
   objectSelector: selectorAt(owner, 'objectSelector'),
 });
 
-/** Stored objects have their defaults: a selector that is missing selects everything. */
+/** Stored objects have been defaulted: a missing selector selects everything. */
 function selectorAt(owner: JsonObject, field: string): Selector {
   try {
     return labelSelectorFromObject(objectAt(owner, field) ?? {});
@@ -61,8 +61,8 @@ function selectorAt(owner: JsonObject, field: string): Selector {
 }
 
 /**
- * Whether the criteria may be about some request for a resource. Groups that share objects (events) are equivalent, so with the
- * match policy Equivalent the group does not count either; `match` decides.
+ * Reports whether the criteria may match any request for a resource. Groups that share objects (events) are equivalent,
+ * so with matchPolicy Equivalent the group is ignored too; `match` decides.
  */
 export function concerns(criteria: MatchCriteria, { group, resource }: GroupResource): boolean {
   if (criteria.rules.length === 0) return criteria.matchesWithoutRules;

@@ -16,13 +16,14 @@ const EXEMPT = new Set([
   'MutatingAdmissionPolicyBinding',
 ]);
 
-/** Whether a request is about the configuration of admission itself, which no webhook may lock. */
+/** Reports whether a request is for the configuration of admission itself, which no webhook may lock. */
 export const isExempt = ({ kind }: AdmissionAttributes): boolean =>
   kind.group === 'admissionregistration.k8s.io' && EXEMPT.has(kind.kind);
 
 /**
- * The resource and kind under which criteria match a request, undefined if they do not. Rules come first, as the cheapest; the
- * answer does not depend on the order. Throws ApiError where a namespace or a selector cannot be had.
+ * Returns the resource and kind under which the criteria match a request, or undefined if they do not. Rules are
+ * checked first because they are cheapest; the result does not depend on the order. Throws ApiError if a namespace
+ * cannot be read or a selector cannot be parsed.
  */
 export function match(
   criteria: MatchCriteria,
@@ -31,7 +32,7 @@ export function match(
 ): MaybePromise<VersionedResource | undefined> {
   const matched = matchRules(criteria, attributes);
   if (matched === undefined) return undefined;
-  // A selector that does not match decides before one that cannot be read.
+  // A selector that does not match takes precedence over one that cannot be parsed.
   let fault: unknown;
   try {
     if (!matchesObject(criteria, attributes)) return undefined;
@@ -56,7 +57,7 @@ function matchRules(criteria: MatchCriteria, attributes: AdmissionAttributes): V
   return firstMatch(rules, equivalent, attributes);
 }
 
-/** The request's own version counts before others, then earlier rules before later ones. */
+/** Prefers the request's own version to other versions, then earlier rules to later ones. */
 function firstMatch(
   rules: readonly Rule[],
   equivalent: boolean,
@@ -83,7 +84,7 @@ function matchesObject({ objectSelector }: MatchCriteria, { object, oldObject }:
 
 const labelsOf = (object: KubeObject): LabelSet | undefined => object.metadata.labels;
 
-/** Cluster-scoped objects but namespaces are never left out. */
+/** Cluster-scoped objects other than namespaces always match. */
 function matchesNamespace(
   { namespaceSelector }: MatchCriteria,
   attributes: AdmissionAttributes,
@@ -93,7 +94,7 @@ function matchesNamespace(
   if (namespace === '' && resource.resource !== 'namespaces') return true;
   const selector = readable(namespaceSelector);
   if (selector.empty) return true;
-  // The labels that a namespace is about to have.
+  // A write to a namespace is matched with the labels that the namespace is about to have.
   const writesNamespace =
     resource.resource === 'namespaces' && subresource === '' && (operation === 'CREATE' || operation === 'UPDATE');
   if (writesNamespace) {

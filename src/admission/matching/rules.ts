@@ -38,7 +38,7 @@ function splitResource(text: string): SplitResource {
 
 const includes = (items: readonly string[], wanted: string): boolean => items.includes('*') || items.includes(wanted);
 
-/** Whether a rule is about a request, if `resource` stands for the resource of the request. */
+/** Reports whether a rule matches a request, with `resource` in place of the request's resource. */
 export function ruleMatches(
   rule: Rule,
   { operation, namespace, name, subresource }: AdmissionAttributes,
@@ -65,7 +65,7 @@ function scopeMatches(scope: string, namespace: string, { group, version, resour
   return scope === (isNamespaced ? 'Namespaced' : 'Cluster');
 }
 
-/** Whether a rule may be about some request for a resource; the version does not count. `group` undefined: nor does the group. */
+/** Reports whether a rule may match any request for a resource, in any version; with `group` undefined, in any group. */
 export function ruleConcerns(rule: Rule, group: string | undefined, resource: string): boolean {
   return (
     (group === undefined || includes(rule.apiGroups, group)) &&

@@ -1,12 +1,12 @@
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
 import { refusal } from '../refusal.js';
 
-/** Does nothing. */
+/** Admits every request. */
 export function alwaysAdmit(): AdmissionPlugin {
   return { name: 'AlwaysAdmit', handles: () => true, readsObjects: () => false };
 }
 
-/** Refuses every change. */
+/** Refuses every request. */
 export function alwaysDeny(): AdmissionPlugin {
   const deny = (attributes: AdmissionAttributes): never => {
     throw refusal(attributes, 'admission control is denying all modifications');

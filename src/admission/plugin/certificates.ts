@@ -15,7 +15,7 @@ const readsObjects = ({ group }: GroupResource): boolean => group === GROUP;
 
 const signerOf = (request: KubeObject | undefined): string => stringAt(objectAt(request, 'spec'), 'signerName') ?? '';
 
-/** Whether the user may do this for the signer, or for all signers of its domain. */
+/** Reports whether the user may use the verb on the signer, or on all signers of its domain. */
 async function allowed(authorizer: Authorizer, attributes: AdmissionAttributes, verb: string): Promise<boolean> {
   const signer = signerOf(attributes.oldObject);
   for (const name of [signer, `${signer.split('/')[0] ?? ''}/*`]) {
@@ -66,7 +66,7 @@ function sameOutcome(object: KubeObject | undefined, old: KubeObject | undefined
   );
 }
 
-/** Nobody becomes one of system:masters by a certificate of this signer. */
+/** Prevents certificates of this signer from granting membership in system:masters. */
 const subjectRestriction: AdmissionPlugin = {
   name: 'CertificateSubjectRestriction',
   handles: (operation) => operation === 'CREATE',
@@ -88,7 +88,7 @@ const subjectRestriction: AdmissionPlugin = {
   },
 };
 
-/** Who may approve and sign requests for certificates depends on the signer that they name. */
+/** The plugins that restrict who may approve and sign CertificateSigningRequests, by signer. */
 export function certificateAdmission(authorizer: Authorizer): readonly AdmissionPlugin[] {
   return [
     needs(authorizer, 'CertificateApproval', 'approval', 'approve'),

@@ -8,7 +8,7 @@ import { refusal } from '../refusal.js';
 const sizeOf = (claim: KubeObject | undefined): Quantity =>
   resourceList(objectAt(objectAt(claim, 'spec'), 'resources')?.['requests']).get('storage') ?? ZERO;
 
-/** Refuses claims that grow: only storage classes, none of which are kept here, may allow it. */
+/** Refuses claims that grow: only a StorageClass may allow that, and Annex has none. */
 export function persistentVolumeClaimResize(): AdmissionPlugin {
   return {
     name: 'PersistentVolumeClaimResize',

@@ -7,7 +7,7 @@ import type { NamespaceSource } from '../sources.js';
 const IMMORTAL = new Set(['default', 'kube-system', 'kube-public']);
 const NAMESPACES = { group: '', resource: 'namespaces' };
 
-/** Refuses objects in namespaces that do not exist or are being deleted, and the deletion of the namespaces that must stay. */
+/** Refuses to create objects in namespaces that do not exist or are being deleted, and to delete the namespaces that must stay. */
 export function namespaceLifecycle(namespaces: NamespaceSource): AdmissionPlugin {
   return {
     name: 'NamespaceLifecycle',
@@ -19,7 +19,7 @@ export function namespaceLifecycle(namespaces: NamespaceSource): AdmissionPlugin
       if (operation === 'DELETE' && isNamespace && attributes.subresource === '' && IMMORTAL.has(name)) {
         throw newForbidden(resource, name, 'this namespace may not be deleted');
       }
-      // Namespaces themselves, cluster-scoped objects, deletions and access reviews are let through.
+      // Namespaces themselves, cluster-scoped objects, deletions and access reviews are admitted.
       if (isNamespace || namespace === '' || operation === 'DELETE' || isAccessReview(attributes)) return;
       const found = namespaces.get(namespace);
       if (!(found instanceof Promise)) {
@@ -39,7 +39,7 @@ function isAccessReview(attributes: AdmissionAttributes): boolean {
   );
 }
 
-/** By what an object is known before it has a name. */
+/** Returns the name of the object for errors; before it has one, its generateName. */
 function nameOf({ name, object }: AdmissionAttributes): string {
   if (name !== '') return name;
   return object?.metadata.name || object?.metadata.generateName || 'Unknown';

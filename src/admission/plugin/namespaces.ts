@@ -26,7 +26,7 @@ export function namespaceExists(namespaces: NamespaceSource): AdmissionPlugin {
   };
 }
 
-/** Creates the namespace of an object that is created, where there is none. `provision` creates it. */
+/** Creates the namespace of a new object if it does not exist, by calling `provision`. */
 export function namespaceAutoProvision(
   namespaces: NamespaceSource,
   provision: (namespace: string) => Promise<unknown>,

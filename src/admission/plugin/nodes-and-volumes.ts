@@ -11,7 +11,7 @@ const PROTECTION: Readonly<Record<string, string>> = {
   persistentvolumeclaims: 'kubernetes.io/pvc-protection',
 };
 
-/** Keeps volumes and claims from vanishing while they are used: a controller takes the finalizer away. */
+/** Protects volumes and claims from removal while they are in use, with a finalizer that a controller removes. */
 export function storageObjectInUseProtection(): AdmissionPlugin {
   return {
     name: 'StorageObjectInUseProtection',
@@ -29,7 +29,7 @@ export function storageObjectInUseProtection(): AdmissionPlugin {
 
 const NOT_READY = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
 
-/** A new node takes no pods until it has said that it is ready. */
+/** Taints a new node so that no pods are scheduled to it until it has reported that it is ready. */
 export function taintNodesByCondition(): AdmissionPlugin {
   return {
     name: 'TaintNodesByCondition',

@@ -4,7 +4,7 @@ import type { ObjectReader } from '../object-reader.js';
 
 const LABELS = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region'];
 
-/** Gives pods that are created for a node the labels of the node's zone and region. */
+/** Copies the zone and region labels of the node to pods that are created with a node name. */
 export function podTopologyLabels(nodes: ObjectReader): AdmissionPlugin {
   return {
     name: 'PodTopologyLabels',

@@ -8,14 +8,14 @@ const changes = (operation: string): boolean => operation === 'CREATE' || operat
 
 const isPods = ({ group, resource }: GroupResource): boolean => group === '' && resource === 'pods';
 
-/** The spec of the pod that a request writes; undefined where it writes something else. */
+/** Returns the spec of the pod that a request writes, or undefined if it writes anything else. */
 function podSpec({ resource, subresource, object }: AdmissionAttributes): JsonObject | undefined {
   if (resource.group !== '' || resource.resource !== 'pods' || subresource !== '' || object === undefined)
     return undefined;
   return objectAt(object, 'spec') ?? (object['spec'] = {});
 }
 
-/** The classes that there always are. */
+/** The PriorityClasses that always exist. */
 const PRIORITIES: Readonly<Record<string, number>> = {
   'system-cluster-critical': 2_000_000_000,
   'system-node-critical': 2_000_001_000,
@@ -23,7 +23,7 @@ const PRIORITIES: Readonly<Record<string, number>> = {
 
 const PREEMPTION = 'PreemptLowerPriority';
 
-/** Gives pods the priority of their class; classes of one's own are not kept here. */
+/** Sets the priority of pods from their PriorityClass. Annex has no PriorityClasses other than the built-in ones. */
 export function podPriority(): AdmissionPlugin {
   return {
     name: 'Priority',
@@ -59,7 +59,7 @@ function setPriority({ resource, name, object }: AdmissionAttributes, spec: Json
   spec['preemptionPolicy'] = PREEMPTION;
 }
 
-/** Clients that don't know the two fields leave them as they are. */
+/** Keeps the two fields if the client omits them, because it may not know them. */
 function keepPriority(spec: JsonObject, old: KubeObject | undefined): void {
   const was = old === undefined ? undefined : objectAt(old, 'spec');
   for (const field of ['priority', 'preemptionPolicy']) {
@@ -67,7 +67,7 @@ function keepPriority(spec: JsonObject, old: KubeObject | undefined): void {
   }
 }
 
-/** Refuses pods of a RuntimeClass, none of which are kept here, and what only a RuntimeClass may give them. */
+/** Refuses pods with a RuntimeClass, because Annex has none, and fields that only a RuntimeClass may set. */
 export function runtimeClass(): AdmissionPlugin {
   return {
     name: 'RuntimeClass',
@@ -92,7 +92,7 @@ export function runtimeClass(): AdmissionPlugin {
 const UNREADY = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
 const TOLERATION_SECONDS = 300;
 
-/** Lets pods stay for five minutes on a node that is not ready, or not reached, unless they say themselves for how long. */
+/** Adds tolerations so that pods stay for five minutes on a node that is not ready or unreachable, unless they have their own. */
 export function defaultTolerationSeconds(): AdmissionPlugin {
   return {
     name: 'DefaultTolerationSeconds',

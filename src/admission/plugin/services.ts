@@ -8,7 +8,7 @@ function externalIPs(service: KubeObject | undefined): readonly unknown[] {
   return Array.isArray(addresses) ? addresses : [];
 }
 
-/** Refuses addresses that a service did not have before in `spec.externalIPs`. */
+/** Refuses addresses in `spec.externalIPs` that the service did not have before. */
 export function denyServiceExternalIPs(): AdmissionPlugin {
   return {
     name: 'DenyServiceExternalIPs',

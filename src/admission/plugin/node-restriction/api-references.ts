@@ -3,13 +3,13 @@ import { objectsOf } from '../../../apimachinery/json/values.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
 import { podConfigMapNames, podSecretNames } from '../../../authorization/node/references.js';
 
-/** What a pod refers to in the API, or why that cannot be said. */
+/** The kind of an API object that a pod refers to, or the reason why it cannot be determined. */
 export interface ApiReference {
   readonly resource: string;
   readonly error?: string;
 }
 
-/** Volumes that need nothing of the API. */
+/** Volume sources that refer to no API object. */
 const SELF_CONTAINED = [
   'awsElasticBlockStore',
   'azureDisk',
@@ -51,7 +51,7 @@ const PROJECTIONS: readonly (readonly [string, string])[] = [
   ['podCertificate', 'podcertificates'],
 ];
 
-/** The first kind of API object that the pod refers to; undefined: it refers to none. */
+/** Returns the first kind of API object that the pod refers to, or undefined if it refers to none. */
 export function apiReference(pod: KubeObject): ApiReference | undefined {
   const spec = objectAt(pod, 'spec') ?? {};
   if ((stringAt(spec, 'serviceAccountName') ?? '') !== '') return { resource: 'serviceaccounts' };

@@ -4,18 +4,18 @@ import { internalDiff } from '../../../apimachinery/scheme/internal-diff.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import { refusal } from '../../refusal.js';
 
-/** What kubelets say of a claim whose volume they resize. */
+/** The status fields that a kubelet may write when it resizes the volume of a claim. */
 const THEIRS = ['capacity', 'conditions', 'allocatedResourceStatuses', 'allocatedResources'];
 
 function fixedParts(claim: KubeObject | undefined): JsonObject {
   const { resourceVersion: _version, managedFields: _fields, ...metadata } = claim?.metadata ?? {};
   const status = Object.entries(objectAt(claim, 'status') ?? {}).filter(([key]) => !THEIRS.includes(key));
   const { apiVersion: _apiVersion, kind: _kind, ...rest } = claim ?? {};
-  // kube-apiserver's unversioned object does not say what it is.
+  // kube-apiserver's internal object has no apiVersion and kind.
   return { ...rest, metadata, status: Object.fromEntries(status) };
 }
 
-/** Lets a node write the progress of resizing into the status of a claim. */
+/** Allows a node to update the status of a claim with the progress of a resize. */
 export function admitClaim(node: string, attributes: AdmissionAttributes): void {
   const { operation, subresource, object, oldObject } = attributes;
   if (subresource !== 'status') throw refusal(attributes, 'may only update PVC status');

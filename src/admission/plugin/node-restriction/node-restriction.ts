@@ -12,7 +12,6 @@ import { admitPod } from './pods.js';
 import { admitToken } from './tokens.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
 
-/** What the plugin looks up. */
 export interface NodeRestrictionDependencies {
   readonly pods: ObjectReader;
   readonly nodes: ObjectReader;
@@ -26,7 +25,7 @@ type Check = (node: string, attributes: AdmissionAttributes) => MaybePromise<voi
 const NODE_LEASES = 'kube-node-lease';
 const KUBELET_SIGNERS = ['kubernetes.io/kubelet-serving', 'kubernetes.io/kube-apiserver-client-kubelet'];
 
-/** Restricts what kubelets write to their own node and to the pods that are bound to it. */
+/** Restricts the writes of kubelets to their own node and to the pods that are bound to it. */
 export function nodeRestriction(dependencies: NodeRestrictionDependencies): AdmissionPlugin {
   const checks = new Map<string, Check>([
     ['pods', admitPod(dependencies.nodes)],

@@ -3,7 +3,7 @@ import { quote } from '../../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import { refusal } from '../../refusal.js';
 
-/** Labels of Kubernetes' own domains that kubelets set on their node. */
+/** Labels in Kubernetes' own domains that a kubelet may set on its node. */
 const KUBELET_LABELS = new Set([
   'kubernetes.io/hostname',
   'topology.kubernetes.io/zone',
@@ -26,7 +26,7 @@ type Labels = Readonly<Record<string, string>>;
 const within = (domain: string, domains: readonly string[]): boolean =>
   domains.some((parent) => domain === parent || domain.endsWith(`.${parent}`));
 
-/** A kubelet must not steer workloads to its node by labels that others select nodes by. */
+/** Reports whether a kubelet must not set the label: with labels that node selectors use it could steer workloads to its node. */
 function isForbidden(key: string): boolean {
   const slash = key.indexOf('/');
   const domain = slash < 0 ? '' : key.slice(0, slash);
@@ -39,7 +39,7 @@ function forbiddenChanges(after: Labels = {}, before: Labels = {}): string[] {
   return [...keys].filter((key) => after[key] !== before[key] && isForbidden(key)).sort();
 }
 
-/** Lets a node write its own Node object, but for its labels, taints, owners and source of configuration. */
+/** Allows a node to write its own Node object, except for restricted labels, taints, owner references and configSource. */
 export function admitNode(node: string, attributes: AdmissionAttributes): void {
   const { object, oldObject, operation } = attributes;
   const requested = attributes.name === '' ? (object?.metadata.name ?? '') : attributes.name;

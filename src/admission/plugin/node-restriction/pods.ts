@@ -11,7 +11,7 @@ const MIRROR_POD = 'kubernetes.io/config.mirror';
 
 export const nodeOf = (pod: KubeObject | undefined): string => stringAt(objectAt(pod, 'spec'), 'nodeName') ?? '';
 
-/** Lets a node create mirror pods of its own, delete the pods that are bound to it, and write their status. */
+/** Allows a node to create its own mirror pods, to delete the pods that are bound to it, and to update their status. */
 export const admitPod =
   (nodes: ObjectReader) =>
   (node: string, attributes: AdmissionAttributes): void => {
@@ -37,14 +37,14 @@ function admitWhole(nodes: ObjectReader, node: string, attributes: AdmissionAttr
     const why = `unexpected operation ${quote(operation)}, node ${quote(node)} can only create and delete mirror pods`;
     throw refusal(attributes, why);
   }
-  // Of a collection: as kube-apiserver finds no pod without a name, nodes delete none that way.
+  // A deletecollection: kube-apiserver looks up a pod with an empty name and finds none, so nodes cannot delete collections.
   if (attributes.name === '') throw newNotFound({ group: '', resource: 'pod' }, '');
   if (nodeOf(oldObject) !== node) {
     throw refusal(attributes, `node ${quote(node)} can only delete pods with spec.nodeName set to itself`);
   }
 }
 
-/** Why a node may not create the pod; undefined: it may. */
+/** Returns the reason why a node must not create the pod, or undefined if it may. */
 function mirrorPodProblem(nodes: ObjectReader, node: string, pod: KubeObject): string | undefined {
   const name = quote(node);
   if (pod.metadata.annotations?.[MIRROR_POD] === undefined) {
@@ -75,7 +75,7 @@ function ownerProblem(nodes: ObjectReader, node: string, owner: JsonObject | und
   if (known === undefined) throw newNotFound({ group: '', resource: 'node' }, node);
   const uid = stringAt(owner, 'uid') ?? '';
   const expected = known.metadata.uid ?? '';
-  // kube-apiserver names the owner's UID as the expected one.
+  // As in kube-apiserver, the owner reference's UID is reported as the expected one.
   return uid === expected ? undefined : `node ${node} UID mismatch: expected ${uid} got ${expected}`;
 }
 

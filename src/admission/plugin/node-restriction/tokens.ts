@@ -16,7 +16,7 @@ interface Dependencies {
   readonly authorizer: Authorizer;
 }
 
-/** The CSI drivers that take the place of volume sources of old. */
+/** The CSI drivers that replace in-tree volume sources. */
 const MIGRATED: Readonly<Record<string, string>> = {
   awsElasticBlockStore: 'ebs.csi.aws.com',
   azureDisk: 'disk.csi.azure.com',
@@ -34,7 +34,7 @@ const driverOf = (volume: JsonObject | undefined): string => {
   return MIGRATED[source ?? ''] ?? '';
 };
 
-/** Lets a node ask for tokens of the service accounts of its pods, bound to these pods and for audiences that they mount. */
+/** Allows a node to request tokens for the service accounts of its pods, bound to these pods and for audiences that they mount. */
 export const admitToken =
   (dependencies: Dependencies) =>
   (node: string, attributes: AdmissionAttributes): MaybePromise<void> => {
@@ -100,7 +100,7 @@ async function authorizeAudience(
   throw refusal(attributes, `${what}, ${user.name} is not authorized to request tokens for this audience`);
 }
 
-/** Whether a volume of the pod is for a token of the audience; a text says why that cannot be known. */
+/** Reports whether the pod mounts a token for the audience; returns a string with the reason if that cannot be determined. */
 function mounts({ claims, volumes }: Dependencies, pod: KubeObject, audience: string): boolean | string {
   const errors = new Set<string>();
   for (const volume of objectsOf(objectAt(pod, 'spec')?.['volumes'])) {
@@ -113,7 +113,7 @@ function mounts({ claims, volumes }: Dependencies, pod: KubeObject, audience: st
     const claim = claimOf(pod, volume);
     const driver = claim === undefined ? driverOf(volume) : driverOfClaim(claims, volumes, pod, claim);
     if (typeof driver !== 'string') errors.add(driver.error);
-    // CSIDrivers, which name the audiences that their volumes want, are not served.
+    // CSIDrivers, which list the audiences of their volumes, are not served.
     else if (driver !== '') errors.add(`csidriver.storage.k8s.io ${quote(driver)} not found`);
   }
   if (errors.size === 0) return false;

@@ -3,20 +3,20 @@ import type { GroupResource, GroupVersionKind, KubeObject } from '../../../apima
 import { concerns, policyCriteria, type MatchCriteria } from '../../matching/criteria.js';
 import type { ConfigurationSource } from '../../sources.js';
 
-/** A binding, read once per revision. */
+/** A binding, parsed once per revision. */
 export interface Binding {
   readonly name: string;
   readonly policyName: string;
-  /** Undefined: it narrows nothing. */
+  /** Undefined: the binding adds no criteria of its own. */
   readonly criteria: MatchCriteria | undefined;
   readonly paramRef: JsonObject | undefined;
   readonly spec: JsonObject;
 }
 
-/** What a compiled policy has to say about itself. */
+/** The parts of a compiled policy that all kinds of policies have. */
 export interface CompiledPolicy {
   readonly name: string;
-  /** Undefined: the required field is missing, which is an error of every request. */
+  /** Undefined: the required field is missing, which is an error for every request. */
   readonly criteria: MatchCriteria | undefined;
   readonly failurePolicy: 'Fail' | 'Ignore';
   readonly paramKind: ParamKind | undefined;
@@ -27,13 +27,13 @@ export interface ParamKind {
   readonly kind: string;
 }
 
-/** A policy with its bindings, both in the order of their names. */
+/** A policy with its bindings. Policies and bindings are sorted by name. */
 export interface PolicyHook<C extends CompiledPolicy> {
   readonly policy: C;
   readonly bindings: readonly Binding[];
 }
 
-/** What every kind of policy has. */
+/** Parses the fields that all kinds of policies have. */
 export function commonParts(policy: KubeObject): CompiledPolicy {
   const spec = objectAt(policy, 'spec') ?? {};
   const constraints = objectAt(spec, 'matchConstraints');
@@ -54,12 +54,12 @@ export function kindOfParams({ apiVersion, kind }: ParamKind): GroupVersionKind 
   return { group: slash < 0 ? '' : apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1), kind };
 }
 
-/** The policies that have bindings, found by the resource of a request. */
+/** The policies that have bindings, indexed by the resource of a request. */
 export class PolicyHooks<C extends CompiledPolicy> {
   private readonly compiled = new WeakMap<KubeObject, C>();
   private readonly read = new WeakMap<KubeObject, Binding>();
   private hooks: readonly PolicyHook<C>[] = [];
-  /** By `group/resource`; anew after every change. */
+  /** Hooks by `group/resource`; rebuilt after every change. */
   private byResource = new Map<string, readonly PolicyHook<C>[]>();
   private policyGeneration = -1;
   private bindingGeneration = -1;
@@ -67,7 +67,7 @@ export class PolicyHooks<C extends CompiledPolicy> {
   constructor(
     private readonly policies: ConfigurationSource,
     private readonly bindings: ConfigurationSource,
-    /** Called once for a revision of a policy that has a binding. */
+    /** Called once per revision of a policy that has a binding. */
     private readonly compile: (policy: KubeObject) => C,
   ) {}
 
@@ -79,7 +79,7 @@ export class PolicyHooks<C extends CompiledPolicy> {
     await Promise.all([this.policies.whenSynced(), this.bindings.whenSynced()]);
   }
 
-  /** The policies that may be about some request for the resource. */
+  /** Returns the policies that may match a request for the resource. */
   for({ group, resource }: GroupResource): readonly PolicyHook<C>[] {
     this.refresh();
     if (this.hooks.length === 0) return this.hooks;
@@ -94,7 +94,7 @@ export class PolicyHooks<C extends CompiledPolicy> {
     return found;
   }
 
-  /** The kinds of params that policies with bindings name. */
+  /** Returns the paramKinds of the policies that have bindings. */
   paramKinds(): readonly GroupVersionKind[] {
     this.refresh();
     return this.hooks.flatMap(({ policy: { paramKind } }) =>

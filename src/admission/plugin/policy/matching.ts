@@ -10,7 +10,7 @@ import { type MaybePromise, rescue } from '../../../util/maybe-promise.js';
 import type { CompiledPolicy, PolicyHooks } from './hooks.js';
 import { ConfigurationError } from './params.js';
 
-/** Policies are about everything but their own kinds, which they could lock, and what is asked about users. */
+/** Resources that policies never match: their own kinds, because a policy could lock them, and authentication and authorization reviews. */
 const OUT_OF_REACH = new Set([
   'admissionregistration.k8s.io/validatingadmissionpolicies',
   'admissionregistration.k8s.io/validatingadmissionpolicybindings',
@@ -27,7 +27,10 @@ const OUT_OF_REACH = new Set([
 export const isOutOfReach = ({ resource }: AdmissionAttributes): boolean =>
   OUT_OF_REACH.has(`${resource.group}/${resource.resource}`);
 
-/** What matches; an error of matching is one of the policy's configuration. Throws ConfigurationError. */
+/**
+ * Returns the resource and kind under which the criteria match. A matching error is a configuration error of the
+ * policy. Throws ConfigurationError.
+ */
 export function matched(
   criteria: MatchCriteria | undefined,
   attributes: AdmissionAttributes,
@@ -45,7 +48,7 @@ export function matched(
   );
 }
 
-/** As long as kube-apiserver waits for its plugins. */
+/** How long a request waits for the policies, in milliseconds; the same as in kube-apiserver. */
 const READY_TIMEOUT = 10_000;
 
 /** Waits until policies and bindings have been listed. */

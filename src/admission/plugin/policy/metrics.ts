@@ -3,7 +3,7 @@ import { CellCounter, CellHistogram, metricsRegistry } from '../../../util/metri
 
 const BUCKETS = [0.0000005, 0.001, 0.01, 0.1, 1];
 
-/** How a policy's metrics name what went wrong with an expression. */
+/** The values of the label `error_type` for errors of an expression. */
 export type PolicyErrorType = 'no_error' | 'compile_error' | 'invalid_error' | 'out_of_budget';
 
 export interface ValidatingPolicyMetrics {
@@ -16,7 +16,7 @@ export interface ValidatingPolicyMetrics {
   ): void;
 }
 
-/** The metrics of validating policies, under kube-apiserver's names. To be made once for a registry. */
+/** Metrics of validating policies, under kube-apiserver's names. Create them once per registry. */
 export function validatingPolicyMetrics(registry: Registry = metricsRegistry): ValidatingPolicyMetrics {
   const labels = ['policy', 'policy_binding', 'error_type', 'enforcement_action'];
   const checks = new CellCounter(
@@ -44,7 +44,7 @@ export function validatingPolicyMetrics(registry: Registry = metricsRegistry): V
   };
 }
 
-/** The kind of an error by its message. */
+/** Classifies an error by its message. */
 export function errorTypeOf(message: string): PolicyErrorType {
   if (message.startsWith('compilation')) return 'compile_error';
   if (message.startsWith('validation failed due to running out of cost budget')) return 'out_of_budget';
@@ -55,7 +55,7 @@ export interface MutatingPolicyMetrics {
   checked(policy: string, binding: string, error: PolicyErrorType, seconds: number): void;
 }
 
-/** The metrics of mutating policies, under kube-apiserver's names. To be made once for a registry. */
+/** Metrics of mutating policies, under kube-apiserver's names. Create them once per registry. */
 export function mutatingPolicyMetrics(registry: Registry = metricsRegistry): MutatingPolicyMetrics {
   const labels = ['policy', 'policy_binding', 'error_type'];
   const checks = new CellCounter(

@@ -8,7 +8,7 @@ interface NamesParams {
 
 const known = new WeakMap<ParamSource, ParamKinds>();
 
-/** The kinds of params that the policies of both plugins name, which share one source. */
+/** Collects the paramKinds of the policies of both plugins, which share one source. */
 export class ParamKinds {
   private readonly followed: NamesParams[] = [];
 

@@ -7,12 +7,12 @@ import type { ParamSource, ParamStore } from '../../sources.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
 import { kindOfParams, type Binding, type ParamKind } from './hooks.js';
 
-/** Why a policy or a binding cannot be evaluated; its failure policy decides. */
+/** A policy or a binding cannot be evaluated; the failure policy decides. */
 export class ConfigurationError extends Error {}
 
 const shown = ({ apiVersion, kind }: ParamKind): string => `&ParamKind{APIVersion:${apiVersion},Kind:${kind},}`;
 
-/** The objects that a policy's params are; undefined for a policy without them. Throws ConfigurationError. */
+/** Opens the store of a policy's params. Throws ConfigurationError. */
 export async function openParams(source: ParamSource, paramKind: ParamKind): Promise<ParamStore> {
   const kind = kindOfParams(paramKind);
   const store = await source.open(kind);
@@ -23,8 +23,8 @@ export async function openParams(source: ParamSource, paramKind: ParamKind): Pro
 const WITHOUT_PARAMS: readonly undefined[] = [undefined];
 
 /**
- * The params with which a binding has its policy evaluated, each once; undefined among them: without params. None: the binding asks
- * for nothing to be done where there are no params. Throws ConfigurationError.
+ * Returns the params that a binding evaluates its policy with, each once; undefined among them means without params.
+ * Empty: there are no params and the binding allows that, so nothing is evaluated. Throws ConfigurationError.
  */
 export function collectParams(
   paramKind: ParamKind | undefined,
@@ -83,7 +83,7 @@ async function select(store: ParamStore, paramRef: JsonObject, namespace: string
 
 const completed = new WeakMap<KubeObject, KubeObject>();
 
-/** A param as expressions see it has its kind, also where it is kept without. */
+/** Returns the param with its kind, which stored objects may lack but expressions see. */
 function typed(param: KubeObject, { apiVersion, kind }: ParamKind): KubeObject {
   if (param.kind !== undefined && param.apiVersion !== undefined) return param;
   let whole = completed.get(param);

@@ -6,7 +6,7 @@ import { fakeAttributes } from '../../attributes.fake.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import type { AdmissionSources, ConfigurationSource, ParamStore } from '../../sources.js';
 
-/** Configurations that a test sets. */
+/** A source whose configurations the test sets. */
 export class FakeSource implements ConfigurationSource {
   generation = 0;
   private current: readonly KubeObject[] = [];
@@ -42,7 +42,7 @@ const namespaceNamed = (name: string): KubeObject => ({
   metadata: { name, labels: { team: 'a' } },
 });
 
-/** Sources of which tests set policies, bindings and params. */
+/** Sources whose policies, bindings and params the test sets. */
 export class FakeSources implements AdmissionSources {
   readonly mutatingWebhooks = new FakeSource();
   readonly validatingWebhooks = new FakeSource();
@@ -87,7 +87,7 @@ export const binding = (name: string, policyName: string, spec: JsonObject = {})
   spec: { policyName, validationActions: ['Deny'], ...spec },
 });
 
-/** The create of a ConfigMap, and what admission says beside its answer. */
+/** Returns the attributes of the creation of a ConfigMap, and the warnings and annotations that admission adds. */
 export function createOf(
   data: JsonObject,
   given: Partial<AdmissionAttributes> = {},

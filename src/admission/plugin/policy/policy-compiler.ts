@@ -11,7 +11,7 @@ import {
 } from '../../cel/match-conditions.js';
 import { Composition } from '../../cel/variables.js';
 
-/** Compiles the expressions of a policy that was accepted: they may use everything. */
+/** Compiles the expressions of a stored policy, which may use every feature. */
 export class StoredPolicyCompiler {
   readonly composition = new Composition();
   private readonly params: boolean;

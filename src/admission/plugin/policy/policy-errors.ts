@@ -10,27 +10,27 @@ interface PolicyError {
   readonly reason: string;
 }
 
-/** What has gone wrong with the mutating policies of a request that is not to be ignored. */
+/** Collects the errors of a request's mutating policies that must not be ignored. */
 export class PolicyErrors {
   private readonly errors: PolicyError[] = [];
 
   constructor(private readonly attributes: AdmissionAttributes) {}
 
-  /** `binding` undefined: it is the policy itself. */
+  /** `binding` undefined: the error is one of the policy itself. */
   add({ name, failurePolicy }: CompiledPolicy, binding: string | undefined, text: string, reason: string): void {
     if (failurePolicy === 'Ignore') return;
     const who = binding === undefined ? quote(name) : `'${name}' with binding '${binding}'`;
     this.errors.push({ message: `policy ${who} denied request: ${text}`, reason });
   }
 
-  /** Notes an error of the configuration; throws any other. */
+  /** Records a configuration error; rethrows any other error. */
   misconfigured(policy: CompiledPolicy, binding: string | undefined, error: unknown): void {
     if (!(error instanceof ConfigurationError)) throw error;
     const what = binding === undefined ? 'policy' : 'binding';
     this.add(policy, binding, `failed to configure ${what}: ${error.message}`, '');
   }
 
-  /** Refuses the request if there are errors: the first is the message. */
+  /** Refuses the request if there are errors. The first one is the message. */
   throwFirst(): void {
     const [first] = this.errors;
     if (first === undefined) return;

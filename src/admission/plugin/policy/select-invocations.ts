@@ -8,12 +8,12 @@ import { matched } from './matching.js';
 import { collectParams, ConfigurationError, openParams } from './params.js';
 import type { PolicyErrors } from './policy-errors.js';
 
-/** A policy that is to run, for one binding and one of its params. */
+/** A policy to evaluate, for one binding and one param. */
 export interface Invocation<C extends CompiledPolicy> {
   readonly policy: C;
   readonly binding: Binding;
   readonly param: KubeObject | undefined;
-  /** Under which resource and kind the policy matches. */
+  /** The resource and kind under which the policy matches. */
   readonly resource: VersionedResource;
 }
 
@@ -24,7 +24,7 @@ export interface Selecting {
   readonly view: RequestView;
 }
 
-/** What is to run for a request, all of it found before anything runs. */
+/** Returns the invocations for a request. All of them are selected before any runs. */
 export async function selectInvocations<C extends CompiledPolicy>(
   hooks: readonly PolicyHook<C>[],
   selecting: Selecting,
@@ -66,7 +66,7 @@ async function selectBinding<C extends CompiledPolicy>(
   }
 }
 
-/** A conversion that fails is an error of the policy. */
+/** A failed conversion is a configuration error of the policy. */
 async function converts(
   view: RequestView,
   resource: VersionedResource,

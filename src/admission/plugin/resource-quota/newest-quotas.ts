@@ -5,9 +5,9 @@ const MAX = 100;
 const keyOf = ({ metadata: { namespace = '', name = '' } }: KubeObject): string => `${namespace}/${name}`;
 const versionOf = (object: KubeObject): bigint => BigInt(object.metadata.resourceVersion ?? '0');
 
-/** The quotas that the plugin wrote last: the cache may not have them yet. */
+/** The quotas that the plugin wrote last, which the cache may not have yet. */
 export class NewestQuotas {
-  /** The oldest first. */
+  /** Quotas by namespace and name, oldest first. */
   private readonly written = new Map<string, KubeObject>();
 
   note(quota: KubeObject): void {
@@ -18,7 +18,7 @@ export class NewestQuotas {
     if (this.written.size > MAX && oldest !== undefined) this.written.delete(oldest);
   }
 
-  /** The newer one of the cache's state and what was written. */
+  /** Returns the cached quota, or the one that was written if that is newer. */
   of(cached: KubeObject): KubeObject {
     const key = keyOf(cached);
     const written = this.written.get(key);

@@ -12,17 +12,17 @@ import { refusal } from '../../refusal.js';
 import { NewestQuotas } from './newest-quotas.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
 
-/** The ResourceQuota objects. */
+/** Reads and updates ResourceQuota objects. */
 export interface QuotaObjects {
-  /** Those of a namespace that the cache has. */
+  /** Returns the cached quotas of a namespace. */
   cached(namespace: string): readonly KubeObject[];
-  /** The newest state; undefined: it is gone. */
+  /** Reads the newest state from the store; undefined if the quota is gone. */
   live(namespace: string, name: string): Promise<KubeObject | undefined>;
-  /** Throws ApiError 409 where the object's resourceVersion is not the stored one. */
+  /** Throws ApiError 409 if the object's resourceVersion is not the stored one. */
   updateStatus(quota: KubeObject): Promise<KubeObject>;
 }
 
-/** A change that waits to be charged. */
+/** A change that is waiting to be charged. */
 interface Waiting {
   readonly attributes: AdmissionAttributes;
   readonly change: QuotaChange;
@@ -35,12 +35,12 @@ const MAX_ATTEMPTS = 8;
 const TIMEOUT_MILLIS = 10_000;
 
 /**
- * Refuses changes that use more than a quota of the namespace allows, and notes in the status of the quotas what the others
- * use before they are stored. Changes that come together in a namespace are noted together.
+ * Refuses changes that would exceed a quota of the namespace. The usage of the other changes is written to the status
+ * of the quotas before they are stored. Concurrent changes in a namespace are charged as one batch.
  */
 export class ResourceQuotaAdmission implements AdmissionPlugin {
   readonly name = 'ResourceQuota';
-  /** By namespace; bounded by the requests under way. */
+  /** Waiting changes by namespace; bounded by the number of requests in flight. */
   private readonly queues = new Map<string, Waiting[]>();
   private readonly newest = new NewestQuotas();
 
@@ -91,7 +91,7 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
     void this.work(namespace);
   }
 
-  /** One batch after another, as long as somebody waits. */
+  /** Settles batch after batch until no change is waiting. */
   private async work(namespace: string): Promise<void> {
     for (let batch = this.queues.get(namespace) ?? []; batch.length > 0; batch = this.queues.get(namespace) ?? []) {
       this.queues.set(namespace, []);
@@ -102,7 +102,10 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
     this.queues.delete(namespace);
   }
 
-  /** Charges those that fit, in turn, writes what changed, and tries again what somebody else has written meanwhile. */
+  /**
+   * Charges the changes that fit, in order, and updates the quotas. Retries those quotas that another writer has
+   * changed in the meantime.
+   */
   private async settle(namespace: string, batch: readonly Waiting[]): Promise<void> {
     let quotas = this.quotas.cached(namespace).map((object) => quotaOf(this.newest.of(object)));
     let left = batch;
@@ -113,13 +116,13 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
       if (failed.names.length === 0) break;
       if (attempt === MAX_ATTEMPTS) throw failed.error;
       const live = await Promise.all(failed.names.map((name) => this.quotas.live(namespace, name)));
-      // What the others allow is noted already; a quota that is gone limits nothing.
+      // The other quotas have been updated; one that is gone limits nothing.
       quotas = live.filter((object) => object !== undefined).map(quotaOf);
     }
     for (const one of left) one.allow();
   }
 
-  /** Answers those that are refused or use nothing; the others wait for the quotas to be written. */
+  /** Answers the changes that are refused or use nothing. Returns the others, which wait until the quotas are written. */
   private chargeAll(
     before: readonly Quota[],
     batch: readonly Waiting[],

@@ -5,7 +5,7 @@ import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 const namesOf = (account: KubeObject, field: string): ReadonlySet<string> =>
   new Set(objectsOf(account[field]).map(({ name }) => textOf(name)));
 
-/** Why a pod may not use its secrets under an account that lists those it may use; undefined: it may. */
+/** Returns the reason why a pod may not use its secrets under an account that lists the allowed ones, or undefined if it may. */
 export function unmountableSecret(account: KubeObject, spec: JsonObject): string | undefined {
   const secrets = namesOf(account, 'secrets');
   const by = account.metadata.name ?? '';
@@ -30,7 +30,7 @@ export function unmountableSecret(account: KubeObject, spec: JsonObject): string
   return at < 0 ? undefined : `imagePullSecrets[${String(at)}].name="${named[at] ?? ''}" ${why} imagePullSecret`;
 }
 
-/** The first reference of a container to a secret that is not among those allowed. */
+/** Returns the first reference of a container to a secret that is not allowed. */
 function secretOfContainer(container: JsonObject, allowed: ReadonlySet<string>): string | undefined {
   for (const variable of objectsOf(container['env'])) {
     const source = objectAt(objectAt(variable, 'valueFrom'), 'secretKeyRef');

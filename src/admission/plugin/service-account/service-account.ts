@@ -14,7 +14,7 @@ import type { MaybePromise } from '../../../util/maybe-promise.js';
 export interface ServiceAccountDependencies {
   readonly accounts: ObjectReader;
   readonly clock: Clock;
-  /** Makes a name of a prefix. */
+  /** Generates a name with a prefix. */
   readonly generateName: (prefix: string) => string;
 }
 
@@ -23,12 +23,15 @@ const ENFORCE = 'kubernetes.io/enforce-mountable-secrets';
 const DEFAULT = 'default';
 const TRUE = new Set(['1', 't', 'T', 'TRUE', 'true', 'True']);
 
-/** A controller makes the default account of a new namespace: it is waited for, about one to two seconds. */
+/**
+ * The number of lookups of the default account. A controller creates it in a new namespace, so the plugin waits one to
+ * two seconds for it.
+ */
 const ATTEMPTS = 10;
 const MIN_WAIT_MILLIS = 100;
 const WAIT_SPREAD_MILLIS = 100;
 
-/** Gives new pods a service account that exists, a token of it, and its secrets for images. */
+/** Assigns new pods an existing service account, mounts its token, and adds its imagePullSecrets. */
 export function serviceAccountAdmission(dependencies: ServiceAccountDependencies): AdmissionPlugin {
   return {
     name: 'ServiceAccount',
@@ -37,7 +40,7 @@ export function serviceAccountAdmission(dependencies: ServiceAccountDependencies
     admit(attributes) {
       const pod = newPod(attributes);
       if (pod === undefined) return;
-      // A kubelet deletes a mirror pod that is not as it was made.
+      // A kubelet deletes a mirror pod that differs from the one it created.
       if (isMirror(pod)) {
         checkMirrorPod(attributes, pod);
         return;

@@ -3,11 +3,11 @@ import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
 
 const VOLUME = 'kube-api-access-';
 const MOUNT_PATH = '/var/run/secrets/kubernetes.io/serviceaccount';
-/** An hour and seven seconds: such tokens are extended to a year for clients that do not read them again. */
+/** An hour and seven seconds. Tokens of this lifetime are extended to a year for clients that do not reload them. */
 const EXPIRATION_SECONDS = 3607;
 const DEFAULT_MODE = 0o644;
 
-/** Mounts a token into every container that has nothing at the place yet. */
+/** Mounts a token into every container that has no mount at that path yet. */
 export function mountToken(spec: JsonObject, generateName: (prefix: string) => string): void {
   const volumes = objectsOf(spec['volumes']);
   const existing = volumes.find(({ name }) => textOf(name).startsWith(VOLUME));

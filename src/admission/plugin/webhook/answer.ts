@@ -10,7 +10,7 @@ export interface AnsweredReview {
   readonly uid: string;
   readonly allowed: boolean;
   readonly status: AnsweredStatus | undefined;
-  /** The text of the patch, '' where there is none. */
+  /** The text of the patch; '' if there is none. */
   readonly patch: string;
   readonly patchType: string | undefined;
   readonly auditAnnotations: Readonly<Record<string, string>>;
@@ -27,7 +27,7 @@ const GO_TYPES: Readonly<Record<Kind, string>> = {
   array: '[]string',
 };
 
-/** A struct of the answer, whose members are read by their types. */
+/** A struct of the response, whose members are read by type. */
 class Struct {
   constructor(
     private readonly value: JsonObject,
@@ -108,7 +108,7 @@ class Struct {
     );
   }
 
-  /** The text of a list of bytes. */
+  /** Decodes a field of bytes as text. */
   bytes(field: string): string {
     const encoded = this.text(field, '[]uint8');
     if (encoded === undefined || encoded === '') return '';
@@ -118,7 +118,7 @@ class Struct {
   }
 }
 
-/** The response of a review; undefined where it has none. Throws MalformedAnswer in the words of Go's decoder. */
+/** Decodes the response of a review; undefined if it has none. Throws MalformedAnswer with the message of Go's decoder. */
 export function readAnswer(review: JsonObject): AnsweredReview | undefined {
   const response = new Struct(review, 'AdmissionReview', '').struct('response', 'v1.AdmissionResponse');
   if (response === undefined) return undefined;

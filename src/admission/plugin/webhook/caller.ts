@@ -17,20 +17,20 @@ import type { Hook, HookType } from './hooks.js';
 import type { WebhookMetrics } from './metrics.js';
 import { decodeReview, reviewBody, type ReviewedObjects, verifyReview } from './review.js';
 
-/** Posts reviews to webhooks by their client configurations. */
+/** Posts reviews to webhooks according to their client configurations. */
 export interface WebhookPoster {
   post(config: JsonObject, body: string, timeoutSeconds: number, cancellation: Cancellation): Promise<WebhookResponse>;
 }
 
-/** What both plugins work with. */
+/** The dependencies of both webhook plugins. */
 export interface WebhookDependencies {
   readonly poster: WebhookPoster;
   readonly namespaces: NamespaceSource;
-  /** Asked by match conditions. */
+  /** Used by match conditions. */
   readonly authorizer: Authorizer;
   readonly clock: Clock;
   readonly metrics: WebhookMetrics;
-  /** Told of each webhook that failed and was passed over. */
+  /** Called for each webhook that failed and was skipped. */
   readonly onFailure: (webhook: string, error: CallError) => void;
 }
 
@@ -39,7 +39,7 @@ const BAD_REQUEST = 400;
 const INTERNAL = 500;
 const NO_SIDE_EFFECTS: readonly (string | undefined)[] = ['None', 'NoneOnDryRun'];
 
-/** What a call is about. */
+/** A call of one webhook for one request. */
 export interface Invocation {
   readonly hook: Hook;
   readonly type: HookType;
@@ -49,8 +49,8 @@ export interface Invocation {
 }
 
 /**
- * Asks a webhook, and notes its warnings and annotations. Throws a CallError where there is no usable answer, a Rejection where it says
- * no, or an ApiError where it may not be asked.
+ * Calls a webhook, and records its warnings and audit annotations. Throws a CallError if there is no usable response, a
+ * Rejection if the webhook denies the request, or an ApiError if the webhook must not be called.
  */
 export async function callHook(invocation: Invocation, dependencies: WebhookDependencies): Promise<AnsweredReview> {
   const { hook, type, attributes, matched, objects } = invocation;
@@ -75,7 +75,7 @@ export async function callHook(invocation: Invocation, dependencies: WebhookDepe
   try {
     answer = verifyReview(review, version, uid, type === 'admit');
   } catch (error) {
-    // What does not fit the types is found when the answer is decoded.
+    // Values of the wrong type fail in Go's decoder, that is while the webhook is called.
     const step = error instanceof MalformedAnswer ? 'failed to call webhook' : 'received invalid webhook response';
     throw new CallError(hook.name, `${step}: ${messageOf(error)}`, UNAVAILABLE);
   }
@@ -102,7 +102,7 @@ function spanAttributes({ hook, attributes }: Invocation, uid: string): SpanAttr
   };
 }
 
-/** What the webhook is told that it has: the rest of the request's time, if that is less than its own. */
+/** Returns the timeout of the call in seconds: the webhook's own, or the remaining time of the request if that is shorter. */
 function secondsFor({ hook, attributes: { deadline } }: Invocation, clock: Clock): number {
   if (deadline === undefined) return hook.timeoutSeconds;
   const left = Math.ceil((deadline - clock.monotonic()) / 1000);
@@ -134,7 +134,7 @@ async function ask<T>(
   }
 }
 
-/** Keys that are not qualified names with a prefix are left out. */
+/** Adds audit annotations. Keys that are not qualified names with a prefix are skipped. */
 function noteAnnotations(
   webhook: string,
   annotations: Readonly<Record<string, string>>,
@@ -146,7 +146,7 @@ function noteAnnotations(
   }
 }
 
-/** Counts a call and how it ended. */
+/** Records the outcome of a call. */
 export function observeCall(
   { hook, type, attributes }: Invocation,
   metrics: WebhookMetrics,
@@ -173,7 +173,7 @@ export function observeCall(
   }
 }
 
-/** The error that the request is refused with. */
+/** Returns the error that the request is refused with. */
 export function refusalOf(error: unknown): unknown {
   if (error instanceof CallError) return error.refusal();
   return error instanceof Rejection ? error.status : error;

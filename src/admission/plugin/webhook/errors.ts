@@ -1,27 +1,27 @@
 import { ApiError, newInternalError, type StatusDetails } from '../../../apimachinery/meta/errors.js';
 import { quote } from '../../../apimachinery/meta/meta.js';
 
-/** A webhook that could not be called, or gave no usable answer. Its failure policy decides what becomes of the request. */
+/** A webhook that could not be called or returned no usable response. Its failure policy decides about the request. */
 export class CallError extends Error {
   override readonly name = 'CallError';
   constructor(
     webhook: string,
     why: string,
-    /** For metrics: the status that was answered, or what stands for it. */
+    /** The code for metrics: the HTTP status of the response, or a substitute for it. */
     readonly code: number,
-    /** The request itself is over: that is no failure of the webhook. */
+    /** True if the request itself has ended, which is not a failure of the webhook. */
     readonly cancelled = false,
   ) {
     super(`failed calling webhook ${quote(webhook)}: ${why}`);
   }
 
-  /** The 500 of a webhook that must be asked. */
+  /** Returns the 500 for a webhook with failurePolicy Fail. */
   refusal(): ApiError {
     return newInternalError(this.message);
   }
 }
 
-/** A webhook that answered, and said no. */
+/** A webhook that denied the request. */
 export class Rejection extends Error {
   override readonly name = 'Rejection';
   constructor(readonly status: ApiError) {
@@ -29,7 +29,7 @@ export class Rejection extends Error {
   }
 }
 
-/** What a webhook says about its refusal (meta/v1 Status). */
+/** The status with which a webhook denies a request (meta/v1 Status). */
 export interface AnsweredStatus {
   readonly code: number;
   readonly reason: string;

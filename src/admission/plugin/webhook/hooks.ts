@@ -14,35 +14,35 @@ export type ReviewVersion = 'v1' | 'v1beta1';
 
 const REVIEW_VERSIONS: readonly string[] = ['v1', 'v1beta1'];
 const DEFAULT_TIMEOUT_SECONDS = 10;
-/** The answers to which webhooks concern a resource are kept for so many resources. */
+/** The maximum number of resources for which the matching webhooks are cached. */
 const MAX_RESOURCES = 1000;
 
 /** One webhook of a configuration. */
 export interface Hook {
   readonly name: string;
   readonly configuration: string;
-  /** Unique among all webhooks, also where two of a configuration have one name. */
+  /** Unique among all webhooks, even if two of a configuration have the same name. */
   readonly id: string;
   readonly criteria: MatchCriteria;
   readonly conditions: MatchConditions;
-  /** How metrics of match conditions call the type. */
+  /** The type in the metrics of match conditions. */
   readonly conditionType: 'admit' | 'validate';
   readonly ignoresFailures: boolean;
   readonly timeoutSeconds: number;
-  /** Undefined: it takes no version of AdmissionReview that is spoken here. */
+  /** Undefined: the webhook accepts no supported version of AdmissionReview. */
   readonly reviewVersion: ReviewVersion | undefined;
   readonly sideEffects: string | undefined;
   readonly reinvoked: boolean;
   readonly clientConfig: JsonObject;
 }
 
-/** A webhook with its place among all. */
+/** A webhook with its index among all webhooks. */
 export interface PlacedHook {
   readonly hook: Hook;
   readonly index: number;
 }
 
-/** The webhooks of all configurations of one kind: by the names of the configurations, then in the order in which these list them. */
+/** The webhooks of all configurations of one kind, sorted by the name of the configuration, then in the order of its list. */
 export class Hooks {
   private readonly compiled = new WeakMap<KubeObject, readonly Hook[]>();
   private generation = -1;
@@ -55,7 +55,7 @@ export class Hooks {
     private readonly metrics: MatchConditionsMetrics | undefined,
   ) {}
 
-  /** Resolves when the configurations are known. */
+  /** Reports whether the configurations have been listed. */
   ready(): boolean {
     return this.source.synced();
   }
@@ -64,7 +64,7 @@ export class Hooks {
     return this.source.whenSynced();
   }
 
-  /** The webhooks that may be about requests for a resource. */
+  /** Returns the webhooks that may match requests for a resource. */
   concerning(resource: GroupResource): readonly PlacedHook[] {
     this.refresh();
     if (this.all.length === 0) return this.all;

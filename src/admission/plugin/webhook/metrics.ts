@@ -11,7 +11,7 @@ const PREFIX = 'apiserver_admission_webhook_';
 
 const codeText = (code: number): string => String(Math.min(code, MAX_CODE));
 
-/** The metrics of webhooks, under kube-apiserver's names. To be made once for a registry. */
+/** Metrics of webhooks, under kube-apiserver's names. Create them once per registry. */
 export class WebhookMetrics {
   private readonly durations: CellHistogram;
   private readonly requests: CellCounter;

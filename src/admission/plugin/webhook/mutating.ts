@@ -24,7 +24,7 @@ const FAILED_OPEN = `failed-open.${MUTATION}`;
 
 type Dependencies = WebhookDependencies & { readonly conditions: MatchConditionsMetrics };
 
-/** Asks the webhooks of MutatingWebhookConfigurations, one after the other, each with what the ones before it made of the object. */
+/** Calls the webhooks of MutatingWebhookConfigurations in sequence. Each receives the object as the previous ones left it. */
 export function mutatingWebhooks(source: ConfigurationSource, dependencies: Dependencies): AdmissionPlugin {
   const hooks = new Hooks(source, 'admit', dependencies.conditions);
   return {
@@ -47,10 +47,10 @@ export function mutatingWebhooks(source: ConfigurationSource, dependencies: Depe
   };
 }
 
-/** What the plugin remembers from its first round. */
+/** The state that the plugin keeps from its first round. */
 class Memory {
   private output: KubeObject | undefined;
-  /** Webhooks that were asked and want to be asked again after a later change. */
+  /** Webhooks that have been called and want to be called again after a later change. */
   private readonly invoked = new Set<string>();
   private readonly toReinvoke = new Set<string>();
 
@@ -66,7 +66,7 @@ class Memory {
     this.invoked.add(hook.id);
   }
 
-  /** The object has changed: those that were asked before are to be asked again. */
+  /** Marks the reinvocable webhooks called before this change to be called again. */
   noteChange(): void {
     for (const id of this.invoked) this.toReinvoke.add(id);
     this.invoked.clear();
@@ -80,7 +80,7 @@ class Memory {
 /** One pass over the webhooks. */
 class Round {
   private readonly memory: Memory;
-  /** The objects in the version that was asked for last. */
+  /** The objects in the version that was requested last. */
   private objects: ReviewedObjects | undefined;
   private kind: GroupVersionKind;
   private dirty = false;
@@ -102,7 +102,7 @@ class Round {
     if (hooks.some(({ hook }) => hook.reinvoked)) memory.keep(attributes.object);
   }
 
-  /** The object as it is now, in whatever version it is. */
+  /** Returns the attributes with the current object, in whatever version it is. */
   private current(): AdmissionAttributes {
     const { attributes, objects } = this;
     return objects === undefined ? attributes : { ...attributes, object: objects.object };
@@ -112,7 +112,7 @@ class Round {
     const { attributes, dependencies, memory, reinvocation } = this;
     const matched = await shouldCall(hook, this.current(), (wanted) => this.objectsIn(wanted), dependencies);
     if (matched === undefined) return;
-    // A webhook is never asked for the first time in the second round.
+    // A webhook is never called for the first time in the second round.
     if (reinvocation.isReinvoked && !memory.isReinvoked(hook)) return;
     const objects = await this.objectsIn(matched).catch((error: unknown) => {
       throw newInternalError(messageOf(error));
@@ -150,7 +150,7 @@ class Round {
     if (attributes.cancellation.aborted) throw requestOver();
   }
 
-  /** Whether the webhook changed the object. */
+  /** Calls the webhook and applies its patch; returns true if the object changed. */
   private async mutate(invocation: Invocation, place: string): Promise<boolean> {
     const { hook, matched, objects } = invocation;
     const { patch, patchType = '', status } = await callHook(invocation, this.dependencies);
@@ -186,7 +186,7 @@ class Round {
     return this.objects as ReviewedObjects;
   }
 
-  /** Gives the request's object what was made of it, in its own version. */
+  /** Converts the result to the request's version and stores it in the request's object. */
   private async writeBack(): Promise<void> {
     const { attributes, objects } = this;
     const made = await convert(attributes, objects?.object, this.kind, attributes.kind);
@@ -195,6 +195,6 @@ class Round {
   }
 }
 
-/** The beginning of annotations, in the order in which kube-apiserver writes them. */
+/** Returns the first members of an annotation, in kube-apiserver's order. */
 const identity = ({ configuration, name }: Hook): string =>
   `"configuration":${goJson(configuration)},"webhook":${goJson(name)}`;

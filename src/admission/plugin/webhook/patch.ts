@@ -32,7 +32,7 @@ interface Patched {
 
 const UNAVAILABLE = 503;
 
-/** The object as a webhook's patch leaves it; undefined: there is nothing to do. */
+/** Returns the object with a webhook's patch applied; undefined if there is nothing to apply. */
 export function applyPatch(answered: AnsweredPatch, attributes: AdmissionAttributes): Patched | undefined {
   const { hook, patch: text, patchType, object, kind } = answered;
   if (text === '') return undefined;
@@ -47,7 +47,7 @@ export function applyPatch(answered: AnsweredPatch, attributes: AdmissionAttribu
     throw new CallError(hook.name, `unsupported patch type ${quote(patchType)}`, status.code);
   }
   const { versions, kind: own } = attributes;
-  // What it shares with the object of the request has the defaults of that one's version already: none are set in it.
+  // Parts shared with the request's object have the defaults of its version, which must not gain those of another one: so copy.
   const patched = sameKind(kind, own) ? apply(object, patch) : deepCopy(apply(object, patch));
   const floats: FloatLiterals = new Map();
   const result = literals.size === 0 ? patched : literals.resolve(patched, floats);
@@ -69,7 +69,7 @@ function decode(hook: Hook, text: string): ReturnType<typeof decodeJsonPatch> {
   }
 }
 
-/** What is wrong with a patch is no fault of the client's. */
+/** Applies the patch. An error in it is an internal error, not the client's. */
 function apply(object: KubeObject, patch: readonly JsonPatchOperation[]): JsonValue {
   try {
     return applyOperations(object, patch);

@@ -4,7 +4,7 @@ import type { AdmissionAttributes } from '../../interfaces.js';
 import { refusal } from '../../refusal.js';
 import type { Hooks } from './hooks.js';
 
-/** A request waits this long for the configurations to be known. */
+/** How long a request waits until the configurations have been listed, in milliseconds. */
 const PATIENCE_MILLIS = 10_000;
 
 export async function whenReady(hooks: Hooks, clock: Clock): Promise<boolean> {
@@ -12,7 +12,7 @@ export async function whenReady(hooks: Hooks, clock: Clock): Promise<boolean> {
   try {
     await Promise.race([hooks.whenReady(), sleep(clock, PATIENCE_MILLIS, over.signal)]);
   } catch {
-    // The source is not there; whether it has ever been is asked below.
+    // The source is unavailable. It may have synced before, so the return value decides.
   } finally {
     over.abort();
   }

@@ -11,7 +11,7 @@ import type { ReviewVersion } from './hooks.js';
 const GROUP = 'admission.k8s.io';
 const KIND = 'AdmissionReview';
 
-/** The objects of a request in the version that a webhook wants, with their texts, which several webhooks may be sent. */
+/** The objects of a request in the version that a webhook wants. Their serialized form is cached, because several webhooks may need it. */
 export class ReviewedObjects {
   private objectText: string | undefined;
   private oldText: string | undefined;
@@ -37,7 +37,7 @@ export class ReviewedObjects {
   }
 }
 
-/** The body of an AdmissionReview. */
+/** Returns the body of an AdmissionReview. */
 export function reviewBody(
   attributes: AdmissionAttributes,
   matched: VersionedResource,
@@ -51,13 +51,13 @@ export function reviewBody(
   return `{"kind":"${KIND}","apiVersion":"${GROUP}/${version}","request":{"uid":"${uid}","object":${object},"oldObject":${oldObject},${rest}}`;
 }
 
-/** What a webhook answered. Throws ResponseError or MalformedAnswer where that is no AdmissionReview. */
+/** Decodes the response of a webhook. Throws ResponseError or MalformedAnswer if it is not an AdmissionReview. */
 export function decodeReview(response: WebhookResponse, version: ReviewVersion): JsonObject {
   const review = answeredObject(response, { group: GROUP, version, kind: KIND });
   return review;
 }
 
-/** Checks what a review answers. Throws an Error with kube-apiserver's text. */
+/** Validates the response of a review. Throws an Error with kube-apiserver's message. */
 export function verifyReview(
   review: JsonObject,
   version: ReviewVersion,
@@ -67,7 +67,7 @@ export function verifyReview(
   const answer = readAnswer(review);
   if (answer === undefined) throw new Error('webhook response was absent');
   if (version === 'v1beta1') {
-    // Patches of this version never named their type, nor did anybody look at it.
+    // v1beta1 responses have never named the type of their patch, and it was never checked.
     return mutating ? { ...answer, patchType: answer.patch === '' ? undefined : 'JSONPatch' } : withoutPatch(answer);
   }
   if (answer.uid !== uid) throw new Error(`expected response.uid=${quote(uid)}, got ${quote(answer.uid)}`);

@@ -9,10 +9,10 @@ import type { WebhookDependencies } from './caller.js';
 import type { MatchConditionsMetrics } from '../../cel/match-conditions.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
 
-/** Gives the objects of the request in a version. */
+/** Returns the objects of the request in a version. */
 export type ObjectsIn = (matched: VersionedResource) => MaybePromise<ReviewedObjects>;
 
-/** Under which resource and kind a webhook is to be called; undefined: it is not. Throws ApiError where that cannot be told. */
+/** Returns the resource and kind to call a webhook with; undefined if it does not match. Throws ApiError if matching fails. */
 export function shouldCall(
   hook: Hook,
   attributes: AdmissionAttributes,

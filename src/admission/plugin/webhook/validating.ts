@@ -14,7 +14,7 @@ import { shouldCall } from './should-call.js';
 
 const FAILED_OPEN = 'failed-open.validating.webhook.admission.k8s.io/';
 
-/** Asks the webhooks of ValidatingWebhookConfigurations, all of them side by side; any of them may refuse the request. */
+/** Calls the webhooks of ValidatingWebhookConfigurations in parallel. Any of them may refuse the request. */
 export function validatingWebhooks(
   source: ConfigurationSource,
   dependencies: WebhookDependencies & { readonly conditions: MatchConditionsMetrics },
@@ -67,7 +67,7 @@ async function validate(
   }
   if (relevant.length === 0) return;
   if (attributes.cancellation.aborted) throw requestOver();
-  // All are asked, whatever the others answer; what is refused first is what the client learns.
+  // All are called, whatever the others return. The client gets the refusal that arrives first.
   const refusals: unknown[] = [];
   await Promise.all(
     relevant.map(async (invocation, index) => {
@@ -86,7 +86,7 @@ async function converted<T>(convert: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What the request is to be refused with, undefined if it may go on. */
+/** Returns the error to refuse the request with, or undefined if it may proceed. */
 async function callOne(invocation: Invocation, index: number, dependencies: Dependencies): Promise<unknown> {
   const { hook, attributes } = invocation;
   const { clock, metrics, onFailure } = dependencies;

@@ -5,7 +5,7 @@ import { ReviewedObjects } from './review.js';
 export const sameKind = (a: GroupVersionKind, b: GroupVersionKind): boolean =>
   a.version === b.version && a.group === b.group && a.kind === b.kind;
 
-/** An object of the request in another version than that of `from`. */
+/** Converts an object of the request from the version `from`. */
 export async function convert(
   attributes: AdmissionAttributes,
   object: KubeObject | undefined,
@@ -18,7 +18,7 @@ export async function convert(
   return converted;
 }
 
-/** The objects of a request in a version. */
+/** Returns the objects of a request in a version. */
 export async function objectsAs(attributes: AdmissionAttributes, kind: GroupVersionKind): Promise<ReviewedObjects> {
   const { object, oldObject } = attributes;
   return new ReviewedObjects(

@@ -14,8 +14,8 @@ import { type JsonOptions, NotJsonError, toJson, typeNameProblems } from '../../
 import { MutationError } from './mutation-error.js';
 
 /**
- * The object after an apply configuration, which is what an expression came to; no `type`: objects of the kind do not merge. Throws
- * MutationError.
+ * Returns the object with an apply configuration, the result of an expression, merged into it. Without `type`, objects
+ * of the kind cannot be merged. Throws MutationError.
  */
 export function applyConfiguration(
   object: KubeObject,
@@ -81,10 +81,7 @@ function check(what: string, type: Type, value: JsonObject, items: ListItems): v
   }
 }
 
-/**
- * The paths of what a configuration gives that the type takes as one value: what the configuration does not repeat of it would be
- * lost.
- */
+/** Returns the paths in a configuration that the type treats as atomic: whatever the configuration does not repeat there would be lost. */
 function atomicParts(type: Type, value: JsonValue | undefined, path: string): string[] {
   if (Array.isArray(value)) {
     const { list } = type;
@@ -97,7 +94,7 @@ function atomicParts(type: Type, value: JsonValue | undefined, path: string): st
   const own = map.atomic ? [path] : [];
   return [
     ...own,
-    // What is not declared is not looked into.
+    // Fields that are not declared are not examined.
     ...Object.keys(value).flatMap((key) =>
       map.fields.has(key) ? atomicParts(fieldType(map, key), value[key], `${path}.${key}`) : [],
     ),

@@ -13,7 +13,10 @@ import { ObjectLiteral, PatchOperation } from '../../../cel/types.js';
 import { checkTypeMeta } from '../../../type-meta.js';
 import { MutationError } from './mutation-error.js';
 
-/** The object after a JSON patch, which is what an expression came to; undefined if a test in it fails. Throws MutationError. */
+/**
+ * Returns the object with a JSON patch, the result of an expression, applied to it; undefined if a test operation
+ * fails. Throws MutationError.
+ */
 export function applyPatch(object: KubeObject, value: Value): JsonObject | undefined {
   if (!(value instanceof CelList)) {
     throw new MutationError('type mismatch: JSONPatchType.expression should evaluate to array');
@@ -28,7 +31,7 @@ export function applyPatch(object: KubeObject, value: Value): JsonObject | undef
   }
 }
 
-/** What has no kind is no object. Throws ApiError. */
+/** Verifies that the patched value still has a kind. Throws ApiError. */
 function withKind(patched: JsonValue): JsonObject {
   if (isObject(patched)) checkTypeMeta(patched);
   if (isObject(patched) && typeof patched['kind'] === 'string' && patched['kind'] !== '') return patched;

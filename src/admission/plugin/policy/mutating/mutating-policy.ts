@@ -19,7 +19,7 @@ export interface MutatingPolicy extends CompiledPolicy {
   readonly composition: Composition;
   readonly conditions: MatchConditions;
   readonly mutations: readonly CompiledMutation[];
-  /** Whether it is to run again when something after it has changed the object. */
+  /** True if the policy runs again when a later plugin or policy has changed the object. */
   readonly reinvoked: boolean;
 }
 
@@ -28,7 +28,7 @@ export function compileMutatingPolicy(policy: KubeObject, metrics: MatchConditio
   const spec = objectAt(policy, 'spec') ?? {};
   const compiler = new StoredPolicyCompiler(spec);
   const optional = { authorizer: true, patchTypes: true };
-  // kube-apiserver's metrics have the same type for both kinds of policies.
+  // In kube-apiserver's metrics both kinds of policies have the same type.
   const owner = { kind: 'policy', type: 'validate', name: common.name, failurePolicy: common.failurePolicy } as const;
   return {
     ...common,

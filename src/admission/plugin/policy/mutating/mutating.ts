@@ -33,10 +33,9 @@ export interface MutatingPolicyDependencies extends PolicyDependencies {
 }
 
 const NAME = 'MutatingAdmissionPolicy';
-/** Of the kind Scale. */
+/** The API group of the kind Scale. */
 const SCALE_GROUP = 'autoscaling';
 
-/** The plugin MutatingAdmissionPolicy. */
 export function mutatingAdmissionPolicy(dependencies: MutatingPolicyDependencies): AdmissionPlugin {
   const { sources, clock, conditionMetrics } = dependencies;
   const hooks = new PolicyHooks(sources.mutatingPolicies, sources.mutatingPolicyBindings, (policy) =>
@@ -50,7 +49,7 @@ export function mutatingAdmissionPolicy(dependencies: MutatingPolicyDependencies
   };
   return {
     name: NAME,
-    // There is nothing to be mutated in a deletion.
+    // A deletion has nothing to mutate.
     handles: (operation) => operation !== 'DELETE',
     readsObjects: (resource) => !hooks.synced() || hooks.for(resource).length > 0,
     admit(attributes, reinvocation) {
@@ -60,17 +59,17 @@ export function mutatingAdmissionPolicy(dependencies: MutatingPolicyDependencies
   };
 }
 
-/** The object under one of its kinds, as far as it has been mutated. */
+/** The object under one of its kinds, with the mutations so far. */
 interface Versioned {
   readonly resource: VersionedResource;
   readonly input: VersionedInput;
   object: KubeObject | undefined;
   changed: boolean;
-  /** Why the object is none of its kind. A later mutation may mend that. */
+  /** The reason why the object is not valid for its kind. A later mutation may fix it. */
   fault: ApiError | undefined;
 }
 
-/** The mutation of one request, in one pass. */
+/** Mutates one request in one pass. */
 class MutatingRequest {
   private readonly view: RequestView;
   private readonly errors: PolicyErrors;
@@ -133,7 +132,7 @@ class MutatingRequest {
     return versioned;
   }
 
-  /** Whether the policy's mutations were run. */
+  /** Runs the mutations of a policy; returns true if any ran. */
   private async invoke(
     { policy, binding, param, resource }: Invocation<MutatingPolicy>,
     versioned: Versioned,
@@ -169,7 +168,7 @@ class MutatingRequest {
     this.reinvocation?.request();
   }
 
-  /** One mutation; one that fails leaves the object alone, and those after it run. */
+  /** Runs one mutation. If it fails, the object is unchanged and the next mutations still run. */
   private async mutate(
     policy: MutatingPolicy,
     binding: string,
@@ -217,7 +216,10 @@ class MutatingRequest {
     return changed;
   }
 
-  /** kube-apiserver converts what a mutation made to the request's version, and has no conversions for these. Throws MutationError. */
+  /**
+   * kube-apiserver converts the result of a mutation to the request's version, and has no conversions for these kinds.
+   * Throws MutationError.
+   */
   private checkConvertible(made: GroupVersionKind, isScale: boolean): void {
     const { kind } = this.attributes;
     if (isScale) {
@@ -231,7 +233,7 @@ class MutatingRequest {
     );
   }
 
-  /** Takes over what a mutation made, with defaults and, where the type is built in, of the type. */
+  /** Adopts the result of a mutation, with defaults set and, for a built-in type, decoded as that type. */
   private complete(changed: JsonObject, versioned: Versioned): void {
     const { object, resource } = versioned;
     try {
@@ -247,7 +249,7 @@ class MutatingRequest {
     }
   }
 
-  /** Metadata that does not fit is dropped; what is of another type is an error. Throws ApiError. */
+  /** Drops invalid metadata; an object of another type is an error. Throws ApiError. */
   private mended(object: KubeObject, kind: GroupVersionKind): KubeObject {
     const { versions } = this.attributes;
     try {
@@ -258,7 +260,7 @@ class MutatingRequest {
     }
   }
 
-  /** Puts what the policies made in the place of the request's object. */
+  /** Replaces the contents of the request's object with the result of the policies. */
   private async adopt({ resource, object, changed, fault }: Versioned): Promise<void> {
     const { attributes } = this;
     if (!changed || object === undefined || attributes.object === undefined) return;

@@ -1,4 +1,4 @@
-/** A mutation that cannot be carried out: the failure policy of its policy decides. */
+/** A mutation that cannot be applied; the failure policy of its policy decides. */
 export class MutationError extends Error {
   override readonly name = 'MutationError';
 }

@@ -1,7 +1,7 @@
 import { deepCopy, deepEqual, type JsonValue } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 
-/** Which mutations of a request run again in the second pass of the mutating plugins. */
+/** Tracks which mutations of a request run again in the second pass of the mutating plugins. */
 export class PolicyReinvocation {
   private readonly invoked = new Set<string>();
   private readonly again = new Set<string>();
@@ -11,7 +11,7 @@ export class PolicyReinvocation {
     return this.again.has(key);
   }
 
-  /** What has run so far and wants to is going to run again. */
+  /** Marks the reinvocable mutations that have run so far to run again. */
   requireReinvoking(): void {
     for (const key of this.invoked) this.again.add(key);
     this.invoked.clear();
@@ -21,12 +21,12 @@ export class PolicyReinvocation {
     this.invoked.add(key);
   }
 
-  /** Whether another plugin has changed the object since the policies have seen it. */
+  /** Reports whether another plugin has changed the object since the policies last saw it. */
   isChanged(object: KubeObject | undefined): boolean {
     return !deepEqual(this.output ?? null, object ?? null);
   }
 
-  /** Remembers what the policies made of the object. */
+  /** Records the object as the policies left it. */
   seen(object: KubeObject | undefined): void {
     this.output = deepCopy(object);
   }

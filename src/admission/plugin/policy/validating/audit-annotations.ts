@@ -9,7 +9,7 @@ const FAILURE = 'validation.policy.admission.k8s.io/validation_failure';
 
 /** The audit annotations of the validating policies of one request. */
 export class AuditAnnotations {
-  /** Of the policy that is being evaluated, by key; each value once. */
+  /** The distinct values for the policy that is being evaluated, by key. */
   private readonly values = new Map<string, string[]>();
   private failure: string | undefined;
 
@@ -23,17 +23,17 @@ export class AuditAnnotations {
     if (!values.includes(kept)) values.push(kept);
   }
 
-  /** Annotates what was added for a policy; the values of several bindings make a list. */
+  /** Writes the annotations of a policy. The values of several bindings are joined into a list. */
   publish(policy: string): void {
     for (const [key, values] of this.values) this.attributes.annotate(`${policy}/${key}`, values.join(', '));
     this.values.clear();
   }
 
-  /** Notes a validation that failed under a binding with the action Audit. There is one such annotation: the last one stays. */
+  /** Records a validation failure of a binding with the action Audit. There is only one such annotation, so the last failure wins. */
   failed({ name, spec }: Binding, expressionIndex: number, message: string): void {
     const actions = goJson(textsOf(spec['validationActions']));
     const policy = goJson(stringAt(spec, 'policyName') ?? '');
-    // In the order in which kube-apiserver writes the members.
+    // The members are in kube-apiserver's order.
     this.failure = `[{"message":${goJson(message)},"policy":${policy},"binding":${goJson(name)},"expressionIndex":${String(expressionIndex)},"validationActions":${actions}}]`;
   }
 

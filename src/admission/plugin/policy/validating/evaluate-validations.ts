@@ -5,17 +5,17 @@ import type { CompiledAnnotation, CompiledValidation, ValidatingPolicy } from '.
 
 const MAX_MESSAGE_BYTES = 5 * 1024;
 
-/** What became of one validation. */
+/** The result of one validation. */
 export interface Decision {
   readonly action: 'admit' | 'deny';
-  /** `error`: it could not be evaluated; the failure policy has decided. */
+  /** `error`: the expression could not be evaluated, and the failure policy decided the action. */
   readonly evaluation: 'admit' | 'deny' | 'error';
   readonly message: string;
   readonly reason: string;
   readonly seconds: number;
 }
 
-/** What became of one audit annotation. `error`: it could not be evaluated, and the failure policy is Fail. */
+/** The result of one audit annotation. `error`: it could not be evaluated, and the failure policy is Fail. */
 type AnnotationResult =
   | { readonly key: string; readonly value: string; readonly error?: undefined }
   | { readonly error: string; readonly seconds: number };
@@ -27,7 +27,7 @@ export interface ValidationResult {
 
 const ADMITTED: Omit<Decision, 'seconds'> = { action: 'admit', evaluation: 'admit', message: '', reason: '' };
 
-/** Seconds of a monotonic clock. */
+/** Returns the seconds of a monotonic clock. */
 export type Seconds = () => number;
 
 interface Timed {
@@ -35,7 +35,7 @@ interface Timed {
   readonly seconds: number;
 }
 
-/** Evaluates the validations and annotations of a policy whose match conditions are met. Throws AnswerPending. */
+/** Evaluates the validations and audit annotations of a policy whose match conditions hold. Throws AnswerPending. */
 export function evaluateValidations(policy: ValidatingPolicy, input: ActivationInput, now: Seconds): ValidationResult {
   try {
     const decisions = decide(policy, input, now);
@@ -46,7 +46,7 @@ export function evaluateValidations(policy: ValidatingPolicy, input: ActivationI
   }
 }
 
-/** The only decision of a policy that cannot be evaluated. */
+/** Returns the only decision of a policy that cannot be evaluated. */
 export const failed = ({ failurePolicy }: ValidatingPolicy, message: string, seconds: number): Decision => ({
   action: failurePolicy === 'Ignore' ? 'admit' : 'deny',
   evaluation: 'error',
@@ -78,7 +78,7 @@ function decide(policy: ValidatingPolicy, input: ActivationInput, now: Seconds):
   });
 }
 
-/** An expression's message, the plain one, or the expression itself. */
+/** Returns the message of the messageExpression, else the static message, else the expression itself. */
 function messageOf({ message, expression }: CompiledValidation, evaluated: string | undefined): string {
   if (evaluated !== undefined) {
     const text = trimSpace(evaluated);
@@ -89,12 +89,12 @@ function messageOf({ message, expression }: CompiledValidation, evaluated: strin
 }
 
 /**
- * The messages of a policy's validations. kube-apiserver evaluates all of them for every request, and what they cost can end the
- * request; those that nobody reads are left out here where they cannot cost so much.
+ * The messages of a policy's validations. kube-apiserver evaluates all of them for every request, and their cost can
+ * fail the request. If they cannot exceed the budget, only the messages that are needed are evaluated here.
  */
 class Messages {
   readonly texts: (string | undefined)[] = [];
-  /** Why there are no messages, and with them no decisions. */
+  /** The reason why there are no messages, and therefore no decisions. */
   failure: string | undefined;
 
   constructor(
@@ -110,7 +110,7 @@ class Messages {
     if (count === 0) return;
     const mayExceed = (count + composition.size) * PER_CALL_LIMIT > this.budget;
     if (!mayExceed && !isWanted.includes(true)) return;
-    // Messages have no authorizer.
+    // Message expressions have no authorizer.
     const activation = new Activation({ ...this.input, authorizer: undefined }, this.budget);
     try {
       expressions.forEach((expression, i) => {
@@ -127,7 +127,7 @@ class Messages {
 
 function annotate(policy: ValidatingPolicy, input: ActivationInput, now: Seconds): readonly AnnotationResult[] {
   if (policy.annotations.length === 0) return [];
-  // As in kube-apiserver, which has an authorizer for them when they are compiled, but none when they are evaluated.
+  // As in kube-apiserver, which declares an authorizer for them at compilation but provides none at evaluation.
   const activation = new Activation({ ...input, authorizer: undefined }, RUNTIME_BUDGET);
   const results: AnnotationResult[] = [];
   for (const annotation of policy.annotations) {

@@ -32,7 +32,7 @@ export interface ValidatingPolicyDependencies extends PolicyDependencies {
 
 type Hook = PolicyHook<ValidatingPolicy>;
 
-/** What refuses a request; without a binding it is the policy itself. */
+/** A reason to refuse the request. Without a binding it comes from the policy itself. */
 interface Denial {
   readonly policy: string;
   readonly binding: string | undefined;
@@ -42,7 +42,6 @@ interface Denial {
 
 const CODES: Readonly<Record<string, number>> = { Forbidden: 403, Unauthorized: 401, RequestEntityTooLarge: 413 };
 
-/** The plugin ValidatingAdmissionPolicy. */
 export function validatingAdmissionPolicy(dependencies: ValidatingPolicyDependencies): AdmissionPlugin {
   const { sources, clock, conditionMetrics } = dependencies;
   const hooks = new PolicyHooks(sources.validatingPolicies, sources.validatingPolicyBindings, (policy) =>
@@ -66,7 +65,7 @@ export function validatingAdmissionPolicy(dependencies: ValidatingPolicyDependen
   };
 }
 
-/** The validation of one request. */
+/** Validates one request. */
 class ValidatingRequest {
   private readonly denials: Denial[] = [];
   private readonly view: RequestView;
@@ -80,7 +79,7 @@ class ValidatingRequest {
     this.audit = new AuditAnnotations(attributes);
   }
 
-  /** Every policy is evaluated; the first refusal is the answer. */
+  /** Evaluates every policy, and refuses the request with the first denial. */
   run(hooks: readonly Hook[]): MaybePromise<void> {
     return then(
       inTurn(hooks, (hook) => this.runPolicy(hook)),
@@ -162,7 +161,7 @@ class ValidatingRequest {
     );
   }
 
-  /** Expressions about a namespace do not see it as the one that the request is in. */
+  /** Returns the `namespaceObject` of expressions: undefined for cluster-scoped objects and for Namespaces themselves. */
   private namespace(): MaybePromise<KubeObject | undefined> {
     const { kind, namespace } = this.attributes;
     if (namespace === '' || (kind.group === '' && kind.version === 'v1' && kind.kind === 'Namespace')) return undefined;
@@ -249,7 +248,7 @@ class ValidatingRequest {
   }
 }
 
-/** Throws ApiError where there is none. */
+/** Throws ApiError if the namespace does not exist. */
 export function namespaceOf({ namespaces }: AdmissionSources, name: string): MaybePromise<KubeObject> {
   return then(namespaces.get(name), (found) => {
     if (found === undefined) throw newNotFound({ group: '', resource: 'namespaces' }, name);
