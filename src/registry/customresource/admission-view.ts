@@ -20,8 +20,8 @@ import type { Definition, DefinitionVersion } from './definition.js';
 import { SCALE_GVK } from './scale/scale.js';
 
 /**
- * A custom type for webhooks and policies: they may speak any version that its definition lists, served or not. `exchanged`: told of
- * objects that a mutation changed, which may have fields that the schema does not know.
+ * Returns a custom type as webhooks and policies see it: they may use any version that its definition lists, served or not.
+ * `exchanged` is called with objects that a mutation changed, which may have fields that the schema does not know.
  */
 export function customAdmissionView(
   definition: Definition,
@@ -50,7 +50,7 @@ export function customAdmissionView(
   };
 }
 
-/** A mutation that makes it an object of another type is not the client's fault. */
+/** Throws an internal error if a mutation changed the object's type, which is not the client's fault. */
 function checkKind(changed: JsonObject, wanted: GroupVersionKind): void {
   const kind = stringAt(changed, 'kind') ?? '';
   if (kind === '') throw newInternalError(`Object 'Kind' is missing in '${goJson(changed)}'`);
@@ -61,7 +61,7 @@ function checkKind(changed: JsonObject, wanted: GroupVersionKind): void {
   throw new ApiError(500, '', `${shown} is unstructured and is not suitable for converting to ${to}`);
 }
 
-/** Unlike a body, what a mutation made is read with its metadata alone checked; the schema validates the rest later. */
+/** Reads the result of a mutation. Unlike for a body, only metadata is checked here; the schema validates the rest later. */
 function withMetadata(changed: JsonObject, wrong: WrongFields): KubeObject {
   const { metadata } = changed;
   try {

@@ -2,7 +2,7 @@ import { addFacts, FACTS, isObject, type JsonObject, type JsonValue } from '../.
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { MetadataError, readMetadata } from '../../schema/metadata.js';
 
-/** What is set again before an object is stored. */
+/** The fields that are set again before an object is stored. */
 const SYSTEM_FIELDS = new Set([
   'creationTimestamp',
   'generation',
@@ -13,8 +13,8 @@ const SYSTEM_FIELDS = new Set([
 ]);
 
 /**
- * What an apply leaves empty is not there when the object is read again, and a label that is null is an empty text. `isStored`: the
- * metadata are, not those of the object before.
+ * Drops metadata that an apply left empty, which is absent when the object is read again, and turns null labels and annotations
+ * into ''. `isStored` is true if this metadata is stored, false if that of the previous object is.
  */
 export function dropEmptyMetadata(object: KubeObject, isStored: boolean): void {
   const { metadata } = object as { metadata: JsonObject };
@@ -31,7 +31,7 @@ export function dropEmptyMetadata(object: KubeObject, isStored: boolean): void {
   }
 }
 
-/** `stored` once, `stored` it stays. */
+/** Notes that members were dropped. Once noted as 'stored', they stay so. */
 function noteUnseen(object: KubeObject, isStored: boolean): void {
   const known = object[FACTS]?.unseenMembers;
   addFacts(object, { unseenMembers: isStored || known === 'stored' ? 'stored' : 'dropped' });
@@ -56,7 +56,10 @@ function replaceNulls(value: JsonValue | undefined, by: string | undefined): boo
   return found;
 }
 
-/** A deletion as it is read again: what cannot be read has not begun, a time has its usual form. Returns why it cannot be read. */
+/**
+ * Rewrites the deletion fields as they are read back: unreadable values are dropped, times get their usual form. Returns why they
+ * cannot be read, if so.
+ */
 export function readDeletion(metadata: JsonObject): string | undefined {
   const { deletionTimestamp = null, deletionGracePeriodSeconds = null } = metadata;
   const given = { deletionTimestamp, deletionGracePeriodSeconds };

@@ -4,8 +4,8 @@ import type { Attributes } from '../../storage/cacher/interfaces.js';
 import type { Definition } from './definition.js';
 
 /**
- * Labels and selectable fields of a custom resource, by the paths of all versions of its definition. A stored object has the defaults
- * of the version in which it is stored where it lacks fields.
+ * Returns a function for the labels and selectable fields of a custom resource, by the paths of all versions of its definition.
+ * Where a stored object lacks fields, it has the defaults of the version in which it is stored.
  */
 export function customAttributes(
   definition: Definition,

@@ -11,7 +11,7 @@ import type { Definition, DefinitionVersion } from './definition.js';
 
 let ids = 0;
 
-/** A definition with what its schemas are compiled to. It serves as long as neither the spec nor the accepted names change. */
+/** A definition with its compiled schemas. It is valid as long as neither the spec nor the accepted names change. */
 export class CompiledDefinition {
   /** Identifies this compilation within the process. */
   readonly id: string;
@@ -24,7 +24,7 @@ export class CompiledDefinition {
     this.id = `${definition.uid}/${String(++ids)}`;
   }
 
-  /** The definition, by node:v8. */
+  /** The definition, serialized by node:v8. */
   get serialized(): Uint8Array {
     return (this.bytes ??= serialize(this.definition));
   }
@@ -35,7 +35,7 @@ export function compileDefinition(definition: Definition): CompiledDefinition {
   return new CompiledDefinition(definition, new Map(versions));
 }
 
-/** The same in steps, for definitions that are large. */
+/** Compiles a definition in steps, for large definitions. */
 export function* compileSliced(definition: Definition): Generator<undefined, CompiledDefinition> {
   const versions = new Map<string, CompiledVersion>();
   for (const version of definition.versions) {
@@ -50,7 +50,7 @@ export function* compileSliced(definition: Definition): Generator<undefined, Com
   return new CompiledDefinition(definition, versions);
 }
 
-/** The rules of a schema, run with ratcheting on updates. */
+/** Compiles the rules of a schema, which run with ratcheting on updates. */
 function rulesOf(schema: JsonObject): RulesValidator | undefined {
   const rules = compileRules(schema);
   if (rules === undefined) return undefined;

@@ -6,7 +6,7 @@ import { inOrderOfKeys, MetadataError, readMetadata } from '../../schema/metadat
 import { DecodeError, type DecodedObject } from '../rest/served.js';
 import type { CompiledVersion } from './compiled.js';
 
-/** A body as an object of the version: metadata read strictly, unknown fields pruned, embedded objects coerced, defaults set. */
+/** Decodes a body into an object of the version: reads metadata strictly, prunes unknown fields, coerces embedded objects, sets defaults. */
 export function decodeCustom(
   formOf: (groupVersion: string) => CompiledVersion | undefined,
   gvk: GroupVersionKind,
@@ -30,7 +30,7 @@ export function decodeCustom(
     if (error instanceof MetadataError) throw new DecodeError(error.message);
     throw error;
   }
-  // Objects of another group or kind pass, and are refused by their kind.
+  // Objects of another group or kind pass here; they are refused later because of their kind.
   const isOwn = object.kind === gvk.kind && object.apiVersion?.startsWith(`${gvk.group}/`) === true;
   const form = isOwn ? formOf(object.apiVersion ?? '') : undefined;
   if (form !== undefined) {
@@ -44,7 +44,7 @@ export function decodeCustom(
   return { object, strictErrors };
 }
 
-/** A version that there is not knows no fields. */
+/** Prunes all fields: a version that does not exist knows none. */
 function pruneAll(object: JsonObject): string[] {
   const unknown = Object.keys(object).filter((key) => key !== 'apiVersion' && key !== 'kind' && key !== 'metadata');
   for (const key of unknown) Reflect.deleteProperty(object, key);

@@ -4,7 +4,7 @@ import { objectsOf, textsOf } from '../../apimachinery/json/values.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { StoredType } from '../generic/store/resource-store.js';
 
-/** What serving needs to know of a CustomResourceDefinition or ResourceDefinition that has been validated. */
+/** The parts of a validated CustomResourceDefinition or ResourceDefinition that are needed to serve it. */
 export interface Definition {
   readonly name: string;
   readonly uid: string;
@@ -14,7 +14,7 @@ export interface Definition {
   readonly versions: readonly DefinitionVersion[];
   readonly storageVersion: string;
   readonly preserveUnknownFields: boolean;
-  /** `None` or `Webhook`, with the webhook's own settings. */
+  /** The conversion strategy, `None` or `Webhook`, with the webhook's settings. */
   readonly conversion: JsonObject | undefined;
 }
 
@@ -40,14 +40,14 @@ export interface DefinitionVersion {
   readonly selectableFields: readonly string[];
 }
 
-/** The definition's type, as its store knows it. */
+/** Returns the definition's type for its store. */
 export const storedType = ({ group, names, namespaced }: Definition): StoredType => ({
   group,
   resource: names.plural,
   namespaced,
 });
 
-/** Reads a definition's spec, and of its status the names that were accepted. */
+/** Reads a definition's spec, and the accepted names of its status. */
 export function readDefinition(crd: KubeObject): Definition {
   const spec = objectAt(crd, 'spec') ?? {};
   const names = objectAt(objectAt(crd, 'status'), 'acceptedNames') ?? objectAt(spec, 'names') ?? {};
@@ -92,7 +92,7 @@ function readVersion(version: JsonObject): DefinitionVersion {
   };
 }
 
-/** Whether a condition of a definition has the status True. */
+/** Reports whether a condition of a definition has the status True. */
 export function isConditionTrue(crd: KubeObject, type: string): boolean {
   const conditions = conditionsOf(crd);
   return conditions.some((condition) => condition['type'] === type && condition['status'] === 'True');

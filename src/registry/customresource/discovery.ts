@@ -5,7 +5,7 @@ import type { Definition, DefinitionVersion } from './definition.js';
 export const VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
 const SUBRESOURCE_VERBS = ['get', 'patch', 'update'];
 
-/** What discovery lists of a version: the resource and its subresources. */
+/** Returns the discovery entries of a version: the resource and its subresources. */
 export function discoveryEntries(definition: Definition, version: DefinitionVersion): ApiResourceEntry[] {
   const { names, namespaced, group } = definition;
   const entry: ApiResourceEntry = {
@@ -27,7 +27,7 @@ export function discoveryEntries(definition: Definition, version: DefinitionVers
   return entries;
 }
 
-/** As kube-apiserver computes it: base64 of the first 8 bytes of SHA-256 over `group/version/kind`. */
+/** Computes the hash as kube-apiserver does: base64 of the first 8 bytes of SHA-256 over `group/version/kind`. */
 export function storageVersionHash(group: string, version: string, kind: string): string {
   return createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64');
 }

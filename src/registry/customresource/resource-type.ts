@@ -8,7 +8,7 @@ import type { CompiledVersion } from './compiled.js';
 import type { Definition, DefinitionVersion } from './definition.js';
 import { type CustomStrategyOptions, customResourceStrategy } from './strategy.js';
 
-/** The type that a definition describes. */
+/** Returns the type that a definition describes. */
 export function resourceType(definition: Definition, compiled: ReadonlyMap<string, CompiledVersion>): ResourceType {
   const { names } = definition;
   const versions = [...compiled.values()].map(({ version }): ResourceVersion => ({
@@ -42,7 +42,7 @@ export function resourceType(definition: Definition, compiled: ReadonlyMap<strin
   };
 }
 
-/** The warning of a deprecated version that has no text of its own: with the best of the newer versions that are not deprecated. */
+/** Returns the warning for a deprecated version without a text of its own. It names the best newer version that is not deprecated, if any. */
 function deprecationWarning(definition: Definition, version: DefinitionVersion): string {
   const { group, names } = definition;
   const [better] = definition.versions

@@ -12,15 +12,15 @@ export interface ServeOptions {
   readonly store: ResourceStore;
   readonly conversion: Conversion;
   readonly terminating: boolean;
-  /** Set apart from earlier views of the same versions. */
+  /** Distinguishes the views from earlier views of the same versions. */
   readonly epoch: number;
-  /** Aborts when the definition changes or goes. */
+  /** Aborts when the definition changes or is deleted. */
   readonly signal: AbortSignal;
   /** Aborts when watches must end: the definition's spec or names have changed, or it is gone. */
   readonly watchesEnd: AbortSignal;
   readonly clock: Clock;
   readonly cbor: boolean;
-  /** Has another thread show a large object of the type in another version; undefined: it is to be done here. */
+  /** Makes another thread show a large object of the type in another version; undefined if this thread has to do it. */
   readonly offloadShow?: OffloadShow | undefined;
 }
 
@@ -30,10 +30,10 @@ export type OffloadShow = (
   object: CachedObject,
 ) => Promise<Shown> | undefined;
 
-/** The form of a version of the type, `group/version`; undefined where the type has no such version. */
+/** Returns the compiled version for a `group/version`, or undefined if the type has no such version. */
 export type FormOf = (groupVersion: string) => CompiledVersion | undefined;
 
-/** What one version of a definition is served from. */
+/** The parts from which one version of a definition is served. */
 export interface VersionParts {
   readonly type: ResourceType;
   readonly compiled: CompiledVersion;

@@ -9,7 +9,7 @@ import type { FormOf, ServeOptions } from './serve-options.js';
 import { servedVersion } from './served-version.js';
 import { CustomView } from './view.js';
 
-/** Makes everything that serving a definition takes: one api for each version that is wanted, over one store. */
+/** Returns everything needed to serve a definition: one API for each wanted version, over one store. */
 export function serveDefinition(
   options: ServeOptions,
   isWanted = ({ version }: CompiledVersion): boolean => version.served,
@@ -41,7 +41,7 @@ function offloadableForm({ compiled, conversion: { sender }, signal }: ServeOpti
   return { id: compiled.id, serialized: () => compiled.serialized, retired: signal, review };
 }
 
-/** How stored objects look in a version. */
+/** Returns the view of stored objects in a version. */
 function viewOf(
   { compiled: { definition }, store, epoch, conversion, offloadShow }: ServeOptions,
   { version: { name } }: CompiledVersion,
@@ -62,7 +62,7 @@ function viewOf(
   });
 }
 
-/** Requests under an earlier definition are given this long to end before stored objects are looked at. */
+/** The time in milliseconds that requests under an earlier definition get to end before stored objects are verified. */
 const SETTLE_MILLIS = 1000;
 
 async function verifyLater(view: CustomView, options: ServeOptions): Promise<void> {

@@ -19,7 +19,7 @@ import { customResourceStrategy, customStatusStrategy, STATUS_RESETS } from './s
 
 const PATCH_TYPES = ['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml'];
 
-/** One version of a definition with everything that handlers need to serve it. */
+/** Returns one version of a definition with everything that handlers need to serve it. */
 export function servedVersion(options: ServeOptions, parts: VersionParts): ServedVersion {
   const { type, compiled, view, formOf, offloadable } = parts;
   const { definition } = options.compiled;
@@ -47,7 +47,7 @@ export function servedVersion(options: ServeOptions, parts: VersionParts): Serve
     verbs: VERBS,
     discovery: discoveryEntries(definition, version),
     admission: customAdmissionView(definition, options.conversion, formOf, (object) => {
-      // It is pruned later than what an apply made.
+      // A mutated object is pruned later than an applied one.
       if (!compiled.preserveUnknownFields) addFacts(object, { mutated: true, unpruned: false });
     }),
     fieldNames: supportedFieldNames([
@@ -76,7 +76,7 @@ function fieldManager(
   resetFields: Strategy['resetFields'],
 ): FieldManager {
   const { schema, preserveUnknownFields } = compiled;
-  /** Entries of versions that are gone are no reason to go on: kube-apiserver fails, and all entries are lost. */
+  /** Throws for entries of versions that no longer exist: kube-apiserver fails, and all entries are lost. */
   const known = (wanted: string): string => {
     if (formOf(wanted) !== undefined) return wanted;
     throw new Error(`request to convert CR to an invalid group/version: ${wanted}`);
@@ -88,7 +88,7 @@ function fieldManager(
     converter: { convert: (object, wanted) => conversion.convert(object, known(wanted)) },
     resetFields,
     applyDefaults: (object) => {
-      // Below a place that keeps what is unknown an apply takes fields that the schema has no place for.
+      // Where the schema preserves unknown fields, an apply also accepts fields that it does not specify.
       if (!preserveUnknownFields) addFacts(object, { unpruned: true });
       schema.applyDefaults(object);
       schema.coerce(object);
@@ -101,7 +101,7 @@ function fieldManager(
   });
 }
 
-/** What a write of the status leaves as it was, also for managers that speak other versions that are served or stored. */
+/** Returns the fields that a status write leaves unchanged, also for managers that use other served or stored versions. */
 function statusResetFields(definition: Definition): Record<string, readonly (readonly string[])[]> {
   const { group, versions, storageVersion } = definition;
   const fields: Record<string, readonly (readonly string[])[]> = {};

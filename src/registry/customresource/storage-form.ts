@@ -8,7 +8,7 @@ import { decodeCustom } from './decode.js';
 import { gvkOf } from './resource-type.js';
 import type { ServeOptions, VersionParts } from './serve-options.js';
 
-/** How the objects of a version come in, and go into the store. */
+/** Returns the functions that decode objects of a version and convert them for the store. */
 export function storageForm(options: ServeOptions, { compiled, view, formOf }: VersionParts): ObjectForm {
   const { definition } = options.compiled;
   const { schema, preserveUnknownFields } = compiled;
@@ -25,7 +25,7 @@ export function storageForm(options: ServeOptions, { compiled, view, formOf }: V
     mostDefaults: (objects) => schema.defaultsBound.once + objects * schema.defaultsBound.perItem,
     toStorage: (object) => {
       if (options.signal.aborted) throw definitionChanged();
-      // Nulls that an apply left are gone when the object is read.
+      // Nulls left by an apply are dropped when the object is read.
       const wasApplied = object[FACTS]?.unpruned === true && !preserveUnknownFields;
       if (wasApplied && schema.pruneRead(object)) addFacts(object, { unseenMembers: 'stored' });
       return stored(object);
@@ -38,7 +38,10 @@ export function storageForm(options: ServeOptions, { compiled, view, formOf }: V
   };
 }
 
-/** In the storage version, without what that does not know. Its defaults are added when it is read, as they are then. */
+/**
+ * Converts an object to the storage version and drops what that does not know. Its defaults are those at the time of reading, and
+ * are added then.
+ */
 function toStored(
   object: KubeObject,
   form: CompiledVersion | undefined,
@@ -48,7 +51,7 @@ function toStored(
   if (object.apiVersion === groupVersion) return object;
   const pruned = (converted: KubeObject): KubeObject => {
     if (form?.preserveUnknownFields === false) form.schema.prune(converted);
-    // What was known of the object is not known of its conversion.
+    // The facts about the object do not hold for its conversion.
     delete converted[FACTS];
     if (form !== undefined && lacksDefaults(converted, form)) addFacts(converted, { incomplete: true });
     return converted;
@@ -68,7 +71,7 @@ function lacksDefaults(object: KubeObject, { schema }: CompiledVersion): boolean
   return !deepEqual(object, shown);
 }
 
-/** A write that was prepared under a definition that has changed meanwhile would escape the new one's rules. */
+/** Returns the error for a write prepared under a definition that has changed meanwhile: it would bypass the new rules. */
 export function definitionChanged(): ApiError {
   const text = 'the definition of the resource has changed while the request was processed, please try again';
   return new ApiError(503, 'ServiceUnavailable', text, { retryAfterSeconds: 1 });

@@ -21,7 +21,7 @@ export interface CustomStrategyOptions {
   readonly hasStatus: boolean;
 }
 
-/** How objects of a custom resource are created and updated (apiextensions-apiserver, registry/customresource). */
+/** Returns the strategy of a custom resource (apiextensions-apiserver, registry/customresource). */
 export function customResourceStrategy(options: CustomStrategyOptions): Strategy {
   const { gvk, schema } = options;
   const groupVersion = `${gvk.group}/${gvk.version}`;
@@ -47,7 +47,7 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
     warningsOnCreate: (_context, object) => finalizerWarnings(object.metadata.finalizers, undefined),
     canonicalize(object) {
       if (object[FACTS]?.unpruned === true) schema.pruneUnknown(object);
-      // Objects are read with the defaults of their status, which no write but that of the status can set.
+      // Objects are read with the defaults of their status, which only a status write can set.
       if (options.hasStatus && object['status'] === undefined) schema.applyDefaults(object);
     },
     prepareForUpdate(_context, object, old) {
@@ -63,7 +63,7 @@ export function customResourceStrategy(options: CustomStrategyOptions): Strategy
   };
 }
 
-/** Kind and metadata first, then what the schema says. */
+/** Returns the validation of updates: kind and metadata first, then the schema. */
 function updateValidation(
   gvk: GroupVersionKind,
   validate: (object: KubeObject, options: ValidationOptions) => readonly FieldError[],
@@ -84,17 +84,17 @@ function updateValidation(
   };
 }
 
-/** What a write of the status leaves as it was. */
+/** The fields that a status write leaves unchanged. */
 export const STATUS_RESETS: readonly (readonly string[])[] = [['metadata'], ['spec']];
 
-/** The status subresource: everything but the status stays as it was. */
+/** Returns the strategy of the status subresource: everything but the status stays unchanged. */
 export function customStatusStrategy(options: CustomStrategyOptions): Strategy {
   const { gvk, schema } = options;
   return {
     ...customResourceStrategy(options),
     resetFields: { [`${gvk.group}/${gvk.version}`]: STATUS_RESETS },
     prepareForUpdate(_context, object, old) {
-      // An object of another kind, which a status may come in, was read as it is.
+      // A status may come in an object of another kind, which was decoded without pruning.
       if (object.kind !== gvk.kind) addFacts(object, { unpruned: true });
       const { status } = object;
       const { managedFields } = object.metadata;

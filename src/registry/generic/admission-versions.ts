@@ -2,7 +2,7 @@ import type { AttributeVersions } from '../../admission/interfaces.js';
 import { newInternalError } from '../../apimachinery/meta/errors.js';
 import { type AdmissionView, DecodeError, type ServedVersion } from '../rest/served.js';
 
-/** The versions of a type for the admission of a request for it, or for a subresource of it. */
+/** Returns the versions of a type that admission may use for a request to it or to one of its subresources. */
 export function admissionVersions(
   { admission }: Pick<ServedVersion, 'admission'>,
   subresource: string,
@@ -31,7 +31,7 @@ class VersionsOf implements AttributeVersions {
   }
 }
 
-/** The versions of a kind that is only created: there is one. */
+/** The versions of a create-only kind, which has exactly one. */
 export const soleVersion = (decode: ServedVersion['decode']): AttributeVersions => ({
   equivalents: [],
   convert: (object) => object,
@@ -40,7 +40,7 @@ export const soleVersion = (decode: ServedVersion['decode']): AttributeVersions 
   mergeType: () => undefined,
 });
 
-/** A mutation that does not fit a kind is not the client's fault. */
+/** Turns a decode error into an internal error: a mutation that does not fit the kind is not the client's fault. */
 export function decodedOrInternal<T>(decode: () => T): T {
   try {
     return decode();

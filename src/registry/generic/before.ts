@@ -12,7 +12,7 @@ import { ensureNamespace } from './system-fields.js';
 
 const METADATA = FieldPath.of('metadata');
 
-/** What every create goes through before it is stored (apiserver, registry/rest BeforeCreate). */
+/** Prepares and validates an object for creation (apiserver, registry/rest BeforeCreate). */
 export function beforeCreate(
   context: RequestContext,
   served: ServedVersion,
@@ -29,7 +29,7 @@ export function beforeCreate(
   strategy.canonicalize?.(object);
 }
 
-/** What every update goes through (apiserver, registry/rest BeforeUpdate). `old` is not changed. */
+/** Prepares and validates an object for update (apiserver, registry/rest BeforeUpdate). `old` is not modified. */
 export function beforeUpdate(
   context: RequestContext,
   served: ServedVersion,
@@ -47,7 +47,7 @@ export function beforeUpdate(
     object.metadata.generation = (old.metadata.generation ?? 0) + 1;
   }
   keepSystemFields(object, old);
-  // The strategy may have exchanged metadata.
+  // Read metadata again: the strategy may have replaced it.
   const errors = [
     ...validateObjectMeta(object.metadata, scopeOf(served.type), nameIsPathSegment, METADATA),
     ...validateObjectMetaUpdate(object.metadata, old.metadata, METADATA),
@@ -58,14 +58,14 @@ export function beforeUpdate(
   strategy.canonicalize?.(object);
 }
 
-/** Whether two objects differ in nothing but metadata and status. A float that was an integer is a difference. */
+/** Reports whether two objects are equal apart from metadata and status. A float in place of an integer is a difference. */
 function sameSpec(object: KubeObject, old: KubeObject): boolean {
   const { metadata: _a, status: _s, ...rest } = withFloats(object);
   const { metadata: _b, status: _t, ...oldRest } = old;
   return deepEqual(rest, oldRest);
 }
 
-/** An update neither changes nor drops what the server has set. */
+/** Restores the metadata set by the server where an update changed or dropped it. */
 function keepSystemFields(object: KubeObject, old: KubeObject): void {
   const meta = object.metadata;
   const was = old.metadata;
@@ -81,7 +81,10 @@ function keepSystemFields(object: KubeObject, old: KubeObject): void {
   }
 }
 
-/** A custom resource's group is its own claim; a built-in type's is that of the form in which it is kept. */
+/**
+ * Returns the group named in validation errors: that of the object's own apiVersion for a custom resource, that of the stored form
+ * for a built-in type.
+ */
 function groupOf(served: ServedVersion, object: KubeObject): string {
   const { custom, storedAs, group } = served.type;
   if (custom) return object.apiVersion === undefined ? group : (parseGroupVersion(object.apiVersion)?.group ?? '');
@@ -92,7 +95,7 @@ function groupOf(served: ServedVersion, object: KubeObject): string {
 
 function refuse(served: ServedVersion, object: KubeObject, errors: readonly FieldError[]): void {
   if (errors.length === 0) return;
-  // A custom resource of another kind is refused by its validation, and by its own name.
+  // A custom resource of the wrong kind fails validation, and the error names the kind it claims to be.
   throw newInvalid(
     { group: groupOf(served, object), kind: object.kind ?? served.gvk.kind },
     object.metadata.name ?? '',

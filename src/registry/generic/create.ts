@@ -12,7 +12,7 @@ import { namesRevision } from './resource-version.js';
 import { fillSystemFields, generateName } from './system-fields.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
-/** How often a generated name that is taken is drawn again. */
+/** The maximum number of attempts to create an object under a generated name. */
 const GENERATE_NAME_ATTEMPTS = 8;
 
 export interface CreateRequest {
@@ -21,17 +21,17 @@ export interface CreateRequest {
   readonly namespace: string;
   readonly object: KubeObject;
   readonly dryRun: boolean;
-  /** Validating admission, called with the finished object. */
+  /** Runs validating admission on the finished object. */
   validate(object: KubeObject): MaybePromise<void>;
 }
 
-/** `stored` is undefined for a dry run; then `object` is the answer. */
+/** `stored` is undefined for a dry run, where `object` is the response. */
 export interface Created {
   readonly object: KubeObject;
   readonly stored: StoredObject | undefined;
 }
 
-/** Creates an object; a name made from generateName is drawn again when it is taken. */
+/** Creates an object. If a name made from generateName is taken, another one is generated. */
 export async function createObject(store: ResourceStore, request: CreateRequest): Promise<Created> {
   const { object } = request;
   const generates = (object.metadata.generateName ?? '') !== '' && (object.metadata.name ?? '') === '';
@@ -71,7 +71,7 @@ async function createOnce(store: ResourceStore, request: CreateRequest, object: 
   return { object, stored: result.object };
 }
 
-/** What cannot be decoded is simply there. */
+/** Reports whether the existing object is being deleted; false if it cannot be decoded. */
 function isBeingDeleted(existing: StoredObject): boolean {
   try {
     return hasDeletionTimestamp(decodeStored(existing) as KubeObject);

@@ -6,25 +6,25 @@ import { listObjects } from './list.js';
 import type { ListRequest } from './list-options.js';
 import { type ResourceStore, splitKey } from './store/resource-store.js';
 
-/** Deletions under way at once; they share the store's commits. */
+/** The maximum number of concurrent deletions; they share the store's commits. */
 const WORKERS = 64;
 const PAGE_SIZE = 10_000;
 
-/** What was deleted, as it was when it was listed, for the answer. */
+/** The deleted objects as they were listed, for the response. */
 export interface DeletedCollection {
   readonly items: readonly CachedObject[];
   readonly revision: number;
-  /** Set where the request's own limit left a rest. */
+  /** The continue token, set if the request's own limit left objects undeleted. */
   readonly continue: string;
   readonly remainingItemCount: number | undefined;
 }
 
 export interface CollectionRequest extends Omit<DeleteRequest, 'name'> {
-  /** One after the other. */
+  /** Deletes one object after the other, in list order. */
   readonly inOrder?: boolean;
 }
 
-/** Deletes the objects that a list selects, page by page; objects that are gone meanwhile are not errors. */
+/** Deletes the objects that a list selects, page by page. Objects that are already gone are not errors. */
 export async function deleteCollection(
   store: ResourceStore,
   request: CollectionRequest,
@@ -67,12 +67,12 @@ async function deleteAll(
       }
     }
   };
-  // Preconditions are made to fail: nothing goes that stands behind the first failure.
+  // Preconditions are expected to fail: no object behind the first failure may be deleted.
   const { uid, resourceVersion } = request.options.preconditions;
   const inOrder = request.inOrder === true || uid !== undefined || resourceVersion !== undefined;
   const workers = inOrder ? 1 : WORKERS;
   await Promise.all(Array.from({ length: Math.min(workers, found.length) }, work));
-  // The first in the list's order, not in time.
+  // Report the first failure in list order, not in time.
   const [first] = failures.sort((a, b) => a.at - b.at);
   if (first !== undefined) throw first.error instanceof Error ? first.error : new Error(messageOf(first.error));
 }

@@ -17,14 +17,14 @@ export interface DeleteOptions {
   readonly orphanDependents: boolean | undefined;
   readonly propagationPolicy: string | undefined;
   readonly preconditions: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
-  /** Whether the client gave any, be they empty. */
+  /** True if the client sent preconditions, even empty ones. */
   readonly givesPreconditions?: boolean;
   readonly dryRun: boolean;
-  /** Only where the gate AllowUnsafeMalformedObjectDeletion lets it through. */
+  /** Set only if the feature gate AllowUnsafeMalformedObjectDeletion allows it. */
   readonly ignoreStoreReadError: boolean;
 }
 
-/** The options as webhooks and policies see them. */
+/** Returns the options as webhooks and policies see them. */
 export function shownDeleteOptions(options: DeleteOptions): JsonObject {
   const { uid, resourceVersion } = options.preconditions;
   const preconditions = {
@@ -48,22 +48,22 @@ export interface DeleteRequest {
   readonly namespace: string;
   readonly name: string;
   readonly options: DeleteOptions;
-  /** Validating admission. */
+  /** Runs validating admission. */
   validate(object: KubeObject): MaybePromise<void>;
 }
 
 export interface Deleted {
-  /** The object as it was last, or as it now waits for its finalizers. */
+  /** The last state of the removed object, or the object marked for deletion. */
   readonly object: KubeObject;
-  /** Its stored form, where it still exists. */
+  /** The stored form, if the object still exists. */
   readonly stored: StoredObject | undefined;
-  /** False: it was only marked, and waits for finalizers or its grace period. */
+  /** False if the object was only marked, and waits for finalizers or its grace period. */
   readonly removed: boolean;
 }
 
 /**
- * Deletes an object: at once, or in two phases where finalizers or a grace period ask for it. Whoever changes the object in
- * between makes it start again.
+ * Deletes an object: immediately, or in two phases if finalizers or a grace period require it. A concurrent change to the object
+ * restarts the deletion.
  */
 export async function deleteObject(store: ResourceStore, request: DeleteRequest): Promise<Deleted> {
   const deleted = await deleteAlone(store, request);
@@ -100,13 +100,13 @@ async function deleteAlone(store: ResourceStore, request: DeleteRequest): Promis
   }
 }
 
-/** What is to be done: a write, which shows by itself whether it was made for the newest state, or nothing. */
+/** The next step: a write, whose result shows whether it was based on the newest state, or an answer that writes nothing. */
 type Step = { readonly answer: Deleted } | Writing;
 
 interface Writing {
   readonly current: StoredObject;
   readonly old: KubeObject;
-  /** With the marks of deletion; undefined: it goes without. */
+  /** The object marked for deletion; undefined if it is removed without a mark. */
   readonly marked: { readonly object: KubeObject; readonly value: JsonObject } | undefined;
 }
 
@@ -128,7 +128,7 @@ async function stepFrom(
   return { current, old, marked };
 }
 
-/** Marks the object and removes it, as far as it is to be done now; where somebody changed it, its state. */
+/** Marks the object, removes it, or both. If another client changed it meanwhile, returns its current state. */
 async function take(
   store: ResourceStore,
   key: string,
@@ -149,24 +149,27 @@ async function take(
   if (removed.outcome === 'committed') {
     return { object: at(object, removed.object.revision), stored: undefined, removed: true };
   }
-  // Another client removed it first, as was asked for.
+  // Another client removed it first, which is the requested outcome.
   if (removed.current === undefined) return { object: at(object, revision), stored: undefined, removed: true };
   return removed;
 }
 
-/** As it went: an object that is shown after its removal has the version of that. */
+/** Returns the object as clients see it after its removal: with the resourceVersion of that removal. */
 const at = (object: KubeObject, revision: Revision): KubeObject => ({
   ...object,
   metadata: { ...object.metadata, resourceVersion: String(revision) },
 });
 
-/** A grace period of none: the mark is written, for those who watch, and the object goes right after it. */
+/**
+ * Reports whether the grace period is zero and no finalizers are left. The mark is still written, for watchers, and the object is
+ * removed right after.
+ */
 const isOver = ({ metadata }: KubeObject): boolean =>
   metadata.deletionGracePeriodSeconds === 0 && (metadata.finalizers ?? []).length === 0;
 
 /**
- * The object with the marks of deletion, undefined where it can go at once, 'pending' where nothing is to be done because its
- * grace period is already running.
+ * Returns the object marked for deletion, undefined if it can be removed immediately, or 'pending' if there is nothing to do
+ * because its grace period is already running.
  */
 function markedForDeletion(
   store: ResourceStore,
@@ -186,7 +189,7 @@ function markedForDeletion(
   return next;
 }
 
-/** Graceful deletion for types that have it (pods). */
+/** Applies graceful deletion for the types that support it (pods). */
 function applyGrace(store: ResourceStore, request: DeleteRequest, object: KubeObject): 'graceful' | 'pending' | 'none' {
   const strategy = request.served.type.deletion;
   if (strategy.gracePeriodSeconds === undefined) return 'none';
@@ -201,7 +204,7 @@ function applyGrace(store: ResourceStore, request: DeleteRequest, object: KubeOb
   return 'graceful';
 }
 
-/** A running grace period can only become shorter. */
+/** Shortens a running grace period, which can never be extended. */
 function shortenGrace(
   store: ResourceStore,
   meta: KubeObject['metadata'],
@@ -221,7 +224,7 @@ function shortenGrace(
 const negativeIsOne = (seconds: number | undefined): number | undefined =>
   seconds !== undefined && seconds < 0 ? 1 : seconds;
 
-/** Sets deletionTimestamp now, and a grace period of none. */
+/** Sets deletionTimestamp to now and the grace period to zero. */
 function markAsDeleting(object: KubeObject, now: number): void {
   const meta = object.metadata;
   if (!hasDeletionTimestamp(object) && (meta.generation ?? 0) > 0) meta.generation = (meta.generation ?? 0) + 1;
@@ -231,7 +234,7 @@ function markAsDeleting(object: KubeObject, now: number): void {
   meta.deletionGracePeriodSeconds = 0;
 }
 
-/** The finalizers that the garbage collector works on, as options, existing finalizers and the type ask for. */
+/** Sets the finalizers of the garbage collector as the options, the existing finalizers and the type's default require. */
 function setGarbageCollectionFinalizers(request: DeleteRequest, object: KubeObject): void {
   if (request.served.type.deletion.defaultGarbageCollection === 'unsupported') return;
   const existing = object.metadata.finalizers ?? [];
@@ -261,10 +264,10 @@ function effectivePolicy(
   return request.served.type.deletion.defaultGarbageCollection === 'orphan' ? 'Orphan' : 'Background';
 }
 
-/** Preconditions, with the conflict texts of kube-apiserver (which names the kind, not the resource). */
+/** Checks the preconditions. The conflict texts are kube-apiserver's, which name the kind, not the resource. */
 function checkPreconditions(request: DeleteRequest, old: KubeObject, resourceVersion: string): void {
   const wanted = request.options.preconditions;
-  // The kind is the one that is worked with: events of either group are those of the core.
+  // The group is that of the internal type: events of either group are core events.
   const { group, kind } = request.served.gvk;
   const subject = { group: group === 'events.k8s.io' ? '' : group, resource: kind };
   const { deletion } = request.served.type;

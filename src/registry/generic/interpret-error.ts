@@ -7,8 +7,8 @@ import {
 import { StorageError } from '../../storage/errors.js';
 
 /**
- * Where a failure of the store becomes an answer: the one place that maps storage codes to Status. `asked`: the
- * resourceVersion of the request, as it was written; a double does not hold all that a client may ask for.
+ * Maps a storage error to an API Status; no other place does. `asked` is the request's resourceVersion as written, because a double
+ * cannot hold every value that a client may send.
  */
 export function interpretStorageError(error: unknown, what: 'get' | 'list' | 'watch' | 'write', asked = ''): unknown {
   if (!(error instanceof StorageError)) return error;
@@ -28,7 +28,7 @@ export function interpretStorageError(error: unknown, what: 'get' | 'list' | 'wa
     case 'object-too-large':
       return newRequestEntityTooLarge(error.message);
     case 'corrupt':
-      // What to say of it depends on the request.
+      // The response depends on the request, so the caller maps this one.
       return error;
     case 'initializing':
       return newTooManyRequests(error.message, retryAfterSeconds(error.info.downMillis ?? 0));
@@ -39,17 +39,17 @@ export function interpretStorageError(error: unknown, what: 'get' | 'list' | 'wa
         retryAfterSeconds: 1,
       });
     case 'unknown-outcome':
-      // No advice to come again: clients that repeat a request by themselves must not repeat one that may have been done.
+      // No Retry-After: clients that retry automatically must not repeat a request that may have taken effect.
       return new ApiError(500, 'InternalError', `Internal error occurred: outcome unknown: ${error.message}`);
   }
 }
 
-/** As kube-apiserver advises: one second at first, and half a minute when a cache has not been ready for a minute. */
+/** Returns the Retry-After of kube-apiserver: one second at first, 30 seconds once a cache has not been ready for about a minute. */
 function retryAfterSeconds(downMillis: number): number {
   return Math.floor(Math.min(30, Math.exp((0.06 * downMillis) / 1_000)));
 }
 
-/** 504 with the cause that client-go looks for; with the advice to come again where the server has waited for it. */
+/** Returns a 504 with the cause that client-go looks for, and with Retry-After unless the server refused without waiting. */
 function tooLargeResourceVersion(wanted: number | bigint, current: number, advises = true): ApiError {
   return new ApiError(504, 'Timeout', `Timeout: Too large resource version: ${wanted}, current: ${current}`, {
     causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],

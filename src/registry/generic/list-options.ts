@@ -4,7 +4,7 @@ import type { ReadAt } from '../../storage/cacher/interfaces.js';
 import type { SelectionPredicate } from '../../storage/selection-predicate.js';
 import { listResourceVersion } from './resource-version.js';
 
-/** A list as a client asked for it, after validation of its options. */
+/** A list request whose options have been validated. */
 export interface ListRequest {
   readonly resourceVersion: string;
   readonly resourceVersionMatch: string;
@@ -13,15 +13,18 @@ export interface ListRequest {
   readonly predicate: SelectionPredicate;
 }
 
-/** Which state is read, and from which key on. */
+/** The state that a list reads and the key that it starts from. */
 export interface ListStart {
   readonly at: ReadAt;
   readonly from: string;
-  /** The list was begun in another log: nothing shows the state that it is of. */
+  /** True if the list was begun in another log, so that its state is no longer available. */
   readonly foreign?: boolean;
 }
 
-/** `log`: identity of the log that the type's revisions belong to. The list matrix of the specification (List and get semantics). */
+/**
+ * Resolves the resourceVersion of a list (specification, List and get semantics). `log` identifies the log that the type's
+ * revisions belong to.
+ */
 export function resolveList(request: ListRequest, log: string | undefined): ListStart {
   if (request.continue !== '') return resolveContinue(request, log);
   const revision = listResourceVersion(request.resourceVersion);
@@ -31,8 +34,7 @@ export function resolveList(request: ListRequest, log: string | undefined): List
     return { at: revision === 0 ? { mode: 'most-recent' } : { mode: 'exact', revision }, from: '' };
   }
   if (revision === 0) return { at: { mode: 'any' }, from: '' };
-  // Without a match a limit makes the version exact: the pages that follow must agree with the first.
-  // A single object has no pages.
+  // Without a match, a limit makes the version exact: later pages must agree with the first. A single object has no pages.
   const paged = request.limit > 0 && request.predicate.name === undefined;
   if (request.resourceVersionMatch === '' && paged) return { at: { mode: 'exact', revision }, from: '' };
   return { at: { mode: 'not-older-than', revision }, from: '' };
@@ -45,7 +47,7 @@ function resolveContinue(request: ListRequest, log: string | undefined): ListSta
       throw newBadRequest('specifying resource version is not allowed when using continue');
     }
     const at: ReadAt = token.revision > 0 ? { mode: 'exact', revision: token.revision } : { mode: 'most-recent' };
-    // A client that continues at the newest state has agreed to it, whichever log the list was begun in.
+    // A client that continues at the newest state has accepted an inconsistent list, whichever log the list was begun in.
     return { at, from: token.startKey, foreign: token.revision > 0 && token.log !== log };
   } catch (error) {
     if (error instanceof ContinueTokenError) throw newBadRequest(`invalid continue token: ${error.message}`);

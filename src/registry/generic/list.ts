@@ -13,20 +13,20 @@ const OR_INCONSISTENT =
 
 export interface ListResult {
   readonly list: CachedList;
-  /** '' at the end of the list. */
+  /** Empty at the end of the list. */
   readonly continue: string;
-  /** Undefined with selectors, and when the list is complete. */
+  /** Undefined if the request has selectors or the list is complete. */
   readonly remainingItemCount: number | undefined;
 }
 
-/** Lists a namespace ('' for all) at the state that the request asks for. */
+/** Lists a namespace, or all namespaces if it is '', at the state that the request asks for. */
 export async function listObjects(store: ResourceStore, namespace: string, request: ListRequest): Promise<ListResult> {
   const { logId } = store.cache;
   const start = resolveList(request, logId);
   if (start.foreign === true) throw continueExpired(start.from);
   const within = namespace === '' ? (request.predicate.namespace ?? '') : namespace;
   const prefix = store.namespaced && within !== '' ? `${within}/` : '';
-  // Tokens name the key relative to the request's own collection, so that they reach nothing outside of it.
+  // The key in a token is relative to the request's own collection, so that a token cannot reach objects outside it.
   const scope = store.namespaced && namespace !== '' ? `${namespace}/` : '';
   const list = await read(store, start, prefix, scope, request);
   if (list.lastKey === undefined) return { list, continue: '', remainingItemCount: undefined };
@@ -35,7 +35,7 @@ export async function listObjects(store: ResourceStore, namespace: string, reque
     continue: encodeContinueToken({
       revision: list.revision,
       log: logId,
-      // kube-apiserver's cache begins the key with a slash, its store does not; both are read.
+      // In kube-apiserver the key starts with a slash in tokens of the cache, but not in those of the store. Both are accepted.
       startKey: `${store.type.uncached === true ? '' : '/'}${list.lastKey.slice(scope.length)}\0`,
     }),
     remainingItemCount: request.predicate.everything ? list.remaining : undefined,
@@ -56,7 +56,8 @@ async function read(
         current: store.bornAt,
       });
     }
-    // kube-apiserver asks its store, which does not wait, for types that it does not cache and for single objects at a revision.
+    // For uncached types, and for single objects at a revision, kube-apiserver reads etcd, which does not wait for a future
+    // revision.
     const single = request.predicate.name !== undefined && (prefix !== '' || !store.namespaced);
     const atOnce = store.type.uncached === true || (single && start.at.mode === 'exact');
     const revised = start.at.mode === 'exact' || start.at.mode === 'not-older-than';
@@ -64,7 +65,7 @@ async function read(
     return await store.cache.list(at, {
       prefix,
       from: start.from === '' ? '' : scope + start.from,
-      // Any state will do: such a list is not cut into pages, as in kube-apiserver.
+      // A list at any state ("0") is not paged, as in kube-apiserver.
       limit: request.resourceVersion === '0' ? 0 : request.limit,
       predicate: request.predicate,
       clusterScoped: !store.namespaced,
@@ -77,7 +78,7 @@ async function read(
   }
 }
 
-/** 410 with a token that goes on at the newest state, for clients that accept an inconsistent list. */
+/** Returns a 410 whose token continues at the newest state, for clients that accept an inconsistent list. */
 function continueExpired(from: string): ApiError {
   return new ExpiredContinueError(encodeContinueToken({ revision: -1, startKey: from }));
 }

@@ -2,14 +2,14 @@ import { ApiError, newBadRequest } from '../../apimachinery/meta/errors.js';
 import { quote } from '../../apimachinery/meta/meta.js';
 import type { Revision } from '../../storage/interfaces.js';
 
-/** strconv.ParseUint's refusal of a text, or undefined where it is a number. */
+/** Returns the error of strconv.ParseUint for a text, or undefined if it is a number. */
 function parseFailure(text: string): string | undefined {
   if (!/^[0-9]+$/.test(text)) return `strconv.ParseUint: parsing ${quote(text)}: invalid syntax`;
   if (BigInt(text) > 0xffffffffffffffffn) return `strconv.ParseUint: parsing ${quote(text)}: value out of range`;
   return undefined;
 }
 
-/** The revision that a resourceVersion parameter names; '' and '0' give 0. Anything else but digits is a bare 500, as in kube-apiserver. */
+/** Parses a resourceVersion parameter; '' and '0' give 0. Anything but digits is a 500 without a reason, as in kube-apiserver. */
 export function parseResourceVersion(text: string): Revision {
   if (text === '' || text === '0') return 0;
   const failure = parseFailure(text);
@@ -17,7 +17,7 @@ export function parseResourceVersion(text: string): Revision {
   return Number(text);
 }
 
-/** The same for lists, where it is a 400. */
+/** Parses the resourceVersion of a list, where an invalid one is a 400. */
 export function listResourceVersion(text: string): Revision {
   if (text === '' || text === '0') return 0;
   const failure = parseFailure(text);
@@ -27,12 +27,12 @@ export function listResourceVersion(text: string): Revision {
   return Number(text);
 }
 
-/** Whether the resourceVersion inside an object names a revision; text that is not a number names none, as in kube-apiserver. */
+/** Reports whether the resourceVersion inside an object names a revision. Text that is not a number does not, as in kube-apiserver. */
 export function namesRevision(text: string | undefined): boolean {
   return text !== undefined && text !== '' && parseFailure(text) === undefined && BigInt(text) !== 0n;
 }
 
-/** The same for the resourceVersion inside an object. */
+/** Parses the resourceVersion inside an object. */
 export function objectResourceVersion(text: string | undefined): Revision {
   if (text === undefined || text === '' || text === '0') return 0;
   const failure = parseFailure(text);

@@ -3,19 +3,19 @@ import { newBadRequest } from '../../apimachinery/meta/errors.js';
 import { formatTime, type KubeObject, type ObjectMeta, type OwnerReference } from '../../apimachinery/meta/meta.js';
 import { deepEqual } from '../../apimachinery/json/json.js';
 
-/** Letters and digits that spell no words (apiserver, storage/names). */
+/** Letters and digits that form no words (apiserver, storage/names). */
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 const RANDOM_LENGTH = 5;
 const MAX_GENERATED_NAME_LENGTH = 63;
 
-/** A name from a prefix: five random characters are appended, the prefix is cut so that the whole has 63 at most. */
+/** Generates a name: appends five random characters to the prefix, which is cut so that the name has at most 63. */
 export function generateName(prefix: string): string {
   let name = prefix.slice(0, MAX_GENERATED_NAME_LENGTH - RANDOM_LENGTH);
   for (let i = 0; i < RANDOM_LENGTH; i++) name += ALPHABET.charAt(randomInt(ALPHABET.length));
   return name;
 }
 
-/** Clears what only the server sets, before a create. */
+/** Clears the fields that only the server sets, before a create. */
 export function wipeSystemFields(meta: ObjectMeta): void {
   delete meta.uid;
   delete meta.creationTimestamp;
@@ -29,7 +29,7 @@ export function fillSystemFields(meta: ObjectMeta, now: number): void {
   meta.uid = randomUUID();
 }
 
-/** The object's namespace becomes the request's, or a 400 says that they differ. `expected` is '' for cluster-scoped types. */
+/** Sets the object's namespace to the request's; throws a 400 if they differ. `expected` is '' for cluster-scoped types. */
 export function ensureNamespace(expected: string, meta: ObjectMeta): void {
   const given = meta.namespace ?? '';
   if (given === expected) return;
@@ -38,7 +38,7 @@ export function ensureNamespace(expected: string, meta: ObjectMeta): void {
     return;
   }
   if (expected === '') {
-    // A namespace on a cluster-scoped object is dropped.
+    // Drop the namespace of a cluster-scoped object.
     delete meta.namespace;
     return;
   }
@@ -48,7 +48,7 @@ export function ensureNamespace(expected: string, meta: ObjectMeta): void {
 const DUPLICATE_OWNERS = (when: string, uids: readonly string[]): string =>
   `.metadata.ownerReferences contains duplicate entries${when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${uids.join(', ')}`;
 
-/** Drops owner references that occur twice, with a warning. */
+/** Drops duplicate owner references, with a warning. */
 export function dedupOwnerReferences(
   object: KubeObject,
   warn: (text: string) => void,

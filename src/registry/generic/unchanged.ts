@@ -5,8 +5,8 @@ import { UNSEEN_MEMBERS } from '../../storage/record.js';
 import { decodeStored } from './loopback/detached-object.js';
 
 /**
- * Whether an object is what is stored already, its revision aside; the order of keys means nothing. What the type adds today is no
- * part of the object; what it holds unseen is.
+ * Reports whether an object equals the stored one apart from its revision; the order of keys does not matter. The stored object
+ * counts without the defaults that its type adds today, but with its unseen members.
  */
 export function isUnchanged(next: EncodedObject, current: StoredObject): boolean {
   if (((next.flags ^ current.flags) & UNSEEN_MEMBERS) !== 0) return false;
@@ -17,8 +17,8 @@ export function isUnchanged(next: EncodedObject, current: StoredObject): boolean
 }
 
 /**
- * Equal objects are written with the same characters, whatever the order of their keys: where the sums of these differ, nothing need
- * be decoded. Texts beyond ASCII are not added up.
+ * Reports whether two encodings consist of different characters. Equal objects are encoded with the same characters, whatever the
+ * order of their keys: if the sums of these differ, nothing needs to be decoded. Text beyond ASCII is not summed.
  */
 function hasOtherCharacters({ head, tail }: EncodedObject, bytes: Uint8Array): boolean {
   const span = revisionSpan(bytes);

@@ -8,14 +8,14 @@ import type { ResourceStore } from './store/resource-store.js';
 const OPTION = 'ignoreStoreReadErrorWithClusterBreakingPotential';
 
 /**
- * Removes an object that cannot be decoded: without preconditions, admission or finalizers, which cannot be known. An object
- * that can be read, or is not there, is refused; the usual way to delete is for those.
+ * Removes an object that cannot be decoded, without preconditions, admission or finalizers, which are unknown. Refuses an object
+ * that is readable or does not exist, which must be deleted the usual way.
  */
 export async function deleteUndecodable(store: ResourceStore, namespace: string, name: string): Promise<void> {
   const key = store.key(namespace, name);
   let current = await store.fresh(key);
   for (;;) {
-    // As in kube-apiserver, one that does not exist is not corrupt.
+    // As in kube-apiserver, an object that does not exist is not corrupt.
     if (current === undefined || isDecodable(current)) {
       const kind = { group: store.groupResource.group, kind: store.groupResource.resource };
       const why = 'is exclusively used to delete corrupt object(s), try again by removing this option';

@@ -18,16 +18,16 @@ const OPTIMISTIC_LOCK = 'the object has been modified; please apply your changes
 export interface UpdateRequest {
   readonly context: RequestContext;
   readonly served: ServedVersion;
-  /** The type's own strategy, or a subresource's. */
+  /** The strategy of the type itself, or of a subresource. */
   readonly strategy: Strategy;
   readonly namespace: string;
   readonly name: string;
   readonly dryRun: boolean;
-  /** Apply creates what does not exist, whatever the type says. */
+  /** Apply creates an object that does not exist, regardless of the type's strategy. */
   readonly forceAllowCreate: boolean;
-  /** The uid that the client's object names, as a precondition. */
+  /** The UID in the client's object, as a precondition. */
   readonly expectedUid: string | undefined;
-  /** Makes the new object from the current one (undefined: there is none). Rerunnable; must not change `current`. */
+  /** Returns the new object made from the current one, which is undefined if none exists. Must be rerunnable and must not modify `current`. */
   transform(current: KubeObject | undefined): MaybePromise<KubeObject>;
   validateCreate(object: KubeObject): MaybePromise<void>;
   validateUpdate(object: KubeObject, old: KubeObject): MaybePromise<void>;
@@ -35,15 +35,12 @@ export interface UpdateRequest {
 
 export interface Updated {
   readonly object: KubeObject;
-  /** Undefined for a dry run, or when the update removed the object: then `object` is the answer. */
+  /** Undefined for a dry run, or if the update removed the object. `object` is then the response. */
   readonly stored: StoredObject | undefined;
   readonly created: boolean;
 }
 
-/**
- * Updates an object, or creates it where that is allowed. An object that is being deleted and whose last finalizer goes is
- * removed.
- */
+/** Updates an object, or creates it where that is allowed. Removes an object that is being deleted when its last finalizer goes. */
 export async function updateObject(store: ResourceStore, request: UpdateRequest): Promise<Updated> {
   const { served, context } = request;
   const key = store.key(request.namespace, request.name);
@@ -55,7 +52,7 @@ export async function updateObject(store: ResourceStore, request: UpdateRequest)
         : await nextState(store, request, current);
     answer = object;
     if (gone) return request.dryRun ? 'nothing' : 'remove';
-    // What would not be stored is still shown where nothing is.
+    // A dry run also returns the fields that are dropped before an object is stored.
     if (request.dryRun) {
       answer = await served.dryRunResult(object);
       return 'nothing';
@@ -81,12 +78,12 @@ async function createInstead(store: ResourceStore, request: UpdateRequest): Prom
   fillSystemFields(object.metadata, store.clock.now());
   beforeCreate(context, served, strategy, request.namespace, object);
   await request.validateCreate(object);
-  // A dry run stores nothing, and so nothing is taken from what would have been stored.
+  // A dry run stores nothing, so nothing is dropped from the object.
   if (!request.dryRun) delete object.metadata.resourceVersion;
   return object;
 }
 
-/** The new state; `gone`: with it the object is removed. */
+/** Returns the new state; `gone` means that the update completes the object's deletion. */
 async function nextState(
   store: ResourceStore,
   request: UpdateRequest,
@@ -128,7 +125,7 @@ function checkResourceVersion(
 
 function preconditionFailed(store: ResourceStore, request: UpdateRequest, actual: string): Error {
   const shown = store.displayKey(store.key(request.namespace, request.name));
-  // A dry run is decided before the key is made whole.
+  // kube-apiserver decides a dry run before it adds the prefix to the key.
   const key = request.dryRun ? shown.slice('/registry'.length) : shown;
   return newConflict(
     store.groupResource,
@@ -137,14 +134,14 @@ function preconditionFailed(store: ResourceStore, request: UpdateRequest, actual
   );
 }
 
-/** The last finalizer went and no grace period is left: the update is the deletion. */
+/** Reports whether the update completes the deletion: the last finalizer is gone and no grace period is left. */
 function isFinallyGone(object: KubeObject, old: KubeObject): boolean {
   if ((object.metadata.finalizers ?? []).length > 0 || !hasDeletionTimestamp(old)) return false;
   const grace = old.metadata.deletionGracePeriodSeconds;
   return grace === undefined || grace === 0;
 }
 
-/** When nothing changed but times in managedFields, the old ones stay, so that nothing is written. */
+/** Keeps the old managedFields if nothing but their timestamps changed, so that nothing is written. */
 function ignoreManagedFieldsTimestamps(object: KubeObject, old: KubeObject): void {
   if (object[FACTS]?.unseenMembers !== undefined) return;
   const now = object.metadata.managedFields;

@@ -2,7 +2,7 @@ import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/jso
 import type { Scope } from '../../apimachinery/meta/meta.js';
 import type { Attributes } from '../../storage/cacher/interfaces.js';
 
-/** Labels, name and namespace of an object. */
+/** Returns the labels, name and namespace of an object. */
 export function objectAttributes(object: JsonObject, scope: Scope): Attributes {
   const meta = objectAt(object, 'metadata');
   const name = { 'metadata.name': stringAt(meta, 'name') ?? '' };

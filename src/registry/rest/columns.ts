@@ -3,7 +3,7 @@ import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { humanDuration } from '../../util/text/human-duration.js';
 import type { TableColumn, TableConvertor } from './interfaces.js';
 
-/** What kube-apiserver says of the fields in the columns that most types have. */
+/** kube-apiserver's descriptions of the fields in the columns that most types have. */
 const NAME =
   'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names';
 const CREATED =
@@ -21,13 +21,13 @@ export const NAME_COLUMN = column('Name', 'string', NAME, 0, 'name');
 export const CREATED_AT_COLUMN = column('Created At', 'date', CREATED);
 export const AGE_COLUMN = column('Age', 'string', CREATED);
 
-/** The cell of an age that the server prints. */
+/** Returns the cell of an age that the server prints. */
 function ageCell(object: KubeObject, now: number): string {
   const created = Date.parse(object.metadata.creationTimestamp ?? '');
   return Number.isNaN(created) ? '<unknown>' : humanDuration(now - created);
 }
 
-/** The columns of types that have no table of their own. */
+/** The table of types without one of their own. */
 export const defaultTable: TableConvertor = {
   columns: [NAME_COLUMN, CREATED_AT_COLUMN],
   cells: (object) => [object.metadata.name ?? '', object.metadata.creationTimestamp ?? '<unknown>'],
@@ -35,9 +35,7 @@ export const defaultTable: TableConvertor = {
   emptyIsNull: true,
 };
 
-/**
- * A table whose one age stands in the column `Age`. `cells` gives the other columns' cells, in order.
- */
+/** Returns a table with a single age, in the column `Age`. `cells` returns the cells of the other columns in order. */
 export function tableWithAge(
   columns: readonly TableColumn[],
   cells: (object: KubeObject) => readonly JsonValue[],

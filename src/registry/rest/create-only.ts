@@ -2,9 +2,9 @@ import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { RequestContext } from '../../request/context.js';
 
 /**
- * A type that is only created and never stored: reviews. The handler has decoded the object, set its namespace to that of the
- * request ('' for cluster-scoped types), passed admission and noted managed fields; `create` answers with the object to be
- * returned (201), which may be the one given, or throws an ApiError.
+ * A create-only type whose objects are never stored: reviews. The handler has decoded the object, set its namespace to the
+ * request's ('' for cluster-scoped types), run admission and recorded managed fields. `create` resolves with the object to return
+ * (201), which may be the given one, or throws an ApiError.
  */
 export interface CreateOnlyType {
   readonly group: string;

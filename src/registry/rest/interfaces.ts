@@ -12,94 +12,98 @@ export interface TableColumn extends JsonObject {
   type: string;
   format: string;
   description: string;
-  /** 0 is always shown, higher ones with `-o wide`. */
+  /** 0 is always shown, higher values only with `-o wide`. */
   priority: number;
 }
 
-/** How a type is shown as a Table. */
-/** An age within a text, which has nothing that JSON would escape. */
+/** An age within a text that contains nothing JSON would escape. */
 export interface AgeText {
   readonly since: number;
   readonly before: string;
   readonly after: string;
 }
 
+/** Converts the objects of a type to the rows of a Table. */
 export interface TableConvertor {
   readonly columns: readonly TableColumn[];
-  /** The cells of one object, in the order of the columns; `now` in milliseconds for ages. */
+  /** Returns the cells of one object in the order of the columns. `now` is in milliseconds, for ages. */
   cells(object: KubeObject, now: number): JsonValue[];
-  /** Whether cells depend on `now` (ages printed by the server): then rows cannot be cached, unless there is `since`. */
+  /** True if cells depend on `now` (ages printed by the server). Rows can then be cached only with `since`. */
   readonly timeDependent: boolean;
-  /** Cells show what the object does not tell and worker threads do not know. */
+  /** True if cells show state that is neither in the object nor available to worker threads. */
   readonly mainThreadOnly?: boolean;
-  /** kube-apiserver writes null for the rows of an empty list of types without a table of their own. */
+  /** True if an empty list has null rows, as kube-apiserver writes for types without a table of their own. */
   readonly emptyIsNull?: boolean | undefined;
   /**
-   * For each cell that shows an age, the time (milliseconds since the epoch) from which it counts; undefined for the cells that
-   * do not depend on `now`. Such a cell is `humanDuration(now - since)`, with texts around it where it is an AgeText. With it rows are
-   * cached and only ages are printed again.
+   * Returns for each cell that shows an age the time (milliseconds since the epoch) from which it counts, and undefined for cells
+   * that do not depend on `now`. Such a cell is `humanDuration(now - since)`, with text around it if it is an AgeText. With
+   * `since`, rows are cached and only the ages are printed again.
    */
   since?(object: KubeObject): readonly (number | AgeText | undefined)[];
-  /** The conditions of an object's row, which tell clients more of it than the cells; undefined: there are none. */
+  /** Returns the conditions of an object's row, which give clients more detail than the cells; undefined if there are none. */
   conditions?(object: KubeObject): JsonValue | undefined;
 }
 
-/** What a kind of object does on its way into the store (apiserver, registry/rest). Functions change `object` in place. */
+/** Prepares and validates the objects of a kind before they are stored (apiserver, registry/rest). The functions modify `object` in place. */
 export interface Strategy {
-  /** Asks for permissions beyond the request's own (RBAC's escalation guard), before anything else; throws ApiError. `old` undefined: a create. */
+  /**
+   * Checks permissions beyond the request's own (RBAC's escalation guard) before any other step; throws ApiError. `old` is
+   * undefined for a create.
+   */
   guard?(context: RequestContext, object: KubeObject, old: KubeObject | undefined): Promise<void>;
-  /** Clears what a client may not set at creation (status, say). */
+  /** Clears the fields that a client may not set on creation, such as status. */
   prepareForCreate(context: RequestContext, object: KubeObject): void;
   validateCreate(context: RequestContext, object: KubeObject): readonly FieldError[];
   warningsOnCreate?(context: RequestContext, object: KubeObject): readonly string[];
   prepareForUpdate(context: RequestContext, object: KubeObject, old: KubeObject): void;
   validateUpdate(context: RequestContext, object: KubeObject, old: KubeObject): readonly FieldError[];
   warningsOnUpdate?(context: RequestContext, object: KubeObject, old: KubeObject): readonly string[];
-  /** A PUT or apply to a name that does not exist creates it. */
+  /** True if a PUT or apply to a name that does not exist creates the object. */
   readonly allowCreateOnUpdate: boolean;
-  /** An update without resourceVersion is taken. */
+  /** True if an update without resourceVersion is accepted. */
   readonly allowUnconditionalUpdate: boolean;
-  /** Normalizes after validation. */
+  /** Normalizes the object after validation. */
   canonicalize?(object: KubeObject): void;
-  /** Fields that writes through this strategy reset and therefore cannot own: field paths like `status`, by apiVersion or `*`. */
+  /** The fields that writes through this strategy reset and therefore cannot own: field paths like `status`, by apiVersion or `*`. */
   readonly resetFields?: Readonly<Record<string, readonly (readonly string[])[]>>;
-  /** Generates metadata.generation: starts at 1, grows when something but metadata and status changes. */
+  /** True if objects have metadata.generation: it starts at 1 and grows when anything but metadata and status changes. */
   readonly hasGeneration?: boolean;
 }
 
-/** What a deletion asks for the dependents. */
+/** The treatment of dependents that a deletion asks for. */
 export interface Propagation {
   readonly orphanDependents: boolean | undefined;
   readonly propagationPolicy: string | undefined;
 }
 
-/** Grace, extra steps and conditions of deletion for types that have them (namespaces, CRDs, pods). */
+/** Grace periods, additional steps and conditions of deletion, for types that have them (namespaces, CRDs, pods). */
 export interface DeletionStrategy {
-  /** Called instead of plain removal when the object should wait; returns the object to be stored, or undefined to remove. */
+  /** Called before an object is removed. Returns the object to store if the removal has to wait, or undefined to remove it now. */
   beforeDelete?(context: RequestContext, object: KubeObject, propagation: Propagation): KubeObject | undefined;
-  /** The type's own words for a precondition that fails; absent: the common ones. */
+  /** Returns the type's own error for a failed precondition. If absent, the common error is used. */
   preconditionFailed?(object: KubeObject, field: 'UID' | 'ResourceVersion', wanted: string, actual: string): ApiError;
-  /** Seconds of grace wanted; undefined: the type has no graceful deletion. */
+  /** Returns the grace period in seconds, or undefined if the type has no graceful deletion. */
   gracePeriodSeconds?(object: KubeObject, asked: number | undefined): number | undefined;
   /**
-   * An update that leaves a deleted object without finalizers removes it; a type may have more to wait for (a namespace's own
-   * finalizers). Absent: nothing more.
+   * Reports whether an update that leaves a deleted object without finalizers may remove it. A type may have more to wait for, such
+   * as a namespace's own finalizers. If absent, it has not.
    */
   mayDeleteDuringUpdate?(object: KubeObject): boolean;
-  /** Name, in the store, of a type whose object of the same name goes with the object: nobody else would remove it. */
+  /** The name in the store of a type whose object of the same name is removed together with the object, because nothing else removes it. */
   readonly takesAlong?: string;
-  /** 'unsupported': nothing depends on such objects, and no propagation policy has an effect. */
+  /** 'unsupported' means that such objects have no dependents, so that propagation policies have no effect. */
   readonly defaultGarbageCollection?: 'background' | 'orphan' | 'unsupported';
 }
 
-/** A subresource that is only created, and is an object of a kind of its own: a token of a service account. */
+/** A create-only subresource with a kind of its own, such as the token of a service account. */
 export interface CreatedSubresource {
   readonly gvk: GroupVersionKind;
   /** Sets defaults in place whenever an object is decoded. */
   applyDefaults?(object: KubeObject): void;
   /**
-   * `object` was decoded and went through mutating admission; its namespace is that of the request, the rest of its metadata is
-   * as sent. Calls `validate` (validating admission) when its own validation is done. Returns the answer, or throws ApiError.
+   * Creates the object, which has been decoded and has passed mutating admission. Its namespace is the request's; the rest of its
+   * metadata is as sent. Calls `validate` (validating admission) after its own validation. Resolves with the response, or throws
+   * ApiError.
    */
   create(
     context: RequestContext,
@@ -109,12 +113,12 @@ export interface CreatedSubresource {
   ): Promise<KubeObject>;
 }
 
-/** Minor versions of Kubernetes 1 that brought, deprecated and removed a version of a built-in type. */
+/** The minor versions of Kubernetes 1 that introduced, deprecated and removed a version of a built-in type. */
 export interface ApiLifecycle {
   readonly introduced?: number;
   readonly deprecated?: number;
   readonly removed?: number;
-  /** Group version and kind to use instead. */
+  /** The group, version and kind to use instead. */
   readonly replacement?: string;
 }
 
@@ -123,23 +127,23 @@ export interface ResourceVersion {
   readonly name: string;
   readonly served: boolean;
   readonly deprecated: boolean;
-  /** The text of the Warning header for a deprecated version; undefined: the default text. */
+  /** The text of the Warning header for a deprecated version; undefined for the default text. */
   readonly deprecationWarning?: string | undefined;
-  /** The release that does not serve a deprecated version any more, 1.36 for instance; undefined: nobody has said. */
+  /** The release that no longer serves a deprecated version, such as 1.36; undefined if none is announced. */
   readonly removedRelease?: string | undefined;
   readonly lifecycle?: ApiLifecycle | undefined;
   readonly table: TableConvertor;
-  /** The version's fields that selectors may use, beside name and namespace: `.spec.color` as `spec.color`. */
+  /** The fields of the version that selectors may use besides name and namespace: `.spec.color` as `spec.color`. */
   readonly selectableFields: readonly string[];
 }
 
 /**
- * A resource type: everything that handlers, discovery and OpenAPI must know (DESIGN, Types). Built-in ones are made by
- * `registry/<group>/<resource>/`, the others by CustomResourceDefinitions at run time.
+ * A resource type: everything that handlers, discovery and OpenAPI need (DESIGN, Types). Built-in types are defined in
+ * `registry/builtin/<group>/<resource>/`, all others by CustomResourceDefinitions at run time.
  */
 export interface ResourceType {
   readonly group: string;
-  /** Plural name, as in URLs. */
+  /** The plural name, as in URLs. */
   readonly resource: string;
   readonly singular: string;
   readonly kind: string;
@@ -149,39 +153,42 @@ export interface ResourceType {
   readonly namespaced: boolean;
   readonly versions: readonly ResourceVersion[];
   readonly storageVersion: string;
-  /** Where kube-apiserver's messages say that objects are, below `/registry`; absent: `group/resource`. */
+  /** The path of the objects below `/registry` in kube-apiserver's messages; `group/resource` if absent. */
   readonly registryPath?: string | undefined;
-  /** kube-apiserver reads the type without a cache: some refusals differ, and nothing waits for a future version. */
+  /** True if kube-apiserver reads the type without a watch cache: some errors differ, and no read waits for a future revision. */
   readonly uncached?: boolean | undefined;
-  /** The version that discovery's storageVersionHash tells of, where kube-apiserver stores another one. */
+  /** The version that discovery's storageVersionHash is computed from, if kube-apiserver stores another one than `storageVersion`. */
   readonly announcedStorageVersion?: string | undefined;
   readonly custom: boolean;
-  /** Its objects are the namespaces: to admission each is in itself. */
+  /** True for namespaces: for admission, each namespace is in itself. */
   readonly isNamespace?: boolean | undefined;
-  /** Labels and selectable fields of an object. */
+  /** Returns the labels and selectable fields of an object. */
   attributes(object: JsonObject): Attributes;
   validateName: NameValidator;
   readonly strategy: Strategy;
-  /** Strategies of subresources that write the same object: `status`. */
+  /** The strategies of subresources that write the same object, such as `status`. */
   readonly subresources: Readonly<Record<string, Strategy>>;
-  /** Subresources of a built-in type that are only created: `token`. */
+  /** The create-only subresources of a built-in type, such as `token`. */
   readonly created?: Readonly<Record<string, CreatedSubresource>> | undefined;
   readonly deletion: DeletionStrategy;
   /** Sets the defaults of a built-in type in place, whenever an object is decoded. */
   applyDefaults?(object: KubeObject): void;
-  /** A built-in type that shares another one's objects (events.k8s.io and core events): the store's name of that type, and how to convert. */
+  /**
+   * Set if a built-in type shares the objects of another one (events.k8s.io and core events): that type's name in the store, and
+   * the conversions.
+   */
   readonly storedAs?: StoredAs | undefined;
-  /** The built-in type of another group that has the same objects: webhooks and policies for one are about the other, too. */
+  /** The built-in type of another group with the same objects. Webhooks and policies that match one also apply to the other. */
   readonly twin?: Twin | undefined;
-  /** Whether a deletion answers with the object instead of a Status. */
+  /** True if a deletion returns the object instead of a Status. */
   readonly returnsDeletedObject?: boolean | undefined;
-  /** A built-in type of Annex itself, for which Kubernetes has no Protobuf message. */
+  /** True if Kubernetes has no Protobuf message for the type: custom types, and Annex's own built-in ones. */
   readonly noProtobuf?: boolean | undefined;
-  /** Verbs of a built-in type, in discovery's order, where they are not all. */
+  /** The verbs of a built-in type in discovery's order, if it does not have all of them. */
   readonly verbs?: readonly string[] | undefined;
 }
 
-/** A type of the same name in another group. Conversions share parts with what they are given. */
+/** The type of the same name in another group. The results of conversions share parts with their arguments. */
 export interface Twin {
   readonly group: string;
   readonly version: string;
@@ -189,32 +196,32 @@ export interface Twin {
   fromTwin(twin: KubeObject): KubeObject;
 }
 
-/** How the objects of one type are kept as those of another. */
+/** The conversions between the objects of one type and those of another as which they are stored. */
 export interface StoredAs {
   readonly resource: string;
-  /** Both take over what they are given. */
+  /** Both conversions take ownership of their argument. */
   toStorage(object: KubeObject): KubeObject;
   fromStorage(stored: KubeObject): KubeObject;
 }
 
-/** `name` of what `categories`, discovery and `kubectl api-resources` show for a path below a group version. */
+/** An entry of discovery for a path below a group version. */
 export interface ApiResourceEntry {
   readonly name: string;
   readonly singularName: string;
   readonly namespaced: boolean;
   readonly kind: string;
-  /** Only where they differ from the group version's (scale). */
+  /** Set only if they differ from the group version's (scale). */
   readonly group?: string | undefined;
   readonly version?: string | undefined;
   readonly verbs: readonly string[];
   readonly shortNames?: readonly string[] | undefined;
   readonly categories?: readonly string[] | undefined;
   readonly storageVersionHash?: string | undefined;
-  /** Kind of the answer where it is not the resource's. */
+  /** The kind of the response, if it is not the resource's. */
   readonly responseKind?: { readonly group: string; readonly version: string; readonly kind: string } | undefined;
 }
 
-/** A served group with its versions, in the order of preference; what discovery and OpenAPI are made of. */
+/** A served group with its versions in order of preference. Discovery and OpenAPI are built from it. */
 export interface ApiGroup {
   readonly name: string;
   readonly preferredVersion: string;
@@ -224,15 +231,15 @@ export interface ApiGroup {
 export interface ApiGroupVersion {
   readonly version: string;
   readonly resources: readonly ApiResourceEntry[];
-  /** False while a CRD's version was just added or is about to go (aggregated discovery's freshness). */
+  /** True while a CRD's version was just added or is about to be removed (freshness in aggregated discovery). */
   readonly stale?: boolean;
-  /** The types of this version are made by definitions at run time; discovery answers for them in slightly other ways. */
+  /** True if the types of this version come from definitions at run time; their discovery differs slightly. */
   readonly custom?: boolean;
 }
 
 /**
- * A type as one of its versions shows it. Made once per version and kept while the definition stands; handlers and response
- * writers build their representations on it. The ids of representations begin with `id`.
+ * One version of a type. Created once per version and kept as long as the definition is unchanged. Handlers and response writers
+ * build their representations on it; the ids of representations begin with `id`.
  */
 export interface VersionView {
   readonly type: ResourceType;
@@ -240,15 +247,15 @@ export interface VersionView {
   readonly groupVersion: string;
   /** Distinguishes views of the same version under successive definitions. */
   readonly id: string;
-  /** The whole object in this version (apiVersion, kind, …): answers to get, watch events. */
+  /** The whole object in this version (apiVersion, kind, …), for get responses and watch events. */
   readonly json: Representation;
-  /** An item of a list: as `json`, but built-in types have no apiVersion and kind there, as in kube-apiserver. */
+  /** A list item: like `json`, but built-in types have no apiVersion and kind there, as in kube-apiserver. */
   readonly listItem: Representation;
-  /** The same as a tree. */
+  /** Returns the list item as a tree. */
   itemTree(object: CachedObject): JsonObject;
   /**
-   * A decoded copy in this version, resourceVersion included, defaults applied. Throws ConversionPending for an object that did not
-   * come out of the version's own store and must be converted remotely.
+   * Returns a decoded copy in this version, with resourceVersion and defaults. Throws ConversionPending for an object that was not
+   * read from the version's own store and must be converted remotely.
    */
   toObject(object: CachedObject): KubeObject;
 }

@@ -3,12 +3,12 @@ import { deepCopy } from '../../apimachinery/json/json.js';
 import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
 import type { DeletePreconditions, LoopbackClient, LoopbackClients, ResourceEventHandler } from './loopback-client.js';
 
-/** Objects of one type in memory, for tests of controllers: versions, conflicts and watches as in the real thing. */
+/** An in-memory client for the objects of one type, for tests of controllers. Versions, conflicts and watches work as in the real client. */
 export class FakeTypeClient implements LoopbackClient {
   readonly objects = new Map<string, KubeObject>();
-  /** What was asked, in order: `update ns/name`. */
+  /** The calls in order, such as `update ns/name`. */
   readonly calls: string[] = [];
-  /** Called before every call; what it throws is the call's error. */
+  /** Runs before every call. If it throws, the call fails with that error. */
   before: (call: string) => void = () => undefined;
   private readonly listeners = new Set<ResourceEventHandler>();
   private version = 0;
@@ -86,7 +86,7 @@ export class FakeTypeClient implements LoopbackClient {
     listener.synced();
   }
 
-  /** Puts an object there as if somebody else had written it. */
+  /** Stores an object as if another client had written it. */
   put(object: KubeObject): KubeObject {
     return this.store(object, object.metadata.uid ?? `uid-${this.version + 1}`);
   }

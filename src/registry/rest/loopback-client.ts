@@ -8,44 +8,48 @@ export interface DeletePreconditions {
 }
 
 /**
- * What the server's own loops do with the objects of one type, through the same admission, validation and storage as everybody
- * else. Objects that come out must not be changed; those that go in are the client's afterwards. Methods throw ApiError.
+ * The client with which the server's own controllers access the objects of one type. Writes pass the same admission, validation and
+ * storage as any other request. Objects returned must not be modified; objects passed in belong to the client afterwards. Methods
+ * throw ApiError.
  */
 export interface LoopbackClient {
-  /** Undefined: not found. `namespace` is '' for cluster-scoped types. */
+  /** Resolves with undefined if the object does not exist. `namespace` is '' for cluster-scoped types. */
   get(namespace: string, name: string): Promise<KubeObject | undefined>;
-  /** All of a namespace, or of the cluster where it is ''. */
+  /** Lists a namespace, or the whole cluster if it is ''. */
   list(namespace: string): Promise<readonly KubeObject[]>;
   create(object: KubeObject): Promise<KubeObject>;
-  /** Conflict (409) where the object's resourceVersion is not the stored one. */
+  /** Throws a conflict (409) if the object's resourceVersion is not the stored one. */
   update(object: KubeObject): Promise<KubeObject>;
   updateStatus(object: KubeObject): Promise<KubeObject>;
-  /** Writes the object through a subresource: `finalize`, `approval`. */
+  /** Writes the object through a subresource such as `finalize` or `approval`. */
   updateSubresource(object: KubeObject, subresource: string): Promise<KubeObject>;
-  /** Server-side apply, conflicts forced. */
+  /** Runs server-side apply and forces conflicts. */
   apply(object: KubeObject, fieldManager: string): Promise<KubeObject>;
-  /** The same of the status alone, which creates nothing. */
+  /** Applies the status alone; never creates an object. */
   applyStatus(object: KubeObject, fieldManager: string): Promise<KubeObject>;
-  /** Not found (404) and conflict with the preconditions (409) are thrown. */
+  /** Throws not found (404), or a conflict (409) if a precondition fails. */
   delete(namespace: string, name: string, preconditions?: DeletePreconditions, policy?: DeletionPolicy): Promise<void>;
-  /** Deletes all of a namespace, one after the other where something may refuse a deletion: then nothing behind it goes. */
+  /**
+   * Deletes all objects of a namespace: one after the other if admission may refuse a deletion, so that nothing behind a refused
+   * one is deleted.
+   */
   deleteCollection(namespace: string): Promise<void>;
   /**
-   * Tells the listener of every object there is, then `synced`, then of every change, in order, until the signal aborts. What
-   * interrupts it is repaired inside; after a gap all objects are delivered again, between `reset` and `synced`.
+   * Delivers every existing object to the handler, then calls `synced`, then delivers every change in order until the signal
+   * aborts. Interruptions are handled internally. After a gap all objects are delivered again, between `reset` and `synced`.
    */
   watch(listener: ResourceEventHandler, signal: AbortSignal): void;
 }
 
-/** Called synchronously; must not throw. */
+/** Receives the objects of a watch. Called synchronously; must not throw. */
 export interface ResourceEventHandler {
-  /** The name of a single object to watch. */
+  /** The name of the object to watch, if only one is wanted. */
   readonly only?: string | undefined;
   upsert(object: KubeObject): void;
   delete(object: KubeObject): void;
-  /** The objects delivered so far are void: all are delivered again. */
+  /** The objects delivered so far are invalid. All objects are delivered again. */
   reset(): void;
-  /** All objects have been delivered. */
+  /** All existing objects have been delivered. */
   synced(): void;
 }
 

@@ -1,7 +1,7 @@
 import { newConflict } from '../../apimachinery/meta/errors.js';
 import type { DeletionStrategy } from './interfaces.js';
 
-/** What types that check preconditions of deletions by themselves say of those that fail. */
+/** Returns the error for a failed precondition, for types that check the preconditions of deletions themselves. */
 export const ownPrecondition =
   (group: string, resource: string): Required<DeletionStrategy>['preconditionFailed'] =>
   (object, field, wanted, actual) =>

@@ -10,129 +10,131 @@ import type { MaybePromise } from '../../util/maybe-promise.js';
 
 export interface DecodedObject {
   readonly object: KubeObject;
-  /** `duplicate field "spec.a"`, `unknown field "spec.foo"`, in kube-apiserver's order. Empty unless asked for. */
+  /** `duplicate field "spec.a"`, `unknown field "spec.foo"`, in kube-apiserver's order. Empty unless decoding is strict. */
   readonly strictErrors: readonly string[];
 }
 
 export { DecodeError } from '../../apimachinery/decode-error.js';
 
-/** How a subresource writes the object it belongs to. */
+/** A subresource that writes the object it belongs to. */
 export interface ServedSubresource {
   readonly strategy: Strategy;
   readonly fieldManager: FieldManager;
 }
 
-/** A subresource that is only created, with what its handler needs. */
+/** A create-only subresource with what its handler needs. */
 export interface ServedCreation extends Pick<ServedVersion, 'gvk' | 'groupVersion' | 'decode' | 'fieldManager'> {
   readonly subresource: CreatedSubresource;
 }
 
-/** Where the scale subresource finds its values in an object: paths without the leading dot. */
+/** The paths of the scale subresource's values in an object, as lists of keys. */
 export interface ScalePaths {
   readonly specReplicas: readonly string[];
   readonly statusReplicas: readonly string[];
   readonly labelSelector: readonly string[] | undefined;
-  /** The same, as written in the definition. */
+  /** `specReplicas` as written in the definition. */
   readonly specReplicasPath: string;
-  /** Where each version of the type (`group/version`) has its replicas; null: it has no scale. */
+  /** The path of the replicas in each version of the type (`group/version`), or null if the version has no scale. */
   readonly byVersion: Readonly<Record<string, readonly string[] | null>>;
-  /** Field manager of autoscaling/v1 Scale objects. */
+  /** The field manager of autoscaling/v1 Scale objects. */
   readonly fieldManager: FieldManager;
 }
 
-/** What it takes to serve a definition in another thread. */
+/** A definition in the form that another thread needs to serve it. */
 export interface OffloadableDefinition {
-  /** Another one for each state of the definition. */
+  /** Unique for each state of the definition. */
   readonly id: string;
-  /** The Definition, by node:v8. */
+  /** Returns the Definition, serialized by node:v8. */
   serialized(): Uint8Array;
-  /** Aborts when the definition has changed or is gone: what was prepared under it must not be written. */
+  /** Aborts when the definition has changed or is gone: writes prepared under it must not be committed. */
   readonly retired: AbortSignal;
-  /** Asks the webhook that converts between versions, where there is one: the body of a ConversionReview, and that of the answer. */
+  /**
+   * Sends the body of a ConversionReview to the conversion webhook and resolves with the body of its response; undefined if there
+   * is no webhook.
+   */
   readonly review: ((body: string) => Promise<string>) | undefined;
 }
 
-/** A type as webhooks and policies see it, which may speak another version of it than the request. */
+/** A type as webhooks and policies see it. They may use another version of it than the request. */
 export interface AdmissionView {
-  /** All versions of the type that have the subresource, in the order of its definition. */
+  /** Returns all versions of the type that have the subresource, in the order of its definition. */
   equivalents(subresource: string): readonly VersionedResource[];
   /** See AttributeVersions. */
   readonly convert: AttributeVersions['convert'];
   readonly complete: AttributeVersions['complete'];
   readonly exchanged: AttributeVersions['exchanged'];
   readonly mergeType: AttributeVersions['mergeType'];
-  /** A copy of an object goes on in its place. */
-  /** The schema of the kind's objects; that of a custom one says nothing of its metadata. */
+  /** Returns the schema of the kind's objects. That of a custom kind does not describe metadata. */
   schemaOf(kind: GroupVersionKind): JsonObject | undefined;
 }
 
-/** How the objects of a version come in, and go into the store. */
+/** Decodes objects of a version, and converts them for the store. */
 export interface ObjectForm {
   /**
-   * Makes an object of this version from a decoded body, which it may change: types checked, unknown fields dropped, defaults
-   * set. apiVersion and kind are the version's already, or absent. Throws DecodeError.
+   * Decodes a body, which it may modify, into an object of this version: checks types, drops unknown fields, sets defaults.
+   * apiVersion and kind are the version's already, or absent. Throws DecodeError.
    */
   decode(body: DetailedJson, strict: boolean): DecodedObject;
-  /** How many values defaults may add to an object in which there are so many objects; 0: few. */
+  /** Returns the maximum number of values that defaults may add to an object that contains this many objects; 0 means few. */
   mostDefaults(objects: number): number;
-  /** The stored form of an object of this version. May share parts with it. A promise where conversion must be waited for. */
+  /** Returns the stored form of an object of this version, which may share parts with it. Returns a promise if conversion has to wait. */
   toStorage(object: KubeObject): MaybePromise<JsonObject>;
-  /** What a dry run answers: the object as if it had been stored and read. */
+  /** Returns the response of a dry run: the object as if it had been stored and read. */
   dryRunResult(object: KubeObject): MaybePromise<KubeObject>;
   /**
-   * Where conversions must be waited for: resolves when all these objects can be shown without. What comes out of the version's own
-   * store needs it no more. Absent: nothing has to wait.
+   * Resolves when all these objects can be shown without waiting for conversion. Objects read from the version's own store do not
+   * need it. Absent if no conversion has to wait.
    */
   readonly prepare?: ((objects: Iterable<CachedObject>) => Promise<void>) | undefined;
 }
 
 export interface ServedSubresources {
   readonly subresources: Readonly<Record<string, ServedSubresource>>;
-  /** Subresources that are only created, by name. */
+  /** The create-only subresources by name. */
   readonly created: Readonly<Record<string, ServedCreation>>;
   readonly scale: ScalePaths | undefined;
 }
 
-/** What only a version has that a definition describes. */
+/** The additional properties of a version that comes from a definition. */
 interface DefinedVersion {
-  /** For another thread, which can do its writes. */
+  /** The definition for a worker thread, which can execute writes of the version. */
   readonly offloadable: OffloadableDefinition;
   readonly openApiSchema: JsonObject | undefined;
-  /** Aborts when watches must end, because the type is now served in another way. */
+  /** Aborts when watches must end because the type is now served in another way. */
   readonly watchesEnd: AbortSignal;
 }
 
 /**
- * One version of a type with everything that handlers need to serve it. Strategies and schemas belong to the version,
- * because defaults, pruning and validation follow the version that the client speaks.
+ * One version of a type with everything that handlers need to serve it. Strategies and schemas belong to the version, because
+ * defaults, pruning and validation follow the version that the client uses.
  */
 export interface ServedVersion extends VersionView, ObjectForm, ServedSubresource, ServedSubresources {
   readonly gvk: GroupVersionKind;
   readonly groupResource: GroupResource;
-  /** Patch content types taken, in the order in which 415 lists them. */
+  /** The accepted content types of patches, in the order in which a 415 lists them. */
   readonly patchTypes: readonly string[];
-  /** Strategic merge patch for built-in types; throws ApiError, and JsonError where the result doesn't fit the type. */
+  /** Runs a strategic merge patch, for built-in types. Throws ApiError, or JsonError if the result does not fit the type. */
   readonly strategicMerge?: (current: JsonObject, patch: JsonObject) => JsonObject;
-  /** The verbs that discovery shows and handlers take. */
+  /** The verbs that discovery lists and handlers accept. */
   readonly verbs: readonly string[];
   /** The resource and its subresources, as discovery lists them. */
   readonly discovery: readonly ApiResourceEntry[];
-  /** What admission does with objects of this type in other versions. */
+  /** The type in its other versions, for admission. */
   readonly admission: AdmissionView;
-  /** Which field selectors this version takes. */
+  /** The field selectors that this version accepts. */
   readonly fieldNames: FieldNames;
   readonly definition: DefinedVersion | undefined;
 }
 
-/** Why watches of a type end: another server is about to serve it, and clients have to list there. */
+/** The reason why watches of a type end: another server is about to serve it, and clients have to list there. */
 export class ServedElsewhere {
   constructor(
-    /** Lists show no newer revision: the other server knows none of later. */
+    /** The newest revision that lists show: the other server does not know later ones. */
     readonly since: number,
   ) {}
 }
 
-/** Where a type is about to be served elsewhere, as the reason of `watchesEnd`. */
+/** Returns the reason of `watchesEnd` if the type is about to be served elsewhere. */
 export function elsewhereOf(watchesEnd: AbortSignal | undefined): ServedElsewhere | undefined {
   const reason: unknown = watchesEnd?.reason;
   return reason instanceof ServedElsewhere ? reason : undefined;

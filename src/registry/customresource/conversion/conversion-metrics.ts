@@ -2,7 +2,7 @@ import { metricsOf } from '../../../util/metrics/metrics.js';
 
 const { counter, histogram } = metricsOf();
 
-/** Why a conversion by a webhook failed, in the words of kube-apiserver's metrics. */
+/** The reason why a conversion by a webhook failed, as a label value of kube-apiserver's metrics. */
 export type ConversionFailure =
   | 'conversion_webhook_call_failure'
   | 'conversion_webhook_malformed_response_failure'
@@ -31,7 +31,7 @@ const conversions = histogram(
   Array.from({ length: 15 }, (_, i) => 0.001 * 2 ** i),
 );
 
-/** What came of objects of a definition that a webhook was asked to bring from one version to another. */
+/** The outcome of a webhook's conversion of a definition's objects from one version to another. */
 export interface AskedConversion {
   readonly definition: string;
   readonly from: string;
@@ -40,7 +40,7 @@ export interface AskedConversion {
   readonly failure: ConversionFailure | undefined;
 }
 
-/** One request to a webhook has ended. */
+/** Records the end of one request to a webhook. */
 export function observeConversion({ definition, from, to, seconds, failure }: AskedConversion): void {
   const result = failure === undefined ? 'success' : 'failure';
   requests.cell(result, failure ?? '').inc();

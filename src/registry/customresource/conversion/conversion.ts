@@ -3,24 +3,24 @@ import type { VersionConverter } from '../../../managedfields/interfaces.js';
 
 /** Posts ConversionReviews to one webhook. */
 export interface ReviewSender {
-  /** Resolves with the body of the answer; rejects, in the words of Kubernetes' client, where there was none or it was an error. */
+  /** Resolves with the body of the response. Rejects with the error text of Kubernetes' client if there was none or it was an error. */
   send(review: string): Promise<string>;
 }
 
-/** Converts whole objects between versions of a type. What is given is not changed, but may be shared. */
+/** Converts whole objects between versions of a type. Arguments are not modified, but results may share parts with them. */
 export interface Conversion extends VersionConverter {
-  /** Whether conversions must be waited for: then `convert` throws ConversionPending until its `ready` has brought the answer. */
+  /** True if conversions have to wait: `convert` throws ConversionPending until its `ready` has fetched the response. */
   readonly remote: boolean;
-  /** The converter, where conversions must be waited for. */
+  /** Sends the ConversionReviews, if conversions have to wait. */
   readonly sender?: ReviewSender;
-  /** All at once, in their order; all have another version than the one wanted. What goes wrong with one fails all. */
+  /** Converts all objects, in their order; none has the wanted version yet. If one conversion fails, all fail. */
   convertAll(objects: readonly KubeObject[], groupVersion: string): Promise<KubeObject[]>;
 }
 
 const relabel = (object: KubeObject, groupVersion: string): KubeObject =>
   object.apiVersion === groupVersion ? object : { ...object, apiVersion: groupVersion };
 
-/** Strategy None: versions differ in their apiVersion alone. */
+/** Strategy None: versions differ only in their apiVersion. */
 export const noConversion: Conversion = {
   remote: false,
   convert: relabel,

@@ -17,15 +17,15 @@ import { CacheOver } from '../../generic/store/cache-over.js';
 import { cacheUnder } from '../../generic/store/store-under.js';
 import { ConvertedSelection, selectableAsStored } from './converted-selection.js';
 
-/** Resolves when all these objects can be shown without waiting. */
+/** Resolves when all these objects can be shown without waiting for conversion. */
 export type Prepare = (objects: Iterable<CachedObject>) => Promise<void>;
 
-/** A cache as a version sees it whose conversions must be waited for: what it gives out has been prepared. */
+/** The cache of a version whose conversions have to wait: every object that it returns has been prepared. */
 export class ConvertedCache extends CacheOver {
   constructor(
     inner: ResourceCache,
     private readonly prepare: Prepare,
-    /** Labels and selectable fields of an object that has been prepared, as the version has them. */
+    /** Returns the labels and selectable fields of a prepared object in this version. */
     private readonly attributes: (object: CachedObject) => Attributes,
   ) {
     super(inner);
@@ -57,7 +57,7 @@ export class ConvertedCache extends CacheOver {
     return preparing.attach(await this.inner.watch({ ...options, predicate }, preparing));
   }
 
-  /** Undefined where the stored form is as good as the version's. */
+  /** Returns undefined if everything is selected, so that the stored form suffices. */
   private selection(predicate: SelectionPredicate): ConvertedSelection | undefined {
     return predicate.everything ? undefined : new ConvertedSelection(predicate, this.attributes);
   }
@@ -68,12 +68,12 @@ export class ConvertedCache extends CacheOver {
   }
 }
 
-/** Prepares events before it passes them on; meanwhile the transport counts as full. */
+/** Prepares events before it passes them on. Meanwhile the inner watch regards the receiver as full. */
 class PreparingReceiver implements WatchReceiver {
   private watcher: Watcher | undefined;
   private stopped = false;
   private resumable = false;
-  /** Why the watch ends, once what came before has been passed on. */
+  /** The reason why the watch ends, passed on after the events that came before. */
   private end: { readonly reason: 'slow' | 'closed' | Error } | undefined;
   private busy = false;
   private readonly waiting: WatchEvent[] = [];
@@ -133,7 +133,7 @@ class PreparingReceiver implements WatchReceiver {
     else if (writable) this.resume();
   }
 
-  /** By event, for what left the selection or came into it. */
+  /** Returns the previous state by event, for objects that left the selection or entered it. */
   private statesBefore(events: readonly WatchEvent[]): Map<WatchEvent, CachedObject> {
     const states = new Map<WatchEvent, CachedObject>();
     if (this.selection === undefined) return states;

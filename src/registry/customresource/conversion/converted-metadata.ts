@@ -3,7 +3,7 @@ import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../../ap
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { validateAnnotations, validateLabels } from '../../../apimachinery/validation/object-meta.js';
 
-/** What a webhook may not change, in the order in which it is checked: what messages call it, and where it is. */
+/** The fields that a webhook may not change, in the order of their checks, with their names in messages. */
 const FIXED: readonly (readonly [string, (object: KubeObject) => string])[] = [
   ['kind', (object) => object.kind ?? ''],
   ['name', (object) => object.metadata.name ?? ''],
@@ -11,10 +11,10 @@ const FIXED: readonly (readonly [string, (object: KubeObject) => string])[] = [
   ['UID', (object) => object.metadata.uid ?? ''],
 ];
 
-/** What an apply has removed everything from may be without. */
+/** Returns the metadata, which may be missing if an apply removed all fields. */
 const metadataOf = (object: KubeObject): KubeObject['metadata'] => (object as Partial<KubeObject>).metadata ?? {};
 
-/** Throws where a converted object is not the same object any more. */
+/** Throws if a converted object is no longer the same object. */
 export function checkIdentity(original: KubeObject, converted: JsonObject): void {
   const metadata = isObject(converted['metadata']) ? converted['metadata'] : {};
   const other = { ...converted, metadata } as KubeObject;
@@ -26,7 +26,7 @@ export function checkIdentity(original: KubeObject, converted: JsonObject): void
   }
 }
 
-/** The original's metadata with the labels and annotations of the converted object, which alone a webhook may change. */
+/** Returns the original's metadata with the labels and annotations of the converted object: a webhook may change nothing else. */
 export function restoredMetadata(original: KubeObject, converted: JsonObject): KubeObject['metadata'] {
   const given = converted['metadata'];
   if (given === undefined) throw new Error('missing metadata in converted object');

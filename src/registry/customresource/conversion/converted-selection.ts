@@ -10,7 +10,7 @@ import type {
 } from '../../../storage/cacher/interfaces.js';
 import { EVERYTHING, type SelectionPredicate } from '../../../storage/selection-predicate.js';
 
-/** What of a predicate the stored form can answer: names and namespaces, which no conversion changes. */
+/** Returns the part of a predicate that the stored form can answer: name and namespace, which no conversion changes. */
 export function selectableAsStored({ name, namespace }: SelectionPredicate): SelectionPredicate {
   if (name === undefined && namespace === undefined) return EVERYTHING;
   return {
@@ -23,7 +23,7 @@ export function selectableAsStored({ name, namespace }: SelectionPredicate): Sel
   };
 }
 
-/** What a predicate selects by the labels and fields that a version shows. Objects must have been prepared. */
+/** Selects objects by the labels and fields that a version shows. The objects must have been prepared. */
 export class ConvertedSelection {
   constructor(
     private readonly predicate: SelectionPredicate,
@@ -35,7 +35,7 @@ export class ConvertedSelection {
     return this.predicate.matches(labels, fields);
   }
 
-  /** A page of what is selected of a whole list. */
+  /** Returns a page of the selected objects of a whole list. */
   page(list: CachedList, limit: number): CachedList {
     const items: CachedObject[] = [];
     for (const object of list.items()) {
@@ -47,8 +47,8 @@ export class ConvertedSelection {
   }
 
   /**
-   * What an event about any object is to somebody who sees only what is selected; undefined: nothing. `gone`: what a
-   * MODIFIED gives as `previousDeleted`.
+   * Returns the event as a watcher sees it that only gets selected objects; undefined if it sees none. `gone` is the
+   * `previousDeleted` of a MODIFIED event.
    */
   event(event: WatchEvent, gone: CachedObject | undefined): WatchEvent | undefined {
     const { object, revision } = event;

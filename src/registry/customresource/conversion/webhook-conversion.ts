@@ -21,26 +21,26 @@ import type { Definition } from '../definition.js';
 import { checkIdentity, restoredMetadata } from './converted-metadata.js';
 
 export interface WebhookConversionOptions {
-  /** Versions of ConversionReview that the webhook takes, in its order of preference. */
+  /** The versions of ConversionReview that the webhook accepts, in its order of preference. */
   readonly reviewVersions: readonly string[];
   readonly sender: ReviewSender;
-  /** Name of the definition. */
+  /** The name of the definition. */
   readonly name: string;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Called for each review, answered or not. */
+  /** Called for each review, whether answered or not. */
   readonly observe?: (asked: AskedConversion) => void;
 }
 
 const GROUP = 'apiextensions.k8s.io';
 const REVIEW_VERSIONS = ['v1', 'v1beta1'];
-/** One review carries objects up to this number and size, or a single larger one. */
+/** The maximum number and size (in characters) of the objects in one review. A single larger object gets a review of its own. */
 const MAX_OBJECTS = 200;
 const MAX_CHARACTERS = 1 << 20;
-/** Answers kept for those who ask again: numbers of answers and of characters. */
+/** The maximum number and size (in characters) of the responses kept for steps that run again. */
 const MAX_KEPT = 128;
 const MAX_KEPT_CHARACTERS = 1 << 23;
 
-/** The conversion that a definition asks for. `sender` makes what posts to a webhook with these settings. */
+/** Returns the conversion that a definition asks for. `sender` creates the client of a webhook with these settings. */
 export function conversionOf(
   { conversion, name }: Definition,
   sender: (clientConfig: JsonObject) => ReviewSender,
@@ -57,16 +57,16 @@ export function conversionOf(
   });
 }
 
-/** Strategy Webhook: a service converts objects, many in one review. It can change nothing of metadata but labels and annotations. */
+/** Strategy Webhook: a service converts objects, many in one review. Of metadata, it can change only labels and annotations. */
 export class WebhookConversion implements Conversion {
   readonly remote = true;
   readonly sender: ReviewSender;
-  /** Answers by version wanted and object, until the step that waits has run again. */
+  /** Responses by wanted version and object, kept until the waiting step runs again. */
   private readonly kept = new LruCache<string, KubeObject>({
     capacity: MAX_KEPT_CHARACTERS,
     weigh: (key) => Math.max(key.length, MAX_KEPT_CHARACTERS / MAX_KEPT),
   });
-  /** Failures on their way to the step that waits, which says of what it was in the middle. */
+  /** Failures kept for the waiting step, which adds its context to the error. */
   private readonly failed = new LruCache<string, ApiError>({ capacity: MAX_KEPT });
 
   constructor(private readonly options: WebhookConversionOptions) {
@@ -92,7 +92,7 @@ export class WebhookConversion implements Conversion {
         if (converted !== undefined) this.kept.set(key, converted);
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
-        // A step that does not run again does not fetch its failure.
+        // If the step does not run again, the entry stays until it is evicted.
         this.failed.set(key, error);
       }
     });
@@ -123,7 +123,7 @@ export class WebhookConversion implements Conversion {
     }
   }
 
-  /** `at` receives each step that begins, by the name that errors use. */
+  /** Sends one review. `at` is called with each step as it begins, named by the failure it would be. */
   private async review(
     batch: Batch,
     groupVersion: string,
@@ -176,10 +176,10 @@ function* batches(objects: readonly KubeObject[]): Iterable<Batch> {
   if (batch.objects.length > 0) yield batch;
 }
 
-/** A failed conversion is not the request's fault. */
+/** Returns a 500: a failed conversion is not the client's fault. */
 const failure = (message: string): ApiError => new ApiError(500, '', message);
 
-/** The converted objects of an answer. v1beta1 never had to name its kind, nor the request. */
+/** Returns the converted objects of a response. In v1beta1 a response need not name its kind or the request. */
 function readReview(body: string, version: string, uid: string): readonly unknown[] {
   const review = parseJson(body);
   if (!isObject(review)) throw new Error(`couldn't get version/kind; json parse error: ${goJson(review)} is no object`);
@@ -229,7 +229,7 @@ function readConverted(original: KubeObject, answer: unknown, groupVersion: stri
   }
 }
 
-/** `group/version, Kind=Kind`, as Go prints it. */
+/** Formats `group/version, Kind=Kind` as Go does. */
 function kindOf(object: JsonObject): string {
   const kind = stringAt(object, 'kind') ?? '';
   const parsed = parseGroupVersion(stringAt(object, 'apiVersion') ?? '');

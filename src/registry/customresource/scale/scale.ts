@@ -70,7 +70,7 @@ function fields(
       if (literal !== undefined || !fits(member, type)) {
         throw new DecodeError(mismatch(member, struct, `${at}.${key}`, type, literal));
       }
-      // Go leaves out what is zero: replicas that are set to nothing are nobody's.
+      // Go omits zero values: no manager owns replicas that are set to 0.
       if (at !== 'spec' || member !== 0) out[key] = member;
     }
   }

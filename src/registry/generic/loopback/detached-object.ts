@@ -10,7 +10,7 @@ import { describeUndecodable, undecodable } from '../../../storage/undecodable.j
 
 const NO_ATTRIBUTES: Attributes = { labels: undefined, fields: {} };
 
-/** A stored object outside of the cache, for the answer to the write that made it: nothing is kept. */
+/** A stored object outside the watch cache, for the response to the write that produced it. It caches nothing. */
 export class DetachedObject implements CachedObject {
   readonly key: string;
   readonly revision: number;
@@ -20,7 +20,7 @@ export class DetachedObject implements CachedObject {
   readonly attributes = NO_ATTRIBUTES;
   readonly undecodable = false;
 
-  /** `tree`: what the first decoding yields. */
+  /** `tree`, if given, is what the first call to decode() returns. */
   constructor(
     stored: StoredObject,
     private tree?: JsonObject,
@@ -47,7 +47,7 @@ export class DetachedObject implements CachedObject {
   }
 }
 
-/** The JSON of a stored object, as a fresh tree; StorageError 'corrupt' where the bytes hold none. */
+/** Parses a stored object into a new tree. Throws StorageError 'corrupt' if the bytes are not a JSON object. */
 export function decodeStored(stored: Pick<StoredObject, 'bytes' | 'key' | 'revision' | 'unreadable'>): JsonObject {
   try {
     const value = parseJson(stored.bytes);
@@ -58,7 +58,7 @@ export function decodeStored(stored: Pick<StoredObject, 'bytes' | 'key' | 'revis
   throw undecodable([describeUndecodable(stored)]);
 }
 
-/** The object with its tree decoded already, in slices; undefined: it is small enough to be decoded when that is asked for. */
+/** Decodes a large object in slices. Returns undefined if the object is small enough to be decoded on demand. */
 export function decodedSliced(stored: StoredObject): Promise<DetachedObject> | undefined {
   return stored.bytes.length < SLICED_DECODE_BYTES ? undefined : decodeSliced(stored);
 }
@@ -69,7 +69,7 @@ async function decodeSliced(stored: StoredObject): Promise<DetachedObject> {
     return new DetachedObject(stored, isObject(value) ? value : undefined);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    // The caller that decodes it sees the error.
+    // The caller gets the error when it decodes the object.
     return new DetachedObject(stored);
   }
 }

@@ -20,7 +20,7 @@ export const strategy: Partial<Strategy> = {
   validateUpdate: () => [],
 };
 
-/** A type that changes nothing of its objects. */
+/** Returns a type whose strategy leaves objects unchanged. */
 export function servedWith(deletion: DeletionStrategy = {}): ServedVersion {
   return {
     gvk: { group: 'example.com', version: 'v1', kind: 'Widget' },
@@ -32,19 +32,19 @@ export function servedWith(deletion: DeletionStrategy = {}): ServedVersion {
   } as Partial<ServedVersion> as ServedVersion;
 }
 
-/** One object of a store that other processes write to as well, behind a cache that hears of it late. */
+/** A store with one object that other processes also write, behind a cache that lags. */
 export class LateCache {
-  /** The object's states; `revision` is that of the change. */
+  /** The history of the object, one entry per change, with the revision of that change. */
   readonly log: { readonly revision: number; readonly state: StoredObject | undefined }[] = [];
   reads = 0;
   writes: WriteRequest[] = [];
-  /** How many changes the cache has not heard of. */
+  /** The number of changes by which the cache lags. */
   late = 0;
-  /** Which of the states since the expected one a conflict tells of, from 0 to below 1. */
+  /** Which of the states newer than the expected one a conflict reports, as a fraction from 0 to below 1. */
   conflictAt = (): number => 0.999;
-  /** What else happens before something is done. */
+  /** Runs before each operation of the backend, to simulate concurrent activity. */
   meanwhile = (): Promise<void> => Promise.resolve();
-  /** Called before each write, the first one with 1: who forestalls it. */
+  /** Called before each write with its number, starting at 1, so that a test can write first. */
   beforeWrite: (nth: number) => void = () => undefined;
   readonly store: ResourceStore;
 
@@ -67,7 +67,7 @@ export class LateCache {
     return this.log.at(-1)?.state;
   }
 
-  /** Changes the object as another process does. */
+  /** Changes the object as another process would. */
   put(metadata: KubeObject['metadata'], more: object = {}): StoredObject {
     const revision = this.next;
     const [, name = ''] = this.key.split('/');
@@ -115,7 +115,10 @@ export class LateCache {
     return { outcome: 'committed', object: { ...newest, revision } };
   }
 
-  /** A store tells of a newer state than was expected, which need not be the newest; that there is none, only if so it is. */
+  /**
+   * Returns the state that a conflict reports: one newer than expected, not necessarily the newest; undefined only if the object
+   * does not exist.
+   */
   private conflicting(expected: number): StoredObject | undefined {
     const { newest } = this;
     if (newest === undefined) return undefined;

@@ -38,15 +38,15 @@ export interface LocalClientOptions {
   readonly registry: ApiRegistry;
   readonly admission: AdmissionChain;
   readonly clock: Clock;
-  /** Undefined: the server itself, which may do everything. */
+  /** The user that the clients act as; undefined for the server itself, which may do everything. */
   readonly user?: UserInfo;
-  /** Asked for every write, where the clients act as somebody else. What is read is the server's own cache. */
+  /** Authorizes each write if the clients act as another user. Reads are the server's own and are not authorized. */
   readonly authorizer?: Authorizer;
-  /** Noted in managedFields. */
+  /** The manager recorded in managedFields. */
   readonly fieldManager: string;
 }
 
-/** Everything there is now. */
+/** A list of all objects in their current state. */
 const WHOLE: ListRequest = {
   resourceVersion: '',
   resourceVersionMatch: '',
@@ -69,7 +69,10 @@ const noYield = (): undefined => undefined;
 const yieldFor = (bytes: number): (() => Promise<void> | undefined) =>
   bytes < OWN_TURN_BYTES ? noYield : yieldForOwnTurn;
 
-/** Clients for the server's own loops, without HTTP, through the same admission, validation and storage as everybody else. */
+/**
+ * Clients for the server's own controllers. They do not use HTTP, but writes pass the same admission, validation and storage as any
+ * other request.
+ */
 export class LocalClients implements LoopbackClients {
   constructor(private readonly options: LocalClientOptions) {}
 
@@ -78,7 +81,7 @@ export class LocalClients implements LoopbackClients {
   }
 }
 
-/** The version in which the loops see a type: the storage version, or the first served one. */
+/** Returns the version in which the controllers see a type: the storage version, even if hidden, or else the first served one. */
 function findApi(registry: ApiRegistry, type: GroupResource): StoredApi {
   let first: StoredApi | undefined;
   for (const api of registry.all()) {
@@ -104,7 +107,7 @@ class LocalClient implements LoopbackClient {
     return findApi(this.options.registry, this.type);
   }
 
-  /** Throws 403 unless the user may. */
+  /** Throws 403 unless the user is allowed. */
   private async check(verb: string, namespace: string, name: string, subresource = ''): Promise<void> {
     const { authorizer, user = LOOPBACK_USER } = this.options;
     if (authorizer === undefined) return;
@@ -199,7 +202,7 @@ class LocalClient implements LoopbackClient {
   updateSubresource(object: KubeObject, subresource: string): Promise<KubeObject> {
     const { served } = this.api();
     const strategy = served.subresources[subresource]?.strategy ?? served.strategy;
-    // A status is written without the rest, which may be large.
+    // A status update copies only metadata and status: the rest may be large.
     const next = (current: KubeObject | undefined): KubeObject =>
       current === undefined || subresource !== 'status'
         ? deepCopy(object)
@@ -309,14 +312,14 @@ class LocalClient implements LoopbackClient {
     void this.follow(listener, signal);
   }
 
-  /** Watches from the current state; restarts after any end but the caller's own. */
+  /** Watches from the current state, and restarts unless the caller ended the watch. */
   private async follow(listener: ResourceEventHandler, signal: AbortSignal): Promise<void> {
     const over = (): boolean => signal.aborted;
     while (!over()) {
       try {
         await this.followOnce(listener, signal);
       } catch {
-        // Not served yet, or the store is away: tried again below.
+        // The type is not served yet, or the store is unavailable: retried below.
       }
       if (over()) return;
       await sleep(this.options.clock, RETRY_MILLIS, signal);

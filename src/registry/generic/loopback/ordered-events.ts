@@ -8,10 +8,13 @@ import { decodedSliced } from './detached-object.js';
 
 type View = Pick<ServedVersion, 'toObject' | 'prepare'>;
 
-/** Tells a listener of events in their order, in a version of the type: of large objects in turns of their own, of all others at once. */
+/**
+ * Delivers events to a handler in order, in one version of the type. Large objects get turns of the event loop of their own; all
+ * others are delivered at once.
+ */
 export class OrderedEvents {
   private readonly waiting: WatchEvent[] = [];
-  /** Resolves when there is nothing left to tell. */
+  /** Resolves when all events have been delivered. */
   told: Promise<void> = Promise.resolve();
 
   constructor(
@@ -45,7 +48,7 @@ export class OrderedEvents {
       if (event.initialEventsEnd) this.listener.synced();
       return;
     }
-    // What was known of it stays; the cacher reports it.
+    // The handler keeps the last state it saw of an undecodable object; the cacher reports the error.
     if (object.undecodable === true || !this.concerns(object)) return;
     let shown: KubeObject;
     try {
@@ -76,7 +79,7 @@ export class OrderedEvents {
   }
 }
 
-/** The large object that was decoded last, shared by all listeners in turn: none of them changes it. */
+/** The large object decoded last, shared by all handlers: none of them modifies it. */
 let last:
   { readonly from: WeakRef<CachedObject>; readonly view: View; readonly shown: Promise<KubeObject> } | undefined;
 
@@ -101,6 +104,6 @@ async function show(object: CachedObject, view: View): Promise<KubeObject> {
 
 const isLarge = ({ object }: WatchEvent): boolean => (object?.bytes.length ?? 0) >= OWN_TURN_BYTES;
 
-/** Whether a key, `namespace/name` or `name`, ends in the name. */
+/** Reports whether a key, `namespace/name` or `name`, ends in the name. */
 const hasName = (key: string, name: string): boolean =>
   key.endsWith(name) && (key.length === name.length || key[key.length - name.length - 1] === '/');

@@ -6,10 +6,10 @@ import type { ServedVersion } from '../../rest/served.js';
 import { decodedSliced, DetachedObject } from './detached-object.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
 
-/** A step can need the conversions of all versions that an object's managers ever used, and some more. */
+/** The maximum number of attempts: a step can need the conversions of all versions that an object's managers ever used, and some more. */
 const MAX_ATTEMPTS = 50;
 
-/** Runs a step that may have to wait for conversions, again after each; it must be rerunnable. Most steps never wait. */
+/** Runs a step that may have to wait for conversions, and reruns it after each; it must be rerunnable. Most steps never wait. */
 export function settled<T>(step: () => T): MaybePromise<T> {
   try {
     return step();
@@ -33,8 +33,8 @@ async function again<T>(step: () => T, first: ConversionPending): Promise<T> {
 }
 
 /**
- * A stored object in a version, converted where needed, over several turns of the event loop where it is large; `watch` takes down how
- * long the conversion takes.
+ * Decodes a stored object in a version, converting it where needed, and over several turns of the event loop if it is large.
+ * `watch` records the duration of the conversion.
  */
 export function storedAs(served: ServedVersion, stored: StoredObject, watch?: Stopwatch): MaybePromise<KubeObject> {
   if (served.prepare === undefined) {
@@ -46,7 +46,7 @@ export function storedAs(served: ServedVersion, stored: StoredObject, watch?: St
   return prepared === undefined ? served.toObject(object) : prepared.then(() => served.toObject(object));
 }
 
-/** What must be waited for before the object can be shown in the version; undefined: nothing. */
+/** Returns what must finish before the object can be shown in the version, or undefined if nothing must. */
 export function prepare(
   served: ServedVersion,
   object: DetachedObject,

@@ -4,7 +4,7 @@ import type { ResourceStore } from '../store/resource-store.js';
 
 type Cache = Pick<ResourceStore['cache'], 'watch'>;
 
-/** All objects of a type, until somebody ends it. One that cannot be decoded must not keep the loops from all others. */
+/** Watches all objects of a type without a deadline. An object that cannot be decoded must not keep the controllers from the others. */
 export const WATCH_ALL = {
   prefix: '',
   predicate: EVERYTHING,
@@ -13,7 +13,7 @@ export const WATCH_ALL = {
   showsUndecodable: true,
 };
 
-/** Hands over the events of one watch; resolves when it has ended or the signal aborts, rejects where it cannot start. */
+/** Delivers the events of one watch. Resolves when the watch ends or the signal aborts; rejects if the watch cannot start. */
 export async function watchToItsEnd(
   cache: Cache,
   options: Parameters<Cache['watch']>[0],

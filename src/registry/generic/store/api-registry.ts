@@ -7,16 +7,16 @@ import type { CreateOnlyType } from '../../rest/create-only.js';
 import type { ResourceStore } from './resource-store.js';
 import { RuntimeConfig } from './runtime-config.js';
 
-/** A version of a stored type, as requests reach it. */
+/** An installed version of a stored type. */
 export interface StoredApi {
   readonly kind: 'stored';
   readonly served: ServedVersion;
   readonly store: ResourceStore;
-  /** While a definition is being deleted nothing may be created. */
+  /** True while the definition is being deleted: no objects may be created. */
   readonly terminating: boolean;
 }
 
-/** A type that is only created. */
+/** A create-only type. */
 export interface CreateOnlyApi {
   readonly kind: 'virtual';
   readonly type: CreateOnlyType;
@@ -25,13 +25,13 @@ export interface CreateOnlyApi {
 
 export type InstalledApi = StoredApi | CreateOnlyApi;
 
-/** What is installed at once and goes at once: one type with its served versions. */
+/** One type with its served versions, which are installed and removed together. */
 export interface ApiBundle {
   readonly groupResource: GroupResource;
   readonly apis: readonly InstalledApi[];
-  /** Where no version is served, or a built-in type's stored one is not: the one by which the server's own loops know the objects. */
+  /** The version that the server's own controllers use if no version is served, or if the stored version of a built-in type is not. */
   readonly hidden?: StoredApi | undefined;
-  /** Lower comes first among groups; ties go by name. */
+  /** Groups with a lower priority come first; ties are broken by name. */
   readonly groupPriority: number;
 }
 
@@ -41,7 +41,7 @@ interface VersionEntry {
 
 const isBuiltIn = (api: InstalledApi): boolean => api.kind === 'virtual' || !api.served.type.custom;
 
-/** Everything that is served, by group, version and resource. It changes while definitions come and go. */
+/** The installed APIs by group, version and resource. They change as definitions come and go. */
 export class ApiRegistry {
   private readonly groups = new Map<string, Map<string, VersionEntry>>();
   private readonly bundles = new Map<string, ApiBundle>();
@@ -53,8 +53,8 @@ export class ApiRegistry {
   constructor(private readonly config = new RuntimeConfig()) {}
 
   /**
-   * Adds a type, or replaces all that was served of it. Versions that the emulated release lacks or the runtime configuration switches
-   * off are left out.
+   * Adds a type, or replaces all its installed versions. Versions that the emulated release lacks or the runtime configuration
+   * disables are left out.
    */
   install(described: ApiBundle): void {
     const bundle = this.enabledPart(described);
@@ -79,7 +79,7 @@ export class ApiRegistry {
     for (const listener of this.removals) listener(groupResource);
   }
 
-  /** Whether a type is installed, served or hidden. */
+  /** Reports whether a type is installed, whether served or hidden. */
   has({ group, resource }: GroupResource): boolean {
     return this.bundles.has(`${resource}.${group}`);
   }
@@ -88,17 +88,17 @@ export class ApiRegistry {
     return this.groups.get(group)?.get(version)?.resources.get(resource);
   }
 
-  /** Whether all that the store has definitions of is served. Before, what is not found may exist. */
+  /** True once all definitions in the store are served. Until then, a type that is not found may exist. */
   get isComplete(): boolean {
     return this.allInstalled;
   }
 
-  /** To be called once, when all definitions that were in the store at the start are served. */
+  /** Called once, when all definitions that were in the store at startup are served. */
   complete(): void {
     this.allInstalled = true;
   }
 
-  /** The resource whose objects are of a kind; undefined if no served type has it. */
+  /** Returns the resource with the given kind, or undefined if no served type has it. */
   resourceOfKind({ group, version, kind }: GroupVersionKind): string | undefined {
     for (const [resource, api] of this.groups.get(group)?.get(version)?.resources ?? []) {
       if ((api.kind === 'virtual' ? api.type.kind : api.served.gvk.kind) === kind) return resource;
@@ -106,13 +106,13 @@ export class ApiRegistry {
     return undefined;
   }
 
-  /** Whether a group has built-in versions. */
+  /** Reports whether a group has built-in versions. */
   isBuiltInGroup(group: string): boolean {
     for (const version of this.groups.get(group)?.keys() ?? []) if (this.isBuiltIn(group, version)) return true;
     return false;
   }
 
-  /** Whether a group version is served by built-in types (custom ones answer unknown paths otherwise). */
+  /** Reports whether a group version is served by built-in types. Unknown paths below custom ones are answered differently. */
   isBuiltIn(group: string, version: string): boolean {
     for (const api of this.groups.get(group)?.get(version)?.resources.values() ?? []) {
       if (isBuiltIn(api)) return true;
@@ -120,14 +120,13 @@ export class ApiRegistry {
     return false;
   }
 
-  /** Whether a type is built in. */
   isBuiltInType({ group, resource }: GroupResource): boolean {
     const bundle = this.bundles.get(`${resource}.${group}`);
     const first = bundle?.apis[0] ?? bundle?.hidden;
     return first !== undefined && isBuiltIn(first);
   }
 
-  /** The store of a type that is installed in a version, also where clients cannot see it. */
+  /** Returns the store of a type that is installed in a version, even if it is hidden from clients. */
   storeOf(type: GroupVersionResource): ResourceStore | undefined {
     const api = this.lookup(type.group, type.version, type.resource) ?? this.hidden(type);
     return api?.kind === 'stored' && api.served.version.name === type.version ? api.store : undefined;
@@ -141,29 +140,29 @@ export class ApiRegistry {
     for (const bundle of this.bundles.values()) yield* bundle.apis;
   }
 
-  /** For discovery: groups by priority and name, versions by Kubernetes' order of versions. */
+  /** Returns the groups for discovery, by priority and name, with their versions in Kubernetes' order. */
   apiGroups(): readonly ApiGroup[] {
     this.snapshot ??= this.describe();
     return this.snapshot;
   }
 
-  /** Called after every change; the function returned ends it. */
+  /** Registers a listener for every change. The returned function unregisters it. */
   onChange(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
 
-  /** Called when a type has gone. */
+  /** Registers a listener for the removal of types. */
   onRemove(listener: (gone: GroupResource) => void): void {
     this.removals.add(listener);
   }
 
-  /** Which versions of a type that the emulated release lacks are served all the same. */
+  /** Returns a predicate for the versions of a type that are served although the emulated release lacks them. */
   isEarly({ group, resource }: GroupResource): (version: string, present: readonly string[]) => boolean {
     return (version, present) => this.config.servesEarly({ group, version, resource }, present);
   }
 
-  /** The server's own loops go on with a type that clients cannot see. */
+  /** Removes the disabled versions. The server's own controllers keep using a type that is hidden from clients. */
   private enabledPart(bundle: ApiBundle): ApiBundle {
     const apis = bundle.apis.filter((api) => {
       const { group, version, resource } = place(api);
@@ -231,7 +230,7 @@ function place(api: InstalledApi): { group: string; version: string; resource: s
   return { group: api.served.gvk.group, version: api.served.gvk.version, resource: api.served.groupResource.resource };
 }
 
-/** By name; below a custom resource its subresources in the order in which its definition gives them. */
+/** Returns the resources sorted by name. The subresources of a custom resource keep the order of its definition. */
 function resourceEntries(entry: VersionEntry): ApiResourceEntry[] {
   const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
   const described = [...entry.resources].map(([name, api]) => ({ name, entries: entriesOf(api) }));

@@ -48,7 +48,7 @@ const PATCH_TYPES = [
   'application/strategic-merge-patch+json',
   'application/apply-patch+yaml',
 ];
-/** Types whose names are given by the server alone on update. */
+/** The verbs of all other subresources, which cannot be read. */
 const UPDATE_ONLY = ['patch', 'update'];
 
 export interface BuiltinServing {
@@ -58,7 +58,7 @@ export interface BuiltinServing {
   readonly cbor: boolean;
 }
 
-/** Reads bodies of a built-in kind; used for stored types and for those that are only created. */
+/** Returns the decoder of bodies of a built-in kind, for stored and for create-only types. */
 export function builtinDecoder(
   gvk: GroupVersionKind,
   applyDefaults?: (object: KubeObject) => void,
@@ -77,7 +77,7 @@ function decode(
     const { object, strictErrors } = schema.decode(body, strict);
     object.kind = schema.gvk.kind;
     object.apiVersion = formatGroupVersion(schema.gvk);
-    // An empty list of managers is a wish to forget them, and would be dropped as any empty list is.
+    // An empty list of managers asks to remove them all. It would be dropped like any empty list.
     if (forgetsManagers(body.value)) object.metadata.managedFields = [{}];
     applyDefaults?.(object);
     return { object, strictErrors };
@@ -92,7 +92,7 @@ function forgetsManagers(body: JsonValue): boolean {
   return Array.isArray(managers) && managers.length === 0;
 }
 
-/** Makes everything that serving a built-in type takes. */
+/** Returns everything needed to serve a built-in type. */
 export function serveBuiltin(type: ResourceType, serving: BuiltinServing): StoredApi[] {
   return type.versions.map((version) => ({
     kind: 'stored' as const,
@@ -156,7 +156,7 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
   };
 }
 
-/** Makes the field manager of the type itself (subresource '') or of a subresource. */
+/** Returns a function that creates the field manager of the type itself (subresource '') or of a subresource. */
 function fieldManagers(
   type: ResourceType,
   kind: GroupVersionKind,
@@ -184,7 +184,7 @@ function fieldNames({ namespaced }: ResourceType, { selectableFields }: Resource
   return supportedFieldNames(['metadata.name', ...(namespaced ? ['metadata.namespace'] : []), ...selectableFields]);
 }
 
-/** The versions of a built-in type have the same members; events exist in two groups. */
+/** Returns a built-in type as webhooks and policies see it. Its versions have the same fields; events also exist in a second group. */
 function builtinAdmissionView(
   type: ResourceType,
   decodeObject: ServedVersion['decode'],
@@ -236,8 +236,8 @@ function servedCreation(name: string, subresource: CreatedSubresource, serving: 
 }
 
 /**
- * After an apply an object has what the client sent: it is brought into the form that decoding gives. Throws JsonError where what
- * fits the type's schema does not fit the type.
+ * Normalizes an object that an apply made from what the client sent into the form that decoding returns. Throws JsonError if the
+ * object fits the type's schema but not the type.
  */
 function normalizeInPlace(
   schema: BuiltinSchema,
@@ -261,7 +261,7 @@ function normalizeOrSayWhy(schema: BuiltinSchema, object: KubeObject): KubeObjec
   }
 }
 
-/** Stored built-in objects are shown as they are; items of lists go without their first two fields. */
+/** Returns the representations of a built-in type. Stored objects are shown unchanged; list items lack their first two fields. */
 function representations(
   id: string,
   type: ResourceType,
@@ -287,7 +287,7 @@ const withoutType = ({ apiVersion: _v, kind: _k, ...rest }: JsonObject): JsonObj
 
 const encodeItem = (object: JsonObject): Uint8Array => Buffer.from(stringifyJson(withoutType(object)), 'utf8');
 
-/** Stored objects begin with apiVersion and kind, then metadata (see EncodedObject). */
+/** Strips apiVersion and kind, with which a stored object begins before metadata (see EncodedObject). */
 function withoutTypeMeta(object: CachedObject): Uint8Array {
   const { bytes } = object;
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -6,7 +6,7 @@ import type { ResourceType, ResourceVersion, StoredAs } from '../../rest/interfa
 
 export type StoredForm = Pick<StoredAs, 'toStorage' | 'fromStorage'>;
 
-/** How the objects of a version are kept; undefined: as they are. */
+/** Returns the conversion between a version and its stored form; undefined if objects are stored unchanged. */
 export function storedForm(type: ResourceType, version: ResourceVersion): StoredForm | undefined {
   if (type.storedAs !== undefined || version.name === type.storageVersion) return type.storedAs;
   const { group } = type;
@@ -14,7 +14,7 @@ export function storedForm(type: ResourceType, version: ResourceVersion): Stored
   return { toStorage: as(type.storageVersion), fromStorage: as(version.name) };
 }
 
-/** The object in another version of its type: nothing else differs. */
+/** Returns the object in another version of its type; only apiVersion differs. */
 export const inVersion = (object: KubeObject, apiVersion: string): KubeObject =>
   object.apiVersion === apiVersion ? object : { ...object, apiVersion };
 

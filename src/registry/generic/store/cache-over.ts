@@ -9,7 +9,7 @@ import type {
   WatchReceiver,
 } from '../../../storage/cacher/interfaces.js';
 
-/** A cache over another one: what subclasses do not change, the inner one answers. */
+/** A cache on top of another one, which answers everything that subclasses do not override. */
 export abstract class CacheOver implements ResourceCache {
   constructor(protected readonly inner: ResourceCache) {}
 

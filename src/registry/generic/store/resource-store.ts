@@ -14,36 +14,36 @@ import { interpretStorageError } from '../interpret-error.js';
 import { decodeStored } from '../loopback/detached-object.js';
 import { isUnchanged } from '../unchanged.js';
 
-/** Names that nothing can have, and that would lead elsewhere. */
+/** Names that no object can have and that would lead to another path. */
 const NO_SEGMENT = /^\.{1,2}$|[/%]/;
 
-/** No client was ever given an older revision: the server writes before it is ready. */
+/** The first revision that clients can have: the server writes before it is ready. */
 const FIRST_GIVEN = 2;
 
-/** What an update of one object came to. */
+/** The result of updating one object. */
 export interface WriteOutcome {
-  /** Undefined: the object is removed, or nothing was to be written. */
+  /** Undefined if the object was removed, or if nothing was to be written. */
   readonly stored: StoredObject | undefined;
   readonly created: boolean;
   readonly removed: boolean;
 }
 
-/** What to do with what is there: store another state, remove it, or nothing, as it was only asked what would be. */
+/** The action that an update decides on: store another state, remove the object, or nothing, for a dry run. */
 export type NextState = { readonly store: JsonObject } | 'remove' | 'nothing';
 
 export type TryUpdate = (current: StoredObject | undefined) => Promise<NextState>;
 
-/** A state that a write starts from. */
+/** The state that a write starts from. */
 export interface Basis {
   readonly current: StoredObject | undefined;
-  /** It was asked of the store for this write. Otherwise it may be an older one, which only a write by it would show. */
+  /** True if the state was read from the store for this write. Otherwise it may be outdated, which only a write would show. */
   readonly certain: boolean;
 }
 
-/** What a store knows of its type. */
+/** The properties of a type that its store needs. */
 export type StoredType = Pick<ResourceType, 'group' | 'resource' | 'namespaced' | 'registryPath' | 'uncached'>;
 
-/** Reads and writes of one resource type, shared by all its versions. Keys are `namespace/name` or `name`. */
+/** Reads and writes the objects of one resource type, shared by all its versions. Keys are `namespace/name` or `name`. */
 export class ResourceStore {
   readonly groupResource: GroupResource;
   readonly namespaced: boolean;
@@ -55,20 +55,19 @@ export class ResourceStore {
     readonly backend: StoreBackend,
     readonly cache: ResourceCache,
     readonly clock: Clock,
-    /** Revision before which the type did not exist: nothing can be watched from there, or listed there. */
     readonly bornAt = FIRST_GIVEN,
   ) {
     this.groupResource = { group: type.group, resource: type.resource };
     this.namespaced = type.namespaced;
   }
 
-  /** The same store, read through another cache, or written to another way. */
+  /** The revision at which the type was created: earlier revisions can be neither listed nor watched. */
   through(cache: ResourceCache, backend = this.backend): ResourceStore {
     const { type, resource, clock, bornAt } = this;
     return new ResourceStore(type, resource, backend, cache, clock, bornAt);
   }
 
-  /** Throws ApiError where the name cannot be part of a path. */
+  /** Returns the key of an object. Throws ApiError if the name cannot be a path segment. */
   key(namespace: string, name: string): string {
     if (NO_SEGMENT.test(name)) {
       const [why = ''] = nameIsPathSegment(name);
@@ -77,13 +76,13 @@ export class ResourceStore {
     return this.namespaced ? `${namespace}/${name}` : name;
   }
 
-  /** The key as kube-apiserver's messages show it. */
+  /** Returns the key as it appears in kube-apiserver's messages. */
   displayKey(key: string): string {
     const { group, resource, registryPath = `${group}/${resource}` } = this.type;
     return `/registry/${registryPath}/${key}`;
   }
 
-  /** `asked`: the request's resourceVersion as it was written, for error messages. */
+  /** `asked` is the request's resourceVersion as written, for error messages. */
   async get(key: string, name: string, at: ReadAt, asked = ''): Promise<CachedObject> {
     let found: CachedObject | undefined;
     try {
@@ -96,14 +95,14 @@ export class ResourceStore {
     return found;
   }
 
-  /** What `get` resolves with, where that is there already; else undefined. */
+  /** Returns what `get` would resolve with if it is available synchronously, else undefined. */
   getNow(key: string, at: ReadAt): CachedObject | undefined {
     const found = this.cache.getNow?.(key, at);
     if (found?.undecodable === true) found.decode();
     return found;
   }
 
-  /** The newest state, read from the backend. */
+  /** Reads the newest state from the backend. */
   async fresh(key: string): Promise<StoredObject | undefined> {
     try {
       return await this.backend.get(this.resource, key);
@@ -112,7 +111,7 @@ export class ResourceStore {
     }
   }
 
-  /** What to start a write from: the cache's state, which costs nothing, or else the store's. */
+  /** Returns the state that a write starts from: the cached one, which costs nothing, or else the one in the store. */
   async basis(key: string): Promise<Basis> {
     const cached = this.cache.peek(key);
     return cached === undefined
@@ -120,21 +119,22 @@ export class ResourceStore {
       : { current: cached, certain: false };
   }
 
-  /** For an answer that no write confirms: what to start from instead, undefined where the basis is the newest state. */
+  /** For a result that no write confirms: returns the newer state to start from instead, or undefined if the basis is the newest state. */
   async newer(key: string, { current, certain }: Basis): Promise<Basis | undefined> {
     if (certain) return undefined;
     const newest = await this.fresh(key);
     return newest?.revision === current?.revision ? undefined : { current: newest, certain: true };
   }
 
-  /** Writes a new object; the conflict where there is one already tells of it. */
+  /** Writes a new object. If one already exists, the conflict contains it. */
   async insert(key: string, object: JsonObject): Promise<WriteResult> {
     return this.write(key, undefined, encodeObject(object));
   }
 
   /**
-   * Reads, lets `tryUpdate` say what comes next, and writes that if nobody was faster; else again. The first try works on the
-   * cache's state; an error, or an answer, made of a state that has changed since is not believed. `tryUpdate` must be rerunnable.
+   * Reads the object, lets `tryUpdate` decide on the next state, and writes it unless another writer was faster; otherwise starts
+   * again. The first try uses the cached state. An error or a result without a write only counts if the state has not changed
+   * since. `tryUpdate` must be rerunnable.
    */
   async guaranteedUpdate(key: string, tryUpdate: TryUpdate, context: RequestContext): Promise<WriteOutcome> {
     let basis = await this.basis(key);
@@ -155,7 +155,7 @@ export class ResourceStore {
         continue;
       }
       const result = await this.writeNext(key, basis, next);
-      // A faster writer either removed it too, or changed it: then everything is decided again.
+      // A faster writer may have removed the object, which is the same outcome. If it changed the object, decide again.
       if (next === 'remove' && (result.outcome === 'committed' || result.current === undefined))
         return { stored: undefined, created, removed: true };
       if (result.outcome === 'committed') return { stored: result.object, created, removed: false };
@@ -170,12 +170,15 @@ export class ResourceStore {
   ): Promise<WriteResult> {
     if (next === 'remove') return this.write(key, current, undefined);
     if (current === undefined) return this.insert(key, next.store);
-    // Making a large object and encoding it both take their time.
+    // Producing a large object and encoding it both take long: yield in between.
     if (current.bytes.length >= OWN_TURN_BYTES) await yieldNow();
     return this.replace(key, { current, certain }, next.store);
   }
 
-  /** Writes the object over the state given; an equal one is not written, unless it is stored under an older key, and counts as committed. */
+  /**
+   * Writes the object over the given state. An unchanged object counts as committed without a write, unless it is stored under an
+   * older encryption key.
+   */
   async replace(
     key: string,
     basis: Basis & { readonly current: StoredObject },
@@ -189,12 +192,12 @@ export class ResourceStore {
     return newest.stale === true ? this.write(key, current, value) : { outcome: 'committed', object: current };
   }
 
-  /** Removes the object if it still has the revision; the current one where it has not, undefined where it was gone. */
+  /** Removes the object if it still has the given revision. Otherwise the conflict contains the current object, or undefined if it is gone. */
   async remove(key: string, current: StoredObject): Promise<WriteResult> {
     return this.write(key, current, undefined);
   }
 
-  /** Removes an object of another type that is nothing without the one of this type; one with finalizers is marked for them. */
+  /** Removes an object of another type that is useless without the one of this type. If it has finalizers, it is only marked for deletion. */
   async removeOther(resource: string, key: string): Promise<void> {
     try {
       let other = await this.backend.get(resource, key);
@@ -229,13 +232,13 @@ export class ResourceStore {
   }
 }
 
-/** What a key of a store names. */
+/** Splits the key of a store into namespace and name. */
 export function splitKey(key: string): { readonly namespace: string; readonly name: string } {
   const slash = key.indexOf('/');
   return slash < 0 ? { namespace: '', name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
-/** Whether an error says that the object is too large for the store, so that a try without managedFields is worth it. */
+/** Reports whether an error means that the object is too large for the store, so that a retry without managedFields makes sense. */
 export function isTooLarge(error: unknown): boolean {
   return error instanceof ApiError && error.code === 413;
 }

@@ -3,7 +3,7 @@ import { formatGroupVersion } from '../../../apimachinery/meta/meta.js';
 import { compareVersions } from '../../../apimachinery/meta/version-order.js';
 import { effectiveVersion } from '../../../util/effective-version.js';
 
-/** Keys that stand for all group versions of a stage, in the order in which they apply. */
+/** The keys that stand for all group versions of a stage, in the order in which they apply. */
 const STAGES: readonly (readonly [key: string, matches: RegExp])[] = [
   ['api/all', /^/],
   ['api/ga', /^v\d+$/],
@@ -13,17 +13,17 @@ const STAGES: readonly (readonly [key: string, matches: RegExp])[] = [
 const STAGE_KEYS = new Set(STAGES.map(([key]) => key));
 const GA = /^v\d+$/;
 const ALPHA = /^v\d+alpha\d+$/;
-/** Kinds of Annex itself are served in every stage unless they are switched off. */
+/** Annex's own kinds are served in every stage unless they are disabled. */
 const OWN_GROUP = 'kubeannex.io';
 
 const TRUE = new Set(['', '1', 't', 'T', 'TRUE', 'true', 'True']);
 const FALSE = new Set(['0', 'f', 'F', 'FALSE', 'false', 'False']);
 
-/** Whether versions are served that came after the emulated release, where that is an older one. */
+/** The versions introduced after the emulated release that are served anyway. */
 interface ForwardCompatibility {
-  /** Those above a version that is served, for clients that know only newer ones. */
+  /** Serves versions newer than a served one, for clients that know only the newer ones. */
   readonly emulation: boolean;
-  /** Those that the flag names. */
+  /** Serves the versions that --runtime-config names. */
   readonly runtimeConfig: boolean;
 }
 
@@ -35,25 +35,25 @@ interface Place {
   readonly resource: string;
 }
 
-/** A version or a resource of it, as a key of the flag names it. */
+/** A version, or a resource of a version, named by a key of the flag. */
 interface Preference {
   readonly groupVersion: string;
-  /** Absent: the whole version. */
+  /** Absent for the whole version. */
   readonly resource?: string;
   readonly enabled: boolean;
 }
 
 /**
- * Which group versions and resources are served, as `--runtime-config` says (apiserver, resourceconfig.MergeAPIResourceConfigs):
- * a resource's own key goes before its version's, that before `api/<stage>`, that before the default. By default built-in
- * types are served in GA versions alone, and custom ones in all; the keys of stages do not concern custom ones.
+ * The group versions and resources that `--runtime-config` enables (apiserver, resourceconfig.MergeAPIResourceConfigs). A
+ * resource's own key takes precedence over its version's key, that over `api/<stage>`, and that over the default. By default,
+ * built-in types are served only in GA versions and custom types in all versions. The stage keys do not apply to custom types.
  */
 export class RuntimeConfig {
   private readonly stages = new Map<string, boolean>();
   private readonly versions = new Map<string, boolean>();
   private readonly resources = new Map<string, boolean>();
 
-  /** Takes the pairs of the flag; throws an Error with kube-apiserver's text for the first that cannot be used. */
+  /** Parses the pairs of the flag. Throws an Error with kube-apiserver's text for the first invalid pair. */
   constructor(
     pairs: readonly string[] = [],
     private readonly forward = NEITHER,
@@ -75,7 +75,7 @@ export class RuntimeConfig {
     }
   }
 
-  /** Whether a resource is served in a version. */
+  /** Reports whether a resource is served in a version. */
   serves(group: string, version: string, resource: string, custom: boolean): boolean {
     const groupVersion = formatGroupVersion({ group, version });
     return (
@@ -85,7 +85,7 @@ export class RuntimeConfig {
     );
   }
 
-  /** Whether a version is served although it came after the emulated release, which has the versions that are `present`. */
+  /** Reports whether a version introduced after the emulated release is served. `present` are the versions that the release has. */
   servesEarly({ group, version, resource }: Place, present: readonly string[]): boolean {
     const groupVersion = formatGroupVersion({ group, version });
     const isNamed =
@@ -95,7 +95,7 @@ export class RuntimeConfig {
     return this.forward.emulation && present.some((name) => isBelow(name) && this.serves(group, name, resource, false));
   }
 
-  /** Throws an Error if a key asks for a resource that the emulated release does not have; `introduced`: the minor version that did. */
+  /** Throws an Error if a key enables a resource that the emulated release lacks. `introduced` is the minor version that introduced it. */
   checkNotEnabled({ group, version, resource }: Place, introduced: number | undefined): void {
     const groupVersion = formatGroupVersion({ group, version });
     if (this.resources.get(`${groupVersion}/${resource}`) !== true) return;
@@ -115,7 +115,7 @@ export class RuntimeConfig {
   }
 }
 
-/** A pair without a value means true; only the first `=` separates. */
+/** Splits a pair at the first `=`. A pair without a value means true. */
 function split(pair: string): [key: string, value: string] {
   const at = pair.indexOf('=');
   return at < 0 ? [pair.trim(), ''] : [pair.slice(0, at).trim(), pair.slice(at + 1).trim()];
@@ -132,7 +132,7 @@ function preferencesOf(values: ReadonlyMap<string, string>): Preference[] {
     }
     const groupVersion = formatGroupVersion({ group, version });
     if (!isRegisteredGroup(group)) {
-      // A group with a dot may be brought by a definition later.
+      // A definition may add a group with a dot later.
       if (!group.includes('.')) unknown.add(groupVersion);
     } else if (!isRegisteredVersion(group, version)) {
       throw new Error(`group version ${groupVersion} that has not been registered`);

@@ -11,7 +11,7 @@ import { type Stopwatch, timed } from '../../../util/metrics/stopwatch.js';
 import { CacheOver } from './cache-over.js';
 import type { ResourceStore } from './resource-store.js';
 
-/** The same store for one request, with a watch on what its reads and writes take. */
+/** Returns the store for one request, with a stopwatch on its reads and writes. */
 export function storeUnder(store: ResourceStore, watch: Stopwatch): ResourceStore {
   const { backend } = store;
   const watched: Pick<Backend, 'get' | 'write'> = {
@@ -21,7 +21,7 @@ export function storeUnder(store: ResourceStore, watch: Stopwatch): ResourceStor
   return store.through(cacheUnder(store.cache, watch), watched);
 }
 
-/** A cache with a watch on its lists, which may wait for the store; gets are timed where requests make them. */
+/** Returns the cache with a stopwatch on its lists, which may wait for the store. Gets are timed by the handlers that make them. */
 export function cacheUnder(cache: ResourceCache, watch: Stopwatch): ResourceCache {
   return cache.under?.(watch) ?? new CacheUnder(cache, watch);
 }
