@@ -4,7 +4,7 @@ import type { ChainConfig, Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
 import { isDefect } from './panic-recovery.js';
 
-/** Tells the audit hook about every request that authenticated. */
+/** Reports every authenticated request to the audit hook. */
 export function withAudit(next: Step, config: ChainConfig): Step {
   const { audit } = config;
   if (audit === undefined) return next;

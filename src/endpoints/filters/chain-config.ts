@@ -12,23 +12,23 @@ import type { Exchange } from './exchange.js';
 import type { ChainMetrics } from './metrics.js';
 import type { StatusWriter } from './status.js';
 
-/** One stage of the chain with all that follows it. It makes a promise only where something has to be waited for. */
+/** One stage of the chain with all that follow it. Returns a promise only if there is something to wait for. */
 export type Step = (exchange: Exchange) => MaybePromise<void>;
 
-/** Wraps what follows; called once, when the chain is built. */
+/** Wraps the next stage. Called once, when the chain is built. */
 export type Filter = (next: Step, config: ChainConfig) => Step;
 
-/** Where audit events are made and written. Absent: nothing is audited. */
+/** Creates and writes audit events. If absent, nothing is audited. */
 export interface AuditHook {
-  /** Called once the user is known, before anything is decided. */
+  /** Called after authentication, before any decision on the request. */
   requestReceived(exchange: Exchange, attributes: AuthorizerAttributes): void;
-  /** Called instead where nobody vouches for the request, before it is refused. */
+  /** Called instead if authentication fails, before the request is rejected. */
   authenticationFailed(exchange: Exchange, attributes: AuthorizerAttributes): void;
-  /** Called when a watch or the like has begun to answer. */
+  /** Called when a long-running request, such as a watch, begins. */
   responseStarted(exchange: Exchange): void;
-  /** Called when the handler has done its work, with what it threw, if it did. */
+  /** Called when the handler returns, with the error it threw, if any. */
   responseComplete(exchange: Exchange, error: unknown): void;
-  /** Called instead where what was thrown is a mistake in the program. */
+  /** Called instead if the error is a defect in the program. */
   panicked(exchange: Exchange, error: unknown): void;
 }
 
@@ -41,24 +41,24 @@ export interface ChainConfig {
   readonly gates: FeatureGates;
   readonly metrics: ChainMetrics;
   readonly writeStatus: StatusWriter;
-  /** Milliseconds; the longest that a request that is not long-running may take. */
+  /** The maximum duration of a request that is not long-running, in milliseconds. */
   readonly requestTimeout: number;
-  /** 0: no limit. */
+  /** 0 means no limit. */
   readonly maxRequestsInFlight: number;
   readonly maxMutatingRequestsInFlight: number;
-  /** Chance of a GOAWAY with an answer on HTTP/2, 0 to 0.02. */
+  /** The probability of sending a GOAWAY with an HTTP/2 response, 0 to 0.02. */
   readonly goawayChance: number;
   readonly random: () => number;
-  /** Value of Strict-Transport-Security; empty: not sent. */
+  /** The value of the Strict-Transport-Security header; if empty, the header is not sent. */
   readonly strictTransportSecurity: string;
-  /** Turns of the event loop. */
+  /** Grants turns of the event loop. */
   readonly turns: Turns;
-  /** Why whole collections cannot be read at the moment; undefined where they can. */
+  /** Returns why collections cannot be read at the moment; undefined if they can. */
   readonly refusal: (verb: 'list' | 'watch') => string | undefined;
   readonly audit: AuditHook | undefined;
-  /** Absent: nothing is traced. */
+  /** If absent, nothing is traced. */
   readonly tracer: RequestTracer | undefined;
-  /** Parsed selectors of a list, watch or deletecollection, for the authorizer. */
+  /** Parses the selectors of a list, watch or deletecollection, for the authorizer. */
   readonly parseSelectors:
     ((info: RequestInfo) => Pick<AuthorizerAttributes, 'fieldSelector' | 'labelSelector'>) | undefined;
 }

@@ -10,7 +10,7 @@ import { withRequestInfo } from './request-info.js';
 import { withTracing } from './tracing.js';
 import { withWarnings } from './warnings/warning-headers.js';
 
-/** The stages in their order, outermost first. A test pins it: each stage relies on what those before it have done. */
+/** The stages in order, outermost first. A test pins the order, because each stage relies on those before it. */
 export const FILTERS = [
   ['panic-recovery', withPanicRecovery],
   ['request-info', withRequestInfo],
@@ -24,7 +24,7 @@ export const FILTERS = [
   ['authorization', withAuthorization],
 ] as const satisfies readonly (readonly [string, Filter])[];
 
-/** The chain around `handler`. */
+/** Builds the chain around `handler`. */
 export function buildHandlerChain(handler: Step, config: ChainConfig): Step {
   return FILTERS.reduceRight<Step>((next, [, filter]) => filter(next, config), handler);
 }

@@ -15,10 +15,10 @@ const TIMEOUT_BODY = `${JSON.stringify({
   code: 504,
 })}\n`;
 
-/** Nothing is done in less. */
+/** Milliseconds. A shorter timeout expires at once, because no request completes in less. */
 const SHORTEST_MILLIS = 0.1;
 
-/** The timeout in the query, within what the server allows. Throws a 400 for a malformed duration. */
+/** Returns the timeout in the query, limited to the server's maximum. Throws a 400 for a malformed duration. */
 function timeoutOf(exchange: Exchange, maximum: number): number {
   if (!exchange.rawQuery.includes('timeout')) return maximum;
   const text = first(parseQuery(exchange.rawQuery), 'timeout');
@@ -34,13 +34,13 @@ function timeoutOf(exchange: Exchange, maximum: number): number {
 }
 
 /**
- * Ends requests that take too long with 504, or cuts them off where the answer has begun. The deadline stands until the client
- * has taken the whole answer, so that a slow reader is cut off too; watches and the like have none.
+ * Ends requests that exceed their deadline with a 504, or cuts them off if the response has begun. The deadline applies until the
+ * client has read the whole response, so a slow reader is cut off too. Long-running requests have no deadline.
  */
 export function withDeadline(next: Step, config: ChainConfig): Step {
   const expired = (exchange: Exchange): void => {
     const { response } = exchange;
-    // What the handler still writes goes nowhere.
+    // Ignore errors from whatever the handler still writes.
     response.on('error', () => undefined);
     exchange.abort();
     config.metrics.terminated(exchange, 504);

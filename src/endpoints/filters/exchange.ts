@@ -14,7 +14,7 @@ import type { Layer } from '../../util/metrics/stopwatch.js';
 import type { Span } from '../../util/tracing.js';
 import type { Timings } from './timings.js';
 
-/** Requests that take longer note where the time went. */
+/** Milliseconds. Requests that take longer record where the time went. */
 export const SLOW_MILLIS = 500;
 
 const NOBODY: UserInfo = { name: '', uid: '', groups: [], extra: {} };
@@ -34,49 +34,52 @@ const NO_INFO: RequestInfo = {
   labelSelector: '',
 };
 
-/** Why signals abort; made once, because an error with its stack is dear. */
+/** The reason with which signals abort; created once, because an error with its stack is expensive. */
 const GONE = new Error('the client went away or the time of the request is over');
 
-/** The connection that a request came on. */
+/** The connection that carries a request. */
 export interface Connection {
   readonly socket: TLSSocket | undefined;
   readonly http2: boolean;
-  /** No further requests on this connection; those under way finish (HTTP/2: GOAWAY). `atOnce`: also none that may be on their way. */
+  /**
+   * Stops accepting requests on this connection; those in flight finish (HTTP/2: GOAWAY). `atOnce` also refuses requests that may
+   * already be on their way.
+   */
   retire(atOnce?: boolean): void;
 }
 
-/** One request with its answer on the way through the chain. It is the handlers' context and what authenticators see. */
+/** One request and its response on the way through the chain. It is the context of handlers and the request that authenticators receive. */
 export class Exchange extends WheelEntry implements RequestContext, AuthenticationRequest {
   info: RequestInfo = NO_INFO;
   user: UserInfo = NOBODY;
   /** The authenticated user; differs from `user` under impersonation. */
   requestor: UserInfo = NOBODY;
-  /** A proxy that may speak for users has sent it. */
+  /** True if a trusted front proxy sent the request on behalf of its user. */
   viaProxy = false;
-  /** The verb that allowed the impersonation, where it is a constrained one. */
+  /** The verb that allowed the impersonation, if it is a constrained one; else empty. */
   impersonationConstraint = '';
   dryRun = false;
   served = false;
   handled = false;
-  /** The client waits for `100 Continue` before it sends the body. */
+  /** True if the client waits for `100 Continue` before it sends the body. */
   expectsContinue = false;
-  /** The handler has done its work. */
+  /** True once the handler has returned. */
   finished = false;
   longRunning = false;
   timedOut = false;
-  /** How long it took to find out who asks. */
+  /** The duration of authentication, in milliseconds. */
   authenticationMillis = 0;
-  /** How long mutating webhooks took, one after the other, and the slowest validating one. */
+  /** Milliseconds spent in mutating webhooks, which run one after the other, and in the slowest validating webhook. */
   mutatingWebhookMillis = 0;
   validatingWebhookMillis = 0;
   warningsEnabled = false;
   annotations: Map<string, string> | undefined;
   audit: AuditRecorder | undefined;
   stopwatch: Timings | undefined;
-  /** Set by the deadline filter, as is what follows. */
+  /** Set by the deadline filter, like `onExpire`. */
   deadline: number | undefined;
   onExpire: (() => void) | undefined;
-  /** Called for an annotation of the audit event that has another value already, which stays. */
+  /** Called if an annotation of the audit event already has another value, which is kept. */
   onConflict: ((auditId: string, key: string, value: string, known: string) => void) | undefined;
   private warnings: WarningRecorder | undefined;
   private ending: LazySignal | undefined;
@@ -86,11 +89,11 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
     readonly response: HttpResponse,
     readonly connection: Connection,
     readonly auditId: string,
-    /** By the wall clock. */
+    /** Wall-clock milliseconds. */
     readonly receivedAt: number,
-    /** Monotonic. */
+    /** Monotonic milliseconds. */
     readonly startedAt: number,
-    /** Decoded. */
+    /** The decoded path. */
     readonly path: string,
     readonly rawQuery: string,
   ) {
@@ -137,7 +140,7 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
     return this.cancellation.signal;
   }
 
-  /** Without effect where nobody wants to be told. */
+  /** Has no effect if no signal was requested. */
   abort(): void {
     this.ending?.abort();
   }
@@ -161,7 +164,7 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
     else this.validatingWebhookMillis = Math.max(this.validatingWebhookMillis, millis);
   }
 
-  /** What the request spent its time on, in milliseconds. */
+  /** Returns the time that the request spent in each layer, in milliseconds. */
   phases(): Map<Layer, number> {
     const all = new Map<Layer, number>([
       ['authentication', this.authenticationMillis],
@@ -177,7 +180,7 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
     this.onExpire?.();
   }
 
-  /** Cuts the answer off: resets the stream or closes the connection. */
+  /** Cuts the response off: resets the stream or closes the connection. */
   destroy(): void {
     this.response.destroy();
   }

@@ -20,7 +20,7 @@ const COMPONENT = 'apiserver';
 const SERIES = ['verb', 'group', 'version', 'resource', 'subresource', 'scope', 'component'];
 const DURATIONS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
 const SLI = DURATIONS.slice(2);
-/** Buckets of authentication and authorization. */
+/** Buckets of authentication and authorization durations, in seconds. */
 const DECISION_DURATIONS = Array.from({ length: 15 }, (_, i) => 0.001 * 2 ** i);
 const SIZES = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 const CONNECT = new Set(['proxy', 'attach', 'exec', 'portforward']);
@@ -37,7 +37,7 @@ const METHODS = new Set([
   'OPTIONS',
   'HEAD',
 ]);
-/** Buckets of kube-apiserver's waits in queues. */
+/** kube-apiserver's buckets of queue wait durations, in seconds. */
 const QUEUE_WAITS = [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30];
 /** The only flow schema: each user is a flow. */
 const FLOWS = 'users';
@@ -47,7 +47,7 @@ interface QueueState {
   readonly queued: number;
 }
 
-/** Series looked up without building label lists; bounded, because keys hold what clients send. */
+/** The maximum number of series that are found without building label lists; bounded, because keys contain client input. */
 const MAX_SERIES = 10_000;
 
 interface Series {
@@ -57,7 +57,7 @@ interface Series {
   readonly size: HistogramCell | undefined;
 }
 
-/** The scope label: `resource`, `namespace`, `cluster`, or empty outside resources. */
+/** Returns the scope label: `resource`, `namespace`, `cluster`, or empty outside resources. */
 export function scopeOf(info: RequestInfo): string {
   if (info.name !== '' || info.verb === 'create') return 'resource';
   if (info.namespace !== '') return 'namespace';
@@ -86,7 +86,7 @@ function dryRunOf(rawQuery: string): string {
   return others.length === 0 && (value === 'All' || value === '') ? value : 'invalid';
 }
 
-/** The metrics of the chain, by kube-apiserver's names. */
+/** The metrics of the handler chain, under kube-apiserver's names. */
 export class ChainMetrics {
   private readonly requests: CellCounter;
   private readonly durations: CellHistogram;
@@ -233,12 +233,12 @@ export class ChainMetrics {
     new CellGauge(turn, registry, (metric) => (metric.cell().value = turns.waiting));
   }
 
-  /** Where the gauges find the queues. */
+  /** Sets the queues that the gauges report. */
   showQueues(queues: () => Readonly<Record<'readOnly' | 'mutating', QueueState>>): void {
     this.queues = queues;
   }
 
-  /** A request waited in the queue of its user. */
+  /** Records how long a request waited in the queue of its user. */
   queued(kind: 'readOnly' | 'mutating', executed: boolean, millis: number): void {
     this.waits.cell(kind, FLOWS, String(executed)).observe(millis / 1000);
   }
@@ -251,7 +251,7 @@ export class ChainMetrics {
     this.handshakes.cell().inc();
   }
 
-  /** An HTTP/2 connection ended with this error code, by its name in RFC 9113. */
+  /** Records that an HTTP/2 connection ended with this error code, by its name in RFC 9113. */
   connectionFailed(code: string): void {
     this.connections.cell(code).inc();
   }
@@ -265,7 +265,7 @@ export class ChainMetrics {
     this.droppedTotal.cell(kind).inc();
   }
 
-  /** A long-running request begins; the result ends it. */
+  /** Records the start of a long-running request. Call the returned function when it ends. */
   longRunningStarted(exchange: Exchange): () => void {
     const scope = scopeOf(exchange.info);
     const cell = this.longRunning.cell(...this.labels(exchange, verbOf(exchange, scope), scope));
@@ -275,7 +275,7 @@ export class ChainMetrics {
     };
   }
 
-  /** The handler has done its work; `millis` since the request arrived. */
+  /** Records a completed request; `millis` is the time since it arrived. */
   completed(exchange: Exchange, millis: number): void {
     const { info, response } = exchange;
     const scope = scopeOf(info);
@@ -294,7 +294,7 @@ export class ChainMetrics {
         total: this.requests.cell(...dry, String(code)),
         duration: this.durations.cell(...dry),
         sli: dryRun === '' ? this.slis.cell(...labels) : undefined,
-        // Reads only.
+        // Response sizes are recorded for reads only.
         size: verb === 'GET' || verb === 'LIST' ? this.responseSizes.cell(...labels) : undefined,
       };
       this.series.set(key, series);
@@ -341,7 +341,7 @@ export class ChainMetrics {
     this.impersonations.cell(mode, decision).inc();
   }
 
-  /** What is not known to be served is not named: anybody could make series otherwise. */
+  /** Returns the labels of a request. Resources that are not served are not named, or clients could create series at will. */
   private labels(exchange: Exchange, verb: string, scope: string): string[] {
     const { info } = exchange;
     if (!exchange.served)
@@ -356,7 +356,7 @@ function bodyBounds(): number[] {
 
 const INTERNAL = new Set(['admin', 'client', 'kube_proxy', 'kubelet', 'system:serviceaccount:kube-system:default']);
 
-/** Few users have series of their own. */
+/** Returns the label of a user. Only a few users have series of their own. */
 function compressUser(name: string): string {
   if (INTERNAL.has(name)) return name;
   return name.includes('@') ? 'email_id' : 'other';

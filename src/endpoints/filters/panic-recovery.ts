@@ -5,11 +5,11 @@ import type { ChainConfig, Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
 import { writeText } from './status.js';
 
-/** Errors that only a mistake in the program makes. */
+/** Reports whether an error can only come from a defect in the program. */
 export const isDefect = (error: unknown): boolean =>
   error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError;
 
-/** Whatever was thrown becomes an answer: a Status for errors meant for clients, kube-apiserver's text for defects. */
+/** Turns any thrown error into a response: a Status for errors meant for clients, kube-apiserver's text for defects. */
 export function withPanicRecovery(next: Step, config: Pick<ChainConfig, 'logger' | 'metrics' | 'writeStatus'>): Step {
   const failed = (exchange: Exchange, error: unknown): void => {
     if (!(error instanceof ApiError)) {

@@ -4,7 +4,7 @@ import { escapeHtml } from './access/forbidden.js';
 import { writeText } from './status.js';
 import { quote } from '../../apimachinery/meta/meta.js';
 
-/** Finds out what is asked for, and sets the headers that every answer from here on has. */
+/** Resolves the request info, and sets the headers that all responses have from here on. */
 export function withRequestInfo(
   next: Step,
   config: Pick<ChainConfig, 'goawayChance' | 'random' | 'strictTransportSecurity'>,

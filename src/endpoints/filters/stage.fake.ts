@@ -15,7 +15,7 @@ import { ChainMetrics } from './metrics.js';
 import { writeJsonStatus } from './status.fake.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
-/** Keeps what would be sent. */
+/** Records the body that would be sent. */
 export class RecordedResponse extends ServerResponse {
   body = '';
   continued = false;
@@ -34,7 +34,7 @@ export interface Scene {
   method?: string;
   url?: string;
   headers?: Record<string, string>;
-  /** Instead of headers, where some stand twice: names and values in turn. */
+  /** Used instead of `headers` if a name occurs twice: alternating names and values. */
   rawHeaders?: readonly string[];
   http2?: boolean;
   expectsContinue?: boolean;
@@ -92,7 +92,7 @@ export class Stage {
       goawayChance: 0,
       random: () => 0.5,
       strictTransportSecurity: '',
-      // Whoever wants a turn has it.
+      // Every requested turn is granted at once.
       turns: new Turns((callback) => {
         callback();
       }),

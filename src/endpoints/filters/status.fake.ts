@@ -1,6 +1,6 @@
 import { send, type StatusWriter } from './status.js';
 
-/** Writes the Status as JSON, whatever the client asked for. */
+/** Writes the Status as JSON, regardless of the Accept header. */
 export const writeJsonStatus: StatusWriter = (exchange, error) => {
   send(exchange.response, error.code, 'application/json', JSON.stringify(error.status));
 };

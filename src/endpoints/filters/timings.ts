@@ -2,7 +2,7 @@ import type { Clock } from '../../util/clock.js';
 import type { Layer, Stopwatch } from '../../util/metrics/stopwatch.js';
 import type { Span } from '../../util/tracing.js';
 
-/** Layers that are spans, by kube-apiserver's names where it has them. Webhooks and the store make spans of their own. */
+/** The span names of layers, as in kube-apiserver where it has them. Webhooks and the store create spans of their own. */
 const SPANS: Readonly<Partial<Record<Layer, string>>> = {
   authorization: 'authorization',
   impersonation: 'impersonation',
@@ -15,9 +15,9 @@ const SPANS: Readonly<Partial<Record<Layer, string>>> = {
 
 /** The stopwatch of one request. */
 export class Timings implements Stopwatch {
-  /** Milliseconds. */
+  /** The time spent in each layer, in milliseconds. */
   readonly layers = new Map<Layer, number>();
-  /** Where the request is traced: the work that it is at. */
+  /** The current span, if the request is traced. */
   span: Span | undefined;
 
   constructor(private readonly clock: Pick<Clock, 'monotonic'>) {}

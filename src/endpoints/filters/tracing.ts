@@ -7,7 +7,7 @@ import type { Exchange } from './exchange.js';
 
 const MONITORING_GROUP = 'system:monitoring';
 
-/** kube-apiserver's name for the span: the method and the route. */
+/** Returns kube-apiserver's name for the span: the method and the route. */
 function spanName(method: string, info: RequestInfo): string {
   if (!info.isResourceRequest) return method;
   const parts = [
@@ -22,7 +22,7 @@ function spanName(method: string, info: RequestInfo): string {
   return `${method} /${parts.filter((part) => part !== '').join('/')}`;
 }
 
-/** Traces requests, once it is known who asks: only the privileged, and what the cluster's API server passes on, decide what is traced. */
+/** Traces requests, after authentication: only privileged users and requests from the cluster's API server decide what is traced. */
 export function withTracing(next: Step, config: ChainConfig): Step {
   const { tracer } = config;
   if (tracer === undefined) return next;
@@ -47,7 +47,7 @@ function requestOf(exchange: Exchange): TracedRequest {
     name: spanName(method, info),
     traceparent: typeof traceparent === 'string' ? traceparent : undefined,
     isTrusted: viaProxy || user.groups.some((group) => group === SYSTEM_PRIVILEGED_GROUP || group === MONITORING_GROUP),
-    // Without the query: clients put tokens there.
+    // The query is omitted, because clients put tokens there.
     attributes: {
       'http.method': method,
       'http.target': exchange.path,

@@ -13,7 +13,7 @@ import { admissionAttributes } from './admission/attributes.js';
 import type { RequestScope } from '../router/scope.js';
 import { createOrUpdateOptions } from './request/write-options.js';
 
-/** POST of a subresource that is an object of its own kind. */
+/** POST on a subresource whose objects have a kind of their own. */
 export async function createSubresourceHandler(scope: RequestScope, creation: ServedCreation): Promise<void> {
   const { context, request, served, environment } = scope;
   const { namespace, name } = context.info;

@@ -20,7 +20,7 @@ export async function createHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
   const query = new Query(request.url ?? '');
   const sink = negotiateObject(scope, query);
-  // A body that could not be read is refused before the options are looked at; in updates it is the other way round.
+  // An unreadable media type is rejected before the options are validated; updates do it the other way round.
   inputFormat(served, environment, request);
   const body = await readBody(request, environment.maxRequestBodyBytes, context);
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'create', body.length);
@@ -61,7 +61,7 @@ async function create(scope: RequestScope, body: Buffer, options: WriteOptions, 
     });
   const created = await store().catch((error: unknown) => {
     if (!isTooLarge(error) || object.metadata.managedFields === undefined) throw error;
-    // The bookkeeping can be done without; the object cannot.
+    // Retry without managedFields: the object matters more than its bookkeeping.
     delete object.metadata.managedFields;
     return store();
   });

@@ -48,14 +48,14 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
   await writeWritten(scope, sink, status, deleted);
 }
 
-/** The router of the built-in types lets an empty namespace through; it is missed when keys are made. */
+/** Rejects an empty namespace. The router of built-in types accepts one; it is missed only when storage keys are built. */
 function checkNamespace({ served, context }: RequestScope): void {
   if (served.type.namespaced && context.info.namespace === '') throw newBadRequest('Namespace parameter required.');
 }
 
 const UNSAFE_VERB = 'unsafe-delete-ignore-read-errors';
 
-/** Deleting what cannot be read takes a permission of its own, and is noted in the audit log. */
+/** Authorizes the deletion of an undecodable object, which requires a verb of its own, and annotates the audit event. */
 async function authorizeUnsafeDelete(scope: RequestScope): Promise<void> {
   const { context, served, environment } = scope;
   const { namespace, name, path } = context.info;
@@ -115,7 +115,7 @@ export async function deleteCollectionHandler(scope: RequestScope): Promise<void
       namespace: context.info.namespace,
       options,
       validate: admitDelete(scope, '', options),
-      // What may be refused is deleted in order: nothing behind it goes.
+      // If admission may reject an object, delete in order, so that no object after a rejected one is deleted.
       inOrder: environment.admission.readsObjects('DELETE', served.groupResource),
     },
     selection,
@@ -124,13 +124,13 @@ export async function deleteCollectionHandler(scope: RequestScope): Promise<void
 }
 
 /**
- * Admission of a deletion: mutating plugins may refuse it too, and see the object as the old one. `name` is the request's: none
- * where a collection is deleted.
+ * Returns the admission of a deletion. Mutating plugins may reject it too, and receive the object as the old object. `name` is
+ * the request's: empty for a deletecollection.
  */
 function admitDelete(scope: RequestScope, name: string, options: DeleteOptions): (object: KubeObject) => Promise<void> {
   const { admission } = scope.environment;
   const optionsObject = shownDeleteOptions(options);
-  // Types that are deleted in two phases are deleted by their uid.
+  // Types that are deleted in two phases are deleted with a UID precondition.
   const byUid = scope.served.type.deletion.beforeDelete !== undefined && options.preconditions.uid === undefined;
   return async (object) => {
     const { uid } = object.metadata;

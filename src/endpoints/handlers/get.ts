@@ -8,7 +8,10 @@ import { negotiateObject, writeStored } from './respond.js';
 import { Query } from './request/query.js';
 import type { RequestScope } from '../router/scope.js';
 
-/** GET on an object, or on a subresource that shows the same object. Without a promise where nothing has to be waited for: most gets are answered at once. */
+/**
+ * GET on an object, or on a subresource that returns the same object. Returns a promise only if there is something to wait for:
+ * most gets are served at once.
+ */
 export function getHandler(scope: RequestScope): MaybePromise<void> {
   const { context, request, store, served } = scope;
   const query = new Query(request.url ?? '');
@@ -24,7 +27,7 @@ export function getHandler(scope: RequestScope): MaybePromise<void> {
   );
 }
 
-/** The resource version that a get asks for. The parameter `export` that there once was is refused, where a reader of flags would say yes to it. */
+/** Returns the resource version of a get. Rejects the former parameter `export` if its value parses as true. */
 export function askedVersion(query: Query): string {
   if (query.boolean('export') === true) {
     throw newBadRequest('the export parameter, deprecated since v1.14, is no longer supported');
@@ -32,10 +35,10 @@ export function askedVersion(query: Query): string {
   return query.string('resourceVersion');
 }
 
-/** Which state a get wants (spec: List and get semantics). */
+/** Returns the state that a get must read (spec: List and get semantics). */
 export function readAt(resourceVersion: string, { uncached = false }: StoredType): ReadAt {
   if (resourceVersion === '') return { mode: 'most-recent' };
-  // Without a cache a get refuses as lists do.
+  // Without a watch cache, a get rejects invalid versions as a list does.
   const revision = uncached ? listResourceVersion(resourceVersion) : parseResourceVersion(resourceVersion);
   return revision === 0 ? { mode: 'any' } : { mode: 'not-older-than', revision, atOnce: uncached };
 }

@@ -5,7 +5,7 @@ import { Query } from './request/query.js';
 import type { RequestScope } from '../router/scope.js';
 import { serveWatch } from './watch.js';
 
-/** GET on a collection: a list, or a watch where `watch` asks for it. */
+/** GET on a collection: a list, or a watch if the parameter `watch` is true. */
 export async function listHandler(scope: RequestScope): Promise<void> {
   const { context, request, environment, served } = scope;
   const query = new Query(request.url ?? '');
@@ -16,7 +16,7 @@ export async function listHandler(scope: RequestScope): Promise<void> {
   await writeListResult(scope, sink, result);
 }
 
-/** GET on a collection that the path says is to be watched. */
+/** GET on a collection below the path prefix /watch/. */
 export const watchHandler = (scope: RequestScope): Promise<void> => watch(scope, new Query(scope.request.url ?? ''));
 
 async function watch(scope: RequestScope, query: Query): Promise<void> {

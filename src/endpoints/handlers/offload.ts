@@ -3,7 +3,7 @@ import { OFFLOAD_WRITE_BYTES, RULES_MILLIS, RULES_UNITS, RULES_YIELD_POINTS } fr
 import type { Offload, RequestScope } from '../router/scope.js';
 import { weightOf } from './request/weight.js';
 
-/** Offloads a write that weighs too much; undefined: it does not, or it cannot be offloaded. */
+/** Offloads a write that weighs too much. Returns undefined if it does not, or if it cannot be offloaded. */
 export function offloadLarge(scope: RequestScope, body: Buffer): Promise<void> | undefined {
   const { offload } = scope.environment;
   if (offload === undefined) return undefined;
@@ -12,7 +12,7 @@ export function offloadLarge(scope: RequestScope, body: Buffer): Promise<void> |
   return offload.run(scope, body);
 }
 
-/** Offloads a write that is large, or whose rules are forecast to take long; does others here. */
+/** Offloads a write that is large or whose validation rules are predicted to take long. Runs any other write on this thread. */
 export function offloadOrRun(scope: RequestScope, body: Buffer, write: () => Promise<void>): Promise<void> {
   const { offload } = scope.environment;
   if (offload === undefined) return write();
@@ -29,9 +29,10 @@ function takesLongRules(scope: RequestScope, offload: Offload, weight: number): 
 class RulesTakeLong extends Error {}
 
 /**
- * Does a write here. How long the rules of its type take cannot be told from its size alone: a write whose rules take long is given up
- * before it has changed anything, and a worker does it from the start. The only place where a write begins anew for that
- * (docs/design/offload.md says why there has to be one); later writes of the type that weigh as much go to a worker at once.
+ * Runs a write on this thread. The run time of the type's validation rules cannot be predicted from the size of the write alone:
+ * a write whose rules take long is abandoned before it has changed anything, and a worker runs it from the start. This is the
+ * only place where a write restarts for that reason (docs/design/offload.md explains why it must exist); later writes of the type
+ * that weigh as much go to a worker at once.
  */
 async function runHere(
   scope: RequestScope,

@@ -28,7 +28,7 @@ import { patchOptions, type WriteOptions } from './request/write-options.js';
 const APPLY_YAML = 'application/apply-patch+yaml';
 const APPLY_CBOR = 'application/apply-patch+cbor';
 
-/** Makes the patched object from the current one; rerunnable, does not change `current`. */
+/** Builds the patched object from the current one. May run several times; does not change `current`. */
 export type Mechanism = (current: KubeObject | undefined) => KubeObject;
 
 /** PATCH on an object, or on a subresource that writes it. */
@@ -117,7 +117,7 @@ function applyMechanism(scope: RequestScope, patchType: string, body: Buffer, op
   };
 }
 
-/** How a patch of a type changes an object. */
+/** Returns the mechanism that applies a patch of this type. */
 export function patchMechanism(scope: RequestScope, patchType: string, body: Buffer, options: WriteOptions): Mechanism {
   if (isApply(patchType)) return applyMechanism(scope, patchType, body, options);
   const manager = managerOrUserAgent(options.fieldManager, scope.context.userAgent);
@@ -128,7 +128,7 @@ export function patchMechanism(scope: RequestScope, patchType: string, body: Buf
     patch ??= decodePatch(scope, patchType, body, options.fieldValidation !== 'Ignore');
     const { apply, strictErrors, parts, literals, value } = patch;
     const { result, shown } = apply(current);
-    // What comes out may share parts with what went in, and is changed further on.
+    // The result may share parts with the current object and the patch, and is modified below.
     const floats: FloatLiterals = new Map();
     const patched = literals.size === 0 ? deepCopy(result) : literals.resolve(result, floats);
     const outcome = { patched, floats, unchanged: result, current, patch: value, literals, parts, shown, strictErrors };
@@ -147,7 +147,7 @@ interface Patch {
 
 interface Applied {
   readonly result: JsonValue;
-  /** What errors show of a strategic merge patch; those of the others show the patched object. */
+  /** Returns the text that errors show for a strategic merge patch; for other patches, errors show the patched object. */
   readonly shown: (() => string) | undefined;
 }
 
@@ -168,14 +168,14 @@ function decodePatch(scope: RequestScope, patchType: string, body: Buffer, stric
       const { patch, strictErrors } = decodeStrategicMergePatch(body, strict);
       const merge = scope.served.strategicMerge;
       if (merge === undefined) throw newInternalError(`unexpected patch type: ${patchType}`);
-      // A strategic merge reads values, not texts.
+      // A strategic merge compares values, not their literal text.
       const literals = new Literals();
       return { apply: (current) => mergeStrategically(merge, current, patch), strictErrors, literals, value: patch };
     }
   }
 }
 
-/** Errors show what the merge has left of the patch. */
+/** Applies a strategic merge patch. The merge consumes its copy of the patch, and errors show what is left of it. */
 function mergeStrategically(
   merge: (current: JsonObject, patch: JsonObject) => JsonObject,
   current: JsonObject,
@@ -191,7 +191,7 @@ function mergeStrategically(
   }
 }
 
-/** A patch as the audit log shows it: JSON, or its text where it is none. */
+/** Returns a patch for the audit log: as JSON, or as text if it does not parse. */
 function patchForAudit(body: Buffer): JsonValue {
   try {
     return parseYaml(body).value;

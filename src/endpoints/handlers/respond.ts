@@ -18,22 +18,22 @@ import type { ResponseSink } from '../responsewriters/sink.js';
 import type { Query } from './request/query.js';
 import type { Exchanged, RequestScope } from '../router/scope.js';
 
-/** The answer to a request for an object, in the form in which it is wanted. */
+/** Negotiates the response to a request for an object. */
 export function negotiateObject(scope: RequestScope, query: Query): ResponseSink {
   return sinkOf(scope, query, { media: negotiated(scope, query, 'object'), conventions: scope.codec.responses });
 }
 
-/** The answer to a request for a list. Another thread makes large items, where there is one. */
+/** Negotiates the response to a list request. Large items are encoded on a worker thread if one is available. */
 export function negotiateList(scope: RequestScope, query: Query): ResponseSink {
   return itemSink(scope, query, negotiated(scope, query, 'object'));
 }
 
-/** The answer to a watch. */
+/** Negotiates the response to a watch. */
 export function negotiateWatch(scope: RequestScope, query: Query): ResponseSink {
   return itemSink(scope, query, negotiated(scope, query, 'watch'));
 }
 
-/** The answer to a request that creates an object that is not stored: such kinds have no columns. */
+/** Negotiates the response to a request that creates an object that is not stored. Such kinds have no columns. */
 export function negotiateCreated(exchanged: Exchanged, query: Query): ResponseSink {
   const { context, request, environment } = exchanged;
   const cbor = environment.features.enabled('CBORServingAndStorage');
@@ -89,7 +89,7 @@ function offloadItems(scope: RequestScope): ResponseSink['offload'] {
   return (object, form) => (offload.takes(scope, object.bytes.length) ? offload.item(scope, object, form) : undefined);
 }
 
-/** Answers with what a write stored, or would have stored. */
+/** Writes the object that a write stored, or would have stored. */
 export function writeWritten(
   { served }: RequestScope,
   sink: ResponseSink,
@@ -101,7 +101,7 @@ export function writeWritten(
   return then(prepare(served, detached, sink.stopwatch), () => writeObject(sink, status, detached, served));
 }
 
-/** Answers with an object of the cache; another thread does it where that takes long. */
+/** Writes a cached object, on a worker thread if encoding it takes long. */
 export function writeStored(scope: RequestScope, sink: ResponseSink, object: CachedObject): MaybePromise<void> {
   const { request, served } = scope;
   const { offload } = scope.environment;
@@ -121,7 +121,7 @@ export function writeListResult({ served }: RequestScope, sink: ResponseSink, re
   return writeList(sink, result.list, metadata, served);
 }
 
-/** A Status of success that says what it was about. */
+/** Writes a Status of success with details. */
 export function writeSuccess(
   sink: ResponseSink,
   code: number,
@@ -139,7 +139,7 @@ export function writeSuccess(
   return writeTree(sink, code, status);
 }
 
-/** The objects that a deletecollection deleted, as a list. */
+/** Writes the objects that a deletecollection deleted, as a list. */
 export function writeDeletedCollection(
   { served }: RequestScope,
   sink: ResponseSink,
@@ -169,7 +169,7 @@ export function writeDeletedCollection(
   return writeList({ ...sink, includeObject: undefined, compression: false }, list, metadata, served);
 }
 
-/** The plain text with which unknown paths outside of built-in groups are answered. */
+/** Writes the plain-text 404 for unknown paths outside the built-in groups. */
 export function respondNotFoundText(response: HttpResponse): void {
   response.statusCode = 404;
   response.setHeader('Content-Type', 'text/plain; charset=utf-8');

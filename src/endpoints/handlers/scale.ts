@@ -25,10 +25,10 @@ import { admitMutations } from './admission/mutate.js';
 import { admissionAttributes } from './admission/attributes.js';
 import { createOrUpdateOptions, patchOptions, type FieldValidation } from './request/write-options.js';
 
-/** Stands for replicas that are not set, so that a write must set them. */
+/** Marks the replicas of a Scale as unset, so that a write must set them. */
 const UNSET = -2147483648;
 
-/** GET, PUT and PATCH of the scale subresource: an autoscaling/v1 Scale that stands for two or three fields of the object. */
+/** GET, PUT and PATCH on the scale subresource: an autoscaling/v1 Scale that maps to two or three fields of the object. */
 export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Promise<void> {
   const { context, request, store } = scope;
   const { namespace, name, verb } = context.info;
@@ -66,11 +66,11 @@ export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Prom
 
 interface ScaleChange {
   readonly mechanism: Mechanism;
-  /** The uid that a PUT names. */
+  /** The UID in the body of a PUT. */
   readonly expectedUid: string | undefined;
 }
 
-/** How the request changes a Scale. */
+/** Reads how the request changes a Scale. */
 async function readChange(scope: RequestScope, query: Query, patchType: string): Promise<ScaleChange> {
   const { context, request, environment } = scope;
   const scaleScope: RequestScope = { ...scope, served: asScale(scope.served), codec: scaleCodec };
@@ -92,7 +92,7 @@ async function readChange(scope: RequestScope, query: Query, patchType: string):
   };
 }
 
-/** kube-apiserver stumbles over its own refusal of such a body, and says so. */
+/** Decodes the body of a PUT. kube-apiserver fails to encode its own 400 for a bad body, and returns that failure instead. */
 function decodeScaleBody(scope: RequestScope, body: Buffer, validation: FieldValidation): KubeObject {
   try {
     return decodeBody(scope, body, validation);
@@ -122,7 +122,7 @@ function storeScaled(scope: RequestScope, paths: ScalePaths, change: ScaleChange
   });
 }
 
-/** Admission sees Scales. */
+/** Returns validators that pass Scales to admission. */
 function scaleValidators(scope: RequestScope, paths: ScalePaths): ReturnType<typeof validators> {
   const ofScale = validators({ ...scope, served: asScale(scope.served) });
   const scale = (object: KubeObject): KubeObject => scaleOf(object, paths).scale;
@@ -132,7 +132,7 @@ function scaleValidators(scope: RequestScope, paths: ScalePaths): ReturnType<typ
   };
 }
 
-/** The object with the replicas that the changed Scale asks for. */
+/** Returns the object with the replicas of the changed Scale. */
 async function scaled(
   scope: RequestScope,
   paths: ScalePaths,
@@ -177,7 +177,10 @@ function setNested(object: JsonObject, path: readonly string[], value: JsonObjec
   parent[path[path.length - 1] ?? ''] = value;
 }
 
-/** The Scale of an object, and whether it has replicas at all. Values of wrong types count as absent, as a validated object has none. */
+/**
+ * Builds the Scale of an object, and reports whether the object has replicas. Values of the wrong type count as absent; a
+ * validated object has none.
+ */
 function scaleOf(object: KubeObject, paths: ScalePaths): { scale: KubeObject; found: boolean } {
   const replicas = nested(object, paths.specReplicas);
   const status = nested(object, paths.statusReplicas);
@@ -206,7 +209,7 @@ function nested(object: JsonObject, path: readonly string[]): JsonObject[string]
   return value;
 }
 
-/** The type as its Scale shows it, for decoding bodies and patches. */
+/** Returns the served version with the Scale's type, for decoding bodies and patches. */
 function asScale(served: ServedVersion): ServedVersion {
   return {
     ...served,

@@ -3,12 +3,12 @@ import { formatGroupResource, quote } from '../../apimachinery/meta/meta.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import { StorageError, type Undecodable } from '../../storage/errors.js';
 
-/** Objects that one answer names. */
+/** The maximum number of objects that one response names. */
 const MAX_CAUSES = 100;
 
 /**
- * The answer to a request that met objects which cannot be decoded; undefined for any other error. `unsafe`: whether they
- * may be deleted unread; then it says which they are.
+ * Returns the error for a request that found objects that cannot be decoded; undefined for any other error. `unsafe`: such
+ * objects may be deleted unread, so the error names them.
  */
 export function undecodableError(
   error: unknown,

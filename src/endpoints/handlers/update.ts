@@ -63,13 +63,13 @@ async function update(scope: RequestScope, body: Buffer, options: WriteOptions, 
 }
 
 interface NextObject extends Pick<UpdateRequest, 'dryRun' | 'forceAllowCreate' | 'expectedUid'> {
-  /** Without its managed fields it is not stored, though it is too large with them: an apply is about these. */
+  /** True if an object that is too large must not be stored without its managed fields: an apply depends on them. */
   readonly needsFields: boolean;
-  /** Makes the object from the current one, before admission; rerunnable. What has no need to track its fields loses them. */
+  /** Builds the object from the current one, before admission. May run several times. Unless `tracksFields`, its managed fields are dropped. */
   readonly make: (current: KubeObject | undefined, tracksFields: boolean) => Promise<KubeObject>;
 }
 
-/** Stores what an update or a patch makes of an object, and answers with it. */
+/** Stores the object that an update or a patch builds, and writes it as the response. */
 export async function storeNext(
   scope: RequestScope,
   sink: ResponseSink,
@@ -100,12 +100,12 @@ export async function storeNext(
   await writeWritten(scope, sink, updated.created ? 201 : 200, updated);
 }
 
-/** The last of what is asked of a write before the object is looked up. */
+/** Rejects an empty namespace: the last check of a write before the object is looked up. */
 export function requireNamespace({ served, context }: RequestScope): void {
   if (served.type.namespaced && context.info.namespace === '') throw newBadRequest('Namespace parameter required.');
 }
 
-/** The object's name must be the URL's. */
+/** Checks that the object's name matches the URL's. */
 export function checkName(object: KubeObject, name: string): void {
   const given = object.metadata.name ?? '';
   if (given === '') {
@@ -116,7 +116,7 @@ export function checkName(object: KubeObject, name: string): void {
   }
 }
 
-/** Mutating admission of the new state. */
+/** Runs mutating admission on the new state. */
 async function mutate(scope: RequestScope, next: KubeObject, current: KubeObject | undefined): Promise<void> {
   const operation = current === undefined ? 'CREATE' : 'UPDATE';
   const options = optionsFor(operation, scope);
@@ -130,7 +130,7 @@ async function mutate(scope: RequestScope, next: KubeObject, current: KubeObject
 export const optionsFor = (operation: 'CREATE' | 'UPDATE', scope: RequestScope): JsonObject =>
   changeOptions(scope, operation === 'CREATE' ? 'CreateOptions' : 'UpdateOptions');
 
-/** Validating admission; a create on the way of an update asks for the permission to create first. */
+/** Returns the validating admission of a write. A create through an update or patch is first authorized as a create. */
 export function validators(scope: RequestScope): {
   validateCreate(object: KubeObject): Promise<void>;
   validateUpdate(object: KubeObject, old: KubeObject): MaybePromise<void>;

@@ -1,4 +1,4 @@
-/** The watches that are being served, so that a server that stops can end them. */
+/** Tracks the watches being served, so that a server that shuts down can end them. */
 export class WatchTracker {
   private readonly running = new Set<() => void>();
   private over = false;
@@ -7,7 +7,7 @@ export class WatchTracker {
     return this.running.size;
   }
 
-  /** Returns the function that takes it off again. A watch that begins after the end is ended at once. */
+  /** Adds a watch and returns the function that removes it. A watch added after `endAll` ends at once. */
   add(end: () => void): () => void {
     if (this.over) {
       end();

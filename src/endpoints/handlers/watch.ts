@@ -13,19 +13,19 @@ import type { HttpResponse } from '../http.js';
 import type { ListOptions } from './request/list-options.js';
 import type { RequestScope } from '../router/scope.js';
 
-/** In the words of a type that kube-apiserver watches without a cache. */
+/** kube-apiserver's message for a type that it serves without a watch cache. */
 const TOO_OLD_UNCACHED = 'The resourceVersion for the provided watch is too old.';
 
-/** Of a type that another server is about to serve, which has no such revisions. */
+/** The message for a type that another server is about to serve, which does not have these revisions. */
 const TOO_OLD_ELSEWHERE = 'too old resource version: 0 (0)';
 
-/** kube-apiserver's store begins one after the version, and a signed integer has no such number. */
+/** kube-apiserver's store starts a watch at the version plus one, which overflows a signed 64-bit integer here. */
 const MAX_INT64 = 0x7fffffffffffffffn;
 
-/** In front of each event in Protobuf. */
+/** The size of the length prefix of each event in Protobuf. */
 const LENGTH_BYTES = 4;
 
-/** Serves a watch until its time is up, the client goes, or it cannot keep up. Resolves when the stream has ended. */
+/** Serves a watch until it times out, the client disconnects, or the client cannot keep up. Resolves when the stream has ended. */
 export async function serveWatch(scope: RequestScope, options: ListOptions, sink: ResponseSink): Promise<void> {
   const { served, environment } = scope;
   const { media } = sink;
@@ -59,7 +59,7 @@ export async function serveWatch(scope: RequestScope, options: ListOptions, sink
     watcher = await scope.store.cache.watch(wanted, stream);
   } catch (error) {
     if (error instanceof StorageError && (error.code === 'compacted' || error.code === 'too-large')) {
-      // Sent as an event of a stream that has begun, as kube-apiserver does.
+      // Sent as an event of a stream that has already begun, as kube-apiserver does.
       const uncached = error.code === 'compacted' && served.type.uncached === true;
       const told = interpretStorageError(error, 'watch', options.resourceVersion);
       stream.fail(uncached ? newResourceExpired(TOO_OLD_UNCACHED) : toApiError(told));
@@ -70,13 +70,16 @@ export async function serveWatch(scope: RequestScope, options: ListOptions, sink
   await stream.run(watcher, seconds * 1000);
 }
 
-/** Where the events go: into the answer, or the messages of a WebSocket. */
+/** Returns the stream for the events: the response, or the messages of a WebSocket. Undefined if the handshake was rejected. */
 function streamOf(response: HttpResponse, { encoding }: NegotiatedMedia): HttpResponse | undefined {
   if (response.openMessages === undefined) return response;
   return response.openMessages({ binary: encoding !== 'json', prefix: encoding === 'protobuf' ? LENGTH_BYTES : 0 });
 }
 
-/** `timeoutSeconds` (of a negative one nothing is left), or a random time between the minimum and twice of it, so that clients do not come back all at once. */
+/**
+ * Returns `timeoutSeconds` (0 if negative), or a random time between the minimum and twice the minimum, so that clients do not
+ * all reconnect at once.
+ */
 function watchSeconds(options: ListOptions, minimum: number): number {
   const asked = options.timeoutSeconds ?? 0;
   if (asked !== 0) return Math.max(0, asked);
@@ -100,10 +103,10 @@ function watchOptions(scope: RequestScope, options: ListOptions, deadline: numbe
   };
 }
 
-/** A selector may ask for a text that cannot be a name; it matches nothing. */
+/** Reports whether a text can be an object's name. A selector may contain one that cannot, which matches nothing. */
 const isPathSegment = (name: string): boolean => name !== '.' && name !== '..' && !/[/%]/.test(name);
 
-/** Where a watch starts (spec: watch). Without initial events a watch from "most recent" or "any" starts at the cache's revision. */
+/** Returns where a watch starts (spec: watch). Without initial events, a watch from "most recent" or "any" starts at the cache's revision. */
 function watchStart(options: ListOptions, current: number, atOnce: boolean): ReadAt {
   const revision = parseResourceVersion(options.resourceVersion);
   if (options.sendInitialEvents === true) {
@@ -115,15 +118,15 @@ function watchStart(options: ListOptions, current: number, atOnce: boolean): Rea
   return revision === 0 ? { mode: 'any' } : { mode: 'exact', revision };
 }
 
-/** The response of a watch: frames out, back-pressure in. */
+/** The response of a watch: writes frames and propagates backpressure. */
 class WatchStream {
   private watcher: Watcher | undefined;
   private started = false;
   private finish: (() => void) | undefined;
   private over = false;
-  /** Events are under way that take long to make. */
+  /** True while events that take long to encode are being sent. */
   private busy = false;
-  /** They have been sent: more can come. */
+  /** True once those events are sent, so the watcher can resume. */
   private resumable = false;
 
   constructor(
@@ -148,7 +151,7 @@ class WatchStream {
     }
   }
 
-  /** Encodes events and writes them together; where that takes long, the rest of them bit by bit. */
+  /** Encodes events and writes them together. If that takes too long, sends the rest one by one. */
   private send(events: readonly WatchEvent[]): boolean {
     const { clock } = this.scope.environment;
     const slicer = events.length > 1 ? new Slicer(clock) : undefined;
@@ -169,7 +172,7 @@ class WatchStream {
     return false;
   }
 
-  /** The watcher gives no other events meanwhile. */
+  /** Sends events one by one. The watcher delivers no others in the meantime. */
   private async sendBitByBit(events: readonly WatchEvent[], writable: boolean): Promise<void> {
     this.busy = true;
     try {
@@ -178,7 +181,7 @@ class WatchStream {
         const frame = this.frame();
         this.started = true;
         const offloaded = frame.isLong(event) ? frame.offload(event) : undefined;
-        // What is made here has a turn of its own.
+        // An event encoded on this thread gets a turn of the event loop of its own.
         if (offloaded === undefined) await yieldNow();
         const bytes = offloaded === undefined ? event.encoded(frame) : await offloaded;
         if (this.isOver()) return;
@@ -202,7 +205,7 @@ class WatchStream {
     return this.over;
   }
 
-  /** Resolves when there is room again, or nobody who waits for it. */
+  /** Resolves when the response drains or the client disconnects. */
   private drained(): Promise<void> {
     const { response } = this;
     return new Promise((resolve) => {
@@ -243,7 +246,7 @@ class WatchStream {
     this.end();
   }
 
-  /** Until the time is up, the client has gone or the cacher ends it. */
+  /** Streams events until the watch times out, the client disconnects, or the cacher ends the watch. */
   run(watcher: Watcher, millis: number): Promise<void> {
     if (this.over) {
       watcher.stop();

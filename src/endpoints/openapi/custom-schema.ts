@@ -3,7 +3,7 @@ import type { JsonSchemaProps } from '../../schema/interfaces.js';
 
 const objectMeta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 
-/** Keys of a schema that are published as they are. */
+/** Keys of a schema that are published unchanged. */
 const plainKeys = [
   'description',
   'type',
@@ -39,7 +39,7 @@ const plainKeys = [
 
 const junctors = ['allOf', 'anyOf', 'oneOf'] as const;
 
-/** What is false, empty or absent is not published. */
+/** Reports whether a value is not published because it is false, empty or absent. */
 function isEmpty(key: string, value: JsonValue | undefined): boolean {
   if (value === undefined || (value === null && key !== 'default')) return true;
   return value === false && key !== 'default' && key !== 'example'
@@ -47,7 +47,7 @@ function isEmpty(key: string, value: JsonValue | undefined): boolean {
     : Array.isArray(value) && value.length === 0 && key !== 'default';
 }
 
-/** A custom type's schema as the structural schema publishes it in OpenAPI v3. */
+/** Converts a custom resource's schema to the form in which OpenAPI v3 publishes structural schemas. */
 export function publishSchema(schema: JsonSchemaProps): JsonObject {
   const out: JsonObject = {};
   for (const key of plainKeys) {
@@ -86,7 +86,7 @@ function isIntegerOrString(value: JsonValue | undefined): boolean {
   return isObject(first) && first['type'] === 'integer' && isObject(second) && second['type'] === 'string';
 }
 
-/** Says that a value is an integer or a string, in the way that validators without the extension understand. */
+/** Expresses int-or-string in plain JSON schema, for validators that do not know the extension. */
 function unfoldIntOrString(schema: JsonObject): void {
   const { anyOf, allOf } = schema;
   if (anyOf === undefined) {
@@ -98,14 +98,14 @@ function unfoldIntOrString(schema: JsonObject): void {
   }
 }
 
-/** Names of the properties that every object has, in the way that each version of OpenAPI refers to another definition. */
+/** How a version of OpenAPI refers to the definition of another type. */
 export interface Dialect {
   reference(name: string, description: string): JsonObject;
 }
 
 const CONVENTIONS = 'More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md';
 
-/** What kube-apiserver says of the properties that every object has, here of a custom type and of a list. */
+/** kube-apiserver's descriptions of the properties that every object has, for custom resources and for lists. */
 export const descriptions = {
   apiVersion: `APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. ${CONVENTIONS}#resources`,
   kind: `Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. ${CONVENTIONS}#types-kinds`,
@@ -114,13 +114,13 @@ export const descriptions = {
   listMetadata: `Standard list metadata. ${CONVENTIONS}#types-kinds`,
 } as const;
 
-/** The same of embedded objects. */
+/** kube-apiserver's descriptions of the same properties of embedded objects. */
 const embedded = {
   apiVersion: `apiVersion defines the versioned schema of this representation of an object. ${CONVENTIONS}#resources`,
   kind: `kind is a string value representing the type of this object. In CamelCase. ${CONVENTIONS}#types-kinds`,
 };
 
-/** apiVersion, kind and metadata, as they are in every object. */
+/** Returns the schemas of apiVersion, kind and metadata, which every object has. */
 export const typeProperties = (dialect: Dialect, { apiVersion, kind }: typeof embedded = descriptions): JsonObject => ({
   apiVersion: { description: apiVersion, type: 'string' },
   kind: { description: kind, type: 'string' },
@@ -128,8 +128,8 @@ export const typeProperties = (dialect: Dialect, { apiVersion, kind }: typeof em
 });
 
 /**
- * Adds apiVersion, kind and metadata to embedded resources. OpenAPI v2 leaves out those that take unknown fields: kubectl would
- * refuse the unknown ones.
+ * Adds apiVersion, kind and metadata to embedded resources. OpenAPI v2 skips those that preserve unknown fields, because kubectl
+ * would reject the unknown ones.
  */
 export function addEmbedded(schema: JsonObject, dialect: Dialect, skipPreserving: boolean): void {
   const { properties, items, additionalProperties } = schema;
@@ -149,12 +149,12 @@ export function addEmbedded(schema: JsonObject, dialect: Dialect, skipPreserving
   schema['required'] = required;
 }
 
-/** Changes a published v3 schema in place so that clients of OpenAPI v2 understand it. */
+/** Converts a published v3 schema, in place, to one that OpenAPI v2 clients understand. */
 export function downConvert(schema: JsonObject): void {
   for (const key of ['allOf', 'anyOf', 'oneOf', 'not', 'default']) delete schema[key];
   const nullable = schema['nullable'] === true;
   const preserving = schema['x-kubernetes-preserve-unknown-fields'] === true;
-  // A value without a type breaks kubectl where items or properties are known.
+  // kubectl breaks on a schema that has items or properties but no type.
   if (nullable || preserving) {
     delete schema['items'];
     delete schema['properties'];
@@ -172,7 +172,7 @@ export function downConvert(schema: JsonObject): void {
   if (isObject(additionalProperties)) downConvert(additionalProperties);
 }
 
-/** v2 cannot say null, so that a field that may be null cannot be required. */
+/** Drops nullable fields from `required`: v2 has no null, so a field that may be null cannot be required. */
 function dropNullableRequired(schema: JsonObject): void {
   const { properties, additionalProperties, required } = schema;
   if (!Array.isArray(required)) return;

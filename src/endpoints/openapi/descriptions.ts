@@ -4,7 +4,7 @@ import { isObject, type JsonObject, stringAt } from '../../apimachinery/json/jso
 const DEFINITIONS = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.';
 const OURS = 'io.kubeannex.v1.';
 
-/** What fields mean that every kind has, unless the kind says something else. */
+/** Descriptions of the fields that every kind has, used unless the kind describes them itself. */
 const COMMON: Readonly<Record<string, string>> = {
   apiVersion: 'Group and version of this object; the version alone for the core group.',
   kind: 'Kind of this object, in CamelCase.',
@@ -15,7 +15,7 @@ const OF_LISTS: Readonly<Record<string, string>> = {
   metadata: 'Version of the list, and where it goes on.',
 };
 
-/** Adds to the schemas of a group version what they and their fields mean, where that is known. */
+/** Adds the known descriptions to the schemas of a group version and to their fields. */
 export function describeSchemas(schemas: Record<string, JsonObject>): void {
   const texts = (known ??= readDataFile('types', 'descriptions.json') as JsonObject);
   for (const name in schemas) {
@@ -33,10 +33,10 @@ export function describeSchemas(schemas: Record<string, JsonObject>): void {
 
 let known: JsonObject | undefined;
 
-/** Versions that are not stable mean what the stable one means. */
+/** Alpha and beta versions use the descriptions of v1. */
 const UNSTABLE = /\.v\d+(?:alpha|beta)\d+\.(?=\w+$)/;
 
-/** What holds for CustomResourceDefinitions holds for ResourceDefinitions. */
+/** Returns the descriptions for a type. ResourceDefinitions use those of CustomResourceDefinitions. */
 function textsOf(texts: JsonObject, name: string): JsonObject | undefined {
   const own = texts[name.replace(UNSTABLE, '.v1.')];
   if (isObject(own)) return own;
@@ -46,7 +46,7 @@ function textsOf(texts: JsonObject, name: string): JsonObject | undefined {
   return isObject(theirs) ? theirs : undefined;
 }
 
-/** The schema with its description and those of its properties. */
+/** Returns the schema with its description and those of its properties added. */
 function described(schema: JsonObject, said: JsonObject, common: Readonly<Record<string, string>>): JsonObject {
   const description = stringAt(said, 'description') ?? '';
   const { properties } = schema;
@@ -61,7 +61,7 @@ function described(schema: JsonObject, said: JsonObject, common: Readonly<Record
   return { description, ...schema, properties: all };
 }
 
-/** What the parameters of requests mean. */
+/** Descriptions of the request parameters. */
 const PARAMETERS: Readonly<Record<string, string>> = {
   allowWatchBookmarks: 'Whether a watch may get BOOKMARK events, which say how far it has come.',
   body: 'The object, the patch or the options.',
@@ -92,6 +92,6 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   watch: 'Sends changes as they happen instead of a list.',
 };
 
-/** The description of a parameter, as part of it. */
+/** Returns the description of a parameter as a fragment of the parameter's object; empty if none is known. */
 export const parameterText = (name: string): JsonObject =>
   Object.hasOwn(PARAMETERS, name) ? { description: PARAMETERS[name] ?? '' } : {};

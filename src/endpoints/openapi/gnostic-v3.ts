@@ -4,17 +4,17 @@ import { any, anys, eachReversed, extensions, named, Writer } from './gnostic.js
 
 type Write = (writer: Writer, from: JsonObject) => void;
 
-/** A member that is a message. */
+/** Writes a member that is a message. */
 function message(writer: Writer, id: number, value: JsonValue | undefined, write: Write): void {
   if (isObject(value)) writer.inner(id, () => write(writer, value));
 }
 
-/** A repeated member. */
+/** Writes a repeated member. */
 function messages(writer: Writer, id: number, values: JsonValue | undefined, write: Write): void {
   if (Array.isArray(values)) for (let i = values.length - 1; i >= 0; i--) message(writer, id, values[i], write);
 }
 
-/** A map, as a message of pairs. */
+/** Writes a map as a message of pairs. */
 function map(writer: Writer, id: number, value: JsonValue | undefined, write: Write): void {
   message(writer, id, value, (inner, members) => {
     eachReversed(members, (name, member) => {
@@ -23,7 +23,7 @@ function map(writer: Writer, id: number, value: JsonValue | undefined, write: Wr
   });
 }
 
-/** What may be a reference instead: one of two members. */
+/** Wraps `write` for a value that may be a reference instead: a oneof of two members. */
 const orReference =
   (write: Write): Write =>
   (writer, from) => {
@@ -36,7 +36,7 @@ const orReference =
     } else writer.inner(1, () => write(writer, from));
   };
 
-/** A boolean or number among alternatives, where zero is not the same as none. */
+/** Writes a boolean or number of a oneof, where zero differs from absent. */
 function choice(writer: Writer, id: number, value: boolean | number): void {
   if (typeof value === 'boolean') writer.varint(value ? 1 : 0);
   else writer.double(value);
@@ -168,7 +168,7 @@ const requirement: Write = (writer, from) => {
   });
 };
 
-/** OpenAPI v3 in Protobuf, in the messages of gnostic (openapi.v3). */
+/** Encodes an OpenAPI v3 document in Protobuf, in gnostic's messages (openapi.v3). */
 export function encodeDocumentV3(document: JsonObject): Uint8Array {
   const writer = new Writer(65536);
   messages(writer, 6, document['security'], requirement);

@@ -3,15 +3,15 @@ import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/js
 import { ReverseWriter, wireBytes, wireFixed64, wireVarint } from '../../apimachinery/protobuf/wire.js';
 
 /**
- * OpenAPI v2 in Protobuf, in the messages of gnostic (openapi.v2). Messages are written from their end, so that the fields stand
- * here in descending order.
+ * Writes OpenAPI v2 in Protobuf, in gnostic's messages (openapi.v2). Messages are written from their end, so fields are listed in
+ * descending order.
  */
 export class Writer extends ReverseWriter {
   string(id: number, value: JsonValue | undefined): void {
     if (typeof value === 'string' && value !== '') this.present(id, value);
   }
 
-  /** A text that is written even if it is empty. */
+  /** Writes a string even if it is empty. */
   present(id: number, value: string): void {
     const before = this.length;
     this.text(value);
@@ -53,7 +53,7 @@ export class Writer extends ReverseWriter {
   }
 }
 
-/** Any of gnostic: the value as YAML text. */
+/** Writes gnostic's Any: the value as YAML text. */
 export function any(writer: Writer, id: number, value: JsonValue | undefined): void {
   if (value !== undefined) writer.inner(id, () => writer.string(2, toYaml(value)));
 }
@@ -62,7 +62,7 @@ export function anys(writer: Writer, id: number, values: JsonValue | undefined):
   if (Array.isArray(values)) for (let i = values.length - 1; i >= 0; i--) any(writer, id, values[i]);
 }
 
-/** A name with a value, as gnostic writes the members of maps. */
+/** Writes a name with a value, gnostic's form of a map entry. */
 export function named(writer: Writer, id: number, name: string, value: () => void): void {
   writer.inner(id, () => {
     writer.inner(2, value);
@@ -134,7 +134,7 @@ function schema(writer: Writer, from: JsonObject): void {
   writer.string(1, from['$ref']);
 }
 
-/** A NamedSchema among the document's definitions. */
+/** Encodes a NamedSchema of the document's definitions. */
 export function encodeDefinition(name: string, from: JsonObject): Uint8Array {
   const writer = new Writer(4096);
   named(writer, 1, name, () => schema(writer, from));
@@ -210,7 +210,7 @@ const methods: readonly (readonly [number, string])[] = [
   [2, 'get'],
 ];
 
-/** A NamedPathItem among the document's paths. */
+/** Encodes a NamedPathItem of the document's paths. */
 export function encodePath(path: string, from: JsonObject): Uint8Array {
   const writer = new Writer(4096);
   named(writer, 2, path, () => {
@@ -223,7 +223,7 @@ export function encodePath(path: string, from: JsonObject): Uint8Array {
   return writer.finish();
 }
 
-/** The document around its encoded paths and definitions. */
+/** Encodes the document from its encoded paths and definitions. */
 export function encodeDocument(
   info: { readonly title: string; readonly version: string },
   paths: readonly Uint8Array[],
@@ -258,7 +258,7 @@ function apiKey(writer: Writer): void {
   writer.string(1, 'apiKey');
 }
 
-/** The tag and length of a message whose parts are at hand. */
+/** Encodes the tag and length of a message whose parts are already encoded. */
 function lengthOf(id: number, parts: readonly Uint8Array[]): Uint8Array {
   const writer = new ReverseWriter(16);
   writer.varint(parts.reduce((sum, part) => sum + part.length, 0));

@@ -18,7 +18,7 @@ import type { MaybePromise } from '../../util/maybe-promise.js';
 const gzip = promisify(gzipCallback);
 
 const protobufV2 = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
-/** What clients may ask for in v2, in the server's order, and what they get. */
+/** The subtypes that v2 offers, in the server's order of preference, and the format of each. */
 const offeredV2: readonly (readonly [string, 'json' | 'protobuf'])[] = [
   ['json', 'json'],
   ['com.github.proto-openapi.spec.v2@v1.0+protobuf', 'protobuf'],
@@ -34,17 +34,17 @@ const offeredV3: readonly (readonly [string, 'json' | 'protobuf'])[] = [
   ['com.github.proto-openapi.spec.v3.v1.0+protobuf', 'protobuf'],
 ];
 
-/** Bytes with what identifies them. */
+/** A document's bytes with its HTTP cache validators. */
 interface Document {
   readonly bytes: Uint8Array;
   readonly etag: string;
   readonly modified: number;
   gzipped?: Uint8Array;
-  /** The same in Protobuf; made when it is first asked for. */
+  /** The document in Protobuf, encoded at the first request for it. */
   protobuf?: Uint8Array;
 }
 
-/** Has another thread make a description of a group version; undefined: it is made here. */
+/** Builds a description of a group version on a worker thread; undefined if it must be built on this thread. */
 export type OffloadDescription = (what: Description, gv: OpenApiGroupVersion) => Promise<Uint8Array> | undefined;
 
 async function hashOf(bytes: Uint8Array): Promise<string> {
@@ -56,7 +56,7 @@ async function hashOf(bytes: Uint8Array): Promise<string> {
   return hash.digest('hex').toUpperCase();
 }
 
-/** Serves `/openapi/v2`, `/openapi/v3` and what is below it. Nothing is made before it is asked for, and one group version at a time. */
+/** Serves `/openapi/v2`, `/openapi/v3` and the paths below. Documents are built on request, one group version at a time. */
 export class OpenApi {
   private readonly documents = new WeakMap<Described, MaybePromise<Document>>();
   private readonly parts = new WeakMap<OpenApiGroupVersion, PartsV2>();
@@ -70,9 +70,12 @@ export class OpenApi {
     private readonly published: PublishedComponents,
     private readonly clock: Clock,
     private readonly offload: OffloadDescription = () => undefined,
-    /** Documents of paths outside of resources. */
+    /** The documents of non-resource paths. */
     private readonly roots: readonly RootDocument[] = [],
-    /** Whether who asks for an outdated document is sent to the present one. The proxy before an extension of a cluster lets nobody be sent. */
+    /**
+     * True to redirect requests for an outdated document to the current one. False in an aggregated API server, because the
+     * aggregator's proxy allows no redirects.
+     */
     private readonly redirects = true,
   ) {}
 
@@ -85,7 +88,7 @@ export class OpenApi {
     else empty(response, 404);
   };
 
-  /** Requests that come while it is made wait for the same one. */
+  /** Returns the v3 document. Requests that arrive while it is being built wait for the same one. */
   private document(gv: Described): MaybePromise<Document> {
     const known = this.documents.get(gv);
     if (known !== undefined) return known;
@@ -187,7 +190,7 @@ export class OpenApi {
     serve(request, response, bytes, document, 'conditional');
   }
 
-  /** The whole v2 document in both formats; requests that come meanwhile wait for the same one. */
+  /** Returns the whole v2 document in both formats. Requests that arrive while it is being built wait for the same one. */
   private merge(): Promise<{ readonly json: Document; readonly protobuf: Document }> {
     const of = this.source.groupVersions();
     if (this.merged !== undefined && sameList(this.merged.of, of)) return Promise.resolve(this.merged);
@@ -227,7 +230,7 @@ export class OpenApi {
     return this.merged;
   }
 
-  /** In steps, between which other work gets its turn. */
+  /** Builds the v2 parts of a group version, yielding to the event loop between steps. */
   private async partsOf(gv: OpenApiGroupVersion): Promise<PartsV2> {
     const known = this.parts.get(gv);
     if (known !== undefined) return known;
@@ -242,7 +245,7 @@ export class OpenApi {
 const security =
   '"securityDefinitions":{"BearerToken":{"description":"Bearer Token authentication","type":"apiKey","name":"authorization","in":"header"}},"security":[{"BearerToken":[]}]';
 
-/** What has a v3 document. */
+/** Anything that has a v3 document. */
 type Described = OpenApiGroupVersion | RootDocument;
 
 const isRoot = (one: Described): one is RootDocument => 'document' in one;
@@ -279,7 +282,7 @@ function empty(response: HttpResponse, status: number): void {
   response.end();
 }
 
-/** Sends bytes, or 304 where the client has them. */
+/** Sends the bytes, or a 304 if the client already has them. */
 function serve(
   request: HttpRequest,
   response: HttpResponse,

@@ -9,13 +9,13 @@ export interface Operation {
   readonly action: string;
   readonly id: string;
   readonly description: string;
-  /** Names of query parameters. */
+  /** The names of the query parameters. */
   readonly query: readonly string[];
-  /** Definition of the body. */
+  /** The definition of the request body. */
   readonly body?: { readonly definition: string; readonly required: boolean } | undefined;
   readonly consumes: readonly string[];
   readonly produces: readonly string[];
-  /** Definition of the answer, and the codes with which it comes. */
+  /** The definition of the response, and the status codes that carry it. */
   readonly answer: string;
   readonly codes: readonly string[];
   readonly gvk: { readonly group: string; readonly version: string; readonly kind: string };
@@ -23,7 +23,7 @@ export interface Operation {
 
 export const meta = 'io.k8s.apimachinery.pkg.apis.meta.v1';
 
-/** Types of query parameters; those that are not here are strings. */
+/** Types of query parameters; those not listed are strings. */
 export const queryTypes: Readonly<Record<string, string>> = {
   allowWatchBookmarks: 'boolean',
   limit: 'integer',
@@ -71,7 +71,7 @@ const builtInPatches = [
   'application/apply-patch+yaml',
 ];
 
-/** `foo.example.com` as `FooExampleCom`; the suffix of Kubernetes' own groups is left out. */
+/** Converts `foo.example.com` to `FooExampleCom`. The suffix of Kubernetes' own groups is dropped. */
 export function camelGroup(group: string): string {
   if (group === '') return 'Core';
   return group
@@ -86,11 +86,11 @@ export function tagOf(gv: { readonly group: string; readonly version: string }):
   return `${group.charAt(0).toLowerCase()}${group.slice(1)}_${gv.version}`;
 }
 
-/** `com.example.foo.v1.Bar`. */
+/** Returns the definition name of a custom resource, such as `com.example.foo.v1.Bar`. */
 export const customDefinition = (gv: { readonly group: string; readonly version: string }, kind: string): string =>
   `${gv.group.split('.').reverse().join('.')}.${gv.version}.${kind}`;
 
-/** Finds the definition of a type. */
+/** Returns the name of a type's definition. */
 export type Definitions = (type: { readonly group: string; readonly version: string; readonly kind: string }) => string;
 
 interface Verb {
@@ -113,7 +113,7 @@ const itemVerbs: readonly Verb[] = [
   { verb: 'patch', method: 'patch', action: 'patch', word: 'patch' },
 ];
 
-/** All operations of a group version. */
+/** Returns all operations of a group version. */
 export function operationsOf(gv: OpenApiGroupVersion, definitions: Definitions): Operation[] {
   return gv.kinds.flatMap((kind) => kindOperations(gv, kind, definitions));
 }

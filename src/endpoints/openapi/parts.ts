@@ -7,7 +7,7 @@ import type { OpenApiGroupVersion, PublishedComponents } from './source.js';
 import { definitionsV2, pathsV2 } from './spec-v2.js';
 import { buildSpec } from './spec-v3.js';
 
-/** What is made of one group version: its v3 document in two forms, and its parts of the v2 document. */
+/** The descriptions of one group version: its v3 document in JSON or Protobuf, and its parts of the v2 document. */
 export type Description = 'v3' | 'v3-protobuf' | 'v2';
 
 /** The parts of the v2 document that come from one group version. */
@@ -18,7 +18,7 @@ export interface PartsV2 {
   readonly encodedDefinitions: ReadonlyMap<string, Uint8Array>;
 }
 
-/** Makes a description of a group version, in one go. Parts of the v2 document are read with `readParts`. */
+/** Builds a description of a group version in one go. Read the parts of the v2 document with `readParts`. */
 export function describe(what: Description, gv: OpenApiGroupVersion, published: PublishedComponents): Uint8Array {
   switch (what) {
     case 'v3':
@@ -39,7 +39,7 @@ function atOnce<T>(steps: Iterator<undefined, T>): T {
   }
 }
 
-/** In steps, between which other work can have its turn. */
+/** Builds the parts of the v2 document in steps, between which other work can run. */
 export function* partsSliced(
   gv: OpenApiGroupVersion,
   published: PublishedComponents,
@@ -65,7 +65,7 @@ export function* partsSliced(
   };
 }
 
-/** Whether the schemas of a group version are large together. */
+/** Reports whether the schemas of a group version hold more values in total than this thread should handle. */
 export function isLargeGroupVersion({ custom, kinds }: OpenApiGroupVersion): boolean {
   if (!custom) return false;
   let left = OFFLOAD_OPENAPI_VALUES;

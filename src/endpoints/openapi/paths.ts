@@ -2,14 +2,14 @@ import type { JsonObject } from '../../apimachinery/json/json.js';
 import { parameterText } from './descriptions.js';
 import { type Operation, queryTypes } from './operations.js';
 
-/** What a version of OpenAPI writes differently. */
+/** The parts of a path that differ between versions of OpenAPI. */
 export interface PathDialect {
-  /** `common`: query parameters that are given once, for the path. */
+  /** `common`: query parameters that are listed once, on the path. */
   operation(one: Operation, common: readonly string[]): JsonObject;
   parameter(parameter: JsonObject, type: string): JsonObject;
 }
 
-/** The paths of a group version, each with its operations and what they have in common. */
+/** Builds the paths of a group version, each with its operations and their common parameters. */
 export function pathItems(operations: readonly Operation[], dialect: PathDialect): JsonObject {
   const byPath = new Map<string, Operation[]>();
   for (const one of operations) byPath.set(one.path, [...(byPath.get(one.path) ?? []), one]);
@@ -25,7 +25,7 @@ export function pathItems(operations: readonly Operation[], dialect: PathDialect
   return paths;
 }
 
-/** Query parameters that every operation of a path has. */
+/** Returns the query parameters that all operations of a path share. */
 function commonQuery(operations: readonly Operation[]): readonly string[] {
   const [first, ...others] = operations;
   return (first?.query ?? []).filter((name) => others.every((one) => one.query.includes(name)));

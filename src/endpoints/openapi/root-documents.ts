@@ -2,7 +2,7 @@ import type { JsonObject } from '../../apimachinery/json/json.js';
 import { camelGroup, meta } from './operations.js';
 import { securitySchemes } from './spec-v3.js';
 
-/** The v3 document of a path that leads to no resources. */
+/** The v3 document of a path that serves no resources. */
 export interface RootDocument {
   readonly path: string;
   readonly document: JsonObject;
@@ -61,12 +61,12 @@ interface Root {
   readonly operationId: string;
   readonly description: string;
   readonly produces: readonly string[];
-  /** Absent: a text. */
+  /** The name of the response's schema; if absent, the response is a string. */
   readonly schema?: string;
   readonly schemas: Readonly<Record<string, JsonObject>>;
 }
 
-/** A schema of discovery with those that it refers to. */
+/** Returns a discovery schema, the first of `names`, with the schemas it refers to. */
 function discovery(names: readonly string[]): Pick<Root, 'schema' | 'schemas' | 'produces'> {
   return {
     schema: `${meta}.${names[0] ?? ''}`,
@@ -132,7 +132,7 @@ function rootsOf(groups: readonly string[]): Root[] {
   ];
 }
 
-/** The documents of what a server with these built-in groups answers beside resources. */
+/** Builds the documents of the paths beside resources on a server with these built-in groups. */
 export const rootDocuments = (groups: readonly string[]): RootDocument[] =>
   rootsOf(groups).map((root) => ({ path: root.path, document: documentOf(root) }));
 

@@ -6,14 +6,14 @@ import type { OpenApiGroupVersion, OpenApiKind, OpenApiSource, PublishedComponen
 import type { ApiRegistry, InstalledApi } from '../../registry/generic/store/api-registry.js';
 
 /**
- * The published schemas by group version: `apis__events.k8s.io__v1.json` holds those of `apis/events.k8s.io/v1`. The kinds that Annex acts
- * on are described, for `kubectl explain`.
+ * Loads the published schemas by group version: `apis__events.k8s.io__v1.json` holds those of `apis/events.k8s.io/v1`. The kinds
+ * that Annex acts on get descriptions, for `kubectl explain`.
  */
 export function publishedComponents(): PublishedComponents {
   const components: Record<string, Readonly<Record<string, JsonObject>>> = {};
   for (const name of readdirSync(dataFile('openapi'))) {
     if (!name.endsWith('.json')) continue;
-    // Files of the package, of this shape.
+    // These files ship with the package and have this shape.
     const schemas = readDataFile('openapi', name) as Record<string, JsonObject>;
     describeSchemas(schemas);
     components[name.slice(0, -'.json'.length).replaceAll('__', '/')] = schemas;
@@ -21,7 +21,7 @@ export function publishedComponents(): PublishedComponents {
   return components;
 }
 
-/** What is served, as OpenAPI wants it; a group version in which nothing has changed is the same object as before. */
+/** Returns the served group versions in the form that OpenAPI needs. A group version that has not changed stays the same object. */
 export function openApiSource(registry: ApiRegistry): OpenApiSource {
   const known = new Map<string, { readonly apis: readonly InstalledApi[]; readonly value: OpenApiGroupVersion }>();
   let all: readonly OpenApiGroupVersion[] | undefined;

@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { JsonSchemaProps } from '../../schema/interfaces.js';
 
-/** A subresource as documentation shows it. */
+/** A subresource in the OpenAPI documents. */
 export interface OpenApiSubresource {
   readonly name: string;
   readonly verbs: readonly string[];
-  /** Type of its objects where it is not the resource's: Scale, TokenRequest. */
+  /** The type of its objects if it is not the resource's own: Scale, TokenRequest. */
   readonly type?: { readonly group: string; readonly version: string; readonly kind: string } | undefined;
 }
 
@@ -15,25 +15,25 @@ export interface OpenApiKind {
   readonly plural: string;
   readonly namespaced: boolean;
   readonly verbs: readonly string[];
-  /** A built-in type that is not served as Protobuf. */
+  /** True for a built-in type that is not served as Protobuf. */
   readonly noProtobuf?: boolean | undefined;
-  /** openAPIV3Schema of a custom type; undefined for built-in types, and for custom ones without a schema. */
+  /** openAPIV3Schema of a custom resource; undefined for built-in types, and for custom resources without a schema. */
   readonly schema?: JsonSchemaProps | undefined;
-  /** Paths without the leading dot, of custom types. */
+  /** The selectable field paths of a custom resource, without the leading dot. */
   readonly selectableFields?: readonly string[] | undefined;
   readonly subresources: readonly OpenApiSubresource[];
 }
 
-/** Equal by identity as long as nothing in it has changed: what is made of it is kept under it. */
+/** A served group version. It stays the same object until something in it changes, so documents are cached under it. */
 export interface OpenApiGroupVersion {
   readonly group: string;
   readonly version: string;
-  /** Made by definitions at run time; then the kinds' schemas are theirs. Else they are in the published components. */
+  /** True if created by definitions at run time, whose kinds carry their schemas. Other schemas are in the published components. */
   readonly custom: boolean;
   readonly kinds: readonly OpenApiKind[];
 }
 
-/** Where OpenAPI gets what is served. */
+/** The source of the served group versions. */
 export interface OpenApiSource {
   groupVersions(): readonly OpenApiGroupVersion[];
 }

@@ -9,7 +9,7 @@ import type { GroupVersionSpec } from './spec-v3.js';
 const v3Prefix = '#/components/schemas/';
 const v2Prefix = '#/definitions/';
 
-/** The definitions of a group version in OpenAPI v2. */
+/** Builds the definitions of a group version in OpenAPI v2. */
 export function definitionsV2(gv: OpenApiGroupVersion, spec: GroupVersionSpec): Record<string, JsonObject> {
   const custom = new Map(gv.custom ? gv.kinds.map((kind) => [customDefinition(gv, kind.kind), kind]) : []);
   const out: Record<string, JsonObject> = {};
@@ -22,7 +22,7 @@ export function definitionsV2(gv: OpenApiGroupVersion, spec: GroupVersionSpec): 
   return out;
 }
 
-/** Without defaults; a reference stands beside its description, and unions are the strings that v2 can say. */
+/** Converts a schema to v2: without defaults, with references beside their descriptions, and with unions as strings, the closest form in v2. */
 function schemaV2(schema: JsonObject): JsonObject {
   const out: JsonObject = {};
   for (const key in schema) {
@@ -55,7 +55,7 @@ function referenceIn(allOf: JsonValue | undefined): JsonObject {
 
 const dialect: Dialect = { reference: (name, description) => ({ description, $ref: `${v2Prefix}${name}` }) };
 
-/** A custom type: where it takes unknown fields nothing is said about its fields, or kubectl would refuse the unknown ones. */
+/** Builds the v2 schema of a custom resource. If it preserves unknown fields, its fields are omitted, or kubectl would reject the unknown ones. */
 function customV2(kind: OpenApiKind, published: JsonObject): JsonObject {
   const marks = Object.fromEntries(Object.entries(published).filter(([key]) => markKeys.has(key)));
   if (kind.schema === undefined || kind.schema['x-kubernetes-preserve-unknown-fields'] === true) {
@@ -73,7 +73,7 @@ function customV2(kind: OpenApiKind, published: JsonObject): JsonObject {
 
 const markKeys: ReadonlySet<string> = new Set(['x-kubernetes-group-version-kind', 'x-kubernetes-selectable-fields']);
 
-/** The paths of a group version in OpenAPI v2. */
+/** Builds the paths of a group version in OpenAPI v2. */
 export const pathsV2 = (gv: OpenApiGroupVersion, operations: readonly Operation[]): JsonObject =>
   pathItems(operations, {
     operation: (one, common) => operationV2(gv, one, common),

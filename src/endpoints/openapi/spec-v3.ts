@@ -45,7 +45,7 @@ export const securitySchemes = {
   BearerToken: { type: 'apiKey', description: 'Bearer Token authentication', name: 'authorization', in: 'header' },
 };
 
-/** Schemas that documents of the group version may refer to. */
+/** Collects the schemas that documents of the group version may refer to. */
 function collect(gv: OpenApiGroupVersion, published: PublishedComponents): ReadonlyMap<string, JsonObject> {
   const found = new Map<string, JsonObject>();
   const own = published[pathOf(gv)];
@@ -106,7 +106,7 @@ function listSchema(gv: OpenApiGroupVersion, kind: OpenApiKind): JsonObject {
 
 const scaleName = 'io.k8s.api.autoscaling.v1.Scale';
 
-/** Scale belongs to a group that is not served, so that no published components hold it. */
+/** Scale belongs to a group that is not served, so the published components do not contain it. */
 const scaleSchemas: readonly (readonly [string, JsonObject])[] = [
   [
     scaleName,
@@ -132,7 +132,7 @@ const scaleSchemas: readonly (readonly [string, JsonObject])[] = [
   ],
 ];
 
-/** Names by group, version and kind, read from the schemas. */
+/** Returns a lookup of definition names by group, version and kind, as declared in the schemas. */
 function definitionsOf(gv: OpenApiGroupVersion, available: ReadonlyMap<string, JsonObject>): Definitions {
   const names = new Map<string, string>();
   for (const [name, schema] of available) {
@@ -147,7 +147,7 @@ function definitionsOf(gv: OpenApiGroupVersion, available: ReadonlyMap<string, J
   return (type) => names.get(`${type.group}/${type.version}/${type.kind}`) ?? customDefinition(gv, type.kind);
 }
 
-/** The schemas that operations need, with all that those refer to, by name in order. */
+/** Returns the schemas that the operations refer to, directly or indirectly, sorted by name. */
 function reachable(
   operations: readonly Operation[],
   available: ReadonlyMap<string, JsonObject>,

@@ -11,38 +11,38 @@ import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const gzip = promisify(gzipCallback);
 
-/** Answers longer than this are compressed for clients that accept it. */
+/** Bodies longer than this many bytes are compressed for clients that accept gzip. */
 const gzipThreshold = 128 * 1024;
 const gzipLevel = constants.Z_BEST_SPEED;
-/** Pieces shorter than this are joined before they are written. */
+/** Pieces shorter than this many bytes are joined before they are written. */
 const smallPiece = 32 * 1024;
-/** Longer ones are written in parts: what waits in a connection for slow readers is bounded. */
+/** Longer pieces are written in parts of this many bytes, which bounds what a connection buffers for a slow reader. */
 const largestPiece = 256 * 1024;
 
-/** Where the bytes of one answer go. */
+/** The destination of the bytes of one response. */
 export interface ByteSink {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
   readonly media: Pick<NegotiatedMedia, 'mediaType'>;
-  /** The gate APIResponseCompression. */
+  /** The feature gate APIResponseCompression. */
   readonly compression: boolean;
   readonly audit: AuditRecorder | undefined;
-  /** The user whose request it is. */
+  /** The user who made the request, whose flow the time slices count against. */
   readonly flow?: string | undefined;
-  /** Takes down how long it takes to write. */
+  /** Records the time spent writing. */
   readonly stopwatch?: Stopwatch | undefined;
 }
 
-/** Settings of the process that writers need. */
+/** Process-wide settings of the response writers. */
 export interface WriterOptions {
-  /** The gate APIResponseCompression. */
+  /** The feature gate APIResponseCompression. */
   readonly compression: boolean;
-  /** The gate CBORServingAndStorage. */
+  /** The feature gate CBORServingAndStorage. */
   readonly cbor: boolean;
   readonly protobuf: ProtobufCodec;
 }
 
-/** Whether the client is gone or the answer has been ended. */
+/** Reports whether the client is gone or the response has ended. */
 export function isClosed(response: HttpResponse): boolean {
   return response.writableEnded || response.destroyed;
 }
@@ -54,10 +54,10 @@ function acceptsGzip({ request, compression }: ByteSink): boolean {
   return text !== '' && text.split(',').some((token) => token.trim() === 'gzip');
 }
 
-/** Bodies that went out in pieces, which have no Content-Length. */
+/** The sizes of bodies sent in pieces, which have no Content-Length. */
 const streamed = new WeakMap<HttpResponse, { bytes: number }>();
 
-/** Bytes of the body that was sent, as far as these writers sent it. */
+/** Returns the number of body bytes sent, as far as the writers of this file sent them. */
 export function bodyBytes(response: HttpResponse): number {
   const whole = response.getHeader('Content-Length');
   return whole === undefined ? (streamed.get(response)?.bytes ?? 0) : Number(whole);
@@ -68,7 +68,7 @@ export function sendBytes(sink: ByteSink, status: number, bytes: Uint8Array): Ma
   return sendParts(sink, status, [bytes]);
 }
 
-/** The same for a body in parts, which need not be joined. */
+/** Like sendBytes, for a body in parts that the caller need not join. */
 export function sendParts(sink: ByteSink, status: number, parts: readonly Uint8Array[]): MaybePromise<void> {
   let length = 0;
   for (const part of parts) length += part.length;
@@ -82,7 +82,7 @@ export function sendParts(sink: ByteSink, status: number, parts: readonly Uint8A
 }
 
 function send(sink: ByteSink, status: number, parts: readonly Uint8Array[], length: number): void {
-  // What is written at once makes no request slow; the audit log tells of it all the same.
+  // A body written at once never makes a request slow, so its write is timed only for the audit log.
   if (sink.audit === undefined) sendWholeParts(sink, status, parts, length);
   else
     timed(sink.stopwatch, 'response-write', () => {
@@ -92,12 +92,12 @@ function send(sink: ByteSink, status: number, parts: readonly Uint8Array[], leng
 
 type Uncompressed = Pick<ByteSink, 'request' | 'response' | 'media'>;
 
-/** Sends a body as it is. */
+/** Sends a body uncompressed. */
 export function sendWhole(sink: Uncompressed, status: number, body: Uint8Array): void {
   sendWholeParts(sink, status, [body], body.length);
 }
 
-/** The same for a body in parts, of so many bytes together. */
+/** Like sendWhole, for a body in parts of `length` bytes in total. */
 function sendWholeParts(
   { request, response, media: { mediaType } }: Uncompressed,
   status: number,
@@ -112,7 +112,7 @@ function sendWholeParts(
   else endWith(response, parts, length);
 }
 
-/** Writes the last parts. */
+/** Writes the last parts and ends the response. */
 function endWith(response: HttpResponse, parts: readonly Uint8Array[], length: number): void {
   if (response.writeParts === undefined) response.end(joined(parts, length));
   else response.writeParts(parts, true);
@@ -129,18 +129,18 @@ function setGzip(response: HttpResponse): void {
   response.setHeader('Vary', vary === undefined ? 'Accept-Encoding' : `${String(vary)}, Accept-Encoding`);
 }
 
-/** A body in pieces, the middle of which may be at hand compressed. */
+/** A body in pieces; its middle may already be available compressed. */
 export interface Pieces {
   readonly head: Uint8Array;
   readonly middle: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
-  /** The middle as gzip members; where absent, the middle is compressed for this response. */
+  /** The middle as gzip members; if absent, the middle is compressed for this response. */
   readonly gzipMiddle?: (() => Iterable<Uint8Array> | AsyncIterable<Uint8Array>) | undefined;
   readonly tail: Uint8Array;
 }
 
 /**
- * Sends a body in pieces: at once where it is short, else piece by piece as the client takes them. Resolves when the last byte
- * was handed over or the client is gone.
+ * Sends a body in pieces: a short one at once, a longer one piece by piece as the client reads it. Resolves once the last byte is
+ * handed to the transport or the client is gone.
  */
 export async function sendPieces(sink: ByteSink, status: number, pieces: Pieces): Promise<void> {
   const { request, response } = sink;
@@ -189,7 +189,7 @@ function iterate(source: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Byte
   return Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
 }
 
-/** What was taken already, then the rest. */
+/** Yields the pieces already taken, then the rest. */
 async function* chain(
   taken: readonly Uint8Array[],
   next: IteratorResult<Uint8Array>,
@@ -199,7 +199,7 @@ async function* chain(
   for (let current = next; current.done !== true; current = await iterator.next()) yield current.value;
 }
 
-/** Compresses in members of at least the threshold, off the event loop's thread. */
+/** Compresses into gzip members of at least gzipThreshold bytes of input, off the event loop's thread. */
 async function* compress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   let held: Uint8Array[] = [];
   let length = 0;
@@ -214,7 +214,7 @@ async function* compress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
   if (length > 0) yield await gzip(Buffer.concat(held, length), { level: gzipLevel });
 }
 
-/** Writes what was taken already and then the rest, short pieces together, and waits whenever the transport is full. */
+/** Writes the pieces already taken, then the rest, joining short ones. Waits whenever the transport is full. */
 async function pump(
   response: HttpResponse,
   taken: readonly Uint8Array[],
@@ -237,10 +237,10 @@ async function pump(
       held = [];
       length = 0;
     }
-    // Pieces that must be made first take their time, also where the client takes all of them at once.
+    // Producing the pieces takes CPU time even if the client reads them all at once.
     if (slicer.isOver) await slicer.yield();
     const step = nextOf(source);
-    // A source that has its pieces at hand is not waited for.
+    // Await only a source that is asynchronous.
     const next = step instanceof Promise ? await step : step;
     if (next.done === true) break;
     held.push(next.value);
@@ -252,7 +252,7 @@ async function pump(
   endWith(response, held, length + tail.length);
 }
 
-/** Writes pieces; a promise where the transport is full then. */
+/** Writes pieces. A returned promise resolves when the transport takes more. */
 function writeTimed(
   response: HttpResponse,
   parts: readonly Uint8Array[],
@@ -265,7 +265,10 @@ function writeTimed(
   });
 }
 
-/** Long pieces are written one by one, in parts that a connection may hold for a slow reader: copying them costs more than a write. */
+/**
+ * Joins short pieces. Writes long ones one by one, because copying them costs more than a write, in parts that a connection may
+ * buffer for a slow reader.
+ */
 async function writeInPieces(response: HttpResponse, parts: readonly Uint8Array[], length: number): Promise<void> {
   const isShort = parts.every((part) => part.length < smallPiece);
   for (const piece of isShort ? [joined(parts, length)] : parts) {
@@ -275,7 +278,7 @@ async function writeInPieces(response: HttpResponse, parts: readonly Uint8Array[
   }
 }
 
-/** Resolves when the response takes more or will never do so. */
+/** Resolves when the response drains, or when it closes or fails and never will. */
 function drained(response: HttpResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

@@ -3,10 +3,10 @@ import type { VersionView } from '../../registry/rest/interfaces.js';
 import type { WatchEvent } from '../../storage/cacher/interfaces.js';
 import type { ResponseConventions } from './conventions.js';
 
-/** Says that everything that existed when a watch began has been sent. */
+/** The annotation of the bookmark that ends the initial events: all objects that existed when the watch began have been sent. */
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
-/** The object of a BOOKMARK event. */
+/** Builds the object of a BOOKMARK event. */
 export function bookmarkObject(
   view: VersionView,
   { revision, initialEventsEnd }: Pick<WatchEvent, 'revision' | 'initialEventsEnd'>,

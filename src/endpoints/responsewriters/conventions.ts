@@ -4,15 +4,15 @@ import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { ResourceType, VersionView } from '../../registry/rest/interfaces.js';
 import { emptyFieldsOf } from './empty-fields.js';
 
-/** What kube-apiserver writes in one way for built-in types and in another for custom resources, for which it has no Go type. */
+/** Parts of a response that kube-apiserver writes differently for built-in types and for custom resources, which have no Go type. */
 export interface ResponseConventions {
-  /** Members of a list's metadata that are there even where they say nothing. */
+  /** Members of a list's metadata that are written even if empty. */
   readonly listMeta: JsonObject;
-  /** PartialObjectMetadata was asked for, and the answer is a list. */
+  /** The error for a request for PartialObjectMetadata whose response is a list. */
   newIsList(type: Pick<ResourceType, 'group' | 'listKind'>): ApiError;
-  /** PartialObjectMetadataList was asked for, and the answer is an object. */
+  /** The error for a request for PartialObjectMetadataList whose response is a single object. */
   newIsNoList(type: Pick<GroupVersionKind, 'group' | 'kind'>): ApiError;
-  /** The fields of an object that has no content: a BOOKMARK carries one. */
+  /** The fields printed for an empty object, such as the one in a BOOKMARK event. */
   emptyFields(view: VersionView): JsonObject;
 }
 
@@ -21,7 +21,7 @@ const notAcceptable = (message: string): ApiError => new ApiError(406, 'NotAccep
 const listRefusal = (name: string): ApiError =>
   notAcceptable(`you requested PartialObjectMetadata, but the requested object is a list (${name})`);
 
-/** The name of the type inside kube-apiserver, which its refusals show. */
+/** Returns the Go type name inside kube-apiserver, which appears in its error messages. */
 function internalName({ group }: { readonly group: string }, kind: string): string {
   const first = group.split('.', 1)[0] ?? '';
   const home = group === '' || group === 'events.k8s.io' ? 'core' : first;

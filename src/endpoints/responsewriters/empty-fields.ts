@@ -5,9 +5,7 @@ const emptyDefinition = (): JsonObject => ({
   status: { conditions: null, acceptedNames: { plural: '', kind: '' }, storedVersions: null },
 });
 
-/**
- * Fields that an empty object of a built-in type prints, because the type has them without omitting empty values. Types that are not here print none.
- */
+/** Fields that an empty object of a built-in type prints because their Go fields lack omitempty. Types not listed print none. */
 const emptyFields: Readonly<Record<string, () => JsonObject>> = {
   'v1/Namespace': () => ({ spec: {}, status: {} }),
   'v1/Pod': () => ({ spec: { containers: null }, status: {} }),
@@ -65,5 +63,5 @@ const emptyFields: Readonly<Record<string, () => JsonObject>> = {
 
 const nothing: JsonObject = {};
 
-/** The fields of an empty object of a built-in type, by `group/version/kind`. */
+/** Returns the fields of an empty object of a built-in type, given as `group/version/kind`. */
 export const emptyFieldsOf = (type: string): JsonObject => emptyFields[type]?.() ?? nothing;

@@ -5,27 +5,27 @@ import { toYaml } from '../../apimachinery/yaml/yaml.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
 import { indentJson } from './indent.js';
 
-/** What stands around the items of a list. */
+/** The parts of a list around its items. */
 export interface ListFrame extends TypeMeta {
   readonly metadata: JsonObject;
   readonly listKey: 'items' | 'rows';
   /** Other members of the list: columnDefinitions. */
   readonly more?: JsonObject | undefined;
   readonly count: number;
-  /** Sum of the lengths of the encoded items; asked only where `sized`. */
+  /** The total size of the encoded items in bytes; used only by encoders that are `sized`. */
   readonly size: number;
-  /** Written instead of an empty list where kube-apiserver has null. */
+  /** True to write null instead of an empty list, where kube-apiserver does. */
   readonly emptyIsNull?: boolean | undefined;
 }
 
 export interface Encoder {
   readonly id: string;
   readonly separator: string;
-  /** Whether `list` needs the size of all items beforehand. */
+  /** True if `list` needs the size of all items in advance. */
   readonly sized: boolean;
-  /** A whole answer. `json` is the compact text of what `tree` gives. */
+  /** Encodes a whole response. `json` is the compact JSON text of `tree()`. */
   whole(json: Uint8Array, tree: () => JsonObject): Uint8Array;
-  /** A member of a list whose items are of `type`. */
+  /** Encodes an item of a list whose items are of `type`. */
   item(json: Uint8Array, tree: () => JsonObject, type: TypeMeta): Uint8Array;
   list(frame: ListFrame): { readonly head: Uint8Array; readonly tail: Uint8Array };
 }
@@ -33,7 +33,7 @@ export interface Encoder {
 const newline = Buffer.from('\n');
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
 
-/** Members of a list other than its items, in the order in which they are printed. */
+/** Returns the members of a list other than its items, in the order in which they are printed. */
 function frameMembers(frame: ListFrame): JsonObject {
   return { kind: frame.kind, apiVersion: frame.apiVersion, metadata: frame.metadata, ...frame.more };
 }
@@ -70,7 +70,7 @@ const prettyEncoder: Encoder = {
   },
 };
 
-/** An object as an entry of a YAML sequence that stands at the left margin. */
+/** Encodes an object as an entry of an unindented YAML sequence. */
 function yamlItem(tree: JsonObject): string {
   const text = toYaml(tree);
   if (text.startsWith('{}')) return `- ${text}`;
@@ -126,7 +126,7 @@ const cborEncoder: Encoder = {
 
 export type Format = Pick<NegotiatedMedia, 'encoding' | 'pretty'>;
 
-/** All but Protobuf, which must know the types. */
+/** All formats except Protobuf, whose codec must know the types. */
 export type PlainFormat = Format & { readonly encoding: Exclude<Format['encoding'], 'protobuf'> };
 
 function plainEncoder(media: PlainFormat): Encoder {
@@ -149,7 +149,7 @@ export function encoderOf(media: Format, protobuf: ProtobufCodec): Encoder {
 const wholeTree = (encoder: Encoder, media: Format, tree: JsonObject): Uint8Array =>
   encoder.whole(media.encoding === 'json' ? Buffer.from(stringifyJson(tree)) : newline, () => tree);
 
-/** A decoded object as a whole answer. */
+/** Encodes a decoded object as a whole response. */
 export const encodeTree = (media: Format, tree: JsonObject, protobuf: ProtobufCodec): Uint8Array =>
   wholeTree(encoderOf(media, protobuf), media, tree);
 

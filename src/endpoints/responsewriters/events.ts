@@ -12,38 +12,38 @@ import type { ItemForm, ResponseSink } from './sink.js';
 import { jsonBytes, shapeOf } from './shapes.js';
 import { parseIncludeObject, resourceVersionOf, tableAround, type TableRows, tableRows, tableTree } from './table.js';
 
-/** How the events of one watch are written. */
+/** The encodings of one watch's events. */
 export interface EventFrames {
-  /** For the first event: only there a Table has its columns. */
+  /** For the first event, the only one whose Table has column definitions. */
   readonly first: AwayFrame;
   /** For every later event. */
   readonly rest: AwayFrame;
-  /** An ERROR event. */
+  /** Encodes an ERROR event. */
   error(status: Status): Uint8Array;
   /**
-   * The form that was asked for does not fit watch events (PartialObjectMetadataList): kube-apiserver ends such a watch instead of
+   * True if the requested form does not fit watch events (PartialObjectMetadataList): kube-apiserver ends such a watch instead of
    * sending its first event. Nothing must be encoded then.
    */
   readonly impossible: boolean;
 }
 
-/** A frame whose bytes another thread can make. */
+/** A frame that a worker thread can encode. */
 export interface AwayFrame extends EventFrame {
-  /** Whether making it takes so long that it should be made there. */
+  /** Reports whether encoding the event takes long enough to be done on a worker thread. */
   isLong(event: WatchEvent): boolean;
-  /** What `encoded` gives; undefined: it must be made here. */
+  /** Encodes the event on a worker thread, with the result of `encoded`; undefined if it must be encoded on this thread. */
   offload(event: WatchEvent): Promise<Uint8Array> | undefined;
 }
 
 type Media = Pick<NegotiatedMedia, 'encoding' | 'as' | 'asVersion'>;
 
-/** What making events takes of an answer. */
+/** The parts of a response sink needed to encode events. */
 type EventSink = Pick<ResponseSink, 'media' | 'clock' | 'protobuf' | 'includeObject' | 'offload' | 'conventions'>;
 
-/** Rows with ages are encoded again for watches that begin in another span of this length. */
+/** Milliseconds. Watches that begin in the same span share the encoded rows with ages. */
 const ageSpanMillis = 10_000;
 
-/** Puts the type of an event around the encoded object. */
+/** Wraps an encoded object in a watch event of the given type. */
 type Framing = (type: string, object: Uint8Array) => Uint8Array;
 
 const jsonHeads = new Map<string, Buffer>();
@@ -60,7 +60,7 @@ function jsonParts(type: string, object: Uint8Array): Uint8Array[] {
 
 const frameJson: Framing = (type, object) => Buffer.concat(jsonParts(type, object));
 
-/** Makes the frames of a watch. Throws ApiError where `includeObject` is unusable. */
+/** Creates the frames of a watch. Throws ApiError if `includeObject` is invalid. */
 export function eventFrames(view: VersionView, sink: EventSink): EventFrames {
   const { media, protobuf } = sink;
   const error = (status: Status): Uint8Array => framing(media)('ERROR', single(media, status, protobuf));
@@ -82,7 +82,7 @@ function framing(media: Media): Framing {
   }
 }
 
-/** An object inside an event: without the newline that ends a whole answer in JSON. */
+/** Encodes an object inside an event, without the newline that ends a whole JSON response. */
 function single(media: Media, tree: JsonObject, protobuf: ProtobufCodec): Uint8Array {
   if (media.encoding === 'json') return jsonBytes(tree);
   return encodeTree({ encoding: media.encoding, pretty: false }, tree, protobuf);
@@ -112,7 +112,7 @@ function tableFrames(view: VersionView, sink: EventSink): { readonly first: Away
   const rows = tableRows(view, media.asVersion ?? 'v1', include);
   const span = rows.cached === undefined ? `/${Math.floor(clock.now() / ageSpanMillis)}` : '';
   const { as, asVersion } = media;
-  /** The end of the initial events is marked by an annotation, so that its metadata is sent even where no objects are wanted. */
+  /** An annotation marks the bookmark that ends the initial events, so its metadata is sent even with includeObject=None. */
   const bookmarkTable = (event: WatchEvent, now: number, columns: boolean): JsonObject => {
     const object = bookmarkObject(view, event, sink.conventions);
     const included = include === 'None' && event.initialEventsEnd ? 'Metadata' : include;
@@ -134,10 +134,10 @@ function tableFrames(view: VersionView, sink: EventSink): { readonly first: Away
   return { first: frame(true), rest: frame(false) };
 }
 
-/** What is being made by a worker, by frame, so that it is made once however many watch. */
+/** Encodings in progress on worker threads, by frame ID, so that an event is encoded once for any number of watchers. */
 const underway = new WeakMap<WatchEvent, Map<string, Promise<Uint8Array>>>();
 
-/** Adds to a frame how another thread makes it: the object there, what is around it here. */
+/** Lets a worker thread encode a frame: the worker encodes the object, and this thread wraps it with `around`. */
 function away(
   frame: EventFrame,
   view: VersionView,
@@ -161,7 +161,7 @@ function away(
       isLargeObject(event.object, view, form),
     offload: (event) => {
       const others = underway.get(event)?.get(frame.id);
-      // What fails for another watch, because that is over, may go well for this one.
+      // An encoding that failed because another watch ended may succeed for this one.
       if (others !== undefined) return others.catch(() => start(event) ?? event.encoded(frame));
       return noted(event, frame.id, start(event));
     },

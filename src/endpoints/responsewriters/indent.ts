@@ -1,6 +1,6 @@
 /**
- * Compact JSON text, laid out as kube-apiserver's pretty printer does: two spaces for each level, empty objects and lists on one
- * line. Numbers and strings stay as they are. `depth` is the level at which the text will stand.
+ * Indents compact JSON text as kube-apiserver's pretty printer does: two spaces per level, empty objects and lists on one line.
+ * Numbers and strings are unchanged. `depth` is the level at which the text is inserted.
  */
 export function indentJson(text: string, depth = 0): string {
   const out: string[] = [];
@@ -21,7 +21,7 @@ export function indentJson(text: string, depth = 0): string {
       from = i + 1;
     } else if (char === '}' || char === ']') {
       level--;
-      // What is stored may have a space there.
+      // Stored text may have a space here.
       out.push(text.slice(from, i).trimEnd(), newLine(level));
       from = i;
     } else if (char === ',') {
@@ -36,7 +36,7 @@ export function indentJson(text: string, depth = 0): string {
   return out.join('');
 }
 
-/** The index of the quote that ends the string that begins at `start`. */
+/** Returns the index of the quote that closes the string opened at `start`. */
 function stringEnd(text: string, start: number): number {
   let end = start;
   for (;;) {

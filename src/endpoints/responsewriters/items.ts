@@ -15,7 +15,7 @@ function itemForm({ media, includeObject, clock }: ResponseSink): ItemForm {
 
 const ROW = { apiVersion: '', kind: '' };
 
-/** An item as it stands in a list or an event, or its row in a Table, without separators. */
+/** Encodes an item of a list or an event, or its row of a Table, without separators. */
 export function renderItem(
   object: CachedObject,
   view: VersionView,
@@ -37,15 +37,15 @@ export function representationOfItem(
 ): Representation {
   const shape = shapeOf(view, form);
   if (form.whole !== true) return representationOf(shape, form, 'item', protobuf);
-  // Inside of an event no newline follows.
+  // Inside an event, no newline follows.
   return form.encoding === 'json' ? shape.whole : representationOf(shape, form, 'whole', protobuf);
 }
 
-/** Whether the stored bytes cannot be sent as they are. */
+/** Reports whether the object must be encoded because the stored bytes cannot be sent unchanged. */
 const isMade = (view: VersionView, { encoding, pretty, as }: Pick<NegotiatedMedia, 'encoding' | 'pretty' | 'as'>) =>
   as === 'Table' || encoding !== 'json' || pretty || (as === undefined && view.json.identity !== true);
 
-/** Whether making the form of an object takes long enough to be done by another thread. */
+/** Reports whether encoding an object takes long enough to be done on a worker thread. */
 export function isLargeObject(
   object: CachedObject,
   view: VersionView,
@@ -61,8 +61,8 @@ export function isLargeObject(
 }
 
 /**
- * The items of a list one by one, with separators; undefined where its blocks are as good, which are kept. Large items are made by
- * another thread, if there is one for them.
+ * Returns the items of a list one by one, with separators, or undefined if the list's cached blocks serve as well. Large items
+ * are encoded on a worker thread if one is available.
  */
 export function singleItems(
   list: CachedList,

@@ -11,9 +11,9 @@ import { memo, representationOf, shapeOf } from './shapes.js';
 import { parseIncludeObject, rowBlocks, type TableRows, tableRows } from './table.js';
 
 /**
- * Answers with a list, in the form that was negotiated: a head, the items' cached bytes, a tail. Nothing that is cached is parsed
- * or printed again. Throws ApiError, before anything is written, where the form is impossible; what goes wrong in the middle of
- * a long list is thrown after the head was sent.
+ * Writes a list in the negotiated form: a head, the items' cached bytes, a tail. Cached bytes are neither parsed nor printed
+ * again. Throws ApiError before anything is written if the form is impossible; an error in the middle of a long list is thrown
+ * after the head was sent.
  */
 export async function writeList(
   sink: ResponseSink,
@@ -31,7 +31,7 @@ export async function writeList(
   });
 }
 
-/** The list as it is answered, for the audit log. */
+/** Builds the list as sent, for the audit log. */
 function listTree(sink: ResponseSink, list: CachedList, metadata: ListMetadata, view: VersionView): JsonObject {
   const { media, includeObject, clock } = sink;
   if (media.as === 'Table') {
@@ -49,7 +49,7 @@ function listTree(sink: ResponseSink, list: CachedList, metadata: ListMetadata, 
   };
 }
 
-/** Members that are absent are left out, but for those of `always`. */
+/** Builds a ListMeta. Absent members are omitted, except those in `always`. */
 function listMeta(metadata: ListMetadata, always: JsonObject = {}): JsonObject {
   const next = metadata.continue ?? '';
   return {
@@ -88,7 +88,7 @@ async function itemPieces(
   };
 }
 
-/** All chunks with their size, for encodings that write the length of a list before it. Yields after each. */
+/** Collects all chunks and their total size, for encodings that write the length of a list before it. Yields to the event loop after each chunk. */
 async function gather(
   made: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
 ): Promise<{ readonly chunks: Uint8Array[]; readonly size: number }> {
@@ -129,7 +129,7 @@ function tablePieces(sink: ResponseSink, list: CachedList, metadata: ListMetadat
 
 const encodedVariants = new WeakMap<TableRows, Map<string, Representation>>();
 
-/** Rows that do not depend on the time, in an encoding. */
+/** Returns the representation of time-independent rows in an encoding; undefined if the rows depend on the time. */
 function encodedRows(rows: TableRows, encoder: Encoder): Representation | undefined {
   const { cached } = rows;
   if (cached === undefined || encoder.id === 'json') return cached;

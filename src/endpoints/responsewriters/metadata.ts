@@ -10,7 +10,7 @@ const beforeApiVersion = Buffer.from('{"apiVersion":"');
 const beforeKind = Buffer.from('","kind":"');
 const beforeMetadata = Buffer.from('","metadata":');
 
-/** The JSON text of an object's metadata in a version: a part of its bytes, found without parsing them. */
+/** Returns the JSON text of an object's metadata in a version: a slice of the object's bytes, found without parsing them. */
 export function metadataBytes(view: VersionView, object: CachedObject): Uint8Array {
   const bytes = object.render(view.json);
   const start = metadataStart(bytes);
@@ -19,7 +19,7 @@ export function metadataBytes(view: VersionView, object: CachedObject): Uint8Arr
   return Buffer.from(stringifyJson(objectAt(view.toObject(object), 'metadata') ?? {}));
 }
 
-/** Where the value of metadata begins in bytes of the stored layout; -1 for another layout. */
+/** Returns the index at which the value of metadata begins in the stored layout; -1 for any other layout. */
 function metadataStart(bytes: Uint8Array): number {
   if (!standsAt(bytes, 0, beforeApiVersion)) return -1;
   const apiVersionEnd = bytes.indexOf(quoteByte, beforeApiVersion.length);
@@ -35,7 +35,7 @@ function standsAt(bytes: Uint8Array, at: number, part: Uint8Array): boolean {
   return true;
 }
 
-/** The index after the object that begins at `start`; -1 where it does not end. */
+/** Returns the index after the object that begins at `start`; -1 if the object is not closed. */
 function objectEnd(bytes: Uint8Array, start: number): number {
   let depth = 0;
   for (let i = start; i < bytes.length; i++) {

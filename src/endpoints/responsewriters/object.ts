@@ -14,8 +14,8 @@ import { parseIncludeObject, resourceVersionOf, tableRows, tableTree } from './t
 const newline = Buffer.from('\n');
 
 /**
- * Answers with one object: one from the cache, whose bytes are used, or a decoded one in the version of the view. A Status is never
- * transformed. Throws ApiError, before anything is written, where the form is impossible.
+ * Writes one object: a cached one by its bytes, or a decoded one in the version of the view. A Status is never transformed.
+ * Throws ApiError before anything is written if the form is impossible.
  */
 export function writeObject(
   sink: ResponseSink,
@@ -38,14 +38,14 @@ export function writeObject(
   });
 }
 
-/** Answers with an object of a kind that is only created: reviews, tokens. No Table is offered for them. */
+/** Writes an object of a create-only kind, such as a review or a token. No Table is offered for these kinds. */
 export function writeCreated(sink: ResponseSink, object: KubeObject, gvk: GroupVersionKind): MaybePromise<void> {
   const { as, asVersion = 'v1' } = sink.media;
   if (as === 'PartialObjectMetadataList') throw sink.conventions.newIsNoList(gvk);
   return writeTree(sink, 201, as === undefined || isStatus(object) ? object : partialTree(object, asVersion));
 }
 
-/** Answers with a tree in the form that is wanted, such as a Status of success. */
+/** Writes a tree in the negotiated encoding, such as a Status of success. */
 export function writeTree(sink: ResponseSink, status: number, shown: JsonObject): MaybePromise<void> {
   return timed(sink.stopwatch, 'serialize-response-object', () => {
     const bytes = encodeTree(sink.media, shown, sink.protobuf);
@@ -74,7 +74,7 @@ function cachedParts(
   const shape = shapeOf(view, media);
   if (media.encoding !== 'json') return [object.render(representationOf(shape, media, 'whole', protobuf))];
   const json = object.render(shape.whole);
-  // The bytes are there already; with the final newline they need be neither kept nor copied a second time.
+  // The JSON bytes are cached: sending the final newline as a separate part avoids caching or copying them again.
   const encoder = encoderOf(media, protobuf);
   return encoder.id === 'json' ? [json, newline] : [encoder.whole(json, () => shape.tree(object))];
 }

@@ -7,17 +7,17 @@ import type { NegotiatedMedia } from '../negotiation/media.js';
 import { type Encoder, encoderOf, type Format } from './encoders.js';
 import { metadataBytes } from './metadata.js';
 
-/** What of an object is shown: all of it, or its metadata. In JSON; encoders make the rest of it. */
+/** The part of an object that a response shows: all of it, or its metadata. Shapes are JSON; encoders produce the other encodings. */
 export interface Shape {
   readonly id: string;
   readonly type: TypeMeta;
   readonly listType: TypeMeta;
-  /** As a whole answer and in watch events. */
+  /** For a whole response and for watch events. */
   readonly whole: Representation;
   readonly item: Representation;
   tree(object: CachedObject): JsonObject;
   itemTree(object: CachedObject): JsonObject;
-  /** The same of an object that is not in the cache. */
+  /** Like `tree`, for an object that is not in the cache. */
   ofObject(object: KubeObject): JsonObject;
   readonly emptyIsNull: boolean;
 }
@@ -43,7 +43,7 @@ function objectShape(view: VersionView): Shape {
   };
 }
 
-/** An object's metadata alone. */
+/** Builds the PartialObjectMetadata of an object. */
 export const partialTree = (object: KubeObject, version: 'v1' | 'v1beta1'): JsonObject => ({
   kind: 'PartialObjectMetadata',
   apiVersion: metaGroupVersion(version),
@@ -75,7 +75,7 @@ function partialShape(view: VersionView, version: 'v1' | 'v1beta1'): Shape {
 
 const shapes = new WeakMap<VersionView, Map<string, Shape>>();
 
-/** The shape that the media type asks for; Tables are made elsewhere. */
+/** Returns the shape for the negotiated media type. Tables are built in table.ts. */
 export function shapeOf(view: VersionView, media: Pick<NegotiatedMedia, 'as' | 'asVersion'>): Shape {
   const version = media.as === undefined ? undefined : (media.asVersion ?? 'v1');
   const key = version ?? '';
@@ -90,7 +90,7 @@ export function shapeOf(view: VersionView, media: Pick<NegotiatedMedia, 'as' | '
 
 const encoded = new WeakMap<Shape, Map<string, Representation>>();
 
-/** A shape in an encoding; the same representation at every call, so that its bytes are found again. */
+/** Returns a shape in an encoding. Every call returns the same representation, so that its cached bytes are found again. */
 export function representationOf(
   shape: Shape,
   media: Format,
@@ -126,7 +126,7 @@ function encodedShape(shape: Shape, encoder: Encoder, use: 'whole' | 'item'): Re
   };
 }
 
-/** The JSON text of any tree, in bytes. */
+/** Encodes any tree as JSON text, in bytes. */
 export const jsonBytes = (value: JsonValue): Buffer => Buffer.from(stringifyJson(value));
 
 export function memo<K extends object, V>(cache: WeakMap<K, Map<string, V>>, key: K): Map<string, V> {

@@ -5,24 +5,24 @@ import type { NegotiatedMedia } from '../negotiation/media.js';
 import type { ByteSink } from './body.js';
 import type { ResponseConventions } from './conventions.js';
 
-/** How an item of a list, or the object of a watch event, is wanted. */
+/** The requested form of a list item or of the object in a watch event. */
 export interface ItemForm extends Pick<NegotiatedMedia, 'encoding' | 'pretty' | 'as' | 'asVersion'> {
   readonly includeObject: string | undefined;
-  /** For ages. */
+  /** The time in milliseconds that ages are computed from. */
   readonly now: number;
-  /** Set for a watch event: an object by itself. */
+  /** True for the object of a watch event, which stands alone rather than in a list. */
   readonly whole?: boolean;
 }
 
-/** Where one answer goes, in the form that was negotiated, and what writers need to make it. */
+/** The destination of one response, its negotiated form, and the dependencies of the writers. */
 export interface ResponseSink extends ByteSink {
   readonly media: NegotiatedMedia;
   readonly conventions: ResponseConventions;
   readonly clock: Clock;
   readonly protobuf: ProtobufCodec;
-  /** The query parameter of that name, as it was given. */
+  /** The query parameter `includeObject`, unparsed. */
   readonly includeObject: string | undefined;
-  /** Has another thread make the form of a large item; undefined: it must be made here. */
+  /** Encodes a large item on a worker thread; undefined if it must be encoded on this thread. */
   readonly offload: ((object: CachedObject, form: ItemForm) => Promise<Uint8Array> | undefined) | undefined;
 }
 

@@ -18,10 +18,7 @@ export interface Asked {
   readonly response: HttpResponse;
 }
 
-/**
- * Answers with an error as a Status, in a media type that the client accepts, else in indented JSON. Does nothing where the
- * answer has begun already.
- */
+/** Writes an error as a Status in a media type that the client accepts, else as indented JSON. Does nothing if the response has already begun. */
 export async function writeStatus(
   { context, request, response }: Asked,
   error: ApiError,
@@ -48,7 +45,7 @@ export async function writeStatus(
   }
 }
 
-/** What clients sent may hold bytes that no answer can. */
+/** Returns the value with well-formed strings: text from clients may hold bytes that a response cannot. */
 function writable<T extends JsonValue | undefined>(value: T): T;
 function writable(value: JsonValue | undefined): JsonValue | undefined {
   if (typeof value === 'string') return wellFormed(value);
@@ -57,7 +54,7 @@ function writable(value: JsonValue | undefined): JsonValue | undefined {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, writable(member)]));
 }
 
-/** The query parameter `pretty` of a URL, found only where the query speaks of it. */
+/** Returns the query parameter `pretty` of a URL. The query is parsed only if it contains that word. */
 export function prettyParameter(url: string): string | undefined {
   const mark = url.indexOf('?');
   if (mark === -1 || !url.includes('pretty', mark)) return undefined;

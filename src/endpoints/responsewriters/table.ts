@@ -9,7 +9,7 @@ import { memo, metaGroupVersion, partialHead } from './shapes.js';
 
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
-/** Checks the query parameter `includeObject`. */
+/** Parses the query parameter `includeObject`. */
 export function parseIncludeObject(text: string | undefined): IncludeObject {
   if (text === undefined || text === '') return 'Metadata';
   if (text === 'None' || text === 'Metadata' || text === 'Object') return text;
@@ -18,15 +18,15 @@ export function parseIncludeObject(text: string | undefined): IncludeObject {
   );
 }
 
-/** Rows of a version's Table in one of its variants. */
+/** The Table rows of a version in one variant. */
 export interface TableRows {
   /** Distinguishes the variants of a view. */
   readonly id: string;
   readonly columns: readonly TableColumn[];
   readonly apiVersion: string;
-  /** Rows that do not depend on the time: an ordinary representation, JSON. Undefined for the others. */
+  /** The JSON representation of rows that do not depend on the time; undefined for rows that do. */
   readonly cached: Representation | undefined;
-  /** Rows whose ages are left open, to be closed at the time of the answer. */
+  /** The representation of rows whose ages are left out, to be filled in when the response is written. */
   readonly open: Representation | undefined;
   /** The row as JSON. */
   json(object: CachedObject, now: number): Uint8Array;
@@ -104,10 +104,10 @@ function includedTree(object: KubeObject, version: 'v1' | 'v1beta1', include: In
   return { kind: 'PartialObjectMetadata', apiVersion, metadata: objectAt(object, 'metadata') ?? {} };
 }
 
-/** Bytes that an open row has before its text, for each age: where it goes, and since when it counts. */
+/** The header bytes of an open row for each age: its offset in the text (4) and its start time (8). */
 const holeSize = 12;
 
-/** A row with its ages left out: `count`, then for each age its offset in the text and its start, then the text. */
+/** Encodes a row with its ages left out: the number of ages, then the offset in the text and the start time of each age, then the text. */
 function openRow(
   cells: readonly JsonValue[],
   since: readonly (number | AgeText | undefined)[],
@@ -144,7 +144,7 @@ function openRow(
 
 const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** Ages are at most this long. */
+/** The maximum length of an age, in bytes. */
 const longestAge = 12;
 
 function closeRow(open: Uint8Array, now: number): Uint8Array {
@@ -152,7 +152,7 @@ function closeRow(open: Uint8Array, now: number): Uint8Array {
   return out.subarray(0, closeInto(out, 0, asBuffer(open), now));
 }
 
-/** Writes an open row with its ages at `at`; returns the index after it. */
+/** Writes an open row with its ages filled in at `at`. Returns the index after it. */
 function closeInto(out: Buffer, at: number, open: Buffer, now: number): number {
   const count = open[0] ?? 0;
   const textStart = 1 + count * holeSize;
@@ -167,10 +167,10 @@ function closeInto(out: Buffer, at: number, open: Buffer, now: number): number {
   return to + open.copy(out, to, from);
 }
 
-/** Rows are handed on in blocks of about this size. */
+/** The approximate size of a block of rows, in bytes. */
 const blockSize = 32 * 1024;
 
-/** The rows of a list that depend on the time, joined by commas. */
+/** Yields a list's time-dependent rows in blocks, joined by commas. */
 export function* rowBlocks(list: CachedList, rows: TableRows, now: number): Generator<Uint8Array> {
   const { open } = rows;
   let block = Buffer.allocUnsafe(blockSize);
@@ -198,7 +198,7 @@ export function* rowBlocks(list: CachedList, rows: TableRows, now: number): Gene
 
 const commaByte = 0x2c;
 
-/** A Table of one row, as objects and watch events are shown. `columns` are left out after the first event of a watch. */
+/** Builds a Table of one row, for a single object or a watch event. The column definitions are omitted after the first event of a watch. */
 export function tableTree(rows: TableRows, resourceVersion: string, row: JsonObject, columns: boolean): JsonObject {
   return {
     kind: 'Table',
@@ -209,7 +209,7 @@ export function tableTree(rows: TableRows, resourceVersion: string, row: JsonObj
   };
 }
 
-/** The JSON text of a Table before and after its only row. */
+/** Returns the JSON text of a Table before and after its only row. */
 export function tableAround(rows: TableRows, resourceVersion: string, columns: boolean): [Buffer, Buffer] {
   const text = stringifyJson(tableTree(rows, resourceVersion, {}, columns));
   return [Buffer.from(text.slice(0, -'{}]}'.length)), Buffer.from(']}')];

@@ -19,7 +19,7 @@ import { internalMismatch, isKnownKind, kindMismatch } from './kinds.js';
 import { type Found, givenGroupVersion, newNotHandled, parseBody, refusedBody, sourceText } from './parse.js';
 import { patchedObject, patchedTypeMeta } from './patched-type.js';
 
-/** What the type of the path adds where a body does not say it. */
+/** Builds a codec that takes a missing kind or apiVersion of a body from the type of the path. */
 function codec(patched: PatchedCodec): Codec {
   return {
     findsUnknownFields: () => true,
@@ -38,7 +38,7 @@ function decode(target: Decodable, body: ReceivedBody): DecodedObject {
   try {
     const fallback = { apiVersion: target.groupVersion, kind: target.gvk.kind };
     const parsed = parseBody(body, fallback, { merges: true });
-    // null is an object without fields.
+    // null decodes as an object without fields.
     const json = parsed.value === null ? { ...parsed, value: {} } : parsed;
     return decodeKind(target, json, typeOf(target, json, body, found), body.strict);
   } catch (error) {
@@ -47,11 +47,11 @@ function decode(target: Decodable, body: ReceivedBody): DecodedObject {
   }
 }
 
-/** The type that a body names, as far as it does. */
+/** Returns the type that a body names; its kind and apiVersion may be empty. */
 function typeOf(target: Decodable, json: DetailedJson, body: ReceivedBody, found: Found): TypeMeta {
   const given = typeMetaOf(json);
   const gv = givenGroupVersion(given.apiVersion);
-  // `/v1` is v1, and `/` is nothing.
+  // `/v1` means v1, and `/` means no apiVersion.
   const meta = gv.group !== '' ? given : { ...given, apiVersion: gv.version };
   found.kind = meta.kind === '' ? target.gvk.kind : meta.kind;
   found.version = meta.apiVersion === '' ? target.gvk.version : gv.version;
@@ -71,7 +71,7 @@ function decodeKind(target: Decodable, json: DetailedJson, meta: TypeMeta, stric
       const { version } = parseGroupVersion(apiVersion) ?? { version: apiVersion };
       throw newNotHandled(target, kind, version, kindMismatch(target, apiVersion, kind, json));
     }
-    // Read as what it is; a wrong version is reported at the end.
+    // Decode it as its own type; the wrong version is reported afterward.
     const decoded = sibling.decode(json, strict);
     decoded.object.apiVersion = apiVersion;
     return decoded;
@@ -82,7 +82,7 @@ function decodeKind(target: Decodable, json: DetailedJson, meta: TypeMeta, stric
   return target.decode(json, strict);
 }
 
-/** That a type is not registered is found before its bytes are read. */
+/** Returns the 400 for an unreadable object. An unregistered type is reported instead, because it is found before the bytes are read. */
 function unreadable(target: Decodable, { message, type }: UnreadableObjectError): ApiError {
   const apiVersion = type.apiVersion === '' ? target.groupVersion : type.apiVersion;
   const gv = parseGroupVersion(apiVersion) ?? { group: '', version: apiVersion };
@@ -91,13 +91,16 @@ function unreadable(target: Decodable, { message, type }: UnreadableObjectError)
   return newNotHandled(target, kind, gv.version, why);
 }
 
-/** `assumesVersion`: an object that a patch leaves without apiVersion is taken for one of the target's, not for one of none. */
+/**
+ * Builds the codec of patched objects. `assumesVersion`: an object that a patch leaves without apiVersion is taken as one of the
+ * target's version, not of none.
+ */
 const patchedCodec = ({ assumesVersion }: { readonly assumesVersion: boolean }): PatchedCodec => ({
   merges: true,
   sorted: false,
   identify(target, patched) {
     const { value, merged, refuse } = patched;
-    // A value that is not an object is first looked through for its type, too.
+    // The type is looked up first, even in a value that is not an object.
     if (!isObject(value) && !merged && value !== null) patchedTypeMeta(value, refuse);
     const tree = patchedObject(value, refuse);
     if (merged) return { tree, unknown: [], versionless: false };
@@ -112,7 +115,7 @@ const patchedCodec = ({ assumesVersion }: { readonly assumesVersion: boolean }):
   check: () => undefined,
 });
 
-/** Without a version the object is read as one that has no fields but these. */
+/** Returns an object without fields: without a version, all keys but apiVersion and kind are unknown. */
 const withoutVersion = (keys: readonly string[]): IdentifiedTree => ({
   tree: {},
   unknown: keys
@@ -132,14 +135,14 @@ function checkPatchedKind(target: Decodable, { value, refuse }: PatchedTree, ass
   }
   const groupVersion = meta.apiVersion === '' ? target.groupVersion : meta.apiVersion;
   if (kind === gvk.kind && groupVersion === target.groupVersion) return;
-  // Another version of the group's kind is converted.
+  // Another version of the same kind is converted.
   const sibling = parseGroupVersion(groupVersion)?.group === gvk.group;
   if (!sibling || schemaOfSibling(gvk, groupVersion, kind) === undefined)
     throw refuse(kindMismatch(target, groupVersion, kind, { value, duplicates: [] }));
 }
 
-/** Objects of built-in types. */
+/** The codec of built-in types. */
 export const builtinCodec = codec(patchedCodec({ assumesVersion: false }));
 
-/** Scales of custom resources. */
+/** The codec of the Scales of custom resources. */
 export const scaleCodec = codec(patchedCodec({ assumesVersion: true }));

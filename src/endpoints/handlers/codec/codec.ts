@@ -7,7 +7,7 @@ import type { DecodedObject, ServedVersion } from '../../../registry/rest/served
 import type { Encoding } from '../../negotiation/media.js';
 import type { ResponseConventions } from '../../responsewriters/conventions.js';
 
-/** What decoding must know of a type: a version of a stored type, or a type that is only created. */
+/** The parts of a type that decoding needs: a version of a stored type, or a create-only type. */
 export interface Decodable extends Pick<ServedVersion, 'gvk' | 'groupVersion' | 'decode'> {
   readonly type: Pick<ResourceType, 'noProtobuf'>;
 }
@@ -15,55 +15,58 @@ export interface Decodable extends Pick<ServedVersion, 'gvk' | 'groupVersion' | 
 export interface ReceivedBody {
   readonly bytes: Buffer;
   readonly format: Encoding;
-  /** Looks for unknown and duplicate fields. */
+  /** True to look for unknown and duplicate fields. */
   readonly strict: boolean;
-  /** Protobuf of the built-in types. */
+  /** The Protobuf codec of the built-in types. */
   readonly protobuf: ProtobufCodec;
 }
 
-/** How the objects of requests are read, and those of responses written: built-in types, custom resources and Scales differ. A router gives each scope its codec. */
+/**
+ * Decodes the objects of requests and defines how responses are written. Built-in types, custom resources and Scales differ. A
+ * router gives each scope its codec.
+ */
 export interface Codec {
-  /** Whether a body of this format is looked through for unknown fields. */
+  /** Reports whether bodies of this format are checked for unknown fields. */
   findsUnknownFields(format: Encoding): boolean;
-  /** Reads a body as an object of the target's kind; throws ApiError. */
+  /** Decodes a body as an object of the target's kind. Throws ApiError. */
   decode(target: Decodable, body: ReceivedBody): DecodedObject;
-  /** The 400 for an object with fields that it must not have. */
+  /** Returns the 400 for an object with fields that it must not have. */
   refuseUnknownFields(target: Decodable, object: KubeObject, strictErrors: readonly string[]): ApiError;
-  /** How responses are written. */
+  /** The conventions of responses. */
   readonly responses: ResponseConventions;
-  /** How objects are read that a patch has made. */
+  /** The codec of patched objects. */
   readonly patched: PatchedCodec;
 }
 
-/** A tree that a patch made, as far as it goes. */
+/** The result of a patch before it is decoded. */
 export interface PatchedTree {
   readonly value: JsonValue;
-  /** A strategic merge has made it: it has been looked at already. */
+  /** True if a strategic merge produced it, which has already checked its type. */
   readonly merged: boolean;
-  /** As errors show it. */
+  /** Returns the text that errors show. */
   readonly shown: () => string;
-  /** The refusal of the patch. */
+  /** Builds the error that rejects the patch. */
   readonly refuse: (why: string) => ApiError;
 }
 
-/** What is to be decoded of such a tree. */
+/** The part of a patched tree that is decoded. */
 export interface IdentifiedTree {
   readonly tree: JsonObject;
-  /** Fields that it has too much. */
+  /** Strict errors for its unknown fields. */
   readonly unknown: readonly string[];
-  /** It has no apiVersion: nobody can tell who owns its fields. */
+  /** True if it has no apiVersion, so the ownership of its fields cannot be determined. */
   readonly versionless: boolean;
 }
 
 export interface PatchedCodec {
-  /** Checks kind and version; throws the refusal of the patch. */
+  /** Checks kind and version. Throws the error that rejects the patch. */
   identify(target: Decodable, patched: PatchedTree): IdentifiedTree;
-  /** A second value of a field adds to the first. */
+  /** True if a duplicate field is merged into the first value. */
   readonly merges: boolean;
-  /** Whether errors show the object with all its keys sorted, and unknown fields in the order in which they are found. */
+  /** True if errors show the object with all its keys sorted, and unknown fields in the order in which they are found. */
   readonly sorted: boolean;
-  /** Gives a tree the type that it is read as. */
+  /** Sets the type that the tree is decoded as. */
   stamp(target: Decodable, tree: JsonObject): void;
-  /** Looks at what came of it. */
+  /** Checks the decoded object. */
   check(object: KubeObject): void;
 }

@@ -29,7 +29,7 @@ const patched: PatchedCodec = {
   },
 };
 
-/** Custom resources are read as they stand: nothing is taken for granted of their type. */
+/** The codec of custom resources. Nothing is assumed about the type of a body. */
 export const customResourceCodec: Codec = {
   // kube-apiserver does not look for unknown fields in a custom resource's CBOR.
   findsUnknownFields: (format) => format !== 'cbor',
@@ -63,7 +63,7 @@ export const customResourceCodec: Codec = {
   patched,
 };
 
-/** What has no schema is asked for its kind by the very name. */
+/** Checks the type of a body. The key `kind` must be spelled exactly so, because unstructured objects have no schema. */
 function checkType(target: Decodable, json: DetailedJson, body: ReceivedBody, found: Found): void {
   const { value } = json;
   const { kind, apiVersion } = typeMetaOf(json);
@@ -77,7 +77,10 @@ function checkType(target: Decodable, json: DetailedJson, body: ReceivedBody, fo
   throw new JsonError(NULL_API_VERSION);
 }
 
-/** A decoder that does not look for unknown fields takes the path's kind for granted before it misses the object's. */
+/**
+ * Returns the error for a missing kind. A decoder that does not look for unknown fields assumes the path's kind before it finds
+ * that the object's is missing.
+ */
 function missingKind(target: Decodable, value: JsonValue, body: ReceivedBody, apiVersion: string): Error {
   const why = `Object 'Kind' is missing in '${sourceText(value, body)}'`;
   if (body.strict || body.format === 'cbor') return new JsonError(why);
@@ -86,7 +89,7 @@ function missingKind(target: Decodable, value: JsonValue, body: ReceivedBody, ap
   return newNotHandled(target, kind, version, why);
 }
 
-/** Kind and version of a text with a number that no float64 holds, which nobody who looks for these reads. */
+/** Returns the kind and version of a text with a number outside float64, which decoding only these two does not reject. */
 function kindAlone(body: Buffer): Found {
   const { kind, apiVersion } = interpretTypeMeta(JSON.parse(body.toString('utf8')) as JsonObject);
   return { kind, version: parseGroupVersion(apiVersion)?.version ?? '' };

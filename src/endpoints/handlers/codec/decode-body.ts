@@ -8,7 +8,7 @@ import { warnOfStrictErrors } from '../request/strict-errors.js';
 import type { FieldValidation } from '../request/write-options.js';
 import type { Codec, Decodable } from './codec.js';
 
-/** What a request with a body came with. */
+/** The parts of a request that decoding its body needs. */
 export interface Received {
   readonly environment: Pick<HandlerEnvironment, 'features' | 'protobuf'>;
   readonly context: RequestContext;
@@ -16,12 +16,12 @@ export interface Received {
   readonly codec: Codec;
 }
 
-/** The body as an object of the served version; unknown and duplicate fields are refused, warned of or dropped. */
+/** Decodes the body as an object of the served version. Unknown and duplicate fields are rejected, warned about or dropped. */
 export function decodeBody(scope: RequestScope, body: Buffer, validation: FieldValidation): KubeObject {
   return decodeAs(scope.served, scope, body, validation);
 }
 
-/** The same for an object of another kind than the type's. */
+/** Like decodeBody, for an object of another kind than the resource's. */
 export function decodeAs(
   target: Decodable,
   { environment, context, request, codec }: Received,
@@ -47,7 +47,7 @@ export function decodeAs(
   return object;
 }
 
-/** The form of the body; throws the 415. */
+/** Returns the format of the body. Throws a 415 if it is not supported. */
 export function inputFormat(
   { type }: Pick<Decodable, 'type'>,
   environment: Pick<HandlerEnvironment, 'features'>,

@@ -4,7 +4,7 @@ import { builtinSchema } from '../../../apimachinery/scheme/builtin-schema.js';
 import { isRegistered, isRegisteredInternally } from '../../../apimachinery/scheme/registered-kinds.js';
 import type { Decodable } from './codec.js';
 
-/** Why an object of another type than the path's is not taken: a known one cannot be converted, an unknown one is not registered. */
+/** Returns why an object of another type than the path's is rejected: a known type cannot be converted, an unknown one is not registered. */
 export function kindMismatch(
   served: Pick<Decodable, 'gvk'>,
   groupVersion: string,
@@ -18,7 +18,7 @@ export function kindMismatch(
   return (registered ? misfit({ ...gv, kind }, json) : undefined) ?? unknownConversion(`${gv.version}.${kind}`, served);
 }
 
-/** The group of the internal type; both groups of events have the one of core. */
+/** Returns the group of the internal type; both groups of events use core's. */
 const internalGroup = ({ group }: GroupVersionKind): string => (group === 'events.k8s.io' ? '' : group);
 
 const internalPackage = (gvk: GroupVersionKind): string => (internalGroup(gvk) || 'core').split('.')[0] ?? '';
@@ -26,7 +26,7 @@ const internalPackage = (gvk: GroupVersionKind): string => (internalGroup(gvk) |
 const unknownConversion = (from: string, { gvk }: Pick<Decodable, 'gvk'>): string =>
   `converting (${from}) to (${internalPackage(gvk)}.${gvk.kind}): unknown conversion`;
 
-/** The same of an object that has no version: it is read as the group's internal one. */
+/** Like kindMismatch, for an object without a version, which is decoded as the group's internal version. */
 export function internalMismatch(served: Pick<Decodable, 'gvk'>, kind: string, json: DetailedJson): string {
   const group = internalGroup(served.gvk);
   if (kind === 'WatchEvent') return unknownConversion('v1.InternalEvent', served);
@@ -37,7 +37,7 @@ export function internalMismatch(served: Pick<Decodable, 'gvk'>, kind: string, j
   return unknownConversion(`${internalPackage(served.gvk)}.${kind}`, served);
 }
 
-/** What does not fit the object's own type is found before it is converted. */
+/** Returns the error of decoding an object as its own type, which precedes conversion; undefined if it decodes. */
 function misfit(gvk: GroupVersionKind, json: DetailedJson): string | undefined {
   try {
     builtinSchema(gvk)?.decode(json, false);
@@ -48,7 +48,7 @@ function misfit(gvk: GroupVersionKind, json: DetailedJson): string | undefined {
   }
 }
 
-/** Registered in every version of every group that there is. */
+/** Kinds registered in every version of every group. */
 export const OPTIONS: ReadonlySet<string> = new Set([
   'ListOptions',
   'GetOptions',
@@ -58,13 +58,13 @@ export const OPTIONS: ReadonlySet<string> = new Set([
   'PatchOptions',
   'WatchEvent',
 ]);
-/** Registered in v1 alone, for all groups. */
+/** Kinds registered only in v1, for all groups. */
 export const UNVERSIONED = new Set(['Status', 'APIVersions', 'APIGroup', 'APIGroupList', 'APIResourceList']);
 
 const isMetaKind = (gv: { readonly group?: string; readonly version: string }, kind: string): boolean =>
   (gv.group ?? '') === '' && gv.version === 'v1' && (OPTIONS.has(kind) || UNVERSIONED.has(kind));
 
-/** Whether a kind is registered in a version of a group, or in every group. */
+/** Reports whether a kind is registered in a version of a group, or in every group. */
 export const isKnownKind = (
   ofGroup: string,
   gv: { readonly group: string; readonly version: string },

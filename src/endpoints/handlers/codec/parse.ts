@@ -10,7 +10,7 @@ import type { Decodable, PatchedCodec, ReceivedBody } from './codec.js';
 
 const SUMMARY_BYTES = 30;
 
-/** The tree of a body in any format; `merges`: a second value of a field adds to the first. */
+/** Parses a body of any format. `merges`: a duplicate field is merged into the first value. */
 export function parseBody(
   { bytes, format, strict, protobuf }: ReceivedBody,
   fallback: TypeMeta,
@@ -28,7 +28,7 @@ export function parseBody(
   }
 }
 
-/** Kubernetes looks for the kind first, and that is where a malformed text is found. */
+/** Decodes JSON. Kubernetes looks for the kind first, so that step reports malformed text. */
 function decodeJson(body: Buffer, strict: boolean, merges: boolean): DetailedJson {
   try {
     return decodeDetailed(body, { strict, merges });
@@ -38,24 +38,24 @@ function decodeJson(body: Buffer, strict: boolean, merges: boolean): DetailedJso
   }
 }
 
-/** The text that the kind was looked for in; YAML is made JSON for a decoder that does not look for unknown fields. */
+/** Returns the text in which the kind was looked for. A decoder that does not look for unknown fields converts YAML to JSON first. */
 export const sourceText = (value: JsonValue, { bytes, format, strict }: ReceivedBody): string =>
   format === 'json' || (format === 'yaml' && strict) ? bytes.toString('utf8') : goJson(value);
 
-/** Group and version of a body's apiVersion. */
+/** Parses the group and version of a body's apiVersion. */
 export function givenGroupVersion(apiVersion: string): { readonly group: string; readonly version: string } {
   const gv = parseGroupVersion(apiVersion);
   if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${apiVersion}`);
   return gv;
 }
 
-/** What is known of a body before it is read as an object of its kind; a kind of '': nothing. */
+/** The kind and version found in a body before it is decoded as that kind. An empty kind means that none was found. */
 export interface Found {
   kind: string;
   version: string;
 }
 
-/** The 400 for a body that cannot be read; other errors as they are. */
+/** Returns the 400 for a body that cannot be decoded; other errors are returned unchanged. */
 export function refusedBody(
   target: Decodable,
   error: unknown,
@@ -69,7 +69,7 @@ export function refusedBody(
   );
 }
 
-/** The refusal of an object as one of a type; `as`: what it is called. */
+/** Returns the 400 for an object that cannot be handled as a type; `as` is the name of that type. */
 export const newNotHandled = (
   { gvk }: Pick<Decodable, 'gvk'>,
   kind: string,
@@ -78,7 +78,7 @@ export const newNotHandled = (
   as = gvk.kind,
 ): ApiError => newBadRequest(`${kind} in version ${quote(version)} cannot be handled as a ${as}: ${why}`);
 
-/** The first bytes of a body, for error messages: text where it looks like an object, else hexadecimal. */
+/** Returns the first bytes of a body for error messages: as text if it looks like an object, else in hexadecimal. */
 function summarize(body: Buffer): string {
   if (body.length === 0) return '<empty>';
   const more = body.length > SUMMARY_BYTES ? ' ...' : '';
