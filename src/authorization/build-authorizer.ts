@@ -29,7 +29,7 @@ import type { WebhookTransport } from '../client/webhook/connection.js';
 import { MatchConditions, type MatchExpressionCompiler } from './webhook/match-conditions.js';
 import { WebhookAuthorizer } from './webhook/webhook-authorizer.js';
 
-/** Where a webhook is. In-cluster: the service account's connection to the cluster that the server runs in. */
+/** The address of a webhook. In-cluster: the service account's connection to the cluster that the server runs in. */
 export type WebhookTarget = { readonly kubeConfigFile: string } | { readonly inCluster: true };
 
 interface WebhookConnection extends WebhookTransport {
@@ -45,26 +45,27 @@ export interface AuthorizationDependencies {
   readonly random: () => number;
   readFile(path: string): Promise<string>;
   statFile: ConfigValidation['statFile'];
-  /** Calls back when the file may have changed; ends with the signal. */
+  /** Calls `changed` when the file may have changed, until the signal is aborted. */
   watchFile(path: string, changed: () => void, signal: AbortSignal): void;
-  /** Reads the connection's settings; throws where they cannot be used. */
+  /** Reads the settings of the connection; throws if they cannot be used. */
   connect(target: WebhookTarget, timeoutMillis: number): Promise<WebhookConnection>;
-  /** Whether the server itself serves SubjectAccessReviews. */
+  /** True if the server itself serves SubjectAccessReviews. */
   readonly hostsReviews: boolean;
-  /** Called for configuration files that were rejected at a reload. */
+  /** Called for configuration files that a reload rejects. */
   failed(text: string): void;
 }
 
 export interface BuiltAuthorizer {
   readonly authorizer: Authorizer;
   readonly ruleResolver: RuleResolver;
-  /** Types in the chain, in order, as of the start. */
+  /** The authorizer types in the chain at startup, in order. */
   readonly modes: readonly string[];
 }
 
 /**
- * The server's authorizer from its flags: members of system:masters first, then the modes in order. Throws
- * AuthorizationConfigError (or the error of a file) where the server must not start. Reloading ends with the signal.
+ * Builds the server's authorizer from its flags: first members of system:masters, then the modes in order. Throws
+ * AuthorizationConfigError (or the error of a file) if the server must not start. Reloading stops when the signal is
+ * aborted.
  */
 export async function buildAuthorizer(
   options: AuthorizationOptions,
@@ -110,12 +111,12 @@ async function fromFile(
   return { authorizer: chain, ruleResolver: chain, modes };
 }
 
-/** Makes chains; all of a process share the RBAC index and the node graph. */
+/** Builds chains. All chains of a process share the RBAC index and the node graph. */
 class ChainBuilder {
   constructor(
     private readonly options: AuthorizationOptions,
     private readonly dependencies: AuthorizationDependencies,
-    /** Types that were there at the start; a reload cannot add others, as nothing feeds them. Undefined: no reloads. */
+    /** The types at startup. A reload cannot add others, because no informer feeds them. Undefined: no reloads. */
     private readonly initialTypes: readonly string[] | undefined,
   ) {}
 

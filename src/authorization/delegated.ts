@@ -11,20 +11,20 @@ const CAPACITY = 10_000;
 
 export interface DelegatedAuthorizationOptions {
   readonly clock: Clock;
-  /** Milliseconds for which answers are kept. */
+  /** How long allowed and denied decisions are cached, in milliseconds. */
   readonly allowedTtl: number;
   readonly deniedTtl: number;
-  /** Paths outside of resources that everybody may ask for; one that ends with `*` stands for all that begin with the rest. */
+  /** Non-resource paths that are allowed for every user. A path that ends with `*` matches every path with that prefix. */
   readonly alwaysAllowPaths: readonly string[];
-  /** Posts a SubjectAccessReview to the cluster; the status and body of its answer. Throws where there is none. */
+  /** Posts a SubjectAccessReview to the cluster and returns the status and body of the response. Throws if there is no response. */
   post(review: JsonObject): Promise<{ readonly status: number; readonly body: JsonObject }>;
-  /** Called for each review sent, with whether it failed. */
+  /** Called after each review, with whether it failed. */
   observe(failed: boolean): void;
 }
 
 /**
- * Asks the cluster's API server who may do what. Equal questions at the same time are one question. Where there is no answer
- * nothing is allowed.
+ * Delegates authorization to the cluster's API server. Concurrent checks with the same attributes share one review. If
+ * a review fails, nothing is allowed.
  */
 export class DelegatedAuthorizer implements Authorizer {
   private readonly cache: TtlCache<AuthorizationResult>;

@@ -7,7 +7,7 @@ const PREFIX = 'apiserver_authorization';
 const DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const CONDITION_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
 
-/** The metrics of authorization, under kube-apiserver's names. To be made once for a registry. */
+/** Metrics of authorization, under kube-apiserver's names. Create them once per registry. */
 export function authorizationMetrics(serverId: string, registry: Registry = metricsRegistry): AuthorizationMetrics {
   const counter = (name: string, help: string, ...labels: string[]): CellCounter =>
     new CellCounter({ name, help, labels }, registry);

@@ -14,7 +14,7 @@ const ALLOW: AuthorizationResult = { decision: 'allow', reason: '' };
 const NO_MATCH: AuthorizationResult = { decision: 'no-opinion', reason: 'No policy matched.' };
 const READ_VERBS: readonly string[] = ['get', 'list', 'watch'];
 
-/** Attribute based access control: the first policy of the file that matches allows. */
+/** Attribute-based access control: a request is allowed if any policy of the file matches. */
 export class AbacAuthorizer implements Authorizer, RuleResolver {
   constructor(private readonly policies: readonly AbacPolicy[]) {}
 
@@ -50,7 +50,7 @@ function matches(policy: AbacPolicy, attributes: AuthorizerAttributes): boolean 
   );
 }
 
-/** User and group must both match where both are given; a policy with neither matches nobody. */
+/** If both user and group are set, both must match; a policy with neither matches no user. */
 function subjectMatches(policy: AbacPolicy, user: UserInfo): boolean {
   if (policy.user === '' && policy.group === '') return false;
   if (policy.user !== '' && policy.user !== user.name) return false;

@@ -6,7 +6,7 @@ import { ALL_AUTHENTICATED } from '../../authentication/user/user.js';
 
 const GROUP = 'abac.authorization.kubernetes.io';
 
-/** One line of a policy file, in the internal form: empty fields match nothing but requests that lack them. */
+/** One line of a policy file, in the internal form. An empty field matches only requests without a value for it. */
 export interface AbacPolicy {
   readonly user: string;
   readonly group: string;
@@ -17,12 +17,12 @@ export interface AbacPolicy {
   readonly nonResourcePath: string;
 }
 
-/** A policy file that cannot be used; the server does not start with it. */
+/** A policy file that cannot be used; the server then refuses to start. */
 export class PolicyFileError extends Error {
   override readonly name = 'PolicyFileError';
 }
 
-/** Reads a policy file: one JSON object a line; blank lines and comments (`#`) are skipped. */
+/** Parses a policy file: one JSON object per line; blank lines and comments (`#`) are skipped. */
 export function parsePolicyFile(path: string, text: string): readonly AbacPolicy[] {
   const policies: AbacPolicy[] = [];
   text.split('\n').forEach((raw, index) => {
@@ -72,7 +72,7 @@ function convertV1beta1(object: JsonObject): AbacPolicy {
   };
 }
 
-/** The first form had no API groups and no paths: what it leaves empty matches everything. */
+/** The unversioned form has no API groups and no paths; fields that are left empty match everything. */
 function convertUnversioned(object: JsonObject): AbacPolicy {
   const field = (name: string): string => textField(object[name], `Policy.${name}`);
   const user = field('user');

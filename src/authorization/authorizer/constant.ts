@@ -11,8 +11,8 @@ const EVERYTHING: RulesResult = {
 };
 const NOTHING: RulesResult = { resourceRules: [], nonResourceRules: [], incomplete: false, error: '' };
 
-/** Mode AlwaysAllow. */
+/** The mode AlwaysAllow. */
 export const alwaysAllow: Authorizer & RuleResolver = { authorize: () => ALLOW, rulesFor: () => EVERYTHING };
 
-/** Mode AlwaysDeny: it has no opinion, so that a later mode may still allow, and says why if none does. */
+/** The mode AlwaysDeny. It returns no opinion, so a later mode may still allow, and gives the reason if none does. */
 export const alwaysDeny: Authorizer & RuleResolver = { authorize: () => DENY, rulesFor: () => NOTHING };

@@ -2,7 +2,7 @@ import type { AuthorizationMetrics } from './instrumentation.js';
 
 const nothing = (): void => undefined;
 
-/** Counts nothing. */
+/** Metrics that record nothing. */
 export const noMetrics: AuthorizationMetrics = {
   decision: nothing,
   webhookEvaluation: nothing,

@@ -3,9 +3,9 @@ import { type MaybePromise, then } from '../../util/maybe-promise.js';
 
 export type WebhookOutcome = 'success' | 'error' | 'timeout' | 'canceled';
 
-/** What is counted; the names of the metrics are kube-apiserver's. */
+/** The metrics of authorization, under kube-apiserver's names. */
 export interface AuthorizationMetrics {
-  /** apiserver_authorization_decisions_total: only allow and deny are decisions. */
+  /** apiserver_authorization_decisions_total. Only allow and deny count as decisions. */
   decision(type: string, name: string, decision: 'allowed' | 'denied'): void;
   /** apiserver_authorization_webhook_evaluations_total and …_duration_seconds. */
   webhookEvaluation(name: string, outcome: WebhookOutcome, seconds: number): void;
@@ -19,11 +19,11 @@ export interface AuthorizationMetrics {
   matchConditionExclusion(name: string): void;
   /** apiserver_authorization_config_controller_automatic_reloads_total and …_reload_last_timestamp_seconds. */
   configReload(status: 'success' | 'failure', at: number): void;
-  /** apiserver_authorization_config_controller_last_config_info; the file's text, to be hashed. */
+  /** apiserver_authorization_config_controller_last_config_info. `text` is the file's content, of which the hash is published. */
   configInUse(text: string): void;
 }
 
-/** Counts the decisions of one member of the chain. */
+/** Counts the decisions of one authorizer in the chain. */
 export class InstrumentedAuthorizer implements Authorizer {
   constructor(
     private readonly type: string,

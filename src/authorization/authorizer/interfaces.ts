@@ -8,10 +8,10 @@ export interface SelectorRequirement {
   readonly values: readonly string[];
 }
 
-/** What a request is about to do (spec: Authorization, 2). */
+/** The attributes of a request to authorize (spec: Authorization, 2). */
 export interface AuthorizerAttributes {
   readonly user: UserInfo;
-  /** `get`, `list`, `watch`, `create` … for resources, the lower-case HTTP method otherwise. */
+  /** `get`, `list`, `watch`, `create` … for resources, otherwise the HTTP method in lower case. */
   readonly verb: string;
   readonly resourceRequest: boolean;
   readonly namespace: string;
@@ -21,7 +21,7 @@ export interface AuthorizerAttributes {
   readonly subresource: string;
   readonly name: string;
   readonly path: string;
-  /** Parsed selectors; a selector that could not be parsed is left out and named in the errors. */
+  /** Parsed selectors. A selector that cannot be parsed is absent and listed in the errors. */
   readonly fieldSelector?: readonly SelectorRequirement[];
   readonly labelSelector?: readonly SelectorRequirement[];
 }
@@ -30,13 +30,13 @@ export type Decision = 'allow' | 'deny' | 'no-opinion';
 
 export interface AuthorizationResult {
   readonly decision: Decision;
-  /** For the 403 message and the audit log; may be empty. */
+  /** The reason for the 403 message and the audit log; may be empty. */
   readonly reason: string;
-  /** An error met on the way; it does not itself decide. */
+  /** An error during evaluation; it does not decide by itself. */
   readonly error?: string;
 }
 
-/** `authorize` may answer at once, so that the hot path makes no promise. */
+/** `authorize` may return synchronously, so that the hot path creates no promise. */
 export interface Authorizer {
   authorize(attributes: AuthorizerAttributes, signal: AbortSignal): MaybePromise<AuthorizationResult>;
 }
@@ -57,11 +57,11 @@ export interface RulesResult {
   readonly resourceRules: readonly ResourceRule[];
   readonly nonResourceRules: readonly NonResourceRule[];
   readonly incomplete: boolean;
-  /** Why it is incomplete; may be empty. */
+  /** The reason why the rules are incomplete; may be empty. */
   readonly error: string;
 }
 
-/** What a user may do in a namespace, for SelfSubjectRulesReview and `kubectl auth can-i --list`. */
+/** Lists what a user may do in a namespace, for SelfSubjectRulesReview and `kubectl auth can-i --list`. */
 export interface RuleResolver {
   rulesFor(user: UserInfo, namespace: string): RulesResult;
 }

@@ -13,8 +13,8 @@ const LABEL_OPERATORS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The requirements of a label selector as authorizers see them. `gt` and `lt` have no counterpart and are left out: requirements
- * are all to be met, so that without one the question is only broader.
+ * Converts the requirements of a label selector for authorizers. `gt` and `lt` have no counterpart and are dropped: all
+ * requirements must hold, so dropping one only makes the check broader.
  */
 export function labelRequirements(requirements: readonly LabelRequirement[]): readonly SelectorRequirement[] {
   const out: SelectorRequirement[] = [];

@@ -27,7 +27,7 @@ const OTHER_KINDS: readonly string[] = [
 const AUTHORIZED_TTL = 300_000;
 const UNAUTHORIZED_TTL = 30_000;
 
-/** Reads the text of a configuration file, YAML or JSON, strictly. Throws AuthorizationConfigError. */
+/** Decodes a configuration file, YAML or JSON, strictly. Throws AuthorizationConfigError. */
 export function loadAuthorizationConfiguration(text: string): AuthorizationConfiguration {
   if (text === '') return { authorizers: [] };
   try {
@@ -50,7 +50,7 @@ function decode(text: string): AuthorizationConfiguration {
   return decodeConfiguration(text, readerOf, ` in '${text}'`);
 }
 
-/** Goes through the decoded file, types checked as Go's decoder does, and notes what no field takes. */
+/** Converts the decoded file, checks types as Go's decoder does, and records unknown fields. */
 class Reader extends ConfigurationReader {
   constructor(private readonly version: string) {
     super();

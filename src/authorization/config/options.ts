@@ -1,26 +1,26 @@
 import { quoteList } from '../authorizer/results.js';
 import { AUTHORIZER_TYPES, type AuthorizationConfiguration } from './types.js';
 
-/** The authorization flags; durations in milliseconds. */
+/** The authorization flags. Durations are in milliseconds. */
 export interface AuthorizationOptions {
   /** `--authorization-mode`. */
   readonly modes: readonly string[];
-  /** `--authorization-config`; '' where it is not given. */
+  /** `--authorization-config`; '' if it is not set. */
   readonly configFile: string;
-  /** `--authorization-policy-file` of mode ABAC. */
+  /** `--authorization-policy-file`, for the mode ABAC. */
   readonly policyFile: string;
-  /** `--authorization-webhook-config-file` and its companions. */
+  /** `--authorization-webhook-config-file` and the related flags. */
   readonly webhookConfigFile: string;
   readonly webhookVersion: string;
   readonly webhookCacheAuthorizedTtl: number;
   readonly webhookCacheUnauthorizedTtl: number;
-  /** Whether the mode flag or a webhook flag was given on the command line. */
+  /** True if the mode flag or a webhook flag is set on the command line. */
   readonly legacyFlagsSet: boolean;
 }
 
 const WEBHOOK_TIMEOUT = 30_000;
 
-/** What is wrong with the flags, in kube-apiserver's words. The configuration file itself is not looked at. */
+/** Returns the errors of the flags, in kube-apiserver's words. Does not read the configuration file. */
 export function validateOptions(options: AuthorizationOptions): string[] {
   if (options.configFile !== '') {
     return options.legacyFlagsSet
@@ -57,7 +57,7 @@ export function validateOptions(options: AuthorizationOptions): string[] {
   return errors;
 }
 
-/** The configuration that the mode flags stand for. */
+/** Returns the configuration that the mode flags correspond to. */
 export function configurationFromModes(options: AuthorizationOptions): AuthorizationConfiguration {
   return {
     authorizers: options.modes.map((mode) => {

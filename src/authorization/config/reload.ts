@@ -12,30 +12,30 @@ import type {
 import { messageOf } from '../../util/error-message.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
-/** A chain of authorizers made from a configuration. */
+/** A chain of authorizers built from a configuration. */
 export interface Chain {
   readonly authorizer: Authorizer;
   readonly ruleResolver: RuleResolver;
-  /** Ends what the chain holds open, once it is replaced. */
+  /** Releases the resources of the chain once it is replaced. */
   close(): void;
 }
 
 export interface ReloadOptions {
-  /** The file's text now. */
+  /** Reads the current content of the file. */
   readonly read: () => Promise<string>;
-  /** Makes the chain of a text; throws what is wrong with it. */
+  /** Builds the chain from the content; throws an error if it is invalid. */
   readonly build: (text: string) => Promise<Chain>;
-  /** Calls back when the file may have changed; ends with the signal. */
+  /** Calls `changed` when the file may have changed, until the signal is aborted. */
   readonly watch: (changed: () => void, signal: AbortSignal) => void;
   readonly clock: Clock;
   readonly metrics: AuthorizationMetrics;
-  /** Called for every rejected file. */
+  /** Called with the reason for every file that is rejected. */
   readonly failed: (text: string) => void;
 }
 
 /**
- * The chain of a configuration file: a changed file replaces it whole, a broken one leaves it in force. The file is read when
- * a change is seen and every minute.
+ * The chain of a configuration file. A changed file replaces the whole chain; with a broken file the old chain stays in
+ * force. The file is read whenever it changes, and every minute.
  */
 export class ReloadingChain implements Authorizer, RuleResolver {
   constructor(
@@ -70,7 +70,7 @@ export class ReloadingChain implements Authorizer, RuleResolver {
     try {
       const text = await read();
       if (text === this.lastText) return;
-      // Remembered also where it is refused, so that the same broken file is reported once.
+      // Record rejected content too, so that the same broken file is reported only once.
       this.lastText = text;
       const next = await build(text);
       if (signal.aborted) {

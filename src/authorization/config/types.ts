@@ -1,6 +1,6 @@
 export type AuthorizerType = 'Webhook' | 'Node' | 'RBAC' | 'ABAC' | 'AlwaysAllow' | 'AlwaysDeny';
 
-/** All modes, sorted: what `--authorization-mode` takes. */
+/** All modes that `--authorization-mode` accepts, sorted. */
 export const AUTHORIZER_TYPES: readonly AuthorizerType[] = [
   'ABAC',
   'AlwaysAllow',
@@ -10,7 +10,7 @@ export const AUTHORIZER_TYPES: readonly AuthorizerType[] = [
   'Webhook',
 ];
 
-/** An AuthorizationConfiguration with its defaults. Durations in milliseconds. */
+/** An AuthorizationConfiguration with defaults applied. Durations are in milliseconds. */
 export interface AuthorizationConfiguration {
   readonly authorizers: readonly AuthorizerConfiguration[];
 }
@@ -32,13 +32,13 @@ export interface WebhookConfiguration {
   readonly failurePolicy: string;
   readonly connectionInfo: {
     readonly type: string;
-    /** Undefined: not given. */
+    /** Undefined if not set. */
     readonly kubeConfigFile: string | undefined;
   };
   readonly matchConditions: readonly string[];
 }
 
-/** A configuration that cannot be used, in kube-apiserver's words. */
+/** An invalid configuration; the message is in kube-apiserver's words. */
 export class AuthorizationConfigError extends Error {
   override readonly name = 'AuthorizationConfigError';
 }

@@ -27,15 +27,15 @@ const MAX_TIMEOUT = 30_000;
 
 export interface ConfigValidation {
   readonly compiler: MatchExpressionCompiler;
-  /** `missing`: with the system's text (`stat /x: no such file or directory`). */
+  /** `missing` is the message of the system call (`stat /x: no such file or directory`). */
   statFile(path: string): { readonly regular: boolean } | { readonly missing: string };
-  /** Whether the server itself serves SubjectAccessReviews, so that asking its own cluster would go in circles. */
+  /** True if the server itself serves SubjectAccessReviews, so that a webhook in its own cluster would call the server again. */
   readonly hostsReviews: boolean;
-  /** Types that were there at the start and must remain. */
+  /** The types at startup, which a reload must keep. */
   readonly requiredTypes: readonly string[];
 }
 
-/** Throws AuthorizationConfigError with everything that is wrong. */
+/** Throws AuthorizationConfigError with all problems. */
 export function validateAuthorizationConfiguration(
   configuration: AuthorizationConfiguration,
   validation: ConfigValidation,
@@ -51,7 +51,7 @@ export function validateAuthorizationConfiguration(
   if (texts.length > 0) throw new AuthorizationConfigError(aggregateTexts(texts));
 }
 
-/** The file may name only these; the other modes are for the flag. */
+/** The types that the file may use; the other modes are only available through the flag. */
 const FILE_TYPES = new Set(['Webhook', 'Node', 'RBAC']);
 
 function nameProblems(authorizers: readonly AuthorizerConfiguration[], requiredTypes: readonly string[]): string[] {
@@ -104,7 +104,7 @@ function validateName(name: string, path: FieldPath, names: ReadonlySet<string>)
   return texts.length === 0 ? [] : [invalid(path, name, `authorizer name is invalid: ${texts.join(', ')}`)];
 }
 
-/** kube-apiserver's paths leave out `webhook`. */
+/** As in kube-apiserver, the field paths omit `webhook`. */
 function validateWebhook(webhook: WebhookConfiguration, path: FieldPath, validation: ConfigValidation): FieldError[] {
   const errors: FieldError[] = [];
   const { timeout } = webhook;
@@ -155,7 +155,7 @@ function validateConnection(
     case 'KubeConfigFile':
       return validateFile(kubeConfigFile ?? '', filePath, validation);
     default: {
-      // Go prints the whole struct here, in the order of its fields.
+      // Go prints the whole struct here, with its fields in order.
       const shown = new Printed(JSON.stringify({ Type: type, KubeConfigFile: kubeConfigFile ?? null }));
       const choices = 'supported values: "InClusterConfig", "KubeConfigFile"';
       return [new FieldError('FieldValueNotSupported', path.child('type').toString(), shown, choices)];

@@ -18,7 +18,7 @@ const NODE_LEASES = 'kube-node-lease';
 const LEASE_VERBS = ['get', 'create', 'update', 'patch', 'delete'];
 const READ_VERBS = ['get', 'list', 'watch'];
 
-/** Kinds that exist for a node only through the graph. */
+/** Kinds that a node may access only through the graph. */
 type GraphKind = ReferenceKind | 'persistentvolume';
 
 const RULES = new PermissionTable<true>();
@@ -33,7 +33,7 @@ const INCOMPLETE: RulesResult = {
   error: 'node authorizer does not support user rule resolution',
 };
 
-/** The name of the node that a user is; undefined: it is none. */
+/** Returns the name of the node that the user represents, or undefined if it is not a node. */
 export function nodeIdentity(user: UserInfo): string | undefined {
   if (!user.name.startsWith(NODE_USER_PREFIX) || !user.groups.includes(NODES_GROUP)) return undefined;
   return user.name.slice(NODE_USER_PREFIX.length);
@@ -42,11 +42,11 @@ export function nodeIdentity(user: UserInfo): string | undefined {
 const no = (reason: string): AuthorizationResult => result('no-opinion', reason);
 
 export interface NodeAuthorizerOptions {
-  /** Nodes may read nodes and pods only as far as names and field selectors limit them to their own (AuthorizeNodeWithSelectors). */
+  /** Nodes may read nodes and pods only if a name or a field selector limits the request to their own (AuthorizeNodeWithSelectors). */
   readonly selectors: boolean;
 }
 
-/** What kubelets may do: fixed rules, and of some types only what has to do with their own node and its pods. */
+/** Authorizes kubelets: by fixed rules, and for some types only for objects related to their own node and its pods. */
 export class NodeAuthorizer implements Authorizer, RuleResolver {
   constructor(
     private readonly graph: NodeGraph,
@@ -69,7 +69,7 @@ export class NodeAuthorizer implements Authorizer, RuleResolver {
     return rules.find(attributes) === undefined ? NO_OPINION : ALLOW;
   }
 
-  /** The answer for types of which a node may see a part; undefined for others. */
+  /** Decides for types of which a node may access only some objects; undefined for other types. */
   private divided(node: string, attributes: AuthorizerAttributes): AuthorizationResult | undefined {
     switch (attributes.apiGroup) {
       case '':
@@ -145,7 +145,7 @@ export class NodeAuthorizer implements Authorizer, RuleResolver {
     if (subresource === 'status') return verb === 'update' || verb === 'patch' ? ALLOW : NO_OPINION;
     if (subresource === 'eviction') return verb === 'create' ? ALLOW : NO_OPINION;
     if (subresource !== '') return NO_OPINION;
-    // Admission limits a node to mirror pods and to pods of its own.
+    // Admission limits a node to mirror pods and its own pods.
     if (verb === 'create' || verb === 'delete') return ALLOW;
     if (verb === 'get') return this.related(node, 'pod', attributes);
     if (verb !== 'list' && verb !== 'watch') return NO_OPINION;
@@ -172,7 +172,7 @@ function selectsNode({ fieldSelector }: AuthorizerAttributes, node: string): boo
   );
 }
 
-/** Compared by name, so that a kubelet can look for its node before it has made it. */
+/** Compares by name, so that a kubelet can read its node before it has created it. */
 function ownNode(node: string, { subresource, verb, name }: AuthorizerAttributes): AuthorizationResult {
   const writes = verb === 'update' || verb === 'patch';
   if (subresource === 'status') return writes ? ALLOW : NO_OPINION;
@@ -188,7 +188,7 @@ function ownNode(node: string, { subresource, verb, name }: AuthorizerAttributes
 function lease(node: string, { verb, namespace, name }: AuthorizerAttributes): AuthorizationResult {
   if (!LEASE_VERBS.includes(verb)) return no('can only get, create, update, patch, or delete a node lease');
   if (namespace !== NODE_LEASES) return no(`can only access leases in the ${quote(NODE_LEASES)} system namespace`);
-  // At creation the name is not known here; admission compares it.
+  // On create the name is not known yet; admission checks it.
   if (verb !== 'create' && name !== node)
     return no('can only access node lease with the same name as the requesting node');
   return ALLOW;

@@ -4,22 +4,22 @@ import { podReferences, volumeReferences, type ReferenceKind, type VolumeReferen
 
 interface PodEntry {
   readonly node: string;
-  /** Keys of what the pod refers to. */
+  /** The keys of the objects that the pod refers to. */
   readonly references: readonly string[];
 }
 
-/** How many pods of each node refer to an object. */
+/** The number of pods on each node that refer to an object. */
 type NodeCounts = Map<string, number>;
 
 /**
- * Which objects the pods of a node refer to, kept by notifications of changes to pods and persistent volumes. A question costs
- * a look-up, for secrets of volumes one for each volume that uses the secret.
+ * Tracks the objects that the pods of each node refer to, from the watch events of pods and persistent volumes. A check
+ * is one map lookup; for secrets of volumes, one per volume that uses the secret.
  */
 export class NodeGraph {
   private readonly pods = new Map<string, PodEntry>();
   private readonly users = new Map<string, NodeCounts>();
   private readonly volumes = new Map<string, VolumeReferences>();
-  /** Names of the volumes that use a secret. */
+  /** The names of the volumes that use a secret. */
   private readonly secretVolumes = new Map<string, Set<string>>();
 
   upsertPod(pod: KubeObject): void {
@@ -67,7 +67,7 @@ export class NodeGraph {
     }
   }
 
-  /** Forgets everything, before all objects are delivered again. */
+  /** Removes all pods, before all objects are delivered again. */
   clearPods(): void {
     this.pods.clear();
     this.users.clear();
@@ -78,7 +78,7 @@ export class NodeGraph {
     this.secretVolumes.clear();
   }
 
-  /** Whether a pod of the node leads to the object. */
+  /** Reports whether a pod on the node leads to the object. */
   reaches(node: string, kind: ReferenceKind | 'persistentvolume', namespace: string, name: string): boolean {
     if (kind === 'persistentvolume') return this.reachesVolume(node, name);
     if (this.users.get(keyOf(kind, namespace, name))?.has(node) === true) return true;

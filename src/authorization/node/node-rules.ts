@@ -6,7 +6,7 @@ function rule(apiGroups: readonly string[], resources: readonly string[], verbs:
   return { apiGroups, resources, verbs, resourceNames: [], nonResourceURLs: [] };
 }
 
-/** What every node may do, beside what depends on its pods (system:node without the types that are subdivided). */
+/** The rules for every node, apart from what depends on its pods (system:node without the types that are restricted to related objects). */
 export const NODE_RULES: readonly PolicyRule[] = [
   rule(['authentication.k8s.io'], ['tokenreviews'], ['create']),
   rule(['authorization.k8s.io'], ['subjectaccessreviews', 'localsubjectaccessreviews'], ['create']),
@@ -18,7 +18,7 @@ export const NODE_RULES: readonly PolicyRule[] = [
   rule(['node.k8s.io'], ['runtimeclasses'], READ),
 ];
 
-/** What they may do besides where their requests are not limited by selectors (bootstrappolicy.NodeRules). */
+/** Additional rules if requests of nodes are not restricted by selectors (bootstrappolicy.NodeRules). */
 export const NODE_RULES_WITHOUT_SELECTORS: readonly PolicyRule[] = [
   rule([''], ['nodes'], ['create', 'get', 'list', 'watch', 'update', 'patch']),
   rule([''], ['nodes/status'], ['update', 'patch']),

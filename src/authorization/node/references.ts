@@ -2,7 +2,7 @@ import { objectAt, stringAt, type JsonObject } from '../../apimachinery/json/jso
 import { objectsOf } from '../../apimachinery/json/values.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 
-/** Kinds that a node may reach through its pods. */
+/** Kinds that a node may access through its pods. */
 export type ReferenceKind =
   'pod' | 'serviceaccount' | 'secret' | 'configmap' | 'persistentvolumeclaim' | 'resourceclaim';
 
@@ -12,7 +12,7 @@ export interface Reference {
 }
 
 const MIRROR_POD = 'kubernetes.io/config.mirror';
-/** Volume sources that name a secret of the pod's namespace, with the path to the name. */
+/** Volume sources that refer to a secret in the pod's namespace, with the path of its name. */
 const SECRET_SOURCES: readonly (readonly [string, readonly string[]])[] = [
   ['azureFile', ['secretName']],
   ['cephfs', ['secretRef', 'name']],
@@ -32,19 +32,19 @@ function textAt(object: JsonObject | undefined, path: readonly string[]): string
   return stringAt(current, path.at(-1) ?? '') ?? '';
 }
 
-/** What a pod bound to a node makes readable for the node: objects of the pod's namespace. */
+/** Returns the objects in the pod's namespace that a node may read because the pod is bound to it. */
 export function podReferences(pod: KubeObject): Reference[] {
   const name = pod.metadata.name ?? '';
   const itself: Reference[] = name === '' ? [] : [{ kind: 'pod', name }];
-  // A node makes mirror pods itself and must not give itself access by them.
+  // A node creates mirror pods itself and must not gain access through them.
   return pod.metadata.annotations?.[MIRROR_POD] === undefined ? [...itself, ...namedBy(pod)] : itself;
 }
 
-/** Names of the secrets that a pod speaks of. */
+/** Returns the names of the secrets that a pod refers to. */
 export const podSecretNames = (pod: KubeObject): string[] =>
   namedBy(pod).flatMap(({ kind, name }) => (kind === 'secret' ? [name] : []));
 
-/** Names of the config maps that a pod speaks of. */
+/** Returns the names of the config maps that a pod refers to. */
 export const podConfigMapNames = (pod: KubeObject): string[] =>
   namedBy(pod).flatMap(({ kind, name }) => (kind === 'configmap' ? [name] : []));
 
@@ -102,13 +102,13 @@ function addClaims(pod: KubeObject, spec: JsonObject, add: Add): void {
 }
 
 export interface VolumeReferences {
-  /** `namespace/name` of the claim that is bound; undefined: none. */
+  /** `namespace/name` of the bound claim; undefined if there is none. */
   readonly claim: string | undefined;
-  /** `namespace/name` of the secrets that kubelets need for the volume. */
+  /** `namespace/name` of each secret that kubelets need for the volume. */
   readonly secrets: readonly string[];
 }
 
-/** Sources whose secret is in the claim's namespace where the reference names none. */
+/** Sources whose secret is in the claim's namespace if the reference has no namespace. */
 const CLAIM_NAMESPACE_SOURCES = ['cephfs', 'flexVolume', 'rbd', 'scaleIO', 'iscsi'];
 const NODE_SECRETS = ['nodePublishSecretRef', 'nodeStageSecretRef', 'nodeExpandSecretRef'];
 

@@ -5,19 +5,19 @@ import { PermissionTable } from './permission-table.js';
 import { ruleAllows } from './rules.js';
 import { RBAC_GROUP, type PolicyRule, type RoleRef, type Subject } from './types.js';
 
-/** From so many rules on, a role is looked up in a table instead of being read through. */
+/** The minimum number of rules from which a role is evaluated with a table instead of a scan. */
 const RULES_TO_INDEX = 8;
-/** From so many roles on, a subject has a table of its own. */
+/** The number of roles above which a subject gets its own table. */
 const ROLES_TO_INDEX = 16;
 
 /** A role that exists or that a binding refers to. */
 export class RoleEntry {
-  /** Undefined if bindings refer to a role that does not exist. */
+  /** Undefined if the role does not exist but bindings refer to it. */
   rules: readonly PolicyRule[] | undefined = undefined;
   private table: PermissionTable<RoleEntry> | undefined = undefined;
-  /** Subjects that hold the role through any binding. */
+  /** Subjects that have the role through any binding. */
   readonly holders = new Set<SubjectEntry>();
-  /** Number of bindings that refer to it. */
+  /** The number of bindings that refer to the role. */
   bindings = 0;
 
   constructor(
@@ -46,7 +46,7 @@ export class RoleEntry {
     return this.table.find(attributes) !== undefined;
   }
 
-  /** What a lister of kube-apiserver says of a role that is not there. */
+  /** The error of kube-apiserver's lister for a role that does not exist. */
   get missingText(): string {
     if (this.ref.kind !== 'Role' && this.ref.kind !== 'ClusterRole') {
       return `unsupported role reference kind: ${quote(this.ref.kind)}`;
@@ -58,7 +58,7 @@ export class RoleEntry {
 /** A user or group in one scope (cluster or namespace), with the roles bound to it. */
 export class SubjectEntry {
   readonly roles = new Map<RoleEntry, Set<BindingEntry>>();
-  /** Roles that do not exist. */
+  /** Roles that are bound but do not exist. */
   readonly missing = new Set<RoleEntry>();
   private table: PermissionTable<RoleEntry> | undefined = undefined;
 
@@ -98,7 +98,7 @@ export class SubjectEntry {
     else this.table?.remove(role.rules, role);
   }
 
-  /** A binding by which the request is allowed. */
+  /** Returns a binding that allows the request. */
   find(attributes: AuthorizerAttributes): BindingEntry | undefined {
     if (this.table !== undefined) {
       const role = this.table.find(attributes);
@@ -114,7 +114,7 @@ export class SubjectEntry {
   }
 }
 
-/** A RoleBinding, or a ClusterRoleBinding where `namespace` is ''. */
+/** A RoleBinding, or a ClusterRoleBinding if `namespace` is ''. */
 export class BindingEntry {
   private readonly results: AuthorizationResult[] = [];
 
@@ -123,11 +123,11 @@ export class BindingEntry {
     readonly name: string,
     readonly role: RoleEntry,
     readonly subjects: readonly Subject[],
-    /** Order in which bindings were first seen, for stable answers. */
+    /** The order in which bindings were first seen, for stable results. */
     readonly sequence: number,
   ) {}
 
-  /** The answer that names the binding, its role, and the first of its subjects that is the user. */
+  /** Returns an allow whose reason contains the binding, its role, and the first subject that matches the user. */
   allow(user: UserInfo): AuthorizationResult {
     const index = this.subjects.findIndex((subject) => appliesTo(user, subject, this.namespace));
     const known = this.results[index];
@@ -154,7 +154,7 @@ function describeSubject(subject: Subject | undefined, bindingNamespace: string)
   return `ServiceAccount ${quote(`${subject.name}/${namespace}`)}`;
 }
 
-/** The name that a User or ServiceAccount subject stands for; '' where it stands for none. */
+/** Returns the user name of a User or ServiceAccount subject; '' for any other subject. */
 export function subjectUserName(subject: Subject, bindingNamespace: string): string {
   if (subject.kind === 'User') return subject.name;
   if (subject.kind !== 'ServiceAccount') return '';

@@ -1,23 +1,23 @@
 import type { AuthorizerAttributes } from '../authorizer/interfaces.js';
 import type { PolicyRule } from './types.js';
 
-/** Owners of a permission, by verb. */
+/** The owners of a permission, by verb. */
 type Verbs<T> = Map<string, Set<T>>;
 
 interface Leaf<T> {
-  /** Rules without resourceNames. */
+  /** Permissions of rules without resourceNames. */
   readonly any: Verbs<T>;
   readonly named: Map<string, Verbs<T>>;
 }
 
 /**
- * Permissions and who grants them: API group, resource, name, verb. A question costs a dozen look-ups, whatever the number of
- * rules, as the wildcards of rules are keys like any other.
+ * Indexes permissions and their owners by API group, resource, name and verb. A check costs about a dozen lookups,
+ * regardless of the number of rules, because wildcards are ordinary keys.
  */
 export class PermissionTable<T> {
   private readonly groups = new Map<string, Map<string, Leaf<T>>>();
   private readonly paths = new Map<string, Verbs<T>>();
-  /** Prefixes of paths that end with a star, without their stars. */
+  /** Paths that end with a star, without the star. */
   private readonly pathPrefixes = new Map<string, Verbs<T>>();
 
   add(rules: readonly PolicyRule[], owner: T): void {
@@ -48,7 +48,7 @@ export class PermissionTable<T> {
     }
   }
 
-  /** One that grants the request, or undefined. */
+  /** Returns an owner that grants the request, or undefined. */
   find(attributes: AuthorizerAttributes): T | undefined {
     if (!attributes.resourceRequest) return this.findPath(attributes.path, attributes.verb);
     return this.findInGroup(attributes.apiGroup, attributes) ?? this.findInGroup('*', attributes);

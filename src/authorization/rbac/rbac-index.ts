@@ -22,15 +22,15 @@ import {
   type RoleRef,
 } from './types.js';
 
-/** Subjects of the cluster role bindings, or of the role bindings of one namespace. */
+/** The subjects of the cluster role bindings, or of the role bindings in one namespace. */
 class Scope {
   readonly users = new Map<string, SubjectEntry>();
   readonly groups = new Map<string, SubjectEntry>();
 }
 
 /**
- * Role based access control over an index of who holds what, kept by notifications of changes. A change is in force when the
- * call returns; a decision is synchronous and its cost does not grow with the number of bindings or rules.
+ * Role-based access control over an index of roles and bindings, updated from watch events. A change takes effect when
+ * the call returns. A decision is synchronous, and its cost does not grow with the number of bindings or rules.
  */
 export class RbacIndex implements Authorizer, RuleResolver, RbacRuleSource {
   private readonly roles = new Map<string, RoleEntry>();
@@ -39,7 +39,7 @@ export class RbacIndex implements Authorizer, RuleResolver, RbacRuleSource {
   private readonly namespaces = new Map<string, Scope>();
   private sequence = 0;
 
-  /** Takes a new or changed object. */
+  /** Adds or updates an object. */
   upsert(kind: RbacKind, object: KubeObject): void {
     const namespace = object.metadata.namespace ?? '';
     const name = object.metadata.name ?? '';
@@ -52,13 +52,13 @@ export class RbacIndex implements Authorizer, RuleResolver, RbacRuleSource {
     const ref = readRoleRef(object);
     const role = this.role(ref.kind, namespace, ref.name);
     const binding = new BindingEntry(namespace, name, role, readSubjects(object), old?.sequence ?? this.sequence++);
-    // The new one is counted before the old one goes, so that the role's entry stays.
+    // Bind the new one before unbinding the old one, so that the role's entry survives.
     this.bind(binding);
     if (old !== undefined) this.unbind(old);
     this.bindings.set(key, binding);
   }
 
-  /** Forgets an object; an unknown one is not an error. */
+  /** Removes an object; an unknown one is not an error. */
   delete(kind: RbacKind, namespace: string, name: string): void {
     if (kind === 'Role' || kind === 'ClusterRole') {
       const role = this.roles.get(roleKey(kind, namespace, name));
@@ -73,7 +73,7 @@ export class RbacIndex implements Authorizer, RuleResolver, RbacRuleSource {
     this.unbind(old);
   }
 
-  /** Forgets the objects of a kind that are not among these (`namespace/name`). */
+  /** Removes the objects of a kind that are not in `present` (`namespace/name`). */
   retain(kind: RbacKind, present: ReadonlySet<string>): void {
     for (const [namespace, name] of this.namesOf(kind)) {
       if (!present.has(`${namespace}/${name}`)) this.delete(kind, namespace, name);
@@ -120,7 +120,7 @@ export class RbacIndex implements Authorizer, RuleResolver, RbacRuleSource {
     return this.roles.get(roleKey(ref.kind, namespace, ref.name))?.rules;
   }
 
-  /** Numbers of objects, for metrics and tests. */
+  /** Returns the numbers of objects, for metrics and tests. */
   size(): { readonly roles: number; readonly bindings: number } {
     return { roles: this.roles.size, bindings: this.bindings.size };
   }
@@ -183,7 +183,7 @@ export class RbacIndex implements Authorizer, RuleResolver, RbacRuleSource {
     return scope;
   }
 
-  /** The user's bindings, each once: those of the cluster first. */
+  /** Returns the user's bindings without duplicates, those of the cluster first. */
   private bindingsOf(user: UserInfo, namespace: string): BindingEntry[] {
     const found = new Set<BindingEntry>();
     const collect = (subject: SubjectEntry): void => {
@@ -197,7 +197,7 @@ export class RbacIndex implements Authorizer, RuleResolver, RbacRuleSource {
   }
 }
 
-/** A binding's Role is one of its own namespace; cluster roles have none. */
+/** The Role of a binding is in the binding's namespace; cluster roles have no namespace. */
 function roleKey(kind: string, namespace: string, name: string): string {
   return `${kind}/${kind === 'ClusterRole' ? '' : namespace}/${name}`;
 }

@@ -1,7 +1,7 @@
 import type { AuthorizerAttributes } from '../authorizer/interfaces.js';
 import type { PolicyRule } from './types.js';
 
-/** Whether one rule by itself allows the request. */
+/** Reports whether the rule by itself allows the request. */
 export function ruleAllows(rule: PolicyRule, attributes: AuthorizerAttributes): boolean {
   if (!has(rule.verbs, attributes.verb)) return false;
   if (!attributes.resourceRequest) return pathMatches(rule.nonResourceURLs, attributes.path);

@@ -5,7 +5,7 @@ import type { UserInfo } from '../../authentication/user/user.js';
 
 export const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
-/** A rule of a role, every list present. */
+/** A rule of a role, with every list set. */
 export interface PolicyRule {
   readonly verbs: readonly string[];
   readonly apiGroups: readonly string[];
@@ -29,16 +29,19 @@ export interface Subject {
 
 export type RbacKind = 'Role' | 'ClusterRole' | 'RoleBinding' | 'ClusterRoleBinding';
 
-/** What a user holds: the rules that could be found and the references to roles that do not exist. */
+/** The rules of a user, and the references of its bindings to roles that do not exist. */
 export interface HeldRules {
   readonly rules: readonly PolicyRule[];
   readonly unresolved: readonly RoleRef[];
 }
 
-/** What guards against escalation ask (DESIGN: RBAC); RbacIndex answers. */
+/** The rules that privilege escalation checks need (DESIGN: RBAC); implemented by RbacIndex. */
 export interface RbacRuleSource {
   policyRulesFor(user: UserInfo, namespace: string): HeldRules;
-  /** Rules of the role a binding in `namespace` ('' for a cluster role binding) refers to; undefined if it does not exist. */
+  /**
+   * Returns the rules of the role that a binding in `namespace` ('' for a cluster role binding) refers to; undefined if
+   * it does not exist.
+   */
   roleRules(ref: RoleRef, namespace: string): readonly PolicyRule[] | undefined;
 }
 
@@ -52,7 +55,6 @@ export function readRule(rule: JsonObject): PolicyRule {
   };
 }
 
-/** The rules of a Role or ClusterRole. */
 export function readRules(role: KubeObject): readonly PolicyRule[] {
   return objectsOf(role['rules']).map(readRule);
 }
@@ -75,7 +77,7 @@ export function readSubjects(binding: KubeObject): readonly Subject[] {
   }));
 }
 
-/** Lists that are empty are left out, as in the object's JSON. */
+/** Omits empty lists, as in the JSON of the object. */
 export function writeRule(rule: PolicyRule): JsonObject {
   const out: JsonObject = { verbs: [...rule.verbs] };
   if (rule.apiGroups.length > 0) out['apiGroups'] = [...rule.apiGroups];

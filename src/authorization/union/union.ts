@@ -11,7 +11,7 @@ import type {
 import { aggregateTexts, NO_OPINION, result } from '../authorizer/results.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
-/** Asks authorizers in order; the first that allows or denies decides. Stays synchronous while they are. */
+/** Calls the authorizers in order; the first that allows or denies decides. Stays synchronous as long as they do. */
 export class UnionAuthorizer implements Authorizer {
   constructor(private readonly authorizers: readonly Authorizer[]) {}
 
@@ -48,7 +48,7 @@ function join(results: readonly AuthorizationResult[]): AuthorizationResult {
   return result('no-opinion', reasons.join('\n'), errors.length === 0 ? undefined : aggregateTexts(errors));
 }
 
-/** The rules of several resolvers together; incomplete where one of them is. */
+/** Merges the rules of several resolvers; incomplete if any of them is. */
 export class UnionRuleResolver implements RuleResolver {
   constructor(private readonly resolvers: readonly RuleResolver[]) {}
 
@@ -70,7 +70,7 @@ export class UnionRuleResolver implements RuleResolver {
 
 const ALLOW: AuthorizationResult = { decision: 'allow', reason: '' };
 
-/** Allows everything to members of some groups and has no opinion on others. */
+/** Allows every request of the members of some groups, and has no opinion on other users. */
 export class PrivilegedGroupAuthorizer implements Authorizer {
   constructor(private readonly groups: readonly string[] = [SYSTEM_PRIVILEGED_GROUP]) {}
 

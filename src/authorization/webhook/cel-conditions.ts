@@ -7,10 +7,10 @@ const { STRING, BOOL, listOf, mapOf, objectType } = types;
 const REQUIREMENTS = listOf(objectType('kubernetes.SelectorRequirement'));
 const SPEC = objectType('kubernetes.SubjectAccessReviewSpec');
 
-/** What one evaluation may cost, as for every expression of Kubernetes. */
+/** The CEL cost limit of one evaluation, the same as for every expression in Kubernetes. */
 const COST_LIMIT = 1_000_000;
 
-/** The types of the v1 review's spec, by name. */
+/** The types in the spec of a v1 SubjectAccessReview, by name. */
 const STRUCTS: Readonly<Record<string, Readonly<Record<string, Type>>>> = {
   'kubernetes.SubjectAccessReviewSpec': {
     resourceAttributes: objectType('kubernetes.ResourceAttributes'),

@@ -6,12 +6,12 @@ import { aggregateTexts } from '../authorizer/results.js';
 import { matchRequest } from './review.js';
 import { messageOf } from '../../util/error-message.js';
 
-/** A compiled boolean expression over `request`, the v1 spec of the review. Throws where the evaluation fails. */
+/** A compiled boolean expression over `request`, the spec of a v1 SubjectAccessReview. Throws if the evaluation fails. */
 export interface MatchExpression {
   evaluate(request: JsonObject): boolean;
 }
 
-/** Compiles an expression; the text of an error says why it is not valid. */
+/** Compiles an expression; `error` says why it is invalid. */
 export interface MatchExpressionCompiler {
   compile(expression: string): MatchExpression | { readonly error: string };
 }
@@ -29,7 +29,7 @@ export interface MatchOutcome {
 const MATCH: MatchOutcome = { matches: true };
 const NO_MATCH: MatchOutcome = { matches: false };
 
-/** The conditions of one webhook: it is asked only if all are true. */
+/** The match conditions of one webhook, which is called only if all are true. */
 export class MatchConditions {
   constructor(
     private readonly name: string,
@@ -38,7 +38,7 @@ export class MatchConditions {
     private readonly clock: Clock,
   ) {}
 
-  /** False where any is false, whatever errors others gave; an error where none is false but one failed. */
+  /** Does not match if any condition is false, even if others fail; returns an error if none is false but one fails. */
   evaluate(attributes: AuthorizerAttributes): MatchOutcome {
     if (this.conditions.length === 0) return MATCH;
     const began = this.clock.monotonic();

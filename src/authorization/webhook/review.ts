@@ -20,7 +20,7 @@ const showSelector = (requirements: readonly SelectorRequirement[]): JsonObject 
   })),
 });
 
-/** The spec of the review, v1; empty fields are left out. */
+/** Returns the spec of the v1 review without empty fields. */
 export function reviewSpec(attributes: AuthorizerAttributes): JsonObject {
   const { user } = attributes;
   const extra = Object.entries(user.extra).map(([key, values]): [string, JsonValue] => [key, [...values]]);
@@ -51,7 +51,7 @@ function compact(fields: Readonly<Record<string, string>>): JsonObject {
   return out;
 }
 
-/** What match conditions see as `request`: every field of the user and every text is there, also where it is empty. */
+/** Returns `request` for match conditions. Unlike in the review, the user's fields and all strings are present even if empty. */
 export function matchRequest(attributes: AuthorizerAttributes): JsonObject {
   const { user, resourceRequest } = attributes;
   const extra = Object.entries(user.extra).map(([key, values]): [string, JsonValue] => [key, [...values]]);
@@ -81,7 +81,7 @@ export function matchRequest(attributes: AuthorizerAttributes): JsonObject {
   return request;
 }
 
-/** The request's body. v1beta1 calls the groups `group`. */
+/** Returns the body of the request. In v1beta1 the groups are called `group`. */
 export function reviewBody(spec: JsonObject, version: ReviewVersion): string {
   const { groups, ...rest } = spec;
   const sent = version === 'v1' || groups === undefined ? spec : { ...rest, group: groups };
@@ -100,11 +100,11 @@ const askedFor = (version: ReviewVersion): AnswerKind => ({
   kind: 'SubjectAccessReview',
 });
 
-/** Reads an answer; only its status counts. Throws ResponseError, MalformedAnswer and FieldTypeError. */
+/** Decodes a response; only its status counts. Throws ResponseError, MalformedAnswer and FieldTypeError. */
 export const readReview = (response: WebhookResponse, version: ReviewVersion): ReviewStatus =>
   statusOf(answeredObject(response, askedFor(version)), version);
 
-/** The same of an answer that has been decoded. */
+/** Like `readReview`, for a response that has already been decoded. */
 export const reviewStatus = (answer: JsonObject, version: ReviewVersion): ReviewStatus =>
   statusOf(objectOfKind(answer, askedFor(version)), version);
 

@@ -17,18 +17,18 @@ import { messageOf } from '../../util/error-message.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const CACHE_CAPACITY = 8192;
-/** A question whose parts that the client controls are longer is not cached. */
+/** A decision is not cached if the parts of the request that the client controls have this many bytes or more. */
 const MAX_CACHED_LENGTH = 10_000;
 const RETRY = { attempts: 5, firstMillis: 500, factor: 1.5, jitter: 0.2 };
 
 export interface WebhookOptions {
   readonly name: string;
   readonly version: ReviewVersion;
-  /** Lifetimes of cached answers in milliseconds; 0: not cached. */
+  /** How long decisions are cached, in milliseconds; 0: not at all. */
   readonly authorizedTtl: number;
   readonly unauthorizedTtl: number;
   readonly timeout: number;
-  /** What a failed call, a malformed answer or a failed condition means. */
+  /** The decision after a failed call, a malformed response or a failed match condition. */
   readonly onError: 'no-opinion' | 'deny';
   readonly matchConditions: MatchConditions;
 }
@@ -37,7 +37,7 @@ export interface WebhookDependencies {
   readonly transport: WebhookTransport;
   readonly clock: Clock;
   readonly metrics: AuthorizationMetrics;
-  /** In [0, 1), for the jitter of retries. */
+  /** Returns a number in [0, 1) for the jitter of retries. */
   readonly random: () => number;
 }
 
@@ -48,7 +48,7 @@ const RULES: RulesResult = {
   error: 'webhook authorizer does not support user rule resolution',
 };
 
-/** Asks a remote service with SubjectAccessReviews. Answers from the cache, and exclusions by condition, are synchronous. */
+/** Authorizes with SubjectAccessReviews of a remote service. Cached decisions and exclusions by match condition are synchronous. */
 export class WebhookAuthorizer implements Authorizer, RuleResolver {
   private readonly cache: TtlCache<ReviewStatus>;
 
