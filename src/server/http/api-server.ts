@@ -25,18 +25,18 @@ import { isWebSocketRequest } from '../../authentication/request/websocket-proto
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const MIB = 1024 * 1024;
-/** As kube-apiserver: what Go's server takes, with the 4 KiB that it adds. */
+/** The limit of Go's server, and so of kube-apiserver, including the 4 KiB that it adds. */
 const HEADER_BYTES = MIB + 4096;
-/** The same in HTTP/2, which counts 32 bytes a field besides its text; as in Go's server. */
+/** The same limit in HTTP/2, which counts 32 bytes per field in addition to its text; as in Go's server. */
 const HEADER_LIST_BYTES = MIB + 320;
 const IDLE_MILLIS = 90_000;
-/** How long a refused client may go on sending: a connection that is reset at once takes the answer along. As in Go's server. */
+/** How long a refused client may go on sending: if the connection is reset at once, the response is lost. As in Go's server. */
 const LINGER_MILLIS = 500;
 const HEADERS_MILLIS = 32_000;
-/** How long connections may take to send what has been written, when the server stops. */
+/** How long connections may take to send what has been written when the server stops. */
 const FLUSH_MILLIS = 2000;
 const STREAM_WINDOW = 256 * 1024;
-/** The least that RFC 9113 allows; larger frames gain nothing. */
+/** The smallest limit that RFC 9113 allows; larger frames gain nothing. */
 const FRAME_BYTES = 16 * 1024;
 
 export interface ApiServerConfig {
@@ -49,7 +49,7 @@ export interface ApiServerConfig {
   readonly http2MaxStreamsPerConnection: number;
 }
 
-/** One TLS port with the chain behind it. It listens before there is anything to serve; handlers are added before it serves. */
+/** One TLS port with the handler chain behind it. It listens before there is anything to serve; handlers are registered before `serve`. */
 export class ApiServer {
   private readonly routes = new NonResourceRoutes();
   private step: Step;
@@ -58,7 +58,7 @@ export class ApiServer {
   private readonly connections = new WeakMap<object, Connection>();
   private readonly sockets = new Set<Socket>();
   private readonly sessions = new Set<Session>();
-  /** Hands a connection to node:http. */
+  /** Passes a connection to node:http. */
   private http1: (socket: Duplex) => void = () => undefined;
   private readonly log: RequestLog;
   private inFlight = 0;
@@ -74,7 +74,7 @@ export class ApiServer {
     this.routes.register('/index.html', this.index, { listed: false });
   }
 
-  /** From now on requests go through the chain; `resources` answers `/api/<version>/…` and `/apis/<group>/<version>/…`. */
+  /** Sends requests through the chain from now on. `resources` handles `/api/<version>/…` and `/apis/<group>/<version>/…`. */
   serve(chain: ChainConfig, resources: Handler): void {
     this.step = buildHandlerChain((exchange) => {
       if (!exchange.info.isResourceRequest) return this.routes.handle(exchange);
@@ -82,22 +82,22 @@ export class ApiServer {
     }, chain);
   }
 
-  /** Answers exactly this path, whatever the method, and lists it at `/`. */
+  /** Registers the handler of exactly this path, for every method, and lists the path at `/`. */
   register(path: string, handler: Handler, shown?: { readonly listed: boolean }): void {
     this.routes.register(path, handler, shown);
   }
 
-  /** Answers every path that begins with `prefix`, which ends with a slash. */
+  /** Registers the handler of every path that begins with `prefix`, which ends with a slash. */
   registerPrefix(prefix: string, handler: Handler): void {
     this.routes.registerPrefix(prefix, handler);
   }
 
-  /** More paths for the index at `/`. */
+  /** Adds paths to the index at `/`. */
   addPaths(provider: () => Iterable<string>): void {
     this.routes.addPaths(provider);
   }
 
-  /** The paths of the index, sorted. */
+  /** Returns the paths of the index, sorted. */
   listedPaths(): string[] {
     return this.routes.paths();
   }
@@ -114,12 +114,12 @@ export class ApiServer {
     });
   }
 
-  /** Serves new connections with a renewed certificate or other client CAs. */
+  /** Uses a renewed certificate or other client CAs for new connections. */
   setSecureContext(tls: TlsMaterial): void {
     this.http.setSecureContext(secureContext(tls));
   }
 
-  /** Takes no further connections and tells clients to go elsewhere; resolves when the requests under way are answered. */
+  /** Accepts no more connections and makes clients reconnect elsewhere. Resolves when the in-flight requests are answered. */
   async drain(): Promise<void> {
     this.closing = true;
     this.http.close();
@@ -131,14 +131,14 @@ export class ApiServer {
           this.idle.push(resolve);
         });
       }
-      // Ends of streams are under way still when the last request has been answered, and requests that their clients sent
-      // before they heard of the end.
+      // When the last request has been answered, ends of streams may still have to be sent, and clients may have sent requests
+      // before they learned of the shutdown.
       const closed = [...this.sessions].map((session) => session.closed);
       await Promise.race([Promise.all(closed), sleep(clock, FLUSH_MILLIS)]);
     } while (this.inFlight > 0);
   }
 
-  /** Cuts every connection. */
+  /** Closes every connection at once. */
   destroy(): void {
     this.http.close();
     for (const socket of this.sockets) socket.destroy();
@@ -158,14 +158,14 @@ export class ApiServer {
       noDelay: true,
       keepAliveTimeout: IDLE_MILLIS,
       headersTimeout: HEADERS_MILLIS,
-      // The deadline of each request is the chain's.
+      // The handler chain sets the deadline of each request.
       requestTimeout: 0,
       maxHeaderSize: HEADER_BYTES,
-      // Looked at with the rest of the head.
+      // The Host header is checked with the rest of the head.
       requireHostHeader: false,
     };
     const server = createHttpsServer(options);
-    // Bounded by their bytes; with a number, those beyond it would be ignored.
+    // Headers are limited by their bytes. With a maximum count, Node would ignore the headers beyond it.
     server.maxHeadersCount = 0;
     server.on('connection', (socket: Socket) => {
       this.sockets.add(socket);
@@ -198,7 +198,7 @@ export class ApiServer {
     return server;
   }
 
-  /** Requests that Node's parser rejects: those that Go's parser accepts are read again, the others get 400. */
+  /** Handles requests that Node's parser rejects: those that Go's parser accepts are parsed again, the others get 400. */
   private handleUnreadable(server: Server): void {
     const refused = new WeakSet<Duplex>();
     const reread = new WeakMap<Duplex, RereadRequest>();
@@ -214,7 +214,7 @@ export class ApiServer {
         this.readAgain(again, socket);
         return;
       }
-      // The rest of the request fails to parse again; it is discarded until the client has seen the response.
+      // The rest of the request fails to parse too. It is discarded until the client has read the response.
       if (refused.has(socket)) return;
       refused.add(socket);
       refuseUnreadable(error, socket);
@@ -246,7 +246,7 @@ export class ApiServer {
     };
   }
 
-  /** Connections that speak HTTP/2 go to sessions of ours, the others to node:http as before. */
+  /** Passes HTTP/2 connections to our own sessions, and the others to node:http as before. */
   private splitProtocols(server: Server): void {
     const http1 = server.listeners('secureConnection') as ((socket: Duplex) => void)[];
     this.http1 = (socket) => {
@@ -292,7 +292,7 @@ export class ApiServer {
     return connection;
   }
 
-  /** CONNECT is a method like others here, but node:http leaves the connection to us; it ends with the answer. */
+  /** Handles CONNECT like any other method. Because node:http gives the connection away for it, the connection ends with the response. */
   private acceptConnect(request: IncomingMessage, socket: Duplex, head: Buffer): MaybePromise<void> {
     if (!(request.socket === socket && socket instanceof TLSSocket)) {
       socket.destroy();
@@ -301,7 +301,7 @@ export class ApiServer {
     return this.accept(this.connectionOf(request), request, new UpgradeResponse(request, socket, head));
   }
 
-  /** A connection is used for nothing but WebSockets; who asks for something else is answered as if they had not. */
+  /** Handles upgrades. Only WebSocket is supported; any other request is answered as if it did not ask for an upgrade. */
   private acceptUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): MaybePromise<void> {
     if (socket instanceof TLSSocket && isWebSocketRequest(request)) {
       const response = new UpgradeResponse(request, socket, head);
@@ -315,7 +315,7 @@ export class ApiServer {
     this.readAgain(again, socket);
   }
 
-  /** Settles when the handler's work is over. */
+  /** Settles when the handler has finished. */
   private accept(
     connection: Connection,
     request: HttpRequest,
@@ -324,7 +324,7 @@ export class ApiServer {
   ): MaybePromise<void> {
     const { clock, metrics } = this.config;
     const target = request.url ?? '/';
-    // Asks of the server as a whole whether it is there.
+    // `OPTIONS *` asks whether the server as a whole is available.
     if (target === '*' && request.method === 'OPTIONS') {
       response.setHeader('Content-Length', 0);
       response.writeHead(200);

@@ -3,11 +3,11 @@ import { isIPv6 } from 'node:net';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import type { Logger } from '../../util/logger.js';
 
-/** The host as the kernel shows it. */
+/** The network of the host, as the kernel reports it. */
 export interface HostNetwork {
-  /** Interfaces that are up, with their addresses. */
+  /** Returns the interfaces that are up, with their addresses. */
   interfaces(): Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>;
-  /** `/proc/net/route` and `/proc/net/ipv6_route`; undefined where the system has no such file. */
+  /** Returns `/proc/net/route` or `/proc/net/ipv6_route`; undefined if the system has no such file. */
   routes(family: 4 | 6): string | undefined;
 }
 
@@ -28,7 +28,7 @@ export const hostPort = (host: string, port: number): string => `${host.includes
 
 export const isUnspecified = (address: string): boolean => /^(?:0\.0\.0\.0|[0:]+|::ffff:0\.0\.0\.0)$/i.test(address);
 
-/** Reachable from other hosts: neither of this host or link alone, nor of many hosts. */
+/** Reports whether other hosts can reach the address: it is not local to this host or link, and not shared by many hosts. */
 function isGlobalUnicast({ address, family }: NetworkInterfaceInfo): boolean {
   if (family === 'IPv4')
     return !/^(?:127\.|169\.254\.|2(?:2[4-9]|3\d)\.|255\.255\.255\.255$|0\.0\.0\.0$)/.test(address);
@@ -39,22 +39,22 @@ function globalAddress(infos: readonly NetworkInterfaceInfo[] | undefined, famil
   return infos?.find((info) => info.family === `IPv${family}` && isGlobalUnicast(info))?.address;
 }
 
-/** Names of the interfaces that default routes lead through. */
+/** Returns the names of the interfaces of the default routes. */
 function defaultInterfaces(network: HostNetwork, family: 4 | 6): string[] {
   const lines = (network.routes(family) ?? '').split('\n').map((line) => line.trim().split(/\s+/));
   const names = lines.map((fields) => {
     const [first = '', second = '', , , gateway = ''] = fields;
     if (family === 4) return first !== 'Iface' && NO_ADDRESS.test(second) ? first : '';
-    // Routes without a gateway are the loopback interface's.
+    // Default routes without a gateway are those of the loopback interface.
     return NO_ADDRESS.test(first) && !NO_ADDRESS.test(gateway) ? (fields[9] ?? '') : '';
   });
   return names.filter((name) => name !== '');
 }
 
 /**
- * The address that others reach this host by: that of the interface of a default route, or a global one of the loopback
- * interface where that has none; addresses of the preferred family go first. Without a table of routes the first
- * interface with a global address counts. Undefined: there is none.
+ * Returns the address at which other hosts reach this one: that of the interface of a default route, or, if that has none, a
+ * global address of the loopback interface. Addresses of the preferred family come first. Without a routing table, returns that
+ * of the first interface with a global address. Undefined if none exists.
  */
 export function defaultHostAddress(prefer: 4 | 6, network: HostNetwork = hostNetwork): string | undefined {
   const all = network.interfaces();
@@ -77,8 +77,8 @@ export function defaultHostAddress(prefer: 4 | 6, network: HostNetwork = hostNet
 }
 
 /**
- * The address under which the server is to be reached by others: --advertise-address, else --bind-address, else that of the
- * host's default interface. Who is reachable nowhere else is so on the host itself, which is logged.
+ * Returns the address at which other hosts should reach the server: --advertise-address, else --bind-address, else that of the
+ * host's default interface. If none exists, logs a warning and returns the loopback address.
  */
 export function advertisedAddress(
   options: { readonly advertiseAddress: string; readonly bindAddress: string },

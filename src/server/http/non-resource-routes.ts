@@ -7,12 +7,15 @@ import { wellFormed } from '../../util/text/utf8.js';
 
 declare module 'express-serve-static-core' {
   interface Application {
-    // With the prototypes below an application takes requests of both protocols.
+    // With the prototypes below, an application accepts requests of both protocols.
     (request: HttpRequest, response: HttpResponse, next: (error?: unknown) => void): void;
   }
 }
 
-/** Express gives its requests and responses prototypes of node:http; those of HTTP/2 need the same methods above ours. */
+/**
+ * Returns the methods of Express on top of `base`. Express derives its requests and responses from node:http; those of HTTP/2
+ * need the same methods on top of our classes.
+ */
 function bridged(methods: object, base: object): object {
   const out = Object.create(base) as object;
   for (
@@ -27,7 +30,7 @@ function bridged(methods: object, base: object): object {
   return out;
 }
 
-/** Express' own objects end where node's begin. */
+/** Reports whether a prototype is Node's own, at which the prototypes of Express end. */
 const isNodes = (layer: object): boolean =>
   Object.hasOwn(layer, 'constructor') && /^(IncomingMessage|ServerResponse)$/.test(layer.constructor.name);
 
@@ -52,7 +55,7 @@ function makeApp(router: express.Router, protocol: 'HTTP/1.1' | 'HTTP/2'): expre
 
 type Run = (exchange: Exchange, next: (error?: unknown) => void) => Promise<void>;
 
-/** The paths outside resources, as an Express application on both protocols. */
+/** The non-resource paths, as an Express application for both protocols. */
 export class NonResourceRoutes {
   private readonly router = express.Router({ caseSensitive: true, strict: true });
   private readonly http1 = makeApp(this.router, 'HTTP/1.1');
@@ -62,7 +65,7 @@ export class NonResourceRoutes {
   private readonly listed = new Set<string>();
   private readonly providers: (() => Iterable<string>)[] = [];
 
-  /** `listed`: the index shows the path. */
+  /** Registers the handler of exactly this path. The index shows the path if `listed` is true. */
   register(path: string, handler: Handler, { listed }: { readonly listed: boolean } = { listed: true }): void {
     if (this.exact.has(path)) throw new Error(`the path ${path} is taken`);
     this.exact.add(path);
@@ -70,23 +73,23 @@ export class NonResourceRoutes {
     this.router.all(escapePath(path), this.adapt(handler));
   }
 
-  /** All paths that begin with `prefix`, which ends with a slash. */
+  /** Registers the handler of all paths that begin with `prefix`, which ends with a slash. */
   registerPrefix(prefix: string, handler: Handler): void {
     this.router.all(`${escapePath(prefix)}*rest`, this.adapt(handler));
     this.register(prefix, handler, { listed: false });
   }
 
-  /** Whether exactly this path is answered. */
+  /** Reports whether exactly this path is registered. */
   has(path: string): boolean {
     return this.exact.has(path);
   }
 
-  /** Paths for the index that come and go. */
+  /** Adds paths to the index that may change at any time. */
   addPaths(provider: () => Iterable<string>): void {
     this.providers.push(provider);
   }
 
-  /** Sorted, for the index at `/`. */
+  /** Returns the paths of the index at `/`, sorted. */
   paths(): string[] {
     const all = new Set(this.listed);
     for (const provider of this.providers) for (const path of provider()) all.add(path);
@@ -104,14 +107,14 @@ export class NonResourceRoutes {
           resolve();
         } else reject(error instanceof Error ? error : new Error('a route failed'));
       };
-      // A target that is a host alone has no path, not even `/`.
+      // A target that is only a host has no path, not even `/`.
       if (exchange.path === '') {
         done();
         return;
       }
       const url = request.url ?? '';
       if (url.includes('%')) request.url = routed(exchange.path, url);
-      // Express routes by method too, and HEAD as GET: every route takes all of them.
+      // Express also routes by method, and HEAD as GET; every route here accepts all methods.
       const app = exchange.connection.http2 ? this.http2 : this.http1;
       app(request, response, done);
     });
@@ -135,7 +138,7 @@ export class NonResourceRoutes {
   }
 }
 
-/** Routes are found by paths without escapes, and Express takes none that are not UTF-8. */
+/** Returns the URL by which Express finds the route: routes match unescaped paths, and Express rejects escapes that are not UTF-8. */
 function routed(path: string, url: string): string {
   const query = url.indexOf('?');
   const plain = wellFormed(path).replace(/[^\w\-./~:@!$&'()*+,;=]+/g, encodeURIComponent);

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { HttpResponse } from '../../endpoints/http.js';
 import { RereadRequest } from './reread.js';
 
-/** The path and query of a target that is not just these. */
+/** Returns the path and query of a request target that is not in origin form. */
 export function urlOf(method: string | undefined, target: string): string {
   // CONNECT names a host, not a path.
   if (method === 'CONNECT') return '';
@@ -13,11 +13,11 @@ export function urlOf(method: string | undefined, target: string): string {
   return path.startsWith('/') ? path : '';
 }
 
-/** Characters of a host, a port, and what the syntax of URLs keeps for hosts to come. */
+/** The characters of a host and a port, and those that the URL syntax reserves for future hosts. */
 const HOST = /^[!$%&'()*+,\-.:;=[\]_~0-9A-Za-z]*$/;
 const UNSUPPORTED_ENCODING = 'Unsupported transfer encoding';
 
-/** What is wrong with how the body comes, or whom the request is for. */
+/** Returns what is wrong with the transfer encoding or the Host header; undefined if nothing is. */
 function problemOf({ headers, rawHeaders, httpVersionMinor, method }: IncomingMessage): Refusal | undefined {
   const encoding = headers['transfer-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'chunked')
@@ -38,13 +38,16 @@ interface Refusal {
   readonly body?: string;
 }
 
-/** Refuses a request with an impossible head or in a version that is not HTTP/1, and gives one that was read again its own method and target back. */
+/**
+ * Reports whether a request can be handled. If its head is invalid or its version is not HTTP/1, refuses it. Restores the method
+ * and target of a request that was parsed again.
+ */
 export function isPlainRequest(request: IncomingMessage, response: ServerResponse): boolean {
   if (request.httpVersionMajor !== 1) {
     refuse(response, 505, '505 HTTP Version Not Supported: unsupported protocol version');
     return false;
   }
-  // The parser says by itself that it cannot tell where such a body ends.
+  // The parser itself reports that it cannot find the end of such a body.
   if (!(request.headers['transfer-encoding'] ?? 'chunked').toLowerCase().endsWith('chunked')) return false;
   const problem = problemOf(request);
   if (problem !== undefined) {
@@ -60,9 +63,9 @@ export function isPlainRequest(request: IncomingMessage, response: ServerRespons
   return true;
 }
 
-/** As Go's server answers before any handler does. */
+/** Responds as Go's server does before any handler runs. */
 export function refuse(response: HttpResponse, code: number, text: string, body = text): void {
-  // HTTP/2 has neither, and its connection stays.
+  // HTTP/2 has neither, and its connection stays open.
   if (response instanceof ServerResponse) {
     response.statusMessage = text.slice(4);
     response.setHeader('Connection', 'close');
@@ -73,7 +76,7 @@ export function refuse(response: HttpResponse, code: number, text: string, body 
   response.end(body);
 }
 
-/** Answers what is no HTTP request, as Go's server does: not where the connection failed, or no head came in time. */
+/** Answers bytes that are not an HTTP request, as Go's server does. Sends no answer if the connection failed or no head arrived in time. */
 export function refuseUnreadable(error: Error, socket: Duplex): void {
   const code = 'code' in error ? error.code : undefined;
   if (!socket.writable || !String(code).startsWith('HPE_')) {

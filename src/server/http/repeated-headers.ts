@@ -1,9 +1,9 @@
 import type { HttpRequest } from '../../endpoints/http.js';
 
-/** Lists that Node joins where they come more than once, and of which Go's handlers look at the first alone. */
+/** List headers that Node joins if they are repeated, and of which Go's handlers read only the first. */
 const LISTS = ['accept', 'accept-encoding', 'audit-id', 'if-none-match'] as const;
 
-/** Leaves the first of the headers that kube-apiserver reads once. */
+/** Keeps only the first of the headers that kube-apiserver reads once. */
 export function keepFirstHeaders({ headers, rawHeaders }: Pick<HttpRequest, 'headers' | 'rawHeaders'>): void {
   for (const name of LISTS) {
     const value = headers[name];

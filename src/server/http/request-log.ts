@@ -2,15 +2,15 @@ import { type Exchange, SLOW_MILLIS } from '../../endpoints/filters/exchange.js'
 import type { Clock } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
 
-/** Verbosity from which on every request has a line. */
+/** The verbosity at which every request is logged. */
 const EVERY_REQUEST = 3;
-/** Lines about slow requests a second; when everything is slow the log is not to make it slower. */
+/** The maximum number of lines about slow requests per second: when everything is slow, the log must not make it slower. */
 const MAX_SLOW_LINES = 10;
 const WINDOW_MILLIS = 1000;
-/** Clients choose the ID; as much of it is logged as by kube-apiserver. */
+/** The number of characters to log of an audit ID, which clients choose. As in kube-apiserver. */
 const MAX_AUDIT_ID = 64;
 
-/** Logs requests when their handlers have done their work: all at `-v=3`, slow ones always, with what they spent their time on. */
+/** Logs requests when their handlers have finished: all of them at `-v=3`, slow ones always, with the time that each phase took. */
 export class RequestLog {
   private windowBegan = -Infinity;
   private slowLines = 0;
@@ -21,7 +21,7 @@ export class RequestLog {
     private readonly clock: Pick<Clock, 'monotonic'>,
   ) {}
 
-  /** `millis` since the request arrived. */
+  /** Logs a request, `millis` milliseconds after it arrived. */
   completed(exchange: Exchange, millis: number): void {
     if (this.logger.enabled(EVERY_REQUEST)) this.logger.v(EVERY_REQUEST, 'HTTP', about(exchange, millis));
     if (millis > SLOW_MILLIS && !exchange.longRunning) this.slow(exchange, millis);
@@ -45,7 +45,7 @@ export class RequestLog {
   }
 }
 
-/** The query is left out: clients put tokens there. */
+/** Returns the fields to log about a request. The query is left out because clients put tokens there. */
 function about(exchange: Exchange, millis: number): Record<string, unknown> {
   const { auditId } = exchange;
   return {

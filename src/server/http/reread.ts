@@ -1,22 +1,22 @@
 import { type IncomingMessage, METHODS } from 'node:http';
 import { Duplex } from 'node:stream';
 
-/** Stands for a method that node:http does not know. */
+/** Replaces a method that node:http does not know. */
 const PLACEHOLDER = 'POST';
 const HEAD_END = Buffer.from('\r\n\r\n');
-/** A request line: a method that is a token, a target of visible characters and bytes beyond ASCII, a version of HTTP/1. */
+/** A request line: a method that is a token, a target of visible ASCII characters and non-ASCII bytes, and a version of HTTP/1. */
 const REQUEST_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([!-~\x80-\xff]+) (HTTP\/1\.[01])$/;
 
 /**
- * A request that node:http's parser refuses although Go's server takes it: with a method that is not on the parser's list, or
- * bytes beyond ASCII in its target. It is read again from this stream, with a request line that the parser takes, and gets its
- * own method and target back before it is handled. The connection ends with the answer.
+ * A request that node:http's parser rejects although Go's server accepts it: its method is not in the parser's list, or its
+ * target has non-ASCII bytes. It is parsed again from this stream, with a request line that the parser accepts, and its own
+ * method and target are restored before it is handled. The connection ends with the response.
  */
 export class RereadRequest extends Duplex {
   constructor(
     private readonly socket: Duplex,
     readonly method: string,
-    /** Bytes beyond ASCII are escaped. */
+    /** Non-ASCII bytes are escaped. */
     readonly target: string,
     bytes: Buffer,
   ) {
@@ -26,13 +26,13 @@ export class RereadRequest extends Duplex {
     this.push(bytes);
   }
 
-  /** What the socket's own parser is given after the error comes here. */
+  /** Adds the bytes that the socket's own parser receives after the error. */
   more(bytes: Buffer): void {
     if (!this.readableEnded && !this.destroyed) this.push(bytes);
   }
 
   override _read(): void {
-    // What there is has been pushed.
+    // All bytes received so far have been pushed.
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, callback: (error?: Error | null) => void): void {
@@ -55,20 +55,20 @@ interface ParserError extends Error {
   readonly rawPacket?: unknown;
 }
 
-/** The bytes that a parser's error is about. */
+/** Returns the bytes that a parser error refers to. */
 export function packetOf(error: Error): Buffer | undefined {
   const { rawPacket } = error as ParserError;
   return Buffer.isBuffer(rawPacket) ? rawPacket : undefined;
 }
 
-/** Undefined where the request is none in Go either, or its head is not complete in the bytes in which it was refused. */
+/** Returns the request to parse again. Undefined if Go rejects it too, or if the rejected bytes do not contain its whole head. */
 export function rereadRequest(error: Error, socket: Duplex): RereadRequest | undefined {
   const packet = packetOf(error);
   const { bytesParsed, code } = error as ParserError;
   if (packet === undefined || typeof bytesParsed !== 'number') return undefined;
   if (code !== 'HPE_INVALID_METHOD' && code !== 'HPE_INVALID_URL') return undefined;
   const start = bytesParsed === 0 ? 0 : packet.lastIndexOf('\n', bytesParsed - 1) + 1;
-  // A target that began in earlier bytes has no method before it.
+  // If the target began in earlier bytes, the method is not here.
   if (code === 'HPE_INVALID_URL' && !packet.subarray(start, bytesParsed).includes(' ')) return undefined;
   const lineEnd = packet.indexOf('\r\n', start);
   if (lineEnd === -1 || packet.indexOf(HEAD_END, start) === -1) return undefined;
@@ -82,7 +82,7 @@ export function rereadRequest(error: Error, socket: Duplex): RereadRequest | und
   return new RereadRequest(socket, method, escaped, Buffer.concat([line, packet.subarray(lineEnd)]));
 }
 
-/** A request whose connection node:http has given away, read again without the field for which it did. */
+/** Returns a request whose connection node:http has given away, to be parsed again without the Upgrade header. */
 export function withoutUpgrade(request: IncomingMessage, socket: Duplex, rest: Buffer): RereadRequest {
   const { method = 'GET', url = '/', httpVersion, rawHeaders } = request;
   const lines = [`${method} ${url} HTTP/${httpVersion}`];

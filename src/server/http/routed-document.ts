@@ -3,7 +3,7 @@ import type { Handler } from '../../endpoints/http.js';
 import { checkProduced } from '../../endpoints/negotiation/media.js';
 import type { ApiServer } from './api-server.js';
 
-/** A document at a path that kube-apiserver's router knows: with any slashes behind it, by GET alone, in one form. */
+/** Registers a document the way kube-apiserver's router does: with any number of trailing slashes, for GET only, and in one media type. */
 export function registerDocument(server: ApiServer, path: string, contentType: string, write: Handler): void {
   const handler: Handler = (context, request, response) => {
     if (/[^/]/.test(context.info.path.slice(path.length))) throw newGenericNotFound();

@@ -1,6 +1,6 @@
 import type { SecureContextOptions } from 'node:tls';
 
-/** AES-128-GCM first: fast everywhere, and what the benchmarks of peers use. */
+/** Ciphers in order of preference. AES-128-GCM is first: it is fast everywhere, and the benchmarks of peers use it. */
 const CIPHERS = [
   'TLS_AES_128_GCM_SHA256',
   'TLS_AES_256_GCM_SHA384',
@@ -16,7 +16,7 @@ const CIPHERS = [
 export interface TlsMaterial {
   readonly key: string | Buffer;
   readonly cert: string | Buffer;
-  /** CAs whose names are offered to clients that have certificates. */
+  /** CAs whose names the server sends when it requests a client certificate. */
   readonly clientCAs: readonly (string | Buffer)[];
 }
 

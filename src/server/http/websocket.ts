@@ -5,7 +5,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import { bearerProtocol } from '../../authentication/request/websocket-protocol.js';
 import type { HttpResponse, MessageForm } from '../../endpoints/http.js';
 
-/** What a client says in one message is not looked at; it must only not fill the memory. */
+/** The maximum bytes of a message from a client. Messages are ignored, but must not fill the memory. */
 const MOST_RECEIVED = 65_536;
 const NORMAL_CLOSURE = 1000;
 
@@ -26,13 +26,13 @@ interface Refusal {
 
 const refused = (code: number, text: string, head = ''): Refusal => ({ code, head, text });
 
-/** What Go's server of WebSockets finds wrong with a request for one, in its words. */
+/** Returns what Go's WebSocket server would find wrong with a handshake request, in its words. */
 function problemOf({ method, headers }: IncomingMessage): Refusal | undefined {
   if (method !== 'GET') return refused(405, 'bad method');
   if ((headers['sec-websocket-key'] ?? '') === '') return refused(400, 'mismatch challenge/response');
   if (headers['sec-websocket-version'] !== '13')
     return refused(400, 'missing or bad WebSocket Version', 'Sec-WebSocket-Version: 13\r\n');
-  // Which page asks is nobody's business here, but it has to be said.
+  // Any origin is allowed, but the header must be valid and present.
   const { origin = '' } = headers;
   if (!origin.startsWith('/') && !URL.canParse(origin)) return refused(403, '');
   const protocols = (headers['sec-websocket-protocol'] ?? '').split(',').map((item) => item.trim());
@@ -41,14 +41,14 @@ function problemOf({ method, headers }: IncomingMessage): Refusal | undefined {
 }
 
 /**
- * The answer to a request whose connection the client would use for something else: an ordinary one, after which the connection ends.
- * A watch that is asked for through a WebSocket turns it into a stream of messages.
+ * The response to a request whose connection node:http has given away. It is an ordinary response, after which the connection
+ * ends. A watch over a WebSocket turns it into a stream of messages.
  */
 export class UpgradeResponse extends ServerResponse {
   constructor(
     request: IncomingMessage,
     private readonly wire: TLSSocket,
-    /** What has been read beyond the request. */
+    /** The bytes that were read beyond the request. */
     private readonly head: Buffer,
   ) {
     super(request);
@@ -63,7 +63,7 @@ export class UpgradeResponse extends ServerResponse {
     });
   }
 
-  /** The messages that go out in place of an answer. Undefined where the handshake is refused, or no WebSocket is asked for: `this` answers then. */
+  /** Returns a stream of messages that replaces the response; undefined if the handshake is refused, which is then already answered. */
   openMessages(form: MessageForm): HttpResponse | undefined {
     const { req, wire } = this;
     wire.once('close', () => {
@@ -72,7 +72,7 @@ export class UpgradeResponse extends ServerResponse {
     });
     this.detachSocket(wire);
     const problem = problemOf(req);
-    // What looks at the answer sees that it has begun; nothing of it goes out by itself any more.
+    // Observers see that the response has begun, but it no longer sends anything itself.
     this.writeHead(problem?.code ?? 101);
     if (problem === undefined) return new MessageStream(req, wire, this.head, form);
     const { code, head, text } = problem;
@@ -82,7 +82,7 @@ export class UpgradeResponse extends ServerResponse {
   }
 }
 
-/** Each write is a message of its own. */
+/** A response that sends each write as a message of its own. */
 class MessageStream extends EventEmitter implements HttpResponse {
   statusCode = 101;
   headersSent = false;
@@ -105,15 +105,15 @@ class MessageStream extends EventEmitter implements HttpResponse {
     return this.wire.destroyed;
   }
 
-  /** The handshake. */
+  /** Performs the handshake. */
   flushHeaders(): void {
     if (this.headersSent || this.destroyed) return;
     this.headersSent = true;
     handshakes.handleUpgrade(this.request, this.wire, this.head, (client) => {
       this.client = client;
-      // What it says wrong ends the connection.
+      // An invalid frame ends the connection.
       client.on('error', () => undefined);
-      // A client that reads nothing is not answered, or its pings would fill the memory.
+      // Do not answer a client that does not read, or pongs would fill the memory.
       client.on('ping', (data: Buffer) => {
         if (!this.wire.writableNeedDrain) client.pong(data);
       });
@@ -145,7 +145,7 @@ class MessageStream extends EventEmitter implements HttpResponse {
     return this;
   }
 
-  // A handshake has no fields of the handler's.
+  // The handshake carries no headers from handlers.
 
   setHeader(): this {
     return this;
@@ -160,10 +160,10 @@ class MessageStream extends EventEmitter implements HttpResponse {
   }
 
   removeHeader(): void {
-    // There are none.
+    // There are no headers.
   }
 
   writeContinue(): void {
-    // Such a request has no body.
+    // A WebSocket request has no body.
   }
 }

@@ -5,7 +5,7 @@ import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { ResourceEventHandler } from '../../registry/rest/loopback-client.js';
 import { CellGauge } from '../../util/metrics/metrics.js';
 
-/** How the Adoptions stand, as every replica sees them. */
+/** Metrics of the state of all Adoptions, on every replica. */
 export class AdoptionMetrics implements ResourceEventHandler {
   private readonly phases: CellGauge;
   private readonly copied: CellGauge;
@@ -52,7 +52,7 @@ export class AdoptionMetrics implements ResourceEventHandler {
   }
 
   synced(): void {
-    // Adoptions that were delivered already are shown.
+    // The delivered Adoptions are already in the metrics.
   }
 
   private get gauges(): readonly CellGauge[] {

@@ -14,7 +14,7 @@ export interface MetricsContext {
   readonly clock: Clock;
 }
 
-/** All metrics that only an extension server has. */
+/** All metrics that only an aggregated API server has. */
 export class AggregationMetrics {
   readonly delegation: DelegationMetrics;
   readonly links: ClusterLinks;
@@ -29,7 +29,7 @@ export class AggregationMetrics {
   }
 }
 
-/** A metric of the certificate that the server shows (PEM). */
+/** Registers a metric of the expiration of the serving certificate (PEM). */
 export function showExpiry(cert: () => string | Buffer, registry: Registry): void {
   const metrics = metricsOf(registry);
   const name = 'annex_serving_certificate_expiration_timestamp_seconds';

@@ -4,7 +4,7 @@ import type { Logger } from '../../util/logger.js';
 import { type CellGauge, metricsOf } from '../../util/metrics/metrics.js';
 import { splitResource } from './measured-backend.js';
 
-/** What the cacher holds; read when somebody asks. */
+/** Registers metrics of the contents of the cacher, which are read at each scrape. */
 // eslint-disable-next-line max-lines-per-function -- a table of metrics
 export function registerCacherMetrics(stats: () => CacherStats, registry: Registry): void {
   const metrics = metricsOf(registry);
@@ -48,7 +48,7 @@ export function registerCacherMetrics(stats: () => CacherStats, registry: Regist
     (s) => s.budget.evictions,
   );
 
-  /** Series of types that are gone go too. */
+  /** Registers a gauge with a series per type. The series of a removed type are dropped. */
   function typed(
     name: string,
     help: string,
@@ -92,7 +92,7 @@ export function registerCacherMetrics(stats: () => CacherStats, registry: Regist
   }
 }
 
-/** Objects that cannot be decoded are counted and named in the log: reads fail because of them, and rules in them do not hold. */
+/** Returns a function that counts and logs objects that cannot be decoded: reads fail because of them, and rules in them do not apply. */
 export function undecodableReporter(registry: Registry, logger: Logger): NonNullable<CacherOptions['undecodable']> {
   const { counter } = metricsOf(registry);
   const errors = counter(

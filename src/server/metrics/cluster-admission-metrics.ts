@@ -1,9 +1,9 @@
 import type { Registry } from 'prom-client';
 import { type CellGauge, metricsOf } from '../../util/metrics/metrics.js';
 
-/** State of the cluster's configurations that admission uses. */
+/** Metrics of the cluster's configurations that admission uses. */
 export class ClusterAdmissionMetrics {
-  /** What is followed, once it is. */
+  /** The followed configurations; empty until following starts. */
   followed: readonly { readonly resource: string; ageSeconds(): number }[] = [];
   readonly unreadableParams: CellGauge;
 

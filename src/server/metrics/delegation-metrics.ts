@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import type { Distrust } from '../../aggregation/trusted-headers.js';
 import { CellCounter } from '../../util/metrics/metrics.js';
 
-/** Reviews that were sent to the cluster, under kube-apiserver's names. */
+/** Metrics of the reviews sent to the cluster, under kube-apiserver's names. */
 export class DelegationMetrics {
   private readonly authentications: CellCounter;
   private readonly authorizations: CellCounter;

@@ -6,7 +6,7 @@ import { LruCache } from '../../util/caches/lru-cache.js';
 import { metricsOf } from '../../util/metrics/metrics.js';
 
 const exponential = (start: number, count: number): number[] => Array.from({ length: count }, (_, i) => start * 2 ** i);
-/** Keys with series of their own. */
+/** The maximum number of keys with series of their own. */
 const MAX_KEYS = 100;
 
 export interface EncryptionMetrics {
@@ -14,7 +14,7 @@ export interface EncryptionMetrics {
   readonly config: ConfigMetrics;
 }
 
-/** kube-apiserver's metrics of encryption at rest. To be made once for a registry; `server` is the hash of its identity. */
+/** Registers kube-apiserver's metrics of encryption at rest. Call it once per registry. `server` is the hash of the server's identity. */
 export function encryptionMetrics(registry: Registry, server: string, clock: Clock): EncryptionMetrics {
   const observer: EncryptionObserver = {
     ...transformations(registry),

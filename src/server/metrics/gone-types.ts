@@ -5,15 +5,15 @@ import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import type { Clock } from '../../util/clock.js';
 import { dropSeries } from '../../util/metrics/metrics.js';
 
-/** Types go in crowds, and each sweep looks at every series. */
+/** How long to collect removed types before a sweep: many are removed at once, and each sweep visits every series. */
 const SWEEP_MILLIS = 5_000;
 
-/** What series, and whatever else is kept by type, go with the type. */
+/** Drops the series of removed types, and other data that is kept by type. */
 export function forgetGoneTypes(registry: ApiRegistry, metrics: readonly Registry[], clock: Clock): void {
   const gone = new Map<string, GroupResource>();
   const sweep = (): void => {
     for (const [name, type] of gone) {
-      // It has come back.
+      // The type is served again.
       if (registry.has(type)) gone.delete(name);
       else forgetEvaluator(type);
     }
@@ -26,7 +26,7 @@ export function forgetGoneTypes(registry: ApiRegistry, metrics: readonly Registr
   });
 }
 
-/** Types are named by two labels, or by one. */
+/** Reports whether the labels are about one of the types. Types are named by two labels or by one. */
 function isAbout(labels: Readonly<Record<string, string>>, types: ReadonlyMap<string, unknown>): boolean {
   const { group, resource, crd_name: definition } = labels;
   if (resource === undefined) return definition !== undefined && types.has(definition);

@@ -5,7 +5,7 @@ import type { HandlerMetrics } from '../../endpoints/router/scope.js';
 import type { Registry } from 'prom-client';
 import { type Cell, type HistogramCell, metricsOf, SeriesLookup } from '../../util/metrics/metrics.js';
 
-/** The metrics that only the handlers of resources can count, under kube-apiserver's names. */
+/** Registers the metrics that only the resource handlers can count, under kube-apiserver's names. */
 export function handlerMetrics(chain: ChainMetrics, registry: Registry): HandlerMetrics {
   const { counter, gauge, histogram } = metricsOf(registry);
   const events = counter('apiserver_watch_events_total', 'Number of events sent in watch clients', [
@@ -43,7 +43,7 @@ export function handlerMetrics(chain: ChainMetrics, registry: Registry): Handler
         cells.set(key, cell);
       }
       cell.count.inc(count);
-      // Events that go out together are about as large as each other.
+      // Events that are sent together have about the same size.
       cell.size.observe(bytes / count, count);
     },
   };

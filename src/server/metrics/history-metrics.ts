@@ -2,7 +2,10 @@ import type { Registry } from 'prom-client';
 import type { LogSet } from '../../storage/routed-backend.js';
 import { metricsOf } from '../../util/metrics/metrics.js';
 
-/** How far what people read in MongoDB is behind the log; of several logs the one that is furthest behind. */
+/**
+ * Registers metrics of how far the collections in MongoDB are behind the log. Several logs report their longest delay and the sum
+ * of their objects.
+ */
 export function showProjection({ main, others }: LogSet, registry: Registry): void {
   const lags = () => [main, ...others.values()].flatMap((backend) => backend.projectionLag?.() ?? []);
   const metrics = metricsOf(registry);
@@ -19,7 +22,7 @@ export function showProjection({ main, others }: LogSet, registry: Registry): vo
   });
 }
 
-/** When the history of the store was last brought down to its window: of several logs the one where that is longest ago. */
+/** Registers a metric of when the history of the store was last trimmed to its window. Several logs report the earliest time. */
 export function showTrimming({ main, others }: LogSet, registry: Registry): void {
   const metrics = metricsOf(registry);
   const name = 'annex_store_history_trim_timestamp_seconds';

@@ -24,13 +24,13 @@ const DURATIONS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2,
 
 type Operation = 'create' | 'update' | 'delete' | 'get' | 'list';
 
-/** Group and plural of `<plural>.<group>`. */
+/** Returns the group and plural of `<plural>.<group>`. */
 export function splitResource(resource: string): { readonly group: string; readonly plural: string } {
   const dot = resource.indexOf('.');
   return dot < 0 ? { group: '', plural: resource } : { group: resource.slice(dot + 1), plural: resource.slice(0, dot) };
 }
 
-/** kube-apiserver's names, which are etcd's: one who knows them finds them. */
+/** The span names of kube-apiserver, which are those of etcd, so that they are easy to find. */
 const SPANS: Readonly<Record<Operation, string>> = {
   create: 'Create etcd3',
   update: 'GuaranteedUpdate etcd3',
@@ -45,7 +45,7 @@ interface Series {
   readonly errors: () => Cell;
 }
 
-/** How long the store takes, by kube-apiserver's names for what etcd takes, and what it tells of changes. */
+/** Metrics of the latency of the store, under kube-apiserver's names for etcd, and of the events received from it. */
 export class StoreMetrics {
   private readonly requests: CellCounter;
   private readonly durations: CellHistogram;
@@ -112,14 +112,14 @@ function traced<T>(operation: Operation, resource: string, work: () => Promise<T
 
 export interface MeasuringTools {
   readonly metrics: StoreMetrics;
-  /** Hears why requests to the store fail. */
+  /** Receives the errors of requests to the store. */
   readonly troubles: { requestFailed(operation: string, error: unknown): void };
   readonly clock: Clock;
-  /** Why a write is refused at the moment. */
+  /** Returns why a write is refused at the moment; undefined if it is not. */
   readonly memory: { refusal(operation: 'create' | 'update'): string | undefined };
 }
 
-/** A backend that measures another one, and tells of its failures. */
+/** A backend that measures another one and reports its failures. */
 export class MeasuredBackend implements Backend {
   constructor(
     private readonly backend: Backend,

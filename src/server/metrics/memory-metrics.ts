@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import { metricsOf } from '../../util/metrics/metrics.js';
 import { type MemoryGuard, memoryLimit, memoryUse, usableHeap } from '../health/memory-guard.js';
 
-/** Memory, its limits, and what is refused for want of it. */
+/** Registers metrics of memory, its limits, and the requests refused for lack of it. */
 export function registerMemoryMetrics(registry: Registry, guard: Pick<MemoryGuard, 'refused'>): void {
   const metrics = metricsOf(registry);
   gauge('annex_heap_limit_bytes', 'What live objects may take of the JavaScript heap, in bytes.', () => usableHeap());

@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import { certificateFaults } from '../../client/webhook/peer-certificates.js';
 import { metricsOf } from '../../util/metrics/metrics.js';
 
-/** What is wrong with the certificates of the webhooks that were called, with kube-apiserver's names. */
+/** Registers metrics of the faults in the certificates of called webhooks, under kube-apiserver's names. */
 export function registerWebhookCertificates(registry: Registry): void {
   const counter = (name: string, help: string, fault: keyof typeof certificateFaults): void => {
     const { counter } = metricsOf(registry);

@@ -2,7 +2,7 @@ import { bool, flag, FlagError, int, list, text } from './flags.js';
 
 const AGGREGATION = 'Aggregation flags:';
 
-/** Health has no identity: probes of kubelets ask for it. */
+/** The health endpoints, which kubelet probes request without an identity. */
 const HEALTH_PATHS: readonly string[] = ['/healthz', '/healthz/*', '/livez', '/livez/*', '/readyz', '/readyz/*'];
 
 /** Flags of aggregated mode, in which Annex extends a cluster. */
@@ -68,7 +68,7 @@ export const AGGREGATION_FLAGS = {
   ),
 };
 
-/** Flags of authentication, authorization and controllers that a cluster has for Annex, and why they have no effect here. */
+/** Flags for authentication, authorization, and controllers, which the cluster provides for Annex, and why they have no effect here. */
 const LEFT_TO_THE_CLUSTER: readonly (readonly [flags: readonly string[], why: string])[] = [
   [
     [
@@ -120,7 +120,7 @@ interface AggregationOptions {
   readonly tlsCertFile: string;
 }
 
-/** Whether Annex extends a cluster, rather than being a control plane of its own. */
+/** Reports whether Annex extends a cluster, rather than being a control plane of its own. */
 export const isAggregated = (options: Pick<AggregationOptions, 'kubeconfig' | 'serviceName'>): boolean =>
   options.kubeconfig !== '' || options.serviceName !== '';
 
@@ -148,10 +148,10 @@ function refuseLeftToTheCluster(given: ReadonlySet<string>): void {
   }
 }
 
-/** As extension servers keep the answers of reviews where no flag says otherwise. */
+/** How long aggregated API servers cache the responses to reviews by default. */
 const REVIEW_TTL_MILLIS = 10_000;
 
-/** The flag's value where the command line has it: its default is that of standalone mode. */
+/** Returns the value of a flag if the command line sets it; its default applies to standalone mode only. */
 export function reviewTtl({ given }: Pick<AggregationOptions, 'given'>, flag: string, millis: number): number {
   return given.has(flag) ? millis : REVIEW_TTL_MILLIS;
 }

@@ -5,10 +5,10 @@ const GROUP = 'Authentication flags:';
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-/** The issuer of service account tokens, and the audience of the server itself, where no flag says otherwise. */
+/** The default issuer of service account tokens, and default audience of the server. */
 const DEFAULT_ISSUER = 'https://kubernetes.default.svc';
 
-/** Flags that say who is believed to be whom, beside those of certificates and proxies. */
+/** Authentication flags, except those of client certificates and front proxies. */
 export const AUTHENTICATION_FLAGS = {
   apiAudiences: flag(
     GROUP,

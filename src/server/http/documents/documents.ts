@@ -9,13 +9,13 @@ import type { ApiRegistry } from '../../../registry/generic/store/api-registry.j
 import { openApiSource, publishedComponents } from '../../../endpoints/openapi/served-source.js';
 import type { ApiServer } from '../api-server.js';
 
-/** Registers discovery and OpenAPI, which follow what is served. */
+/** Registers discovery and OpenAPI, which follow the served types. */
 export function installDocuments(
   server: ApiServer,
   registry: ApiRegistry,
   environment: HandlerEnvironment,
   serverAddress: () => string,
-  /** Whether the server answers for itself alone, not behind another one whose documents these would stand beside. */
+  /** False if the server is behind another one, which serves these documents beside its own. */
   alone: boolean,
 ): void {
   const { features, protobuf, offload } = environment;

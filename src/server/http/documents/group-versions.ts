@@ -4,10 +4,10 @@ import { stringifyJson } from '../../../apimachinery/json/json.js';
 import { apiResourceList } from '../../../endpoints/discovery/documents.js';
 import type { ApiRegistry } from '../../../registry/generic/store/api-registry.js';
 
-/** Keyed by schema: they stay the same objects as long as their definition does. */
+/** Digests by schema object, which stays the same as long as its definition does. */
 const digests = new WeakMap<object, string>();
 
-/** What is served, each group's versions in their order of preference. */
+/** Returns the served group versions, those of each group in order of preference. */
 export function groupVersions(registry: ApiRegistry): ServedGroupVersion[] {
   return registry.apiGroups().flatMap((group) =>
     group.versions.map((version, rank) => {

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CURRENT_MINOR, effectiveVersion } from '../../../util/effective-version.js';
 
-/** The release of Kubernetes whose behaviour is served: kubectl and others compare themselves with it. */
+/** The Kubernetes release whose behavior Annex serves. kubectl and other clients compare their version with it. */
 export const KUBERNETES_VERSION = 'v1.36.3';
 
-/** Annex' own version, from package.json in the folder above the program. */
+/** Returns Annex's own version, from package.json in the folder above the program. */
 export function annexVersion(root: string): string {
   const parsed: unknown = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   if (typeof parsed !== 'object' || parsed === null || !('version' in parsed) || typeof parsed.version !== 'string') {
@@ -14,10 +14,10 @@ export function annexVersion(root: string): string {
   return parsed.version;
 }
 
-/** As Go names it: linux/amd64. */
+/** Returns the platform as Go names it, for example linux/amd64. */
 export const platform = (): string => `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`;
 
-/** The body of `/version`. */
+/** Returns the body of `/version`. */
 export function versionInfo(version: string): Record<string, string> {
   return {
     major: '1',
