@@ -11,7 +11,7 @@ import { inBackground, sliced } from '../../scheduling/slicer.js';
 import { OFFLOAD_CONVERSION_BYTES } from '../../scheduling/thresholds.js';
 import type { Clock } from '../../util/clock.js';
 
-/** What decoding an object of one version takes. */
+/** The parts of a version that are needed to decode its objects. */
 interface VersionForm {
   readonly schema: CompiledSchema;
   readonly preserveUnknownFields: boolean;
@@ -20,37 +20,38 @@ interface VersionForm {
 export interface CustomViewOptions {
   readonly id: string;
   readonly groupVersion: string;
-  /** The form of a version of the type, `group/version`; undefined where the type has no such version. */
+  /** Returns the form of a version of the type, `group/version`, or undefined if the type has no such version. */
   readonly formOf: (groupVersion: string) => VersionForm | undefined;
   readonly conversion: Conversion;
-  /** The version is the storage version. */
+  /** True if the version is the storage version. */
   readonly isStorage: boolean;
-  /** Has another thread show a large object; undefined: it is to be done here. */
+  /** Makes another thread show a large object; undefined if this thread has to do it. */
   readonly offload?: ((object: CachedObject) => Promise<Shown> | undefined) | undefined;
 }
 
-/** An object in another version than the stored one: its JSON, and what selectors look at. */
+/** An object in a version other than the stored one: its JSON, and its attributes for selectors. */
 export interface Shown {
   readonly bytes: Uint8Array;
   readonly attributes: Attributes;
 }
 
-/** Objects that wait for a conversion, and what comes of those under way. */
+/** An object that waits for a conversion, and its decoded stored form. */
 interface Waiting {
   readonly object: CachedObject;
   readonly stored: KubeObject;
 }
 
 /**
- * How stored custom resources look in one version: pruned (embedded metadata, too) and with defaults in the version in which they were
- * stored, as if they had been written today, then converted, and pruned again. As soon as `verify` has found that no stored object
- * looks different, the stored bytes themselves are what is shown, but for objects that say that they are incomplete. Where conversions must be waited for, `prepare` comes before everything else.
+ * Shows stored custom resources in one version. An object is pruned (embedded metadata, too) and defaulted in the version in which
+ * it was stored, as if it had been written today, then converted and pruned again. Once `verify` has found that no stored object
+ * looks different, the stored bytes are shown unchanged, except for objects flagged as incomplete. If conversions have to wait,
+ * `prepare` must be called first.
  */
 export class CustomView {
   readonly json: Representation & { identity: boolean };
-  /** Bytes of remotely converted objects, as long as the objects are kept, and conversions under way. */
+  /** The bytes of remotely converted objects, and conversions under way. Entries live as long as the objects. */
   private readonly converted = new WeakMap<CachedObject, Uint8Array | Promise<void>>();
-  /** Kept as long as the objects are in the cache. */
+  /** The attributes of objects. Entries live as long as the objects are in the cache. */
   private readonly selectable = new WeakMap<CachedObject, Attributes>();
   private readonly sameVersion: Buffer;
 
@@ -65,13 +66,13 @@ export class CustomView {
     this.sameVersion = Buffer.from(`{"apiVersion":${JSON.stringify(options.groupVersion)},`);
   }
 
-  /** Throws ConversionPending where the object has to be prepared first. */
+  /** Throws ConversionPending if the object has to be prepared first. */
   toObject(object: CachedObject): KubeObject {
     if (!this.isRemote(object)) return this.present(object.decode());
     return parseJson(this.remoteBytes(object)) as KubeObject;
   }
 
-  /** Resolves when all these objects can be shown without waiting. */
+  /** Resolves when all these objects can be shown without waiting for conversion. */
   async prepare(objects: Iterable<CachedObject>): Promise<void> {
     if (!this.options.conversion.remote) return;
     const wanted: Waiting[] = [];
@@ -87,7 +88,7 @@ export class CustomView {
     }
     if (wanted.length > 0) underWay.add(this.convertAll(wanted));
     await Promise.all(underWay);
-    // One after the other: together they may be more than may wait for a thread.
+    // One after the other: together they may exceed the queue for a thread.
     for (const object of large) await this.showOffloaded(object);
   }
 
@@ -116,7 +117,7 @@ export class CustomView {
     await work;
   }
 
-  /** Labels and selectable fields of an object that is prepared. */
+  /** Returns the labels and selectable fields of a prepared object. */
   attributes(object: CachedObject, read: (shown: KubeObject) => Attributes): Attributes {
     let attributes = this.selectable.get(object);
     if (attributes === undefined) {
@@ -148,7 +149,7 @@ export class CustomView {
     return work;
   }
 
-  /** Whether the object is stored in another version, and conversions must be waited for. */
+  /** Reports whether the object is stored in another version and its conversion has to wait. */
   private isRemote(object: CachedObject): boolean {
     if (!this.options.conversion.remote) return false;
     const { sameVersion } = this;
@@ -162,8 +163,8 @@ export class CustomView {
   }
 
   /**
-   * Looks at all objects of the type, in slices. Writes under an earlier definition must have ended before; later ones are made by
-   * this one and need no look. Ends early when the signal aborts.
+   * Checks all objects of the type in slices; if all look as stored, their bytes are shown from now on. Writes under an earlier
+   * definition must have ended before. Later writes use this definition and need no check. Ends early when the signal aborts.
    */
   async verify(objects: Iterable<CachedObject>, signal: AbortSignal, clock: Pick<Clock, 'monotonic'>): Promise<void> {
     if (!this.options.isStorage) return;
@@ -173,14 +174,14 @@ export class CustomView {
     this.json.identity = !signal.aborted;
   }
 
-  /** Large objects are left for later. */
+  /** Reports whether all objects look as stored. Large objects are collected in `large` for later. */
   private *allAsStored(
     objects: Iterable<CachedObject>,
     large: CachedObject[],
     signal: AbortSignal,
   ): Generator<undefined, boolean> {
     for (const object of objects) {
-      // Looked at each time it is shown.
+      // Incomplete objects are checked each time they are shown.
       if (object.incomplete === true) continue;
       if (signal.aborted || object.undecodable === true) return false;
       if (object.bytes.length >= OFFLOAD_CONVERSION_BYTES) large.push(object);
@@ -190,18 +191,18 @@ export class CustomView {
     return true;
   }
 
-  /** A large object; by another thread, if there is one for it. */
+  /** Checks a large object, in another thread if one is available. */
   private async isShownAsStored(object: CachedObject, clock: Pick<Clock, 'monotonic'>): Promise<boolean> {
     const shown = this.options.offload?.(object);
     if (shown === undefined) return sliced(this.isAsStored(object), clock);
     return shown.then(
       ({ bytes }) => Buffer.compare(bytes, object.bytes) === 0,
-      // Whatever the reason: each read looks by itself then.
+      // Whatever the error was: each read then checks by itself.
       () => false,
     );
   }
 
-  /** What a tree in its stored form is shown as; takes it over. */
+  /** Shows a tree that is in its stored form, and takes ownership of it. */
   async shown(tree: JsonObject): Promise<KubeObject> {
     if (!this.options.conversion.remote || tree['apiVersion'] === this.options.groupVersion) return this.present(tree);
     const stored = this.asStored(tree);
@@ -210,7 +211,7 @@ export class CustomView {
     return shown;
   }
 
-  /** Takes over the tree given. */
+  /** Takes ownership of the tree. */
   private present(tree: JsonObject): KubeObject {
     const { conversion, groupVersion } = this.options;
     const stored = this.asStored(tree);
@@ -223,7 +224,7 @@ export class CustomView {
     return shown;
   }
 
-  /** The tree given, as an object of the version in which it is stored. */
+  /** Prunes and defaults a tree, in place, in the version in which it is stored. */
   private asStored(stored: JsonObject): KubeObject {
     const storedAs = stringAt(stored, 'apiVersion') ?? '';
     const form = this.options.formOf(storedAs);
@@ -242,13 +243,13 @@ export class CustomView {
     this.checkShown(object);
   }
 
-  /** Embedded metadata that is none cannot be shown; unknown fields of it are dropped. */
+  /** Throws if embedded metadata is invalid, which cannot be shown. Drops the unknown fields of embedded metadata. */
   private checkShown(object: KubeObject): void {
     const [failure] = this.options.formOf(this.options.groupVersion)?.schema.coerce(object) ?? [];
     if (failure !== undefined) throw new ApiError(500, '', failure.toString());
   }
 
-  /** In steps, as one large object may take longer than a slice. */
+  /** Compares in steps, because a large object may take longer than a slice. */
   private *isAsStored(object: CachedObject): Generator<undefined, boolean> {
     const stored = object.decode();
     if (stored['apiVersion'] !== this.options.groupVersion) return false;

@@ -10,8 +10,9 @@ interface Entry {
 }
 
 /**
- * Decoded forms of cached objects of one type that are read again and again, the least recently used dropped beyond a number of stored
- * bytes. They are known by key and revision: a cache that packs its objects makes a new one whenever it is asked.
+ * The decoded forms of cached objects of one type that are read repeatedly. Beyond a number of stored bytes, the least recently
+ * used are evicted. They are identified by key and revision, because a cache that packs its objects returns a new one for each
+ * read.
  */
 export class DecodedObjects {
   private readonly entries: LruCache<string, Entry>;

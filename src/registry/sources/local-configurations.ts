@@ -5,7 +5,7 @@ import type { ResourceCache } from '../../storage/cacher/interfaces.js';
 import type { Revision } from '../../storage/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 
-/** The part of a cache that is followed. */
+/** The part of a cache that LocalConfigurations follows. */
 export type FollowedCache = Pick<ResourceCache, 'onChange' | 'peekAll' | 'ready'>;
 
 interface Decoded<T> {
@@ -13,17 +13,17 @@ interface Decoded<T> {
   readonly object: T;
 }
 
-/** The configurations in the server's own store. A request sees every write that was acknowledged before it came. */
+/** The configurations in the server's own store. A request sees every write that was acknowledged before it arrived. */
 export class LocalConfigurations<T extends KubeObject = KubeObject> implements ConfigurationSource<T> {
   private readonly changes = new Changes();
-  /** By key; a cache that packs its objects makes new ones whenever it is asked. */
+  /** The decoded objects by key, because a cache that packs its objects returns new ones for each read. */
   private decoded: ReadonlyMap<string, Decoded<T>> = new Map();
   private sorted: readonly T[] = [];
-  /** The generation that `sorted` shows. */
+  /** The generation from which `sorted` was read. */
   private shown = -1;
   private loaded = false;
 
-  /** `view`: the version whose form the objects have. */
+  /** `view` is the version in which the objects are returned. */
   constructor(
     private readonly cache: FollowedCache,
     private readonly view: Pick<ServedVersion, 'toObject'>,
@@ -31,7 +31,7 @@ export class LocalConfigurations<T extends KubeObject = KubeObject> implements C
     cache.onChange?.(() => {
       this.changes.made();
     });
-    // The next caller asks a store again that is away now.
+    // If the store is unavailable now, the next caller tries again.
     this.whenSynced().catch(() => undefined);
   }
 
@@ -66,7 +66,7 @@ export class LocalConfigurations<T extends KubeObject = KubeObject> implements C
   private read(): T[] {
     const present = new Map<string, Decoded<T>>();
     for (const cached of this.cache.peekAll('')) {
-      // Whatever cannot be decoded takes no part; `annex doctor` and reads of the object report it.
+      // Objects that cannot be decoded are skipped; `annex doctor` and reads of the object report them.
       if (cached.undecodable === true) continue;
       const { key, revision } = cached;
       const known = this.decoded.get(key);

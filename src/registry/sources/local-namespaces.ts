@@ -7,7 +7,7 @@ import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const MAX_DECODED_BYTES = 4 << 20;
 
-/** The namespaces of the server's own store: the cache, and a fresh read where it has none. */
+/** The namespaces in the server's own store: read from the cache, or from the store if the cache has none of that name. */
 export class LocalNamespaces implements NamespaceSource {
   private readonly decoded = new DecodedObjects(MAX_DECODED_BYTES);
 

@@ -7,14 +7,14 @@ import type { ApiRegistry, StoredApi } from '../generic/store/api-registry.js';
 import { DecodedObjects } from './decoded-objects.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
-/** Stored bytes of the decoded params of one kind. */
+/** The maximum size of the decoded params of one kind, in stored bytes. */
 const MAX_DECODED_BYTES = 8 << 20;
 
 const PRESENT = { mode: 'any' } as const;
 
-/** Params that the server serves itself, built-in and custom ones: read from the cache, so that nothing has to be followed. */
+/** The params of types that this server serves, built-in and custom. They are read from the watch cache, so no informer is needed. */
 export class LocalParams implements ParamSource {
-  /** By `group/version/kind`; cleared after every change of what is served. */
+  /** The APIs by `group/version/kind`; cleared after every change of the served types. */
   private kinds: Map<string, StoredApi> | undefined;
   private readonly stores = new WeakMap<StoredApi, ParamStore>();
 
@@ -35,7 +35,7 @@ export class LocalParams implements ParamSource {
   }
 
   retain(): void {
-    // There is nothing to let go of.
+    // Nothing to release: there are no informers.
   }
 
   private byKind(): Map<string, StoredApi> {

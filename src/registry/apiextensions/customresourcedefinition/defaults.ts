@@ -3,7 +3,7 @@ import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { objectsAt, stringsAt } from './internal.js';
 import { clientConfigOf } from './validation/webhook.js';
 
-/** Sets what a definition may leave out, in place: names derived from the kind, no conversion, the first stored version. */
+/** Sets the defaults of a definition in place: names derived from the kind, no conversion, the first stored version. */
 export function setCustomResourceDefinitionDefaults(crd: KubeObject): void {
   const spec = (crd['spec'] = objectAt(crd, 'spec') ?? {});
   const names = (spec['names'] = objectAt(spec, 'names') ?? {});
@@ -21,20 +21,20 @@ export function setCustomResourceDefinitionDefaults(crd: KubeObject): void {
   status['storedVersions'] = storage === undefined ? null : [storage];
 }
 
-/** What is stored of a definition; an empty list is nothing there. */
+/** Brings a definition into its stored form, in which an empty list of review versions is no setting. */
 export function setStoredForm(crd: KubeObject): void {
   setCustomResourceDefinitionDefaults(crd);
   dropEmptyWebhook(objectAt(objectAt(crd, 'spec'), 'conversion'));
 }
 
-/** A webhook of which nothing is said is none. */
+/** Drops a webhook without any settings. */
 function dropEmptyWebhook(conversion: JsonObject | undefined): void {
   const webhook = objectAt(conversion, 'webhook');
   if (conversion === undefined || webhook === undefined || objectAt(webhook, 'clientConfig') !== undefined) return;
   if (stringsAt(webhook, 'conversionReviewVersions').length === 0) delete conversion['webhook'];
 }
 
-/** The status with the members that are always there. */
+/** Returns the status with the fields that are always present. */
 function statusOf(crd: KubeObject): JsonObject {
   const status = objectAt(crd, 'status') ?? {};
   return {
@@ -52,7 +52,7 @@ export function storageVersionOf(spec: JsonObject | undefined): string | undefin
   );
 }
 
-/** The status of a definition that was just made. */
+/** Returns the status of a definition that was just created. */
 export function initialStatus(crd: KubeObject): JsonObject {
   const storage = storageVersionOf(objectAt(crd, 'spec'));
   return {

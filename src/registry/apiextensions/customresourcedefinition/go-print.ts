@@ -6,8 +6,8 @@ import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 import type { InternalSpec, InternalValidation, InternalVersion } from './internal.js';
 
 /**
- * JSON of kube-apiserver's internal structs, which some errors show as the bad value: members have the names of Go's fields
- * and stand in the order of the struct, and none is left out.
+ * Prints kube-apiserver's internal structs as JSON, which some errors show as the bad value: members have the names of Go's fields
+ * and the order of the struct, and none is omitted.
  */
 type Print = (value: JsonValue | undefined) => string;
 
@@ -50,7 +50,7 @@ const documentation: Print = (value) =>
 const rules: Print = (value) =>
   Array.isArray(value) ? `[${value.map((rule) => ruleJson(isObject(rule) ? rule : {})).join(',')}]` : 'null';
 
-/** A schema with the members that are there though they are empty. */
+/** Returns a schema with the members that were given although they are empty. */
 function asGiven(schema: JsonObject): JsonObject {
   const empty = emptyMembersOf(schema);
   return empty === undefined ? schema : { ...schema, ...empty };
@@ -136,13 +136,13 @@ function struct(value: JsonObject, fields: readonly Field[]): string {
 const schemaJson = (schema: JsonObject): string => struct(asGiven(schema), SCHEMA_FIELDS);
 const ruleJson = (rule: JsonObject): string => struct(rule, RULE_FIELDS);
 
-/** Go's names of the schema's members that are set, in the order of the struct. */
+/** Returns Go's names of the members that are set in a schema, in the order of the struct. */
 export function setFieldNames(schema: JsonSchemaProps): string[] {
   const given = asGiven(schema);
   return SCHEMA_FIELDS.filter(([name, key]) => {
     const value = given[key];
     if (value === undefined || value === null) return false;
-    // Pointers are set whatever they point to.
+    // A pointer is set whatever it points to.
     if (POINTERS.has(name) || typeof value === 'number' || typeof value === 'bigint') return true;
     return typeof value === 'object' || (value !== '' && value !== false);
   }).map(([name]) => name);
@@ -164,7 +164,7 @@ const POINTERS = new Set([
 
 export const printSchema = (schema: JsonSchemaProps): Printed => new Printed(schemaJson(schema));
 
-/** The `items` of a schema. */
+/** Prints the `items` of a schema. */
 export const printItems = (items: JsonValue | undefined): Printed => new Printed(schemaOrArray(items));
 
 function validationJson(validation: InternalValidation | undefined): string {

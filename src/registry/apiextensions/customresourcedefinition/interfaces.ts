@@ -2,21 +2,21 @@ import type { FieldError, FieldPath } from '../../../apimachinery/meta/field-err
 import type { JsonValue } from '../../../apimachinery/json/json.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 
-/** How many fields of a version may be selectable. */
+/** The maximum number of selectable fields in a version. */
 export const MAX_SELECTABLE_FIELDS = 8;
 
-/** Expressions of a definition before an update: they may use what later versions took away. */
+/** The expressions of a definition before an update: they may use what later versions removed. */
 export interface KnownExpressions {
   readonly rules: ReadonlySet<string>;
   readonly messageExpressions: ReadonlySet<string>;
 }
 
-/** Checks of rules, which are another layer's. */
+/** The checks of rules, which another layer provides. */
 export interface RuleChecks {
   /**
-   * Compiles the rules of a schema that is known to be structural, and estimates their costs: errors as kube-apiserver has
-   * them. Rules at or above the place of one of `schemaErrors` are left out. Not asked about schemas that an update leaves as
-   * they were.
+   * Compiles the rules of a schema that is known to be structural, and estimates their costs. Returns the errors that
+   * kube-apiserver has. Omits rules at or above the path of one of `schemaErrors`. Not called for schemas that an update leaves
+   * unchanged.
    */
   readonly validateRules?:
     | ((
@@ -31,7 +31,7 @@ export interface RuleChecks {
     ((schema: JsonSchemaProps, value: JsonValue, path: FieldPath) => readonly FieldError[]) | undefined;
 }
 
-/** What a definition must fulfil. Updates need not fulfil what the stored definition did not. */
+/** The requirements for a definition. An update need not fulfill those that the stored definition did not. */
 export interface SchemaRequirements {
   readonly schemas: boolean;
   readonly validTypes: boolean;
@@ -42,9 +42,9 @@ export interface SchemaRequirements {
   readonly immutableNames: boolean;
   readonly recognizedReviewVersion: boolean;
   readonly validCaBundle: boolean;
-  /** Versions, or '' for the common ones, that may have more selectable fields than the limit. */
+  /** The versions, or '' for the common fields, that may exceed the limit of selectable fields. */
   readonly manySelectableFields: ReadonlySet<string>;
-  /** Versions whose schema is the same as before. */
+  /** The versions whose schema is unchanged. */
   readonly unchangedVersions: ReadonlySet<string>;
   readonly validateRules?:
     | ((schema: JsonSchemaProps, path: FieldPath, schemaErrors: readonly FieldError[]) => readonly FieldError[])
@@ -52,5 +52,5 @@ export interface SchemaRequirements {
   readonly validateDefaultByRules?: RuleChecks['validateDefaultByRules'];
 }
 
-/** Versions of ConversionReview that kube-apiserver speaks. */
+/** The versions of ConversionReview that kube-apiserver supports. */
 export const REVIEW_VERSIONS = ['v1', 'v1beta1'];

@@ -4,19 +4,19 @@ import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 import { sameValue } from './same.js';
 
 /**
- * A definition in the form in which it is validated. What all versions have in common is moved to the top, as kube-apiserver
- * does before it validates: therefore most errors about schemas name `spec.validation` and not a version.
+ * A definition in the form in which it is validated. What all versions have in common is moved to the top, as in kube-apiserver
+ * before validation. Therefore most errors about schemas name `spec.validation` and not a version.
  */
 export interface InternalSpec {
   readonly group: string;
-  /** The first version's name. */
+  /** The name of the first version. */
   readonly version: string;
   readonly names: InternalNames;
   readonly scope: string;
   readonly validation: InternalValidation | undefined;
   readonly subresources: JsonObject | undefined;
   readonly versions: readonly InternalVersion[];
-  /** Whether there is a list of versions, be it an empty one. */
+  /** True if there is a list of versions, even an empty one. */
   readonly hasVersions: boolean;
   readonly additionalPrinterColumns: readonly JsonObject[];
   readonly selectableFields: readonly JsonObject[];
@@ -50,7 +50,7 @@ export interface InternalVersion {
   readonly selectableFields: readonly JsonObject[];
 }
 
-/** The objects of a list. */
+/** Returns the items of a list as objects. */
 export function objectsAt(parent: JsonObject | undefined, key: string): readonly JsonObject[] {
   const value = parent?.[key];
   return Array.isArray(value) ? value.map((item) => (isObject(item) ? item : {})) : [];
@@ -127,7 +127,7 @@ const asJson = (value: InternalVersion[keyof InternalVersion]): JsonValue | unde
 export const isStatusEnabled = (subresources: JsonObject | undefined): boolean =>
   objectAt(subresources, 'status') !== undefined;
 
-/** All schemas of a definition with the paths at which they are validated. */
+/** Returns all schemas of a definition: the common one, and those of the versions. */
 export function schemasOf(spec: InternalSpec): JsonSchemaProps[] {
   return [spec.validation, ...spec.versions.map((version) => version.validation)].flatMap((validation) =>
     validation?.schema === undefined ? [] : [validation.schema],

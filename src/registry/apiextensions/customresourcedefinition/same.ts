@@ -1,6 +1,6 @@
 import { type JsonObject, type JsonValue, deepEqual, isObject } from '../../../apimachinery/json/json.js';
 
-/** Members that are pointers in Go: whether they are there matters, whatever they hold. */
+/** Members that are pointers in Go: present and absent ones differ, whatever they contain. */
 const POINTERS = new Set([
   'status',
   'scale',
@@ -20,12 +20,12 @@ const POINTERS = new Set([
   'reason',
   'optionalOldSelf',
 ]);
-/** Maps of schemas: which keys they have matters. */
+/** Maps of schemas, whose keys must be equal. */
 const MAPS = new Set(['properties', 'patternProperties', 'definitions', 'dependencies']);
-/** Values of users, which are compared as they are. */
+/** Values of users, which are compared without normalization. */
 const RAW = new Set(['default', 'example']);
 
-/** Equality of parts of definitions in which missing and empty texts, lists and maps are the same at every level. */
+/** Reports whether parts of definitions are equal. Missing and empty strings, lists and maps are equal at every level. */
 export function sameValue(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a === b) return true;
   if (isObject(a) && isObject(b)) {

@@ -7,7 +7,7 @@ import { approvalState, isProtectedGroup } from './validation/approval.js';
 import { caBundleFault } from './validation/ca-bundle.js';
 import { type InternalNames, namesOf, objectsAt } from './internal.js';
 
-/** Holds a definition back until its objects are gone. */
+/** The finalizer that keeps a definition until its objects are gone. */
 export const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
 
 export type ConditionType =
@@ -27,7 +27,10 @@ export function findCondition(crd: KubeObject, type: ConditionType): JsonObject 
 export const isConditionTrue = (crd: KubeObject, type: ConditionType): boolean =>
   findCondition(crd, type)?.['status'] === 'True';
 
-/** The definition with a condition set; its time changes only with its status. Gives the same definition if nothing changes. */
+/**
+ * Returns the definition with a condition set. Its transition time changes only with its status. Returns the same definition if
+ * nothing changes.
+ */
 function setCondition(crd: KubeObject, condition: Condition, now: number): KubeObject {
   const status = objectAt(crd, 'status') ?? {};
   const conditions = objectsAt(status, 'conditions');
@@ -47,7 +50,7 @@ function removeCondition(crd: KubeObject, type: ConditionType): KubeObject {
   return next.length === conditions.length ? crd : { ...crd, status: { ...status, conditions: next } };
 }
 
-/** Names that a definition has or asks for, as JSON without empty ones. */
+/** Returns the wanted or accepted names of a definition as JSON, without empty ones. */
 function namesJson(names: InternalNames): JsonObject {
   return {
     plural: names.plural,
@@ -62,9 +65,9 @@ function namesJson(names: InternalNames): JsonObject {
 const acceptedNamesOf = (crd: KubeObject): InternalNames => namesOf(objectAt(objectAt(crd, 'status'), 'acceptedNames'));
 
 /**
- * Accepts the names that a definition asks for as far as no other definition of its group has them, and sets the conditions
- * NamesAccepted and, before it is established, Established. `others` are the other definitions; those of other groups
- * are passed over. Gives the same definition if nothing changes.
+ * Accepts the names that a definition asks for unless another definition of its group has them. Sets the condition NamesAccepted
+ * and, until the definition is established, Established. `others` are the other definitions; those of other groups are ignored.
+ * Returns the same definition if nothing changes.
  */
 export function computeNamesAccepted(crd: KubeObject, others: readonly KubeObject[], now: number): KubeObject {
   const spec = objectAt(crd, 'spec');
@@ -98,7 +101,7 @@ export function computeNamesAccepted(crd: KubeObject, others: readonly KubeObjec
   const named: KubeObject = deepEqual(namesJson(names), namesJson(accepted))
     ? crd
     : { ...crd, status: { ...status, acceptedNames: namesJson(names) } };
-  // The last conflict is reported.
+  // Report the last conflict.
   const conflict = conflicts.at(-1);
   const condition: Condition =
     conflict === undefined
@@ -136,8 +139,8 @@ function setInitialEstablished(crd: KubeObject, accepted: boolean, now: number):
 }
 
 /**
- * `judge` says what keeps schemas from being structural. Establishes a definition whose names are accepted, for good, and brings the conditions about its schemas and its approval
- * up to date. Gives the same definition if nothing changes.
+ * Establishes a definition whose names are accepted, permanently, and updates the conditions for its schemas and its approval.
+ * `judge` returns the condition for schemas that are not structural. Returns the same definition if nothing changes.
  */
 export function establish(crd: KubeObject, now: number, judge = nonStructuralCondition): KubeObject {
   const structural = judge(crd);
@@ -166,7 +169,7 @@ const INVALID_CA_BUNDLE: Condition = {
   message: 'The conversion webhook CABundle is invalid',
 };
 
-/** What keeps stored schemas from being structural; new definitions cannot have any of it. */
+/** Returns the condition for stored schemas that are not structural, or undefined if all are. New definitions are always structural. */
 function nonStructuralCondition(crd: KubeObject): Condition | undefined {
   const spec = objectAt(crd, 'spec');
   const errors =
@@ -188,7 +191,7 @@ function nonStructuralCondition(crd: KubeObject): Condition | undefined {
   return { type: 'NonStructuralSchema', status: 'True', reason: 'Violations', message: aggregate(errors) };
 }
 
-/** The same in steps, for definitions that are large: seldom is there anything to tell. */
+/** Computes the condition in steps, for large definitions. There rarely is one. */
 export function* nonStructuralConditionSliced(crd: KubeObject): Generator<undefined, Condition | undefined> {
   const spec = objectAt(crd, 'spec');
   if (spec?.['preserveUnknownFields'] === true) return nonStructuralCondition(crd);
@@ -206,7 +209,7 @@ const APPROVAL_CONDITIONS = {
   bypassed: { status: 'False', reason: 'UnapprovedAnnotation' },
 } as const;
 
-/** For groups that belong to Kubernetes: whether the definition says that its API was approved. */
+/** Returns the condition for whether the API of a definition was approved, for the groups that belong to Kubernetes. */
 function approvalCondition(crd: KubeObject): Condition | undefined {
   const group = objectAt(crd, 'spec')?.['group'];
   if (typeof group !== 'string' || !isProtectedGroup(group)) return undefined;
@@ -214,7 +217,7 @@ function approvalCondition(crd: KubeObject): Condition | undefined {
   return { type: 'KubernetesAPIApprovalPolicyConformant', ...APPROVAL_CONDITIONS[state], message: reason };
 }
 
-/** Steps of a definition's removal, as its Terminating condition tells them. */
+/** The steps of a definition's removal, as reasons of its Terminating condition. */
 export type TerminatingReason =
   | 'InstanceDeletionPending'
   | 'InstanceDeletionInProgress'
@@ -237,7 +240,7 @@ const TERMINATING: Readonly<Record<TerminatingReason, readonly ['True' | 'False'
   NeverEstablished: ['False', 'resource was never established'],
 };
 
-/** `why` is added to the messages of failures. */
+/** `why` is appended to the messages of failures. */
 export function setTerminating(crd: KubeObject, now: number, reason: TerminatingReason, why?: string): KubeObject {
   const [status, text] = TERMINATING[reason];
   const message = why === undefined ? text : `${text}: ${why}`;

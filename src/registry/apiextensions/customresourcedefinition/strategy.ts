@@ -19,7 +19,7 @@ import {
 } from './validation/validation.js';
 import { schemaHas } from './visit.js';
 
-/** How definitions are written. `given` validate the rules of their schemas. */
+/** Returns the strategy of definitions. `given` overrides the checks of the rules in their schemas. */
 export function customResourceDefinitionStrategy(given: RuleChecks = {}): Strategy {
   const checks: RuleChecks = { validateRules, validateDefaultByRules, ...given };
   return {
@@ -60,7 +60,7 @@ function hasEmbeddedDefault(schema: JsonSchemaProps): boolean {
   );
 }
 
-/** Writes of the status subresource: everything but the spec is taken as it is given, metadata too, as in kube-apiserver. */
+/** The strategy of the status subresource. Everything but the spec is accepted as given, including metadata, as in kube-apiserver. */
 export const customResourceDefinitionStatusStrategy: Strategy = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: false,
@@ -68,14 +68,14 @@ export const customResourceDefinitionStatusStrategy: Strategy = {
   prepareForCreate: () => undefined,
   validateCreate: () => [],
   prepareForUpdate: (_, crd, old) => {
-    // It may be large, and has its defaults: what is given them here is the status.
+    // The spec may be large and has its defaults already. Only the status gets defaults here.
     crd['spec'] = old['spec'];
     setCustomResourceDefinitionDefaults(crd);
   },
   validateUpdate: (_, crd, old) => validateCustomResourceDefinitionStatusUpdate(crd, old),
 };
 
-/** The first deletion only marks a definition; it goes when its objects are gone and the finalizer is taken away. */
+/** The first deletion only marks a definition. It is removed when its objects are gone and the finalizer is removed. */
 export const customResourceDefinitionDeletion: DeletionStrategy = {
   preconditionFailed: ownPrecondition('apiextensions.k8s.io', 'customresourcedefinitions'),
   beforeDelete: (context, crd) => {

@@ -4,7 +4,7 @@ import { isRequestUri } from '../../../../schema/formats/request-uri.js';
 
 const APPROVED_ANNOTATION = 'api-approved.kubernetes.io';
 
-/** Groups that belong to the Kubernetes community. */
+/** Reports whether a group belongs to the Kubernetes community. */
 export function isProtectedGroup(group: string): boolean {
   return ['k8s.io', 'kubernetes.io'].some((owner) => group === owner || group.endsWith(`.${owner}`));
 }
@@ -30,7 +30,7 @@ export function approvalState(crd: KubeObject): Approval {
   };
 }
 
-/** Definitions of protected groups must say whether they were approved; what was said before may stay. */
+/** Requires definitions of protected groups to state whether they were approved. An update may keep the previous state. */
 export function validateApproval(crd: KubeObject, group: string, old: KubeObject | undefined): FieldError[] {
   if (!isProtectedGroup(group)) return [];
   const { state, reason } = approvalState(crd);

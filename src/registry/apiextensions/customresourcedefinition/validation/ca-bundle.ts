@@ -3,7 +3,7 @@ import { messageOf } from '../../../../util/error-message.js';
 
 const BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
-/** Why a bundle of certificates (PEM in base64) cannot be used, or undefined. */
+/** Returns why a bundle of certificates (PEM in base64) is invalid, or undefined if it is valid. */
 export function caBundleFault(bundle: string): string | undefined {
   const text = Buffer.from(bundle, 'base64').toString('latin1');
   if (text === '') return undefined;

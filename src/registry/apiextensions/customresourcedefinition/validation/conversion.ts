@@ -15,7 +15,7 @@ import { clientConfigOf, validateWebhookService, validateWebhookUrl } from './we
 
 const STRATEGIES = ['None', 'Webhook'];
 
-/** How objects are converted between versions. Paths are those of kube-apiserver's internal form, without `webhook`. */
+/** Validates the conversion between versions. The paths are those of kube-apiserver's internal form, without `webhook`. */
 export function validateConversion(
   conversion: JsonObject | undefined,
   requirements: SchemaRequirements,

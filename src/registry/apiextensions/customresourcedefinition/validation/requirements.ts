@@ -51,7 +51,7 @@ export function requirementsForUpdate(
   checks: RuleChecks,
 ): SchemaRequirements {
   const unchanged = new Set(unchangedVersions(spec, old));
-  // Only for changed schemas it matters what the stored ones were like.
+  // The stored schemas matter only if a schema changes.
   const schemas = spec.versions.every(({ name }) => unchanged.has(name)) ? [] : schemasOf(old);
   const none = (test: (schema: JsonSchemaProps) => boolean): boolean =>
     !schemas.some((schema) => schemaHas(schema, test));
@@ -112,7 +112,7 @@ function* unchangedVersions(spec: InternalSpec, old: InternalSpec): Generator<st
   for (const { name } of spec.versions) (seen.has(name) ? twice : seen).add(name);
   for (const name of seen) {
     const before = schemaFor(old, name);
-    // Only the first of several versions with one name would be compared.
+    // Of several versions with the same name, only the first would be compared.
     if (before !== undefined && !twice.has(name) && sameValue(before, schemaFor(spec, name))) yield name;
   }
 }

@@ -2,9 +2,7 @@ import { compileRules, validateRuleDefinitions } from '../../../../schema/cel/in
 import { effectiveVersion } from '../../../../util/effective-version.js';
 import type { RuleChecks } from '../interfaces.js';
 
-/**
- * Runs the rules of a schema on its default: as an unchanged value, and, as rules may tell the two apart, as a new one.
- */
+/** Runs the rules of a schema on its default: as an unchanged value and, because rules may distinguish the two, as a new one. */
 export const validateDefaultByRules: NonNullable<RuleChecks['validateDefaultByRules']> = (schema, value, path) => {
   const rules = compileRules(schema, schema['x-kubernetes-embedded-resource'] === true);
   if (rules === undefined) return [];
@@ -12,7 +10,7 @@ export const validateDefaultByRules: NonNullable<RuleChecks['validateDefaultByRu
   return errors.length > 0 ? errors : rules.validate(value, { path }).errors;
 };
 
-/** Compiles the rules of a schema and estimates their costs. The fields of rules are checked with the schema itself. */
+/** Compiles the rules of a schema and estimates their costs. The fields of rules are validated with the schema itself. */
 export const validateRules: NonNullable<RuleChecks['validateRules']> = (schema, path, known, schemaErrors) => {
   const { expressions, total } = validateRuleDefinitions(schema, path, {
     known,

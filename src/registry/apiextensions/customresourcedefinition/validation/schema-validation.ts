@@ -19,15 +19,15 @@ import { schemaHas } from '../visit.js';
 
 const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
 const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired'];
-/** Schemas nest no deeper; kube-apiserver knows no such limit but that of its JSON decoder. */
+/** The maximum depth of a schema. kube-apiserver has no such limit except that of its JSON decoder. */
 const MAX_DEPTH = 400;
 
-/** Fields that may stand at the root of the schema when the status can be written alone, by Go's names. */
+/** Go's names of the fields allowed at the root of the schema if the status subresource is enabled. */
 const ROOT_FIELDS =
   'Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations';
 const ALLOWED_AT_ROOT = new Set(ROOT_FIELDS.split(' '));
 
-/** Validates the schema of a version, or the common one of all. */
+/** Validates the schema of a version, or the common one. */
 export function validateValidation(
   validation: InternalValidation | undefined,
   statusEnabled: boolean,
@@ -44,7 +44,7 @@ export function validateValidation(
   const errors = statusEnabled ? rootErrors(schema, path) : [];
   if (schema['nullable'] === true)
     errors.push(forbidden(path.child('openAPIV3Schema.nullable'), 'nullable cannot be true at the root'));
-  // What did not change was found valid before.
+  // An unchanged schema was valid before.
   if (requirements.unchangedVersions.has(version)) return errors;
   const fault = requirements.structural ? structuralError(schema) : undefined;
   let structural = false;
@@ -57,7 +57,7 @@ export function validateValidation(
   const found = new SchemaValidation(requirements).run(schema, at);
   errors.push(...found);
   if (structural) errors.push(...(requirements.validateRules?.(schema, at, found) ?? []));
-  // What keeps a schema from being read overlaps with the errors above, which say more.
+  // The reason why a schema cannot be read overlaps with the errors above, which are more specific.
   if (errors.length === 0 && fault !== undefined) errors.push(invalid(at, '', fault));
   return errors;
 }
@@ -70,7 +70,7 @@ function validateDefaultsOf(schema: JsonSchemaProps, at: FieldPath, requirements
   });
 }
 
-/** Whether the schema nests deeper than the limit. Two levels of JSON make one of the schema. */
+/** Reports whether the schema exceeds the maximum depth. Two levels of JSON are one level of the schema. */
 function isTooDeep(value: JsonValue | undefined, left = MAX_DEPTH * 2): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (left === 0) return true;
@@ -95,9 +95,9 @@ function rootErrors(schema: JsonSchemaProps, path: FieldPath): FieldError[] {
   return [];
 }
 
-/** What holds for a part of the schema because of where it stands. */
+/** The constraints on a part of the schema because of its position. */
 interface Place {
-  /** Why defaults are forbidden, or undefined where they are not. */
+  /** The reason why defaults are forbidden, or undefined if they are allowed. */
   readonly noDefaults: string | undefined;
   readonly insideMeta: boolean;
   readonly isRoot: boolean;
@@ -184,7 +184,7 @@ class SchemaValidation {
     }
   }
 
-  /** What OpenAPI v3 schemas may hold at all. */
+  /** Checks the general restrictions on OpenAPI v3 schemas. */
   private checkStandard(schema: JsonObject, path: FieldPath, place: Place): void {
     const type = stringAt(schema, 'type') ?? '';
     if (this.requirements.validTypes && type !== '' && !TYPES.includes(type)) {
@@ -330,7 +330,7 @@ function wrongType(path: FieldPath, type: string, text: string): FieldError {
   return type === '' ? required(path.child('type'), text) : invalid(path.child('type'), type, text);
 }
 
-/** The key of a set's items that keeps them from being atomic. */
+/** Returns the key because of which the items of a set are not atomic, or undefined. */
 export function nonAtomicItems(schema: JsonObject): string | undefined {
   const items = objectAt(schema, 'items');
   if (schema['x-kubernetes-list-type'] !== 'set' || items === undefined) return undefined;
@@ -340,7 +340,7 @@ export function nonAtomicItems(schema: JsonObject): string | undefined {
   return undefined;
 }
 
-/** Items of sets and maps are not null, and keys of maps are always there. */
+/** Checks that the items of sets and maps are not nullable, and that the keys of maps are always present. */
 export function validateMapListKeys(schema: JsonObject, path: FieldPath): FieldError[] {
   const items = objectAt(schema, 'items');
   const listType = stringAt(schema, 'x-kubernetes-list-type');
