@@ -22,7 +22,7 @@ export interface ClusterAnswer {
   readonly body: JsonObject;
 }
 
-/** What came, as it is. */
+/** A response as received. */
 export interface PlainAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -46,13 +46,13 @@ export class ClusterClient {
     this.connections = new Connections(remote, readText, credentialSource(remote, clock));
   }
 
-  /** `kubeconfig` '': the service account of the pod. Throws an Error that says what cannot be used. */
+  /** An empty `kubeconfig` selects the service account of the pod. Throws an Error that says what cannot be used. */
   static load(kubeconfig: string, clock: Clock): ClusterClient {
     const read = (path: string): string => readFileSync(path, 'utf8');
     return new ClusterClient(kubeconfig === '' ? inCluster() : loadClusterKubeconfig(kubeconfig, read), clock);
   }
 
-  /** The same for one of the servers of the cluster, `host:port`, whose certificate is looked at as that of the Service `kubernetes`. */
+  /** Returns a client for one server of the cluster, `host:port`, whose certificate is verified as that of the Service `kubernetes`. */
   at(address: string): ClusterClient {
     const { remote } = this;
     const serverName = remote.serverName ?? 'kubernetes.default.svc';
@@ -63,7 +63,7 @@ export class ClusterClient {
     return this.remote.url.href.replace(/\/$/, '');
   }
 
-  /** Any answer of the server, whatever its status; ClusterError where there is none. */
+  /** Returns any response of the server, whatever its status. Throws ClusterError if there is none. */
   async call(
     method: string,
     path: string,
@@ -71,7 +71,7 @@ export class ClusterClient {
     contentType = 'application/json',
   ): Promise<ClusterAnswer> {
     const text = body === undefined ? undefined : JSON.stringify(body);
-    // Node sends the body of a DELETE without its length, which nobody reads then.
+    // Node sends the body of a DELETE without its length, and servers then ignore it.
     const ofBody = text !== undefined && {
       'Content-Type': contentType,
       'Content-Length': String(Buffer.byteLength(text)),
@@ -82,14 +82,14 @@ export class ClusterClient {
     return { status: response.statusCode ?? 0, body: parseBody(bytes) };
   }
 
-  /** Any answer, whatever its form. */
+  /** Returns any response, whatever its format. */
   async plain(method: string, path: string): Promise<PlainAnswer> {
     const response = await this.open(method, path, { Accept: '*/*' }, undefined, TIMEOUT_MILLIS);
     const text = (await readAll(response)).toString('utf8');
     return { status: response.statusCode ?? 0, headers: response.headers, text };
   }
 
-  /** A page of a list, of whose items there is the metadata alone. Throws ClusterError. */
+  /** Returns a page of a list with only the metadata of its items. Throws ClusterError. */
   async metadata(path: string): Promise<JsonObject> {
     const accept = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
     const response = await this.open('GET', path, { Accept: accept }, undefined, TIMEOUT_MILLIS);
@@ -100,7 +100,7 @@ export class ClusterClient {
     return body;
   }
 
-  /** As `call`, for requests that must succeed; undefined for 404. */
+  /** Like `call`, for requests that must succeed; returns undefined for 404. */
   async must(method: string, path: string, body?: JsonObject, contentType?: string): Promise<KubeObject | undefined> {
     const answer = await this.call(method, path, body, contentType);
     if (answer.status === 404) return undefined;
@@ -135,7 +135,7 @@ export class ClusterClient {
     throw new ClusterError(status, stringAt(body, 'message') ?? `GET ${path}: ${status}`);
   }
 
-  /** The lines of a watch, until it ends. Throws ClusterError where it does not begin. */
+  /** Yields the lines of a watch until it ends. Throws ClusterError if it does not start. */
   async watch(path: string, idleMillis: number, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
     const response = await this.open('GET', path, { Accept: 'application/json' }, undefined, idleMillis);
     if (response.statusCode !== 200) {
@@ -182,7 +182,7 @@ export class ClusterClient {
 const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 const readText = (path: string): Promise<string> => readFile(path, 'utf8');
 
-/** The service account of the pod that the server runs in. */
+/** Returns the configuration for the service account of the pod that the server runs in. */
 function inCluster(): RemoteConfig {
   const { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_SERVICE_PORT: port = '' } = process.env;
   if (host === '' || port === '') {

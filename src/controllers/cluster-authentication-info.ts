@@ -11,12 +11,12 @@ const NAMESPACE = 'kube-system';
 const NAME = 'extension-apiserver-authentication';
 const CLIENT_CA = 'client-ca-file';
 const PROXY_CA = 'requestheader-client-ca-file';
-/** CA files may have changed. */
+/** The publishing interval: CA files may have changed. */
 const INTERVAL_MILLIS = 60_000;
 
-/** What other API servers must know to authenticate those whom this one authenticates. */
+/** The information that extension API servers need to authenticate the users of this server. */
 export interface AuthenticationInfo {
-  /** PEM of each CA of clients. */
+  /** The PEM of each client CA. */
   readonly clientCa: readonly string[];
   /** Undefined without a front proxy. */
   readonly proxy: ProxyInfo | undefined;
@@ -34,14 +34,14 @@ interface ProxyInfo {
 export interface PublisherOptions {
   readonly clients: LoopbackClients;
   readonly clock: Clock;
-  /** As it is now. */
+  /** Returns the current information. */
   info(): AuthenticationInfo;
   onError(where: string, error: unknown): void;
 }
 
 /**
- * Keeps the ConfigMap kube-system/extension-apiserver-authentication, by which extension API servers trust what this server trusts.
- * Several servers may publish: each adds its own, and takes nothing away but CAs that have expired.
+ * Maintains the ConfigMap kube-system/extension-apiserver-authentication, from which extension API servers learn what this server trusts.
+ * Several servers may publish to it: each adds its own entries and removes nothing but expired CAs.
  */
 export class AuthenticationInfoPublisher {
   private readonly queue: WorkQueue;
@@ -92,7 +92,7 @@ export class AuthenticationInfoPublisher {
   }
 }
 
-/** What is there and what is to be there, together. Throws where the former cannot be read. */
+/** Merges the existing data with what is to be published. Throws if the existing data is malformed. */
 export function published(before: JsonObject, { clientCa, proxy }: AuthenticationInfo, now: number): JsonObject {
   const data: JsonObject = {};
   const clients = bundle(before[CLIENT_CA], clientCa, now);

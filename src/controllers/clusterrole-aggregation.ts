@@ -8,8 +8,8 @@ const FIRST_RETRY_MILLIS = 5;
 const LAST_RETRY_MILLIS = 60_000;
 
 /**
- * Keeps the rules of aggregated cluster roles equal to those of the roles their selectors match. Any change of a cluster role
- * sets off one look at all aggregated ones; there are few, and who depends on whom is not known beforehand.
+ * Keeps the rules of aggregated ClusterRoles equal to those of the roles that their selectors match. Any change to a ClusterRole
+ * re-evaluates all aggregated ones: there are few, and their dependencies are not known beforehand.
  */
 export class ClusterRoleAggregation {
   private readonly roles = new Map<string, KubeObject>();
@@ -62,7 +62,7 @@ export class ClusterRoleAggregation {
   private async run(signal: AbortSignal): Promise<void> {
     while (this.again && !signal.aborted) {
       this.again = false;
-      // A burst of changes is looked at once.
+      // Coalesce a burst of changes.
       await Promise.resolve();
       const complete = await this.aggregateAll(signal);
       if (complete) this.failures = 0;

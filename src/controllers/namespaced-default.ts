@@ -9,25 +9,25 @@ import { ObjectCache, splitKey } from './garbage-collector/object-cache.js';
 export interface NamespacedDefaultOptions {
   readonly clients: LoopbackClients;
   readonly clock: Clock;
-  /** Resource and name of the object that every active namespace has. */
+  /** The resource and name of the object that every active namespace has. */
   readonly resource: string;
   readonly name: string;
-  /** Name of the work queue in metrics. */
+  /** The name of the work queue in metrics. */
   readonly queue: string;
-  /** A new one. */
+  /** Returns a new object. */
   make(namespace: string): KubeObject;
-  /** Whether an existing one may stay as it is. */
+  /** Reports whether an existing object may stay as it is. */
   accepts(object: KubeObject): boolean;
-  /** What is put right in an existing one; it may be changed. */
+  /** Repairs an existing object in place. */
   mend(object: KubeObject): void;
   onError(namespace: string, error: unknown): void;
 }
 
-/** Keeps an object of one name in every active namespace: the default service account, the root certificates. */
+/** Maintains one object of a fixed name in every active namespace, such as the default service account or the root certificates. */
 export class NamespacedDefault {
   private readonly queue: WorkQueue;
   private readonly namespaces: ObjectCache<true>;
-  /** Whether the object is in order. */
+  /** True for objects that `accepts` approves. */
   private readonly objects: ObjectCache<boolean>;
   private readonly client: LoopbackClient;
 

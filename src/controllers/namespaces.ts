@@ -23,14 +23,14 @@ export interface NamespaceControllerOptions {
   onError(name: string, error: unknown): void;
 }
 
-/** What is left in a namespace after everything was deleted. */
+/** The contents left in a namespace after everything was deleted. */
 interface Remainder {
   readonly resources: Map<string, number>;
   readonly finalizers: Map<string, number>;
   readonly errors: string[];
 }
 
-/** Empties namespaces that are being deleted, tells in their conditions what holds them up, and lets them go when they are empty. */
+/** Empties namespaces that are being deleted, reports in their conditions what blocks them, and finalizes them once they are empty. */
 export class NamespaceController {
   private readonly queue: WorkQueue;
 
@@ -107,7 +107,7 @@ export class NamespaceController {
   }
 }
 
-/** Each namespaced type once, whatever the number of its versions. */
+/** Returns each namespaced type once, regardless of how many versions it has. */
 function storedTypes(registry: ApiRegistry): StoredApi[] {
   const types = new Map<string, StoredApi>();
   for (const api of registry.all()) {
@@ -116,7 +116,7 @@ function storedTypes(registry: ApiRegistry): StoredApi[] {
   return [...types.values()];
 }
 
-/** What there is now, not what a cache that loads or lags would show: nothing may be left behind in a namespace that goes. */
+/** Reads the current state, not a cache that is loading or lagging: nothing may be left behind in a deleted namespace. */
 function contentsOf(api: StoredApi, namespace: string): Promise<CachedList> {
   const options = { prefix: `${namespace}/`, from: '', limit: 0, predicate: EVERYTHING };
   return api.store.cache.list({ mode: 'most-recent' }, options);
@@ -144,7 +144,7 @@ interface Finding {
   readonly message: string;
 }
 
-/** The five conditions of a namespace that goes, in kube-controller-manager's order and words. */
+/** Returns the five conditions of a terminating namespace, in the order and wording of kube-controller-manager. */
 function describe(remainder: Remainder): Finding[] {
   const list = (counts: ReadonlyMap<string, number>, what: (key: string, n: number) => string): string =>
     [...counts]

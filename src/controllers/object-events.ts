@@ -6,7 +6,7 @@ import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
 
 const COMPONENT = 'annex';
-/** Events of objects without a namespace are in this one. */
+/** The namespace of Events about cluster-scoped objects. */
 const NAMESPACE = 'default';
 const MAX_MESSAGE = 1024;
 const MAX_NAME = 230;
@@ -21,24 +21,24 @@ export interface News {
 }
 
 export interface ObjectEventsOptions {
-  /** Name of the queue in metrics. */
+  /** The name of the work queue in metrics. */
   readonly name: string;
-  /** What there is to tell of an object as it is. */
+  /** Returns the news about an object in its current state. */
   readonly news: (object: KubeObject) => readonly News[];
   readonly client: Pick<LoopbackClient, 'watch'>;
   readonly clock: Clock;
-  /** Creates the event; one that exists already is not an error. */
+  /** Creates the Event; one that already exists is not an error. */
   record(event: KubeObject): Promise<void>;
   onError(name: string, error: unknown): void;
 }
 
 /**
- * Tells people by events what is new of objects. An event's name follows from the facts, so that several replicas, and one that starts
- * anew, create it once.
+ * Publishes Events about the news of objects. An Event's name is derived from the facts, so that several replicas, and one that restarts,
+ * create it only once.
  */
 export class ObjectEvents {
   private readonly objects = new Map<string, KubeObject>();
-  /** By the object's name: the names of its events. */
+  /** The names of the Events already recorded, by object name. */
   private readonly told = new Map<string, ReadonlySet<string>>();
   private readonly queue: WorkQueue;
 

@@ -3,12 +3,12 @@ import type { LoopbackClient } from '../registry/rest/loopback-client.js';
 import { type Clock, sleep } from '../util/clock.js';
 
 const SYSTEM_NAMESPACES = ['kube-system', 'kube-public', 'kube-node-lease', 'default'];
-/** Set by the server anyway; given, so that it is noted as the creator's. */
+/** The server sets it anyway; it is sent so that managedFields attribute it to the creator. */
 const NAME_LABEL = 'kubernetes.io/metadata.name';
 const INTERVAL_MILLIS = 60_000;
 const RETRY_MILLIS = 1_000;
 
-/** Makes the namespaces that must always be there, at start and again whenever one has gone. */
+/** Creates the system namespaces at startup, and again whenever one is missing. */
 export async function keepSystemNamespaces(
   client: LoopbackClient,
   clock: Clock,
@@ -20,7 +20,7 @@ export async function keepSystemNamespaces(
       await ensure(client);
       break;
     } catch (error) {
-      // The store may be away.
+      // The store may be unavailable.
       if (!told) failed(error);
       told = true;
       await sleep(clock, RETRY_MILLIS, signal);

@@ -4,7 +4,7 @@ import type { WorkQueue } from '../util/work-queue.js';
 
 const RESTART_MILLIS = 1000;
 
-/** Watches of types: one for each that is wanted, begun again a second after it ended. */
+/** Runs one watch per wanted type and restarts it a second after it ends. */
 export class TypeWatches {
   private readonly watches = new Map<string, AbortController>();
 
@@ -14,7 +14,7 @@ export class TypeWatches {
     private readonly watch: (resource: string, signal: AbortSignal) => Promise<void>,
   ) {}
 
-  /** Ends the watches of types that are no longer wanted, which it returns, and begins those of others. */
+  /** Ends the watches of types that are no longer wanted and returns those types; starts watches for new ones. */
   follow(wanted: { has(resource: string): boolean; keys(): Iterable<string> }): string[] {
     const dropped = [...this.watches.keys()].filter((resource) => !wanted.has(resource));
     for (const resource of dropped) {
@@ -30,7 +30,7 @@ export class TypeWatches {
     return dropped;
   }
 
-  /** Calls back whenever other types are served, until the signal aborts; then the watches and the queue end. */
+  /** Calls `changed` whenever the set of served types changes. When the signal aborts, ends the watches and the queue. */
   run(registry: ApiRegistry, queue: WorkQueue, signal: AbortSignal, changed: () => void): void {
     const stop = registry.onChange(changed);
     const end = (): void => {

@@ -8,7 +8,7 @@ import type { Clock, Timer } from '../util/clock.js';
 const FIRST_RETRY_MILLIS = 5;
 const LAST_RETRY_MILLIS = 60_000;
 
-/** The field manager of what the controller writes. */
+/** The field manager of this controller's writes. */
 const POLICY_STATUS_MANAGER = 'validatingadmissionpolicy-status';
 
 export interface PolicyStatusOptions {
@@ -19,9 +19,9 @@ export interface PolicyStatusOptions {
   readonly failed: (text: string, error: unknown) => void;
 }
 
-/** Writes into the status of validating admission policies what the types that they match say against their expressions. */
+/** Type-checks the expressions of validating admission policies against the types that they match, and writes the warnings into their status. */
 export class ValidatingPolicyStatus {
-  /** The latest state of policies that have not been looked at, by name. */
+  /** The latest state of the policies still to be checked, by name. */
   private readonly waiting = new Map<string, KubeObject>();
   private running = false;
   private failures = 0;
@@ -57,7 +57,7 @@ export class ValidatingPolicyStatus {
   }
 
   private async run(signal: AbortSignal): Promise<void> {
-    // What comes in a burst is taken together.
+    // Coalesce a burst of changes.
     await Promise.resolve();
     for (const [name, policy] of this.waiting) {
       if (signal.aborted) return;
@@ -85,7 +85,7 @@ export class ValidatingPolicyStatus {
       this.failures = 0;
       return true;
     } catch (error) {
-      // It is gone.
+      // The policy is gone.
       if (error instanceof ApiError && error.code === 404) return true;
       failed(policy.metadata.name ?? '', error);
       return false;

@@ -22,7 +22,7 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const REPORT_MILLIS = 1_000;
 const HOLD_MILLIS = 10_000;
 const DEFAULT_RATE = 1_000;
-/** What kept a group from going back may be gone. */
+/** Interval between attempts to return a group, in milliseconds: the obstacle may be gone by then. */
 const RETURN_AGAIN_MILLIS = 300_000;
 
 export interface AdoptionControllerOptions {
@@ -33,12 +33,12 @@ export interface AdoptionControllerOptions {
   readonly replicas: SwitchOptions['replicas'];
   readonly backend: Backend;
   readonly adopted: Pick<AdoptedDefinitions, 'followsCluster' | 'routeOf'>;
-  /** Of Annex. */
+  /** The namespace that Annex runs in. */
   readonly namespace: string;
   readonly admissionFromCluster: boolean;
   readonly clock: Clock;
   readonly lease: Pick<ClusterLease, 'contend'>;
-  /** This replica, for people. */
+  /** The name of this replica, as shown in the status of Adoptions. */
   readonly identity: string;
   readonly failed: (what: string, error: unknown) => void;
 }
@@ -49,13 +49,13 @@ interface Running {
   readonly stop: AbortController;
 }
 
-/** A switch that is under way, or a group that is held. */
+/** A switch in progress, or a group that Annex serves and holds. */
 interface Moving {
   readonly uid: string;
   readonly move: Switch;
   readonly stop: AbortController;
   done: Promise<void> | undefined;
-  /** When it was moved last, or looked at for the first time. */
+  /** When the last move ended, or when the group was first seen (monotonic milliseconds). */
   movedAt: number;
   heldAt: number;
 }
@@ -74,7 +74,7 @@ export class AdoptionController {
     this.readiness = new ReadinessLooks(options);
   }
 
-  /** Contends for the lead until the signal aborts. */
+  /** Takes part in leader election until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     await this.options.lease.contend(signal, (leading) => this.lead(leading));
   }
@@ -117,7 +117,7 @@ export class AdoptionController {
     this.options.adoptions.watch(listener, signal);
   }
 
-  /** Of the definitions of the cluster those of groups that may be adopted; schemas make them large. */
+  /** Follows the cluster's definitions. Only those of groups with an Adoption are kept in full: schemas make them large. */
   private async followDefinitions(signal: AbortSignal): Promise<void> {
     const isWanted = (crd: KubeObject): boolean => this.adoptions.has(groupOf(crd));
     const keep = (crd: KubeObject): void => {
@@ -151,7 +151,7 @@ export class AdoptionController {
     }
     if (running !== undefined && running.uid !== uidOf(adoption)) await this.end(name);
     if (phaseOf(adoption) === 'Served') return this.serve(adoption);
-    // It stays as it is until somebody wants something else.
+    // A failed switch is not retried until the spec changes.
     if (hasFailed(adoption) && isWanted(adoption)) return;
     if (!(adoption.metadata.finalizers ?? []).includes(FINALIZER)) {
       await this.options.adoptions.update(
@@ -172,7 +172,7 @@ export class AdoptionController {
     if (isWanted(adoption) && isReady) await this.move(adoption);
   }
 
-  /** Writes are counted from early on, where the rights allow it: a switch begins when all that were not have ended. */
+  /** Starts counting writes early, if RBAC allows it: a switch can begin only after all uncounted writes have ended. */
   private async counted(adoption: KubeObject): Promise<JsonObject | undefined> {
     const { counted, countedSince } = recordOf(adoption);
     if (counted !== '') return { counted, countedSince };
@@ -182,12 +182,12 @@ export class AdoptionController {
       const found = await this.movingOf(adoption)?.move.countEarly(running.rehearsal.types, running.stop.signal);
       return found && { ...found };
     } catch {
-      // The switch says what is missing.
+      // The switch itself reports what is missing.
       return undefined;
     }
   }
 
-  /** The switch goes on, here, until it is over. */
+  /** Runs the switch on this replica until it is over. */
   private async move(adoption: KubeObject): Promise<void> {
     const group = adoption.metadata.name ?? '';
     const found = this.moving.get(group);
@@ -202,7 +202,7 @@ export class AdoptionController {
     });
   }
 
-  /** The group stays with Annex, or goes back: once for each change of the spec, and again after a while. */
+  /** Keeps the group with Annex, or returns it to the cluster: one attempt for each change of the spec, and again after a while. */
   private async serve(adoption: KubeObject): Promise<void> {
     const { clock } = this.options;
     const moving = this.moving.get(adoption.metadata.name ?? '');
@@ -212,14 +212,14 @@ export class AdoptionController {
         type === 'Returned' && status === 'False' && observedGeneration === generation,
     );
     const isLater = moving === undefined || clock.monotonic() - moving.movedAt > RETURN_AGAIN_MILLIS;
-    // Where writes had been refused it stays as it is until somebody wants something else.
+    // A return that failed while writes were refused is not retried until the spec changes.
     const isTime = last === undefined || (last['reason'] === 'Refused' && isLater);
     const crds = this.definitionsKnown ? await this.definitionsOf(adoption.metadata.name ?? '') : [];
     if (isReturnWanted(adoption) && isTime) await this.move(adoption);
     else await this.hold(adoption, isWanted(adoption) && isFreed(adoption, crds));
   }
 
-  /** What keeps the group with Annex is looked at now and then, and the cluster's copy goes where it is not to stay. */
+  /** Periodically restores what keeps the group with Annex, or frees the cluster's copy if it is not to be retained. */
   private async hold(adoption: KubeObject, frees: boolean): Promise<void> {
     const group = adoption.metadata.name ?? '';
     const { clock, failed } = this.options;
@@ -317,7 +317,7 @@ export class AdoptionController {
     await moving?.done;
   }
 
-  /** The copy goes with its Adoption. */
+  /** Deletes the copy together with its Adoption. */
   private async finalize(adoption: KubeObject): Promise<void> {
     const { adoptions, backend } = this.options;
     const finalizers = adoption.metadata.finalizers ?? [];
@@ -339,7 +339,7 @@ const uidOf = ({ metadata }: KubeObject): string => metadata.uid ?? '';
 
 const groupOf = (crd: KubeObject): string => stringAt(objectAt(crd, 'spec'), 'group') ?? '';
 
-/** No two Adoptions have the same, so that one that was deleted and made again begins with nothing. */
+/** Derived from the UID, so that an Adoption that is deleted and created again starts from scratch. */
 const stagingName = (adoption: KubeObject): string => uidOf(adoption).slice(0, 13);
 
 const withFinalizers = (adoption: KubeObject, finalizers: string[]): KubeObject => {

@@ -1,17 +1,17 @@
 import type { Revision } from '../../storage/interfaces.js';
 import type { Change } from './collection.js';
 
-/** So many changes wait at most: whoever reads them waits, too. */
+/** The maximum number of pending changes; beyond it, the reader waits. */
 const MOST = 2_000;
 
 export interface ChangeBatchesOptions {
   keyOf(change: Change): string;
   apply(changes: readonly Change[]): Promise<void>;
-  /** All up to a revision has been applied. */
+  /** Called when all changes up to a revision have been applied. */
   applied(revision: Revision): void;
 }
 
-/** Changes that come in while others are applied are applied together: of each object the last one. */
+/** Batches the changes that arrive while others are applied; of each object, only the last one is applied. */
 export class ChangeBatches {
   private waiting = new Map<string, Change>();
   private received: Revision = 0;
@@ -24,7 +24,7 @@ export class ChangeBatches {
     return this.waiting.size;
   }
 
-  /** Resolves when more may come. Throws what applying earlier ones has thrown. */
+  /** Adds a change. Resolves when the next one may be added; throws if an earlier batch failed. */
   async take(change: Change, revision: Revision): Promise<void> {
     if (change.type !== 'BOOKMARK') this.waiting.set(this.options.keyOf(change), change);
     this.received = revision;
@@ -33,7 +33,7 @@ export class ChangeBatches {
     if (this.failure !== undefined) throw this.failure;
   }
 
-  /** Resolves when all has been applied. */
+  /** Resolves when all pending changes have been applied. */
   async idle(): Promise<void> {
     await this.running;
     if (this.failure !== undefined) throw this.failure;

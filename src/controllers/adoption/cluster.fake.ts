@@ -10,12 +10,12 @@ interface Event {
   readonly change: Change;
 }
 
-/** A resource in a cluster: pages are of the newest state, whatever page they follow, which is the worst that a list can be. */
+/** A resource in a cluster. Every page shows the newest state, whichever page it follows: the worst that a list can be. */
 export class FakeCollection {
   readonly objects = new Map<string, KubeObject>();
   revision = 100;
   pageSize = 2;
-  /** Older ones are forgotten: a watch from there gets 410. */
+  /** Revisions below this one are compacted: a watch that starts there gets 410. */
   compacted = 0;
   failures = 0;
   private readonly events: Event[] = [];
@@ -44,7 +44,7 @@ export class FakeCollection {
     this.tell({ type: 'DELETED', object: { ...known, metadata: { ...known.metadata, resourceVersion } } });
   }
 
-  /** All watches end. */
+  /** Ends all watches. */
   endWatches(): void {
     this.ends++;
     this.wake();
@@ -99,7 +99,7 @@ export class FakeCollection {
   }
 }
 
-/** A copy in memory, whose writes take their time. */
+/** A copy in memory with delayed operations. */
 export class FakeStaging implements Omit<Staging, 'install' | 'discard'> {
   readonly objects = new Map<string, StoredObject>();
 

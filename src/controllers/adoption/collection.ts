@@ -5,18 +5,18 @@ import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Revision } from '../../storage/interfaces.js';
 import { ClusterError, type ClusterClient } from '../../client/cluster-client.js';
 
-/** Objects of this number are read and parsed in one turn. */
+/** The page size of lists, in objects: a page is read and parsed in one turn of the event loop. */
 const PAGE = 100;
 const WATCH_SECONDS = 300;
-/** kube-apiserver sends a bookmark about every minute: a watch that is silent for longer has died without a word. */
+/** kube-apiserver sends a bookmark about every minute: a watch that is silent for longer than this has died unnoticed. */
 const IDLE_MILLIS = 125_000;
 
 export interface Page {
   readonly revision: string;
   readonly objects: readonly KubeObject[];
-  /** '' on the last page. */
+  /** The continue token; '' on the last page. */
   readonly continue: string;
-  /** Objects that follow; undefined where it is not told. */
+  /** The number of objects that follow; undefined if the server does not report it. */
   readonly remaining: number | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface Change {
   readonly object: KubeObject;
 }
 
-/** The state that was asked for is not kept any more. */
+/** Reports whether the requested revision has been compacted. */
 export const isExpired = (error: unknown): boolean => error instanceof ClusterError && error.status === 410;
 
 /** The objects of one resource in the cluster, page by page and change by change. */
@@ -41,7 +41,7 @@ export class ClusterCollection {
     this.path = `${groupVersion}/${resource}`;
   }
 
-  /** Whether the object, of this uid, is in the cluster. */
+  /** Reports whether the cluster has the object with this UID. */
   async has({ metadata: { namespace = '', name = '', uid } }: KubeObject): Promise<boolean> {
     const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
     const path = `${this.groupVersion}${scope}/${this.resource}/${encodeURIComponent(name)}`;
@@ -52,8 +52,8 @@ export class ClusterCollection {
   }
 
   /**
-   * A page. Where the list is too old to go on, it goes on at the newest state: whoever reads it follows the changes since its first
-   * page.
+   * Reads a page. If the continue token has expired, the list continues at the newest revision: the caller follows the changes since the
+   * first page.
    */
   async page(token: string): Promise<Page> {
     const { status, body } = await this.client.call('GET', `${this.path}?limit=${PAGE}${query('continue', token)}`);
@@ -70,7 +70,7 @@ export class ClusterCollection {
     };
   }
 
-  /** What the cluster has now, read consistently. */
+  /** Returns the newest revision and the number of objects, read consistently. */
   async newest(): Promise<{ readonly revision: Revision; readonly count: number }> {
     const { status, body } = await this.client.call('GET', `${this.path}?limit=1`);
     if (status !== 200) throw failure(status, body);
@@ -80,7 +80,7 @@ export class ClusterCollection {
     return { revision, count: objectsOf(body['items']).length + remaining };
   }
 
-  /** The changes after a revision, until the watch ends. Throws ClusterError, 410 where the revision is too old. */
+  /** Yields the changes after a revision until the watch ends. Throws ClusterError, with status 410 if the revision is too old. */
   async *changes(revision: string, signal: AbortSignal, seconds = WATCH_SECONDS): AsyncGenerator<Change> {
     const options = `watch=true&allowWatchBookmarks=true&timeoutSeconds=${seconds}`;
     const path = `${this.path}?${options}${query('resourceVersion', revision)}`;

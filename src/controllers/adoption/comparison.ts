@@ -10,23 +10,23 @@ import { type Copier, keyOf, revisionOf } from './copier.js';
 import type { RateLimit } from './rate-limit.js';
 import type { WhyInvalid } from './validity.js';
 
-/** The copy gets this long to have what the cluster has just shown. */
+/** How long the copy may take to catch up with the cluster's list, in milliseconds. */
 const CATCH_UP_MILLIS = 30_000;
 const POLL_MILLIS = 200;
-/** As long as they are no more than this, objects that the copy lacks are looked up in the cluster. */
+/** Up to this number, objects that the copy lacks are looked up in the cluster one by one. */
 const ASKED_ONE_BY_ONE = 20;
 
 export interface Comparison {
   readonly objects: number;
-  /** Objects that are only on one side, or of one revision with different content. */
+  /** The number of objects that exist on one side only, or that differ at the same revision. */
   readonly differences: number;
-  /** One of them, for people. */
+  /** The key of one of them, for the status. */
   readonly example: string;
-  /** Digest of all namespaces' digests. */
+  /** The digest over the digests of all namespaces. */
   readonly digest: string;
-  /** Objects that their schema would refuse: they are older than it. */
+  /** The number of objects that their schema would reject: they are older than it. */
   readonly invalid: number;
-  /** One of them and why, for people. */
+  /** One of them with the reason, for the status. */
   readonly invalidExample: string;
 }
 
@@ -41,8 +41,8 @@ export interface ComparisonOptions {
 }
 
 /**
- * Reads both sides once and compares them, object by object. An object that changes meanwhile is compared in whichever state both
- * sides have shown, or is waited for until the copy has it.
+ * Reads both sides once and compares them object by object. An object that changes meanwhile is compared in a state that both sides have
+ * shown; otherwise the comparison waits until the copy has it.
  */
 export async function compareSides(options: ComparisonOptions, signal: AbortSignal): Promise<Comparison> {
   const { collection, rate } = options;
@@ -55,7 +55,7 @@ export async function compareSides(options: ComparisonOptions, signal: AbortSign
   for (let token = ''; ;) {
     const page = await collection.page(token);
     const { absent, different, refused } = await compareObjects(options, page.objects, namespaces);
-    // What the copy has of later is of no interest.
+    // Objects that the copy got after the oldest page are not reported.
     revision = Math.min(revision, Number(page.revision));
     late.push(...absent);
     differing.push(...different);
@@ -79,10 +79,10 @@ export async function compareSides(options: ComparisonOptions, signal: AbortSign
 }
 
 interface Compared {
-  /** The copy does not have them, or has older states. */
+  /** Objects that the copy lacks, or has in an older state. */
   readonly absent: readonly KubeObject[];
   readonly different: readonly string[];
-  /** Of those that the schema would refuse, key and reason. */
+  /** Key and reason for each object that the schema would reject. */
   readonly refused: readonly string[];
 }
 
@@ -111,7 +111,7 @@ async function compareObjects(
   return { absent, different, refused };
 }
 
-/** The keys that the copy does not get in time, and the cluster still has. */
+/** Returns the keys that the copy does not receive in time and that the cluster still has. */
 async function missingIn(
   { collection, copier, clock }: ComparisonOptions,
   late: readonly KubeObject[],
@@ -120,14 +120,14 @@ async function missingIn(
   const end = clock.monotonic() + CATCH_UP_MILLIS;
   for (let left = late; ;) {
     left = left.filter((object) => (copier.revisionOf(keyOf(object)) ?? 0) < revisionOf(object));
-    // Those that were deleted meanwhile are missing rightly.
+    // Objects deleted meanwhile are rightly missing.
     if (left.length <= ASKED_ONE_BY_ONE) left = await filtered(left, (object) => collection.has(object));
     if (left.length === 0 || clock.monotonic() >= end || signal.aborted) return left.map(keyOf);
     await sleep(clock, POLL_MILLIS, signal);
   }
 }
 
-/** The keys that the cluster did not show up to a revision, and that the copy does not lose in time. */
+/** Returns the keys that the cluster does not list as of a revision and that the copy does not drop in time. */
 async function stillThere(
   { copier, clock }: ComparisonOptions,
   unseen: readonly string[],
@@ -148,7 +148,7 @@ async function filtered<T>(all: readonly T[], test: (one: T) => Promise<boolean>
   return kept;
 }
 
-/** A sum of digests, the same in whatever order they come. */
+/** A sum of digests that does not depend on their order. */
 class DigestSum {
   private sum = 0n;
 
@@ -173,7 +173,7 @@ function digestOf(namespaces: ReadonlyMap<string, DigestSum>): string {
   return createHash('sha256').update(lines.join('\n')).digest('hex').slice(0, 16);
 }
 
-/** Of an object, whatever the order of its fields. */
+/** Returns the digest of an object, regardless of the order of its fields. */
 function contentDigest(object: JsonValue): string {
   return createHash('sha256').update(canonical(object)).digest('hex');
 }

@@ -11,7 +11,7 @@ import type { RateLimit } from './rate-limit.js';
 
 const FIRST_RETRY_MILLIS = 500;
 const LAST_RETRY_MILLIS = 30_000;
-/** kube-apiserver tells how far a watch is two seconds before it ends. */
+/** The timeout of the watch that catches up, in seconds: kube-apiserver sends a bookmark two seconds before a watch ends. */
 const CATCH_UP_SECONDS = 3;
 
 export interface CopierOptions {
@@ -23,35 +23,35 @@ export interface CopierOptions {
   readonly rate: RateLimit;
 }
 
-/** How far the copy of a resource is. */
+/** The progress of copying a resource. */
 export interface CopyState {
-  /** Objects in the cluster, as far as they have been counted. */
+  /** The number of objects in the cluster, as far as counted. */
   readonly source: number;
   readonly copied: number;
   readonly bytes: number;
-  /** Everything has been copied once, and changes have been followed since. */
+  /** True if everything has been copied once and changes have been followed since. */
   readonly complete: boolean;
   readonly lagSeconds: number;
-  /** What went wrong last; '' while nothing is. */
+  /** The last error; '' while there is none. */
   readonly trouble: string;
 }
 
 /**
- * Copies the objects of a resource and follows their changes. The watch begins where the list began, and both write states only over
- * older ones, so it does not matter how long the list takes, or in which order they come.
+ * Copies the objects of a resource and follows their changes. The watch starts where the list started, and both overwrite only older
+ * states, so neither the duration of the list nor the order of the writes matters.
  */
 export class Copier {
-  /** Revisions of what the copy has. */
+  /** The revisions of the objects in the copy. */
   private known = new Map<string, Revision>();
   private readonly sizes = new Map<string, number>();
   private bytes = 0;
-  /** What the watch has told of while a list is read, which may show older states: the newest revision of each key. */
+  /** While a list is read, which may return older states: the newest revision of each key that the watch has reported. */
   private told: Map<string, Revision> | undefined;
-  /** Writes to the copy come one after the other: a late one must not bring back what is gone. */
+  /** Serializes the writes to the copy: a late one must not bring back a deleted object. */
   private last: Promise<void> = Promise.resolve();
   private source = 0;
   private complete = false;
-  /** The list that was begun last is complete, and nothing has been left out since. */
+  /** True if the last list is complete and no change has been missed since. */
   private whole = false;
   private reached: Revision = 0;
   private batches: ChangeBatches | undefined;
@@ -70,7 +70,7 @@ export class Copier {
     return { source, copied: known.size, bytes, complete, lagSeconds: Math.floor(behind / 1000), trouble };
   }
 
-  /** Changes that are known, and not in the copy yet. */
+  /** The number of received changes that are not in the copy yet. */
   get backlog(): number {
     return this.batches?.size ?? 0;
   }
@@ -103,10 +103,7 @@ export class Copier {
     }
   }
 
-  /**
-   * After the end of `run`: has the copy have all that the cluster had at a revision. Throws where that cannot be done without listing
-   * everything.
-   */
+  /** Called after `run` has ended: brings the copy up to all that the cluster had at a revision. Throws if that requires listing everything again. */
   async catchUp(revision: Revision, signal: AbortSignal): Promise<void> {
     if (!this.whole) throw new Error(`the copy of ${this.options.resource} is not complete`);
     while (this.reached < revision) {
@@ -123,7 +120,7 @@ export class Copier {
     }
   }
 
-  /** Lists everything while changes are followed; the revision to follow from. */
+  /** Lists everything while following changes. Returns the revision to continue from. */
   private async copy(signal: AbortSignal): Promise<string> {
     const { staging, resource } = this.options;
     this.whole = false;
@@ -149,7 +146,7 @@ export class Copier {
     }
   }
 
-  /** Reads all pages; the watch that began with the first one goes on. */
+  /** Reads all pages; the watch that started with the first one continues. */
   private async list(signal: AbortSignal): Promise<{ readonly end: Promise<string> }> {
     const { collection, rate } = this.options;
     const before = new Set(this.known.keys());
@@ -159,7 +156,7 @@ export class Copier {
       const page = await collection.page(token);
       if (end === undefined) {
         end = this.follow(page.revision, signal);
-        // It is waited for when the list is complete.
+        // The caller awaits it once the list is complete.
         end.catch(() => undefined);
       }
       await this.put(page.objects);
@@ -171,12 +168,12 @@ export class Copier {
       await rate.take(page.objects.length, signal);
       if (signal.aborted) throw new Error('the copy was stopped');
     }
-    // What was there before, and neither the list nor the watch has shown, went while nobody looked.
+    // Keys that neither the list nor the watch has shown were deleted while no watch was running.
     await this.remove([...before].filter((key) => this.told?.has(key) !== true));
     return { end };
   }
 
-  /** Takes changes until the watch ends; the revision to go on from. */
+  /** Applies changes until the watch ends. Returns the revision to continue from. */
   private async follow(
     from: string,
     signal: AbortSignal,
@@ -216,7 +213,7 @@ export class Copier {
     if (gone.length > 0) await this.remove(gone.filter(isOld).map(keyOf));
   }
 
-  /** `current`: they come from the watch, and nothing newer has been told of. */
+  /** `current`: the objects come from the watch, which has reported nothing newer. */
   private put(objects: readonly KubeObject[], current = false): Promise<void> {
     return this.inOrder(async () => {
       const newer: StagedObject[] = [];

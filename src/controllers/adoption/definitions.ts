@@ -13,12 +13,12 @@ import { setStoredForm } from '../../registry/apiextensions/customresourcedefini
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** One type of the group, as the cluster serves it. */
+/** One type of the group, as served by the cluster. */
 export interface AdoptedType {
   /** `<plural>.<group>`, also the name of its definition. */
   readonly resource: string;
   readonly plural: string;
-  /** The one in which it is read: that in which it is stored, which loses nothing, or else the first that is served; '' where none is. */
+  /** The version to read: the storage version, which loses nothing, or else the first served one; '' if none is served. */
   readonly version: string;
 }
 
@@ -34,7 +34,7 @@ export function adoptedType(crd: KubeObject): AdoptedType {
   };
 }
 
-/** The ResourceDefinition that a CustomResourceDefinition becomes. */
+/** Converts a CustomResourceDefinition to a ResourceDefinition. */
 export function definitionOf(crd: KubeObject): KubeObject {
   const { name = '', labels, annotations = {} } = crd.metadata;
   const { [LAST_APPLIED]: _, ...kept } = annotations;
@@ -50,7 +50,7 @@ export function definitionOf(crd: KubeObject): KubeObject {
   };
 }
 
-/** Why Annex could not serve the definition; '' where it can. */
+/** Returns why Annex cannot serve the definition; '' if it can. */
 export function whyRefused(crd: KubeObject): string {
   const definition = definitionOf(crd);
   setStoredForm(definition);

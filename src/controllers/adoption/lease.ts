@@ -5,7 +5,7 @@ import { type Clock, sleep } from '../../util/clock.js';
 
 const DURATION_SECONDS = 15;
 const RENEW_MILLIS = 3_000;
-/** Who could not renew it for so long stops, well before anybody else may take it. */
+/** A leader that could not renew for this long stops, well before another process may take the lease. */
 const GIVE_UP_MILLIS = 10_000;
 
 export interface ClusterLeaseOptions {
@@ -13,20 +13,20 @@ export interface ClusterLeaseOptions {
   readonly clock: Clock;
   readonly namespace: string;
   readonly name: string;
-  /** This process, no other. */
+  /** The identity of this process, which no other process shares. */
   readonly identity: string;
   failed(error: unknown): void;
 }
 
-/** A Lease of the cluster: of the processes that contend for it one leads. */
+/** A Lease in the cluster by which processes elect a leader. */
 export class ClusterLease {
-  /** The record that was seen last, and since when (monotonic): clocks of other machines are not looked at. */
+  /** The last record seen, and since when (monotonic): the clocks of other machines are not trusted. */
   private seen = { record: '', since: 0 };
   private renewedAt = -Infinity;
 
   constructor(private readonly options: ClusterLeaseOptions) {}
 
-  /** Contends until the signal aborts. While this process leads, `lead` runs; its signal aborts when that is over. */
+  /** Contends until the signal aborts. `lead` runs while this process leads; its signal aborts when leadership ends. */
   async contend(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const { clock } = this.options;
     let leading: AbortController | undefined;
@@ -48,7 +48,7 @@ export class ClusterLease {
     if (leading !== undefined) await this.release();
   }
 
-  /** Takes or renews it; false where somebody else has it, or nothing is known. */
+  /** Acquires or renews the lease. Returns false if another process holds it, or if the request fails. */
   private async try(): Promise<boolean> {
     const { client, clock } = this.options;
     const began = clock.monotonic();
@@ -56,7 +56,7 @@ export class ClusterLease {
       const current = await client.must('GET', this.path);
       if (current === undefined) await client.must('POST', this.collection, this.next(undefined));
       else if (!this.isFree(current)) {
-        // Somebody else holds it: this process leads no more, however lately it renewed.
+        // Another process holds it: this one no longer leads, however recently it renewed.
         this.renewedAt = -Infinity;
         return false;
       } else await client.must('PUT', this.path, this.next(current));
@@ -96,7 +96,7 @@ export class ClusterLease {
     return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace }, spec };
   }
 
-  /** Lets others have it at once. */
+  /** Lets another process acquire the lease at once. */
   private async release(): Promise<void> {
     const { client, identity } = this.options;
     try {
@@ -105,7 +105,7 @@ export class ClusterLease {
       if (current === undefined || spec?.['holderIdentity'] !== identity) return;
       await client.must('PUT', this.path, { ...deepCopy(current), spec: { ...spec, holderIdentity: '' } });
     } catch {
-      // It runs out by itself.
+      // The lease expires by itself.
     }
   }
 

@@ -1,9 +1,9 @@
 import { type Clock, sleep } from '../../util/clock.js';
 
-/** What was not used may be taken for so long: a page that comes late does not lower the rate. */
+/** How long unused capacity is kept, in milliseconds: a page that arrives late does not lower the rate. */
 const SAVED_MILLIS = 1_000;
 
-/** So many things a second. */
+/** Limits the number of items per second. */
 export class RateLimit {
   private free = -Infinity;
 
@@ -13,12 +13,12 @@ export class RateLimit {
     public perSecond: number,
   ) {}
 
-  /** Resolves when so many more may be taken. */
+  /** Accounts for `count` items; resolves when the next ones may be taken. */
   async take(count: number, signal: AbortSignal): Promise<void> {
     const now = this.clock.monotonic();
     const before = this.free === -Infinity ? now : this.free;
     this.free = Math.max(now - SAVED_MILLIS, before) + (count * 1000) / this.perSecond;
-    // What was taken has been read already: what comes next waits for it.
+    // These items have already been read; the next ones wait for them.
     if (this.free > now) await sleep(this.clock, this.free - now, signal);
   }
 }

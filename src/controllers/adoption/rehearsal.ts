@@ -12,16 +12,16 @@ import type { Progress, ResourceProgress } from './status.js';
 import { validatorOf, type WhyInvalid } from './validity.js';
 
 const POLL_MILLIS = 500;
-/** Both sides are compared when all is copied, and again after so long. */
+/** Both sides are compared once everything is copied, and again at this interval. */
 const COMPARE_MILLIS = 10 * 60_000;
-/** Sooner where they differed. */
+/** The shorter interval after a comparison that found differences or failed. */
 const COMPARE_AGAIN_MILLIS = 30_000;
 
 export interface RehearsalOptions {
   readonly client: Pick<ClusterClient, 'call' | 'watch'>;
   readonly clock: Clock;
   readonly group: string;
-  /** The name of the copy, which is that of one Adoption alone. */
+  /** The copy, which belongs to this Adoption alone. */
   readonly staging: Staging;
   readonly leader: string;
 }
@@ -33,11 +33,11 @@ interface Running {
   readonly ended: Promise<unknown>;
 }
 
-/** Copies a group of the cluster, follows its changes and compares both sides, as the definitions of the group come and change. */
+/** Copies a group of the cluster, follows its changes and compares both sides, while the definitions of the group come and change. */
 export class Rehearsal {
   private running: Running | undefined;
   private refusal = '';
-  /** Names, uids and generations of the definitions that were looked at last. */
+  /** The names, UIDs and generations of the definitions that `define` saw last. */
   private looked = '';
   private readonly rate: RateLimit;
 
@@ -58,12 +58,12 @@ export class Rehearsal {
     };
   }
 
-  /** What is copied. */
+  /** The types being copied. */
   get types(): readonly AdoptedType[] {
     return (this.running?.parts ?? []).map(({ type }) => type);
   }
 
-  /** The definitions of the group are these now, and so many objects may be read in a second. */
+  /** Sets the current definitions of the group, and how many objects may be read per second. */
   async define(crds: readonly KubeObject[], copyRate: number, signal: AbortSignal): Promise<void> {
     this.rate.perSecond = copyRate;
     const looked = crds
@@ -74,7 +74,7 @@ export class Rehearsal {
     const types = crds.map(adoptedType);
     this.refusal = crds.map(whyRefused).find((why) => why !== '') ?? '';
     const validators = this.refusal === '' ? await this.validatorsOf(crds) : new Map<string, WhyInvalid>();
-    // What is read does not depend on schemas; an object that a new default completes comes when it is written.
+    // Reads do not depend on schemas; an object that a new default completes arrives when it is next written.
     const text = JSON.stringify(types.map(({ resource, version }) => [resource, version]).sort());
     if (signal.aborted) return;
     if (text === this.running?.crds) {
@@ -101,7 +101,7 @@ export class Rehearsal {
     return found;
   }
 
-  /** Ends; nothing is written to the copy afterwards. */
+  /** Stops the rehearsal; nothing is written to the copy afterwards. */
   async stop(): Promise<void> {
     this.running?.stop.abort();
     await this.running?.ended;
@@ -109,7 +109,7 @@ export class Rehearsal {
   }
 }
 
-/** One resource. */
+/** The rehearsal of one resource. */
 class Part {
   private readonly copier: Copier;
   private readonly collection: ClusterCollection;
@@ -135,7 +135,7 @@ class Part {
     return { plural: this.type.plural, copy: { ...state, trouble }, comparison: this.comparison };
   }
 
-  /** The schema is another one now: both sides are compared again, and the objects judged by it. */
+  /** Sets a new schema: both sides are compared again, and the objects are validated against it. */
   judge(whyInvalid: WhyInvalid = () => ''): void {
     this.whyInvalid = whyInvalid;
     this.schemas++;

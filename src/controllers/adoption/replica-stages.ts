@@ -5,25 +5,25 @@ import type { Presence } from '../../storage/interfaces.js';
 import { type Clock, sleep } from '../../util/clock.js';
 
 const LOOK_MILLIS = 200;
-/** A third of the time for which what was said holds. */
+/** A third of the time for which a report is valid. */
 const REPEAT_MILLIS = 5_000;
 const RETRY_MILLIS = 1_000;
 const POLL_MILLIS = 100;
 
-/** Stages by the definition's name, of the types that a replica serves. */
+/** The adoption stages of the types that a replica serves, by the definition's name. */
 export type Stages = Readonly<Record<string, string>>;
 
 export interface ReplicaStagesOptions {
   readonly presence: Presence;
   readonly clock: Clock;
-  /** Of this replica. */
+  /** Returns the stages of this replica. */
   readonly stages: () => Stages;
   readonly failed: (error: unknown) => void;
 }
 
 /**
- * How far each replica is with the definitions of adoptions: it says so in the store, when that changes and every five seconds. A
- * replica whose word is older than 15 s does not reach the store and is not ready, so nobody waits for it.
+ * Reports in the store how far each replica is with the definitions of adoptions: whenever that changes, and every five seconds. A replica
+ * whose report is older than 15 s does not reach the store and is not ready, so it is not waited for.
  */
 export class ReplicaStages {
   private said = '';
@@ -31,19 +31,19 @@ export class ReplicaStages {
 
   constructor(private readonly options: ReplicaStagesOptions) {}
 
-  /** Resolves when this replica has said for the first time that it is there; it goes on until the signal aborts. */
+  /** Resolves when this replica has made its first report; it continues until the signal aborts. */
   async start(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && !(await this.say())) await sleep(this.options.clock, RETRY_MILLIS, signal);
     void this.goOn(signal);
   }
 
-  /** Waits until what every replica says fits. Throws where that takes too long. */
+  /** Waits until the stages of every replica fit. Throws on timeout. */
   async everywhere(
     what: string,
     fits: (stages: Stages) => boolean,
     millis: number,
     signal: AbortSignal,
-    /** Replicas that have been silent for longer are not waited for; without it those that are not there. */
+    /** Replicas that have been silent for longer are not waited for; by default, those that the store considers gone (15 s). */
     silentMillis?: number,
   ): Promise<void> {
     const { clock, presence } = this.options;
@@ -58,7 +58,7 @@ export class ReplicaStages {
     }
   }
 
-  /** Waits until no replica has fallen silent within a time: it may go on with what it was about to do. */
+  /** Waits until no replica is silent that was present within `silentMillis`: it may resume what it was about to do. Throws on timeout. */
   async settled(silentMillis: number, millis: number, signal: AbortSignal): Promise<void> {
     const { clock, presence } = this.options;
     const end = clock.monotonic() + millis;

@@ -5,26 +5,26 @@ import type { Comparison } from './comparison.js';
 import type { CopyState } from './copier.js';
 import type { Statement } from './told/readiness.js';
 
-/** One resource of the group, as the rehearsal sees it. */
+/** The progress of one resource of the group. */
 export interface ResourceProgress {
   readonly plural: string;
   readonly copy: CopyState;
-  /** The last comparison, and when it was made; undefined before the first. */
+  /** The last comparison and its time; undefined before the first. */
   readonly comparison: (Comparison & { readonly at: number }) | undefined;
 }
 
-/** All that an Adoption's status is made of. */
+/** Everything that an Adoption's status is built from. */
 export interface Progress {
   readonly leader: string;
   readonly resources: readonly ResourceProgress[];
-  /** Why nothing can be copied; '' where it can. */
+  /** Why nothing can be copied; '' if it can. */
   readonly problem: string;
   readonly problemReason: string;
-  /** Why Annex could not serve what the cluster does; '' where it could. */
+  /** Why Annex could not serve the cluster's definitions; '' if it could. */
   readonly refusal: string;
 }
 
-/** The status of an Adoption, with the times of conditions that stay as they are. */
+/** Builds the status of an Adoption; conditions that do not change keep their transition times. */
 export function statusOf(
   adoption: KubeObject,
   progress: Progress,
@@ -34,7 +34,7 @@ export function statusOf(
   const { resources } = progress;
   const before = conditionsOf(adoption);
   const generation = adoption.metadata.generation ?? 0;
-  // How it went back stays to be seen.
+  // The outcome of an earlier return is kept.
   const returned = before.filter(({ type }) => type === 'Returned');
   const wayBack = objectAt(objectAt(adoption, 'status'), 'return');
   const conditions = [...findingsOf(progress), ...readiness].map(([type, holds, reason, message]) => {
@@ -57,7 +57,7 @@ export function statusOf(
   };
 }
 
-/** Whether a status says something else: times alone are no news. */
+/** Reports whether the status has to be written. */
 export const isNews = (before: JsonObject | undefined, after: JsonObject): boolean => !deepEqual(before, after);
 
 function resourceStatus({ plural, copy, comparison }: ResourceProgress): JsonObject {

@@ -8,10 +8,10 @@ import { sliced } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
 import { definitionOf } from './definitions.js';
 
-/** Why the schema would refuse an object if somebody created it now; '' where it would not. */
+/** Returns why the schema would reject the object if it were created now; '' if it would not. */
 export type WhyInvalid = (object: KubeObject) => string;
 
-/** By one version of a definition that Annex can serve. Objects may be older than their schema. */
+/** Returns a check against one version of a definition that Annex can serve. Objects may be older than their schema. */
 export async function validatorOf(
   crd: KubeObject,
   version: string,

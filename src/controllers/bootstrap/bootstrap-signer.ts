@@ -14,7 +14,7 @@ const NAME = 'cluster-info';
 const SIGNATURE = 'jws-kubeconfig-';
 const READER = 'kubeadm:bootstrap-signer-clusterinfo';
 const RBAC = 'rbac.authorization.k8s.io';
-/** Annotation of cluster-info with the digest of what was published: as long as it fits, nobody else has written the content. */
+/** The annotation of cluster-info with the digest of what was published: while it matches, no other client has changed the content. */
 const FINGERPRINT = 'kubeannex.io/fingerprint';
 const WORK = 'sign';
 const LONGEST_WAIT_MILLIS = 86_400_000;
@@ -28,7 +28,7 @@ interface Token {
 const fingerprint = (content: string): string => createHash('sha256').update(content).digest('hex');
 const base64url = (text: string): string => Buffer.from(text, 'utf8').toString('base64url');
 
-/** A JWS over the content with the content left out, as those who know the token compute it. */
+/** Returns a detached JWS over the content, as holders of the token compute it. */
 function detachedSignature(content: string, id: string, secret: string): string {
   const header = base64url(`{"alg":"HS256","kid":${JSON.stringify(id)}}`);
   const signature = createHmac('sha256', secret)
@@ -40,13 +40,13 @@ function detachedSignature(content: string, id: string, secret: string): string 
 export interface BootstrapSignerOptions {
   readonly clients: LoopbackClients;
   readonly clock: Clock;
-  /** URL of the server, and the certificates that vouch for it. */
+  /** The URL of the server, and the certificates to verify it. */
   readonly server: string;
   readonly rootCa: string;
   onError(what: string, error: unknown): void;
 }
 
-/** What who knows nothing of the cluster yet has to know. */
+/** Returns the kubeconfig that a client needs before it knows anything about the cluster. */
 function clusterInfoKubeconfig(server: string, rootCa: string): string {
   return `apiVersion: v1
 clusters:
@@ -61,7 +61,7 @@ users: null
 `;
 }
 
-/** Publishes cluster-info for everybody, with a signature of every bootstrap token that may sign. */
+/** Publishes cluster-info for anonymous clients, signed with every bootstrap token that may sign. */
 export class BootstrapSigner {
   private readonly queue: WorkQueue;
   private readonly tokens: ObjectCache<Token>;
@@ -95,7 +95,7 @@ export class BootstrapSigner {
     });
   }
 
-  /** `publisher` makes cluster-info and the role for its readers; the controller itself only signs. */
+  /** `publisher` creates cluster-info and the role for its readers; the controller itself only signs. */
   start(publisher: LoopbackClients, signal: AbortSignal): void {
     void this.publish(publisher).catch((error: unknown) => {
       this.options.onError(NAME, error);
@@ -134,7 +134,7 @@ export class BootstrapSigner {
     });
   }
 
-  /** Whether it had to be made. */
+  /** Creates the object if it is missing; reports whether it did. */
   private async ensure(
     clients: LoopbackClients,
     group: string,
@@ -152,7 +152,7 @@ export class BootstrapSigner {
     }
   }
 
-  /** Addresses and certificates change between starts; what people wrote stays. */
+  /** Addresses and certificates change between starts; edits by users are kept. */
   private async renew(clients: LoopbackClients, kubeconfig: string): Promise<void> {
     const client = clients.for({ group: '', resource: 'configmaps' });
     for (;;) {
@@ -167,7 +167,7 @@ export class BootstrapSigner {
         await client.update({ ...info, metadata, data: { ...data, kubeconfig } });
         return;
       } catch (error) {
-        // Signatures are written meanwhile.
+        // Signatures may be written meanwhile.
         if (!(error instanceof ApiError && error.reason === 'Conflict')) throw error;
       }
     }

@@ -6,7 +6,7 @@ const TOKEN_NAMESPACE = 'kube-system';
 const TYPE = 'bootstrap.kubernetes.io/token';
 const NAME = /^bootstrap-token-([a-z0-9]{6})$/;
 
-/** The Secret of a bootstrap token. */
+/** Reports whether the Secret is a bootstrap token. */
 export const isBootstrapToken = (secret: KubeObject): boolean =>
   secret['type'] === TYPE && secret.metadata.namespace === TOKEN_NAMESPACE;
 
@@ -14,7 +14,7 @@ function dataOf(secret: KubeObject, key: string): string {
   return Buffer.from(stringAt(objectAt(secret, 'data'), key) ?? '', 'base64').toString('utf8');
 }
 
-/** When the token ends, in milliseconds since the epoch: Infinity for never, -Infinity where the time cannot be read. */
+/** Returns when the token expires, in milliseconds since the epoch: Infinity for never, -Infinity if the time cannot be parsed. */
 export function expirationOf(secret: KubeObject): number {
   const text = dataOf(secret, 'expiration');
   if (text === '') return Infinity;
@@ -25,7 +25,7 @@ export function expirationOf(secret: KubeObject): number {
   }
 }
 
-/** A token that may sign, whatever its end. */
+/** Returns the token if it may sign, regardless of its expiration. */
 export function signingToken(secret: KubeObject): { readonly id: string; readonly secret: string } | undefined {
   const id = dataOf(secret, 'token-id');
   const tokenSecret = dataOf(secret, 'token-secret');

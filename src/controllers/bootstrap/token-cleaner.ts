@@ -13,7 +13,7 @@ interface Token {
   readonly end: number;
 }
 
-/** Removes bootstrap tokens when they have ended. */
+/** Deletes expired bootstrap tokens. */
 export class TokenCleaner {
   private readonly queue: WorkQueue;
   private readonly tokens: ObjectCache<Token>;

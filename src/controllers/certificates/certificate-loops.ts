@@ -7,7 +7,7 @@ import { unlessOvertaken } from '../errors.js';
 
 const CLEANING_MILLIS = 3_600_000;
 
-/** Hands every request for a certificate that comes or changes to `work`, as it is stored then; it may be changed. */
+/** Calls `work` with each CertificateSigningRequest that is added or changed, as stored at that time; `work` may modify it. */
 export function forEachRequest(
   client: LoopbackClient,
   clock: Clock,
@@ -32,7 +32,7 @@ export function forEachRequest(
   signal.addEventListener('abort', () => void queue.stop(), { once: true });
 }
 
-/** Removes old requests, at once and every hour. */
+/** Deletes old requests, at once and then every hour. */
 export async function cleanRequests(
   client: LoopbackClient,
   clock: Clock,

@@ -4,7 +4,7 @@ const CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client';
 export const CLIENT_KUBELET_SIGNER = 'kubernetes.io/kube-apiserver-client-kubelet';
 const KUBELET_SERVING_SIGNER = 'kubernetes.io/kubelet-serving';
 
-/** What a signer has against a request; undefined: nothing. */
+/** Returns the signer's objection to a request; undefined if there is none. */
 export type SignerCheck = (request: ParsedRequest, usages: readonly string[]) => string | undefined;
 
 const NODES = 'system:nodes';
@@ -13,7 +13,7 @@ const NODE_PREFIX = 'system:node:';
 const isNodeGroup = ({ organizations }: ParsedRequest): boolean =>
   organizations.length === 1 && organizations[0] === NODES;
 
-/** The usages are exactly these, key encipherment with or without. */
+/** Requires exactly these usages, with or without key encipherment. */
 function usageProblem(usages: readonly string[], auth: string): string | undefined {
   const given = new Set(usages);
   const optional = given.has('key encipherment') ? 1 : 0;
@@ -51,7 +51,7 @@ const clientProblem: SignerCheck = (_request, usages) => {
   return usages.includes('client auth') ? undefined : 'missing required usage for client certificate: client auth';
 };
 
-/** The rules of a signer that the server has; undefined for all others. */
+/** Returns the rules of the server's own signers; undefined for all others. */
 export function signerCheck(signerName: string): SignerCheck | undefined {
   switch (signerName) {
     case CLIENT_SIGNER:

@@ -31,7 +31,7 @@ import { CLIENT_KUBELET_SIGNER, kubeletClientProblem, signerCheck } from './cert
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** What `--cluster-signing-duration` is in kube-controller-manager by default. */
+/** The default of `--cluster-signing-duration` in kube-controller-manager. */
 const LONGEST = 365 * DAY;
 const BACKDATE = 5 * MINUTE;
 const SHORTEST = 10 * MINUTE;
@@ -39,7 +39,7 @@ const SHORT = 8 * HOUR;
 const DECIDED_KEPT = HOUR;
 const PENDING_KEPT = DAY;
 
-/** Approves requests of kubelets for their own client certificates, where the requester may ask for such. */
+/** Approves requests of kubelets for their own client certificates, if the requester is authorized to ask for them. */
 export async function approveRequest(
   request: KubeObject,
   authorizer: Authorizer,
@@ -105,7 +105,7 @@ function addCondition(request: KubeObject, condition: Record<string, string>): v
   request['status'] = { ...objectAt(request, 'status'), conditions: [...conditionsOf(request), condition] };
 }
 
-/** Signs approved requests of the signers that the server has; a request that its signer does not take gets a condition. */
+/** Signs approved requests of the server's own signers; a request that its signer rejects gets the Failed condition. */
 export async function signApproved(
   request: KubeObject,
   authority: SigningAuthority,
@@ -149,7 +149,7 @@ function issue(request: KubeObject, parsed: ParsedRequest, authority: SigningAut
   return signRequest(parsed, { usages: usagesOf(request), notBefore: now - BACKDATE, notAfter }, authority);
 }
 
-/** Whether a request has served its purpose, or never will. */
+/** Reports whether a request has served its purpose, or never will. */
 export function isStale(request: KubeObject, now: number): boolean {
   const older = (time: unknown, millis: number): boolean => {
     const at = typeof time === 'string' ? timeMillis(time) : undefined;

@@ -8,7 +8,7 @@ const KEY = 'ca.crt';
 const DESCRIPTION =
   'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.';
 
-/** Keeps a config map with the certificates that vouch for the server in every namespace. */
+/** Maintains a ConfigMap in every namespace with the certificates that verify the server. */
 export function rootCaPublisher(
   rootCa: string,
   clients: LoopbackClients,

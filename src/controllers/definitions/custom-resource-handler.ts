@@ -22,7 +22,7 @@ import { sliced } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
-/** Watches under an earlier definition get this long to see the last events. */
+/** How long watches under an earlier definition may still receive the last events. */
 const WATCH_GRACE_MILLIS = 1000;
 /** How long the cache of a deleted definition's objects is kept. */
 const FORGET_MILLIS = 5000;
@@ -37,13 +37,13 @@ export interface ServingOptions {
   readonly cbor: boolean;
   /** How objects of a definition are converted between its versions. */
   readonly conversionOf: (definition: Definition) => Conversion;
-  /** Has another thread show large objects in other versions. */
+  /** Converts large objects to other versions on another thread. */
   readonly offloadShow: OffloadShow;
-  /** Definitions of Annex itself, which no object of the store describes. */
+  /** Definitions of Annex's own types, which are not stored as objects. */
   readonly own?: readonly KubeObject[];
-  /** Sees each definition before it is served, and when it is gone. */
+  /** Notified of each definition before it is served, and when it is gone. */
   readonly observer?: { seen(crd: KubeObject): void; gone(crd: KubeObject): void };
-  /** What stands between the writes to a type and the store. */
+  /** Guards the writes to a type before they reach the store. */
   readonly gate?: WriteGate;
   onError(name: string, error: unknown): void;
 }
@@ -52,7 +52,7 @@ interface WriteGate {
   through(backend: StoreBackend, type: GroupResource): StoreBackend;
 }
 
-/** All that a Definition is read of. */
+/** The fields that a Definition is read from. */
 interface Inputs {
   readonly uid: string;
   readonly generation: JsonValue | undefined;
@@ -60,42 +60,42 @@ interface Inputs {
   readonly names: JsonValue | undefined;
 }
 
-/** What a definition's schemas are compiled of, and to. */
+/** The inputs and the result of compiling a definition's schemas. */
 interface Compilation {
   readonly inputs: Inputs;
   readonly definition: Definition;
   result: MaybePromise<CompiledDefinition>;
 }
 
-/** What it depends on how a definition is served. */
+/** The state that determines how a definition is served. */
 interface ServedState {
   readonly compilation: Compilation;
   readonly terminating: boolean;
   readonly established: boolean;
-  /** Clients are to watch the type elsewhere. */
+  /** Set if clients are to watch the type elsewhere. */
   readonly leaving: ServedElsewhere | undefined;
 }
 
 interface Serving extends ServedState {
   readonly groupResource: GroupResource;
-  /** Aborted when what is served of the definition is replaced or withdrawn. */
+  /** Aborted when what is served for the definition is replaced or withdrawn. */
   readonly retired: AbortController;
   readonly watches: Watches;
 }
 
-/** The watches of a definition whose spec and names stay as they are. */
+/** The watches of a definition, while its spec and names do not change. */
 interface Watches {
   readonly compilation: Compilation;
-  /** Clients are to watch the type elsewhere. */
+  /** Set if clients are to watch the type elsewhere. */
   readonly leaving: ServedElsewhere | undefined;
   readonly end: AbortController;
 }
 
-/** Puts definitions into service and takes them out of it, as their objects change. */
+/** Starts and stops serving definitions as their objects change. */
 export class CustomResourceHandler {
   private readonly serving = new Map<string, Serving>();
   private epoch = 0;
-  /** Revisions at which definitions were first seen, by uid; none for those that were there at the start. */
+  /** Revisions at which definitions were first seen, by UID; 0 for those present at startup. */
   private readonly births = new Map<string, number>();
   private live = false;
   private readonly known = new Map<string, KubeObject>();
@@ -109,20 +109,20 @@ export class CustomResourceHandler {
     for (const crd of own) this.serve(crd);
   }
 
-  /** All definitions present at startup have been delivered; later ones are new. Resolves when those at startup are served. */
+  /** Called when all definitions present at startup have been delivered; later ones are new. Resolves when the former are served. */
   async started(): Promise<void> {
     this.live = true;
     await Promise.allSettled([...this.compilations.values()].map(({ result }) => Promise.resolve(result)));
   }
 
-  /** Resolves when the definition, which nobody else knows yet, could be served at once. */
+  /** Resolves when the definition, which no other component has seen yet, can be served at once. */
   async prepare(crd: KubeObject): Promise<void> {
     await this.compilationOf(crd).result;
   }
 
   /**
-   * Brings what is served of a definition up to date with it: at once, or, if its schemas are large, after they were compiled in
-   * slices of time. Nothing happens where nothing of importance changed.
+   * Updates what is served for a definition: at once, or, if its schemas are large, after they were compiled in slices of time. Does
+   * nothing if nothing relevant changed.
    */
   update(crd: KubeObject): void {
     if (this.isOwn(crd)) return;
@@ -154,7 +154,7 @@ export class CustomResourceHandler {
       });
   }
 
-  /** The definition is gone: so is everything that was kept of its objects. */
+  /** Stops serving a deleted definition and forgets everything kept about its objects. */
   remove(crd: KubeObject): void {
     const name = crd.metadata.name ?? '';
     if (this.isOwn(crd)) return;
@@ -164,18 +164,21 @@ export class CustomResourceHandler {
     this.compilations.delete(name);
     this.births.delete(crd.metadata.uid ?? '');
     if (this.isShadowed(crd)) return;
-    // Watches see the last objects go before they end.
+    // Watches receive the deletion of the last objects before they end.
     this.options.clock.setTimer(FORGET_MILLIS, () => {
       if (!this.known.has(name)) this.options.cacher.remove(storageName(crd));
     });
   }
 
-  /** Whether the definition names a type that Annex itself defines. */
+  /** Reports whether the definition names a type that Annex itself defines. */
   private isOwn(crd: KubeObject): boolean {
     return this.own.has(crd.metadata.name ?? '');
   }
 
-  /** Whether the definition describes a type of Annex' own, built in or not: that is served in its stead, and the objects are not the definition's. */
+  /**
+   * Reports whether the definition names a type of Annex's own, built in or not: that one is served instead, and its objects are not the
+   * definition's.
+   */
   isShadowed(crd: KubeObject): boolean {
     return this.isOwn(crd) || this.isBuiltIn(crd);
   }
@@ -187,14 +190,14 @@ export class CustomResourceHandler {
     return this.options.registry.isBuiltInType({ group, resource });
   }
 
-  /** The store of a definition's objects, whether it is served or not. */
+  /** Returns the store of a definition's objects, whether it is served or not. */
   store(crd: KubeObject): ResourceStore {
     const definition = readDefinition(crd);
     const type = storedType(definition);
     const resource = storageName(crd);
     const { backend, cacher, clock, gate } = this.options;
     const cache = cacher.add({ resource, attributes: customAttributes(definition) });
-    // Revisions of a log of the type's own say nothing about when the definition was made.
+    // If the type has a log of its own, revisions say nothing about when the definition was created.
     const bornAt = (backend.logOf?.(resource) ?? '') === '' ? this.births.get(crd.metadata.uid ?? '') : undefined;
     const written = gate?.through(backend, type) ?? backend;
     return new ResourceStore(type, resource, written, cache, clock, bornAt ?? 0);
@@ -257,7 +260,7 @@ export class CustomResourceHandler {
     this.serving.set(name, { ...state, groupResource, retired, watches });
     this.options.backend.index?.(store.resource, selectableFields(definition));
     const { registry } = this.options;
-    // Built-in group versions have their own types alone.
+    // Built-in group versions serve only their own types.
     const apis = serveDefinition(
       options,
       ({ version }) => version.served && !registry.isBuiltIn(definition.group, version.name),
@@ -267,7 +270,7 @@ export class CustomResourceHandler {
     registry.install({ groupResource, apis, hidden, groupPriority: CUSTOM_GROUP_PRIORITY });
   }
 
-  /** Conditions may change under running watches; what is served may not. */
+  /** Running watches survive a change of conditions, but not a change of what is served. */
   private watchesOf(name: string, compilation: Compilation, leaving: ServedElsewhere | undefined): Watches {
     const before = this.serving.get(name)?.watches;
     if (before?.compilation === compilation && before.leaving === leaving) return before;
@@ -301,13 +304,13 @@ const isSameState = (a: ServedState, b: ServedState): boolean =>
   a.established === b.established &&
   a.leaving === b.leaving;
 
-/** The fields that clients may select by, in any version: conversion seldom moves them. */
+/** Returns the fields that clients may select by, in any version: conversion seldom moves them. */
 function selectableFields(definition: Definition): string[] {
   const paths = definition.versions.flatMap((version) => version.selectableFields);
   return [...new Set(paths.map((path) => path.replace(/^\./, '')))];
 }
 
-/** Thousands of watches may listen. */
+/** Returns a controller whose signal may have thousands of listeners, one for each watch. */
 function endOfMany(): AbortController {
   const controller = new AbortController();
   setMaxListeners(0, controller.signal);
@@ -317,7 +320,7 @@ function endOfMany(): AbortController {
 /** Definitions are named `<plural>.<group>`, which is how the store names their types. */
 const storageName = (crd: KubeObject): string => crd.metadata.name ?? '';
 
-/** Whether there is anything to serve: names are accepted, or were once. */
+/** Reports whether there is anything to serve: the names are accepted, or were once. */
 const isWanted = (crd: KubeObject): boolean =>
   isConditionTrue(crd, 'NamesAccepted') || isConditionTrue(crd, 'Established');
 
@@ -327,7 +330,7 @@ function inputsOf(crd: KubeObject): Inputs {
   return { uid, generation, spec: crd['spec'], names: status?.acceptedNames };
 }
 
-/** A generation has one spec, which need not be looked through. */
+/** A generation has one spec, so equal generations need no comparison. */
 function sameInputs(a: Inputs, b: Inputs): boolean {
   if (a.uid !== b.uid || !deepEqual(a.names, b.names)) return false;
   return (a.generation !== undefined && a.generation === b.generation) || deepEqual(a.spec, b.spec);

@@ -3,14 +3,14 @@ import { textOf } from '../../apimachinery/json/values.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { News } from '../object-events.js';
 
-/** The status in which a condition is bad news. */
+/** The status that makes a condition bad news. */
 const BAD: Readonly<Record<string, string>> = {
   KubernetesAPIApprovalPolicyConformant: 'False',
   NamesAccepted: 'False',
   NonStructuralSchema: 'True',
   Registered: 'False',
 };
-/** The conditions of a definition that have turned bad. */
+/** Returns the conditions of a definition that have turned bad. */
 export const definitionNews = (definition: KubeObject): News[] =>
   conditionsOf(definition)
     .filter((condition) => BAD[textOf(condition['type'])] === condition['status'])

@@ -14,10 +14,10 @@ interface State {
   readonly message: string;
 }
 
-/** Says in the status of definitions whether all their group versions are registered with the cluster. */
+/** Reports in the status of definitions whether all their group versions are registered with the cluster. */
 export class DefinitionRegistration {
   private readonly definitions = new Map<string, KubeObject>();
-  /** By `<group>/<version>`; bounded by what is served. */
+  /** By `<group>/<version>`; bounded by the served versions. */
   private readonly states = new Map<string, State>();
   private readonly queue: WorkQueue;
 
@@ -64,13 +64,13 @@ export class DefinitionRegistration {
     this.tell(group, version, { status: 'True', reason: 'APIServiceRegistered', message });
   }
 
-  /** The group version belongs to somebody else; whether that is news. */
+  /** Records that the group version belongs to another APIService. Returns true if that is new. */
   refused(group: string, version: string, why: string): boolean {
     const message = `the group version ${group}/${version} cannot be registered: ${why}`;
     return this.tell(group, version, { status: 'False', reason: 'GroupVersionTaken', message });
   }
 
-  /** The cluster did not let it be registered. */
+  /** Records that the cluster refused the registration. */
   failed(group: string, version: string, why: string): void {
     const message = `the group version ${group}/${version} could not be registered: ${why}`;
     this.tell(group, version, { status: 'False', reason: 'RegistrationFailed', message });
@@ -85,7 +85,7 @@ export class DefinitionRegistration {
     return true;
   }
 
-  /** Nothing is kept of a group without definitions. */
+  /** Drops the states of a group without definitions. */
   private forget(group: string): void {
     if ([...this.definitions.values()].some((definition) => groupOf(definition) === group)) return;
     for (const key of this.states.keys()) if (key.startsWith(`${group}/`)) this.states.delete(key);
@@ -96,7 +96,7 @@ export class DefinitionRegistration {
     if (definition === undefined || hasDeletionTimestamp(definition)) return;
     const group = groupOf(definition);
     const states = servedVersions(definition).map((version) => this.states.get(`${group}/${version}`));
-    // Nothing is said before something is known of all.
+    // A failure is reported at once, success only when the state of every version is known.
     const worst = states.find((state) => state?.status === 'False');
     const state = worst ?? (states.includes(undefined) ? undefined : states[0]);
     if (state === undefined) return;
@@ -107,7 +107,7 @@ export class DefinitionRegistration {
 
 const groupOf = (definition: KubeObject): string => stringAt(objectAt(definition, 'spec'), 'group') ?? '';
 
-/** Undefined where the condition is there already. */
+/** Returns undefined if the condition is already there. */
 function withCondition(definition: KubeObject, condition: JsonObject, now: number): KubeObject | undefined {
   const next = deepCopy(definition);
   const status = objectAt(next, 'status') ?? {};

@@ -17,29 +17,29 @@ import { WorkQueue } from '../../util/work-queue.js';
 import type { CustomResourceHandler } from './custom-resource-handler.js';
 import { isConflictOrNotFound } from '../errors.js';
 
-/** Creations that began before a definition was marked as terminating get this long to end, so that their objects are found. */
+/** How long creations that began before a definition was marked as terminating may take to end, so that their objects are found. */
 const SETTLE_MILLIS = 250;
-/** How soon a definition whose objects still wait for their finalizers is looked at again. */
+/** How soon a definition whose objects still wait for their finalizers is checked again. */
 const DRAIN_POLL_MILLIS = 250;
 
 export interface DefinitionControllerOptions {
   readonly client: LoopbackClient;
   readonly serving: CustomResourceHandler;
   readonly clock: Clock;
-  /** Deletes all objects of a store, as the server itself; finalizers hold them back as usual. */
+  /** Deletes all objects of a store in the name of the server; finalizers hold them back as usual. */
   deleteObjects(store: ResourceStore, definition: KubeObject): Promise<void>;
-  /** Whether the objects are nobody's business but somebody else's who takes the definition away. */
+  /** Reports whether deleting the definition leaves its objects to the component that deletes it. */
   leavesObjects?(definition: KubeObject): boolean;
   onError(name: string, error: unknown): void;
 }
 
 /**
- * The life of definitions: their names are accepted or refused, they are established and served, and when they are deleted
- * their objects go first, behind the customresourcecleanup finalizer.
+ * Manages the lifecycle of definitions: accepts or refuses their names, establishes and serves them, and on deletion removes their objects
+ * first, behind the customresourcecleanup finalizer.
  */
 export class DefinitionController {
   private readonly definitions = new Map<string, KubeObject>();
-  /** Uids of definitions that are going, with the time (monotonic) from which their objects may be deleted. */
+  /** UIDs of definitions being deleted, with the time (monotonic) from which their objects may be deleted. */
   private readonly settling = new Map<string, number>();
   private readonly judged = new WeakMap<KubeObject, { readonly condition: Condition | undefined }>();
   private readonly queue: WorkQueue;
@@ -95,7 +95,7 @@ export class DefinitionController {
   }
 
   private async sync(name: string): Promise<void> {
-    // Definitions can be large: reading, serving, judging and writing one are turns of their own.
+    // Definitions can be large: reading, serving, checking and writing one take separate turns of the event loop.
     await yieldNow();
     const crd = this.definitions.get(name);
     if (crd === undefined) return;
@@ -115,7 +115,7 @@ export class DefinitionController {
     await this.options.client.updateStatus(next);
   }
 
-  /** Looked at once for each state of a definition: others of its group have it judged again and again. */
+  /** Computed once for each state of a definition: changes to others of its group requeue it again and again. */
   private async nonStructural(crd: KubeObject): Promise<Condition | undefined> {
     const judged = this.judged.get(crd);
     if (judged !== undefined) return judged.condition;

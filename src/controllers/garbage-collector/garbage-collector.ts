@@ -28,17 +28,17 @@ const HAS_OWNERS = Buffer.from('"ownerReferences":[');
 const IS_DELETED = Buffer.from('"deletionTimestamp":"');
 const FROM_ANY = { ...WATCH_ALL, start: { mode: 'any' as const }, initialEventsBookmark: false };
 
-/** How an owner stands, as seen by one of its dependents. Unknown: its type is not served, or can own no such dependent. */
+/** The state of an owner as seen by one of its dependents. Unknown: its type is not served, or it cannot own such a dependent. */
 type OwnerState = 'solid' | 'dangling' | 'waiting' | 'unknown';
 
 /**
- * Deletes objects whose owners are all gone, deletes the dependents of owners that are deleted in the foreground before them,
- * and sets the dependents of orphaning owners free. Objects without owners cost it a search in their bytes and no memory.
+ * Deletes objects whose owners are all gone, deletes dependents before owners that are deleted in the foreground, and orphans the
+ * dependents of owners that ask for it. An object without owners costs only a search in its bytes, and no memory.
  */
 export class GarbageCollector {
   private readonly graph = new OwnerGraph();
   private readonly watches: TypeWatches;
-  /** Kinds that are served, as `kindOf` writes them. */
+  /** The served kinds, as formatted by `kindOf`. */
   private kinds: ReadonlySet<string> = new Set();
   private readonly queue: WorkQueue;
 
@@ -62,14 +62,14 @@ export class GarbageCollector {
     this.follow(signal);
   }
 
-  /** Watches the types that are served, each once. */
+  /** Watches each served type once. */
   private follow(signal: AbortSignal): void {
     if (signal.aborted) return;
     for (const gone of this.watches.follow(storedTypes(this.options.registry))) this.graph.removeAll(gone);
     this.followKinds();
   }
 
-  /** Dependents of owners whose kind was not served until now can be judged. */
+  /** Requeues the dependents of owners whose kind was not served until now. */
   private followKinds(): void {
     const before = this.kinds;
     const now = new Set<string>();
@@ -100,7 +100,7 @@ export class GarbageCollector {
     const hasOwners = bytes.includes(HAS_OWNERS);
     if (event.type === 'DELETED') {
       this.graph.remove(place);
-      // Nobody depends on anything, and this one did not either.
+      // Skipped if no object has owners and this one had none.
       if (this.graph.size > 0 || hasOwners) this.gone(object);
       return;
     }
@@ -122,7 +122,7 @@ export class GarbageCollector {
     this.enqueueDependent(place);
   }
 
-  /** Owners that may be waiting for an object that has let go of them. */
+  /** Requeues owners that may have been waiting for an object that no longer blocks them. */
   private seeUnblocked(before: Dependent): void {
     const owners = this.graph.get(before)?.owners ?? [];
     const blocks = (uid: string | undefined): boolean => owners.some((owner) => owner.uid === uid && isBlocking(owner));
@@ -134,7 +134,7 @@ export class GarbageCollector {
   private gone(object: CachedObject): void {
     const { metadata } = object.decode() as KubeObject;
     for (const dependent of this.graph.dependentsOf(metadata.uid ?? '')) this.enqueueDependent(dependent);
-    // An owner that waited for this one may go now.
+    // An owner that waited for this object may be deleted now.
     for (const owner of metadata.ownerReferences ?? []) this.enqueueOwner(owner, metadata.namespace ?? '');
   }
 
@@ -160,7 +160,7 @@ export class GarbageCollector {
     else await this.finishOwner(client, object);
   }
 
-  /** Deletes a dependent whose owners are all gone or going, or drops the references to those that are. */
+  /** Deletes a dependent whose owners are all gone or being deleted, or drops the references to those owners. */
   private async collect(client: LoopbackClient, object: KubeObject): Promise<void> {
     const { metadata } = object;
     const namespace = metadata.namespace ?? '';
@@ -177,7 +177,7 @@ export class GarbageCollector {
     }
     const dependents = this.graph.dependentsOf(metadata.uid ?? '');
     const foreground = states.includes('waiting') && dependents.length > 0;
-    // Where a dependent waits, too, they may wait in a circle, which is opened here.
+    // A dependent that waits as well may form a cycle, which is broken here.
     const latest = foreground && dependents.some(({ waiting }) => waiting) ? await letOwnersGo(client, object) : object;
     const preconditions = { uid: metadata.uid ?? '', resourceVersion: latest.metadata.resourceVersion ?? '' };
     await client.delete(namespace, metadata.name ?? '', preconditions, foreground ? 'Foreground' : ownPolicy(object));
@@ -185,10 +185,10 @@ export class GarbageCollector {
 
   private async stateOf(reference: OwnerReference, namespace: string): Promise<OwnerState> {
     const api = this.apiOf(reference);
-    // A type that is not served may come (back).
+    // A type that is not served may be served later, or again.
     if (api === undefined) return 'unknown';
     const { namespaced } = api.served.type;
-    // An owner in no namespace cannot be looked up by a cluster-scoped dependent: it is never collected.
+    // A cluster-scoped dependent does not give the namespace of its owner, so the owner cannot be looked up: it is never collected.
     if (namespaced && namespace === '') return 'unknown';
     const client = this.options.clients.for(api.served.groupResource);
     const owner = await client.get(namespaced ? namespace : '', reference.name ?? '');
@@ -196,7 +196,7 @@ export class GarbageCollector {
     return isForegroundDeleted(owner) ? 'waiting' : 'solid';
   }
 
-  /** An owner that is being deleted: its dependents are set free or deleted, then its finalizer goes. */
+  /** Processes an owner that is being deleted: orphans or deletes its dependents, then removes its finalizer. */
   private async finishOwner(client: LoopbackClient, owner: KubeObject): Promise<void> {
     if (!hasDeletionTimestamp(owner)) return;
     const finalizers = owner.metadata.finalizers ?? [];
@@ -245,17 +245,17 @@ export class GarbageCollector {
 const isForegroundDeleted = (object: KubeObject): boolean =>
   hasDeletionTimestamp(object) && (object.metadata.finalizers ?? []).includes(FINALIZER_FOREGROUND);
 
-/** Whether an owner that is deleted in the foreground waits for who has this reference. */
+/** Reports whether an owner that is deleted in the foreground waits for the object with this reference. */
 const isBlocking = (owner: OwnerReference): boolean => owner.blockOwnerDeletion === true;
 
-/** How the object itself asks to be deleted, by the finalizers that it carries. */
+/** Returns the deletion policy that the object's own finalizers ask for. */
 function ownPolicy(object: KubeObject): DeletionPolicy {
   const finalizers = object.metadata.finalizers ?? [];
   if (finalizers.includes(FINALIZER_ORPHAN)) return 'Orphan';
   return finalizers.includes(FINALIZER_FOREGROUND) ? 'Foreground' : 'Background';
 }
 
-/** Writes the object so that none of its owners waits for it any more. */
+/** Updates the object so that none of its owners waits for it any longer. */
 async function letOwnersGo(client: LoopbackClient, object: KubeObject): Promise<KubeObject> {
   const owners = object.metadata.ownerReferences ?? [];
   if (!owners.some(isBlocking)) return object;
@@ -274,7 +274,7 @@ async function removeFinalizer(client: LoopbackClient, object: KubeObject, final
   await client.update(next);
 }
 
-/** Each stored type once, whatever the number of its versions. */
+/** Returns each stored type once, regardless of how many versions it has. */
 function storedTypes(registry: ApiRegistry): Map<string, StoredApi> {
   const types = new Map<string, StoredApi>();
   for (const api of registry.all()) {

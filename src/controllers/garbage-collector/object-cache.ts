@@ -2,15 +2,15 @@ import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 
 export interface ObjectCacheOptions<T> {
-  /** The name of the objects that the controller is about, where it is one. */
+  /** The only name that the controller is interested in, if there is one. */
   readonly only?: string;
-  /** What of an object is remembered; undefined: the object is none of the controller's business. */
+  /** Returns what to remember of an object; undefined to ignore it. */
   keep(object: KubeObject): T | undefined;
   /** Called for each object that was added, changed or deleted, with what was last remembered of it. */
   changed(key: string, item: T): void;
 }
 
-/** What a controller remembers of the objects of one type, by `namespace/name`. */
+/** The part of each object of a type that a controller remembers, by `namespace/name`. */
 export class ObjectCache<T> {
   private readonly items = new Map<string, T>();
   private told: Set<string> | undefined = new Set();
@@ -79,7 +79,6 @@ export class ObjectCache<T> {
 /** `namespace/name`, with an empty namespace for cluster-scoped types. */
 export const keyOf = ({ metadata: { namespace = '', name = '' } }: KubeObject): string => `${namespace}/${name}`;
 
-/** The parts of a key. */
 export function splitKey(key: string): readonly [namespace: string, name: string] {
   const at = key.indexOf('/');
   return [key.slice(0, at), key.slice(at + 1)];

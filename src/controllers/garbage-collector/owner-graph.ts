@@ -10,7 +10,7 @@ export interface ObjectPlace {
 export interface Dependent extends ObjectPlace {
   readonly uid: string;
   readonly owners: readonly OwnerReference[];
-  /** It is being deleted in the foreground: after its own dependents. */
+  /** True if it is being deleted in the foreground: after its own dependents. */
   readonly waiting: boolean;
 }
 
@@ -52,12 +52,12 @@ export class OwnerGraph {
     for (const dependent of this.dependents.values()) if (dependent.resource === resource) this.remove(dependent);
   }
 
-  /** The objects that name the uid as an owner. */
+  /** Returns the objects that name the UID as an owner. */
   dependentsOf(uid: string): Dependent[] {
     return this.read(this.byOwner.get(uid));
   }
 
-  /** The objects that name an owner of the kind, as `kindOf` writes it. */
+  /** Returns the objects that name an owner of the kind, as formatted by `kindOf`. */
   dependentsOfKind(kind: string): Dependent[] {
     return this.read(this.byKind.get(kind));
   }

@@ -10,13 +10,12 @@ import type { ApiRegistry, StoredApi } from '../../registry/generic/store/api-re
 import { yieldNow } from '../../scheduling/slicer.js';
 import { QUOTA_TURN_KEYS, QUOTA_TURN_OBJECTS } from '../../scheduling/thresholds.js';
 
-/** A type with who measures it. */
 export interface MeasuredType {
   readonly api: StoredApi;
   readonly evaluator: Evaluator;
 }
 
-/** The namespaced types that quotas can limit, each once, by their names in the store. */
+/** Returns the namespaced types that quotas can limit, each once, by their names in the store. */
 export function measuredTypes(registry: ApiRegistry): Map<string, MeasuredType> {
   const types = new Map<string, MeasuredType>();
   for (const api of registry.all()) {
@@ -27,7 +26,7 @@ export function measuredTypes(registry: ApiRegistry): Map<string, MeasuredType> 
   return types;
 }
 
-/** What is used in a quota's namespace of the resources that it limits. A resource that nobody measures keeps its amount. */
+/** Measures the usage of a quota's resources in its namespace. A resource without an evaluator keeps its amount. */
 export async function measure(
   quota: KubeObject,
   types: ReadonlyMap<string, MeasuredType>,
@@ -55,7 +54,7 @@ export async function measure(
   return used;
 }
 
-/** Scopes are never of objects that are only counted. */
+/** Scopes never match objects that are only counted. */
 async function count(
   api: StoredApi,
   names: readonly string[],

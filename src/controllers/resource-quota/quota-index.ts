@@ -9,11 +9,11 @@ interface Known {
   readonly names: readonly string[];
 }
 
-/** What the controller remembers of the quotas: which resources they limit, by namespace and altogether. */
+/** An index of the quotas: which resources they limit, by namespace and overall. */
 export class QuotaIndex {
   private readonly quotas = new Map<string, Known>();
   private readonly byNamespace = new Map<string, Set<string>>();
-  /** How many quotas limit each resource. */
+  /** The number of quotas that limit each resource. */
   private readonly limited = new Map<string, number>();
 
   /** Names of all resources that any quota limits. */
@@ -25,19 +25,19 @@ export class QuotaIndex {
     return this.quotas.keys();
   }
 
-  /** Keys of the namespace's quotas that limit a resource of which `wanted` is true. */
+  /** Returns the keys of the namespace's quotas that limit a resource for which `wanted` is true. */
   *concerned(namespace: string, wanted: (name: string) => boolean): Iterable<string> {
     for (const key of this.byNamespace.get(namespace) ?? []) {
       if (this.quotas.get(key)?.names.some(wanted) === true) yield key;
     }
   }
 
-  /** The same of all namespaces. */
+  /** Does the same for all namespaces. */
   *allConcerned(wanted: (name: string) => boolean): Iterable<string> {
     for (const [key, { names }] of this.quotas) if (names.some(wanted)) yield key;
   }
 
-  /** Takes a quota over; whether it is new, or its limits are. */
+  /** Adds or replaces a quota. Returns true if it is new or its limits changed. */
   set(quota: KubeObject): boolean {
     const key = keyOf(quota);
     const hard = objectAt(objectAt(quota, 'spec'), 'hard') ?? {};

@@ -18,20 +18,17 @@ interface Charge {
 
 const NONE: ResourceList = new Map();
 
-/**
- * What admission has charged to quotas a short while ago: objects that it was charged for may not be stored yet, so a count
- * of what is stored may lack all of them.
- */
+/** Amounts that admission has recently charged to quotas: the objects may not be stored yet, so a count of stored objects may lack all of them. */
 export class RecentCharges {
   private readonly quotas = new Map<string, Known>();
 
-  /** `storedAfterMillis`: an object that was charged is stored by then. */
+  /** `storedAfterMillis`: a charged object is stored by then. */
   constructor(
     private readonly clock: Clock,
     private readonly storedAfterMillis: number,
   ) {}
 
-  /** Takes note of a quota's state. All that is used counts as charged just now where the quota was not known. */
+  /** Records the state of a quota. If the quota was not known, all its usage counts as charged just now. */
   see(quota: KubeObject): void {
     const key = keyOf(quota);
     const version = BigInt(quota.metadata.resourceVersion ?? '0');
@@ -44,7 +41,7 @@ export class RecentCharges {
     this.quotas.set(key, { version, used, charges: isCharge ? [...this.fresh(known), charge] : this.fresh(known) });
   }
 
-  /** What was charged lately. */
+  /** Returns the amounts charged recently. */
   of(key: string): ResourceList {
     return this.fresh(this.quotas.get(key)).reduce((sum, { amounts }) => add(sum, amounts), NONE);
   }
@@ -60,8 +57,8 @@ export class RecentCharges {
 }
 
 /**
- * What is used at most of what is counted: `counted` is stored, and objects that `recent` was charged for may not be. What was
- * charged `before` is the bound, unless more is stored.
+ * Returns the upper bound of the usage: `counted` is stored, and objects that `recent` was charged for may not be. The bound is what was
+ * charged `before`, unless more is stored.
  */
 export function mostUsed(before: ResourceList, counted: ResourceList, recent: ResourceList): ResourceList {
   const most = add(counted, recent);

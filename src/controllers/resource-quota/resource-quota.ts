@@ -24,20 +24,20 @@ export interface ResourceQuotaOptions {
 const QUOTAS = { group: '', resource: 'resourcequotas' };
 /** How often all quotas are recounted, as in kube-controller-manager. */
 const RESYNC_MILLIS = 300_000;
-/** Changes within this time lead to one count, and counting takes a twentieth of the time at most. */
+/** Changes within this time lead to one count, and counting takes at most a twentieth of the time. */
 const GATHER_MILLIS = 50;
 const IDLE_FACTOR = 20;
-/** An object that admission has charged is stored by then. */
+/** By then, an object that admission has charged is stored. */
 const STORED_AFTER_MILLIS = 1000;
 
 /**
- * Keeps the status of quotas: takes the limits over from their spec, counts what is used when objects go or change, and counts
- * all of it again from time to time. Admission charges what is created.
+ * Maintains the status of quotas: copies the limits from their spec, counts usage when objects are deleted or changed, and recounts
+ * everything at the resync. Admission charges for creations.
  */
 export class ResourceQuotaController {
   private readonly index = new QuotaIndex();
   private readonly watches: TypeWatches;
-  /** Quotas that are counted soon. */
+  /** Quotas with a count scheduled. */
   private readonly gathering = new Set<string>();
   private readonly recent: RecentCharges;
   private readonly client: LoopbackClient;
@@ -108,7 +108,7 @@ export class ResourceQuotaController {
     }
   }
 
-  /** Watches the types of which quotas limit something, and no others. */
+  /** Watches only the types that quotas limit. */
   private follow(signal: AbortSignal): void {
     if (signal.aborted) return;
     this.types = measuredTypes(this.options.registry);
@@ -126,7 +126,7 @@ export class ResourceQuotaController {
     const { cache } = type.api.store;
     await cache.ready();
     const start = { mode: 'exact' as const, revision: cache.revision() };
-    // What changed before is in the cache that is counted.
+    // Earlier changes are in the cache that is counted.
     for (const key of this.index.allConcerned((name) => type.evaluator.matchesResource(name))) this.later(key);
     await watchToItsEnd(cache, { ...WATCH_ALL, start, initialEventsBookmark: false }, signal, (event) => {
       this.see(type, event);
@@ -161,7 +161,7 @@ export class ResourceQuotaController {
     const before = resourceList(status?.['used']);
     const used = mostUsed(before, counted, this.recent.of(key));
     const areNewLimits = !isEqual(limits, resourceList(status?.['hard']));
-    // Admission charges by the limits in the status alone: what came before they were there is counted once it is stored.
+    // Admission charges by the limits in the status alone: objects created before those were set are counted once they are stored.
     if (areNewLimits || !isEqual(used, counted)) this.later(key, STORED_AFTER_MILLIS);
     if (!areNewLimits && isEqual(used, before)) return;
     const written = {

@@ -18,7 +18,7 @@ const INTERVAL_MILLIS = 86_400_000;
 
 export interface LegacyTokenCleanerOptions {
   readonly clients: LoopbackClients;
-  /** Reads objects that kube-controller-manager reads in its own name, whichever account the controller has. */
+  /** Reads objects that kube-controller-manager reads under its own identity, whichever service account the controller uses. */
   readonly readers: LoopbackClients;
   readonly clock: Clock;
   /** How long a token must have been idle before it is marked invalid, and again before it is removed. */
@@ -27,8 +27,8 @@ export interface LegacyTokenCleanerOptions {
 }
 
 /**
- * Marks the Secrets of generated service account tokens that nobody has used for long, and nobody mounts, as invalid, and removes
- * them when nobody has objected for as long again.
+ * Marks the Secrets of generated service account tokens as invalid if they are unused for long and no pod mounts them. Deletes them if they
+ * stay unused for as long again.
  */
 export class LegacyTokenCleaner {
   private readonly secrets: LoopbackClient;
@@ -37,7 +37,7 @@ export class LegacyTokenCleaner {
     this.secrets = options.clients.for({ group: '', resource: 'secrets' });
   }
 
-  /** Looks at once and every day. */
+  /** Runs at once and then every day. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, onError } = this.options;
     while (!signal.aborted) {
@@ -68,7 +68,7 @@ export class LegacyTokenCleaner {
     }
   }
 
-  /** Days compare as texts. */
+  /** Days compare as strings. */
   private get oldest(): string {
     return dayOf(this.options.clock.now() - this.options.periodMillis);
   }
@@ -82,7 +82,7 @@ export class LegacyTokenCleaner {
     return lastUsed === undefined || (parseDay(lastUsed) !== undefined && lastUsed < this.oldest);
   }
 
-  /** Only generated tokens stand in the list of their account; the others somebody wanted. */
+  /** Generated tokens are listed in the `secrets` of their account; others were created on purpose. */
   private async generated({ metadata }: KubeObject): Promise<boolean> {
     const { namespace = '', name = '', annotations } = metadata;
     const accountName = annotations?.[ACCOUNT_NAME] ?? '';

@@ -9,13 +9,13 @@ const NAMESPACE = 'kube-system';
 const NAME = 'kube-apiserver-legacy-service-account-token-tracking';
 const KEY = 'since';
 const DAY_MILLIS = 86_400_000;
-/** A config map that somebody keeps deleting is recreated at most that often. */
+/** A ConfigMap that is deleted repeatedly is recreated at most this often. */
 const CREATION_MILLIS = 30 * 60_000;
 
-/** The day of a time, UTC, as it stands in labels: 2006-01-02. */
+/** Returns the UTC day of a time in the format of labels: 2006-01-02. */
 export const dayOf = (millis: number): string => new Date(millis).toISOString().slice(0, 10);
 
-/** The first moment of a day; undefined if the text is not a date. */
+/** Returns the first moment of a day; undefined if the text is not a date. */
 export function parseDay(text: string): number | undefined {
   const millis = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : NaN;
   return Number.isNaN(millis) || dayOf(millis) !== text ? undefined : millis;
@@ -24,14 +24,14 @@ export function parseDay(text: string): number | undefined {
 const sinceOf = (map: KubeObject | undefined): number | undefined =>
   parseDay(stringAt(objectAt(map, 'data'), KEY) ?? '');
 
-/** From when on the use of legacy tokens is known for sure; undefined: it is not known. */
+/** Returns from when on the use of legacy tokens is known reliably; undefined if unknown. */
 export async function trackedSince(clients: LoopbackClients): Promise<number | undefined> {
   const map = await clients.for({ group: '', resource: 'configmaps' }).get(NAMESPACE, NAME);
   const since = sinceOf(map);
   return since === undefined ? undefined : since + DAY_MILLIS;
 }
 
-/** Keeps a config map that says since when the server notes the use of legacy service account tokens. */
+/** Maintains a ConfigMap that records since when the server tracks the use of legacy service account tokens. */
 export class LegacyTokenTracking {
   private readonly queue: WorkQueue;
   private readonly client: LoopbackClient;

@@ -11,11 +11,11 @@ const TYPE = 'kubernetes.io/service-account-token';
 const ACCOUNT_NAME = 'kubernetes.io/service-account.name';
 const ACCOUNT_UID = 'kubernetes.io/service-account.uid';
 
-/** What is remembered of a token's Secret; never the token. */
+/** The remembered part of a token's Secret; never the token. */
 interface TokenSecret {
   readonly uid: string;
   readonly account: string;
-  /** '' while it is not filled. */
+  /** '' until the Secret is filled. */
   readonly accountUid: string;
   readonly complete: boolean;
 }
@@ -24,7 +24,7 @@ export interface ServiceAccountTokensOptions {
   readonly clients: LoopbackClients;
   readonly clock: Clock;
   readonly signer: Pick<ServiceAccountTokenSigner, 'signForSecret'>;
-  /** PEM; goes into every Secret. */
+  /** PEM, written into every Secret. */
   readonly rootCa: string;
   onError(key: string, error: unknown): void;
 }
@@ -32,13 +32,13 @@ export interface ServiceAccountTokensOptions {
 const encode = (text: string): string => Buffer.from(text, 'utf8').toString('base64');
 
 /**
- * Fills Secrets of type kubernetes.io/service-account-token with a token of their account, and removes those whose account is
- * gone: without their Secret such tokens are refused.
+ * Fills Secrets of type kubernetes.io/service-account-token with a token for their account, and deletes those whose account is gone:
+ * without their Secret such tokens are rejected.
  */
 export class ServiceAccountTokens {
   private readonly queue: WorkQueue;
   private readonly secrets: ObjectCache<TokenSecret>;
-  /** Uids of the accounts. */
+  /** The UIDs of the accounts. */
   private readonly accounts: ObjectCache<string>;
   /** Keys of Secrets by the key of their account. */
   private readonly byAccount = new Map<string, Set<string>>();
@@ -91,7 +91,7 @@ export class ServiceAccountTokens {
     return lacks('token') || lacks('namespace') || (rootCa !== '' && stringAt(data, 'ca.crt') !== encode(rootCa));
   }
 
-  /** A Secret that is gone stays until it was looked at, so that its account forgets it. */
+  /** The key of a deleted Secret stays until the Secret is reconciled, so that its account forgets it. */
   private index(key: string, account: string): void {
     const owner = `${splitKey(key)[0]}/${account}`;
     const keys = this.byAccount.get(owner);
@@ -113,7 +113,7 @@ export class ServiceAccountTokens {
     } else if (!secret.complete) await unlessOvertaken(() => this.fill(namespace, name, secret, account));
   }
 
-  /** The account's uid: what is remembered, or, where nothing is, what is stored. */
+  /** Returns the UID of the account: from the cache, or, if it is not there, from the store. */
   private async account(namespace: string, secret: TokenSecret): Promise<string | undefined> {
     const fits = (uid: string | undefined): boolean =>
       uid !== undefined && (secret.accountUid === '' || secret.accountUid === uid);
@@ -147,7 +147,7 @@ export class ServiceAccountTokens {
     await this.secretClient.update(secret);
   }
 
-  /** A Secret is gone: accounts that refer to it do so no longer. */
+  /** Removes a deleted Secret from the accounts that refer to it. */
   private async forgetEverywhere(namespace: string, name: string, key: string): Promise<void> {
     for (const [owner, keys] of this.byAccount) {
       if (!keys.delete(key)) continue;

@@ -4,7 +4,7 @@ import { NamespacedDefault } from '../namespaced-default.js';
 
 const NAME = 'default';
 
-/** Keeps a service account `default` in every namespace. */
+/** Maintains a service account `default` in every namespace. */
 export function defaultServiceAccounts(
   clients: LoopbackClients,
   clock: Clock,

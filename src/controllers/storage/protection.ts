@@ -7,13 +7,13 @@ import { WorkQueue } from '../../util/work-queue.js';
 import { isConflictOrNotFound } from '../errors.js';
 
 export interface ProtectionOptions {
-  /** Name of the work queue in metrics. */
+  /** The name of the work queue in metrics. */
   readonly queue: string;
-  /** Client of the protected type. */
+  /** The client of the protected type. */
   readonly client: LoopbackClient;
   readonly finalizer: string;
   readonly clock: Clock;
-  /** Whether something still uses an object that is being deleted. */
+  /** Reports whether an object that is being deleted is still used. */
   isUsed(object: KubeObject): Promise<boolean>;
   onError(key: string, error: unknown): void;
 }
@@ -22,7 +22,7 @@ const ignore = (): void => undefined;
 const keyOf = ({ namespace = '', name = '' }: { namespace?: string | undefined; name?: string | undefined }): string =>
   `${namespace}/${name}`;
 
-/** Takes the protecting finalizer off volumes and claims that are deleted, once nothing uses them. */
+/** Removes the protection finalizer from deleted volumes and claims once nothing uses them. */
 export class StorageProtection {
   private readonly queue: WorkQueue;
 
@@ -46,7 +46,7 @@ export class StorageProtection {
     signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
   }
 
-  /** Looks at an object again because its user has changed. */
+  /** Requeues an object because its user has changed. */
   reconsider(namespace: string, name: string): void {
     this.queue.add(keyOf({ namespace, name }));
   }
@@ -65,7 +65,7 @@ export class StorageProtection {
   }
 }
 
-/** The claims that a pod keeps from going: kubelets start no scheduled pod whose claim is being deleted. */
+/** Returns the claims that a pod protects from deletion: kubelets do not start a scheduled pod whose claim is being deleted. */
 export function claimsInUse(pod: KubeObject): string[] {
   const spec = objectAt(pod, 'spec');
   if ((stringAt(spec, 'nodeName') ?? '') === '') return [];
@@ -73,7 +73,7 @@ export function claimsInUse(pod: KubeObject): string[] {
   return claimsOf(pod, spec, !isShutDown);
 }
 
-/** All claims that a pod names. */
+/** Returns all claims that a pod names. */
 export const claimsNamed = (pod: KubeObject): string[] => claimsOf(pod, objectAt(pod, 'spec'), true);
 
 function claimsOf(pod: KubeObject, spec: JsonObject | undefined, ephemeral: boolean): string[] {

@@ -3,10 +3,7 @@ import type { GroupResource } from '../../../apimachinery/meta/meta.js';
 import { StorageError } from '../../../storage/errors.js';
 import type { StoreBackend } from '../../../storage/interfaces.js';
 
-/**
- * Stands between the writes to types that Annex serves and the store: when a group goes back to the cluster, no write passes that began
- * before and would be committed afterwards.
- */
+/** Guards the writes to types that Annex serves: when a group returns to the cluster, no write that began before is committed afterwards. */
 export class AdoptionWrites {
   private readonly underWay = new Map<string, number>();
 
@@ -16,13 +13,13 @@ export class AdoptionWrites {
     const name = `${type.resource}.${type.group}`;
     return {
       get: (resource, key) => backend.get(resource, key),
-      // Between the look at the gate and the count nothing else runs.
+      // Nothing else runs between the check of the gate and the count.
       write: async (request) => {
         if (!this.adopted.takesWrites(type)) throw beingMoved(type.group);
         this.add(name, 1);
         try {
           const result = await backend.write(request);
-          // Whoever closed the gate has not waited for a process that stood still.
+          // If this process stalled, the replica that closed the gate has not waited for it.
           if (result.outcome === 'committed' && !this.adopted.tookWritesAt(type, result.object.revision))
             throw new StorageError('unknown-outcome', `${type.group} was moved meanwhile`);
           return result;
@@ -33,7 +30,7 @@ export class AdoptionWrites {
     };
   }
 
-  /** Whether all writes to a type have ended; none begins while the type takes none. The name is that of its definition. */
+  /** Reports whether all writes to a type have ended; none begins while the type takes none. `name` is the name of its definition. */
   haveEnded(name: string): boolean {
     return !this.underWay.has(name);
   }

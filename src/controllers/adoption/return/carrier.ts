@@ -12,9 +12,9 @@ import { keyOf, revisionOf } from '../copier.js';
 import type { RateLimit } from '../rate-limit.js';
 import { ClusterCopy, OF_THE_SERVER, type Place, type ReturnedType } from './cluster-copy.js';
 
-/** Objects of Annex that are read at once. */
+/** The page size for reading objects of Annex. */
 const PAGE = 500;
-/** Objects that are written at once. */
+/** The number of objects written concurrently. */
 const WORKERS = 16;
 const RETRY_MILLIS = 500;
 const IDLE_MILLIS = 20;
@@ -25,47 +25,47 @@ export interface CarrierOptions {
   readonly clock: Clock;
   readonly rate: RateLimit;
   readonly group: string;
-  /** The version of the back door. */
+  /** The name of the version that serves as the back door. */
   readonly door: string;
   readonly types: readonly ReturnedType[];
-  /** The log of Annex began above it: what has an older revision is in the cluster as it is. */
+  /** Annex's log began above this revision: objects with an older one are unchanged in the cluster. */
   readonly first: Revision;
-  /** Resolves when the cluster's revision is above one of Annex; undefined where revisions may go back. */
+  /** Resolves when the cluster's revision is above one of Annex; undefined if revisions may go backwards. */
   readonly raise: ((above: Revision) => Promise<void>) | undefined;
 }
 
-/** How far the cluster's copy is. */
+/** The progress of the cluster's copy. */
 export interface Carried {
-  /** Objects that have been brought, and those that are known to differ. */
+  /** The number of objects carried over, and of those known to differ. */
   readonly done: number;
   readonly left: number;
-  /** Of those, the ones that the cluster has refused. */
+  /** Of those left, the number that the cluster has refused. */
   readonly refused: number;
-  /** Objects with a lower generation than in Annex: several changes there are one here. */
+  /** The number of objects with a lower generation than in Annex: several changes there are one here. */
   readonly lowered: number;
   readonly trouble: string;
 }
 
 /**
- * Brings the cluster's copy of a group up to what Annex has, by the back door, object by object: whatever either side shows, what is
- * written is the newest state of Annex. So it can be begun anew at any moment, and two may do it at once.
+ * Brings the cluster's copy of a group up to date with Annex through the back door, object by object. Whatever either side shows, it writes
+ * the newest state of Annex, so it can start over at any moment, and two replicas may run it at once.
  */
 export class Carrier {
-  /** What may differ, by type and key. */
+  /** Objects that may differ, by type and key. */
   private readonly dirty = new Map<string, Place>();
-  /** Of what the survey found, what has not been brought, or refused, once. */
+  /** Objects found by the survey that have been neither carried over nor refused yet. */
   private readonly untried = new Set<string>();
   private readonly busy = new Set<string>();
-  /** Uids in the cluster of objects whose uid in Annex is another one. */
+  /** The UID in the cluster of each object that has another UID in Annex, by the latter. */
   private readonly uids = new Map<string, string>();
   /** Uids that are the same on both sides. */
   private readonly kept = new Set<string>();
-  /** Written without references to owners that the cluster did not have yet. */
+  /** Objects written without references to owners that the cluster did not have yet. */
   private readonly ownerless = new Map<string, Place>();
-  /** Of those, the ones that are written with all references now. */
+  /** Of those, the ones to be written with all references now. */
   private readonly last = new Set<string>();
   private readonly created = new Set<string>();
-  /** Why the cluster refused an object last. */
+  /** The last error of the cluster for each object that it refuses. */
   private readonly refusals = new Map<string, string>();
   private readonly lowered = new Set<string>();
   private followed: Revision = 0;
@@ -86,12 +86,12 @@ export class Carrier {
     return { done, left, refused: refusals.size, lowered: lowered.size, trouble };
   }
 
-  /** Uids of the objects that were created in Annex: the cluster gives them others. */
+  /** The UIDs of objects created in Annex: the cluster assigns them new ones. */
   get born(): ReadonlySet<string> {
     return this.created;
   }
 
-  /** Follows the log of Annex, from now on, until the signal aborts; then compares both sides. Resolves when what differs is known. */
+  /** Follows the log of Annex from now on until the signal aborts, and compares both sides. Resolves when all differences are known. */
   async survey(signal: AbortSignal): Promise<void> {
     const after = await this.options.backend.currentRevision();
     void this.follow(after, signal);
@@ -99,13 +99,13 @@ export class Carrier {
   }
 
   /**
-   * Carries over what differs, up to a revision of Annex, until so little is known to, none of which was refused; throws where that takes
-   * too long.
+   * Carries over differences until the log has been followed up to `until`, at most `atMost` objects are left, and none is refused. Throws
+   * on timeout.
    */
   async drain(until: Revision, atMost: number, millis: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.options;
     const over = new AbortController();
-    // All workers listen.
+    // Every worker adds a listener.
     setMaxListeners(0, over.signal);
     const end = clock.monotonic() + millis;
     const isDone = (): boolean =>
@@ -128,7 +128,7 @@ export class Carrier {
     }
   }
 
-  /** Throws where the numbers of objects differ. */
+  /** Throws if the numbers of objects differ. */
   async mustBeEqual(): Promise<void> {
     for (const type of this.options.types) {
       const { items, more, remaining } = await this.options.backend.list(type.resource, {
@@ -245,13 +245,13 @@ export class Carrier {
     }
   }
 
-  /** The first that nobody is at work on. */
+  /** Returns the first object that no worker is busy with. */
   private next(): readonly [string, Place] | undefined {
     for (const entry of this.dirty) if (!this.busy.has(entry[0])) return entry;
     return undefined;
   }
 
-  /** Owners that are there now are named; what others name is gone on both sides. */
+  /** Requeues objects that were written without owners: those that exist now are referenced, and the others are gone on both sides. */
   private complete(): void {
     for (const [id, place] of this.ownerless) {
       this.dirty.set(id, place);
@@ -274,7 +274,7 @@ export class Carrier {
     const wanted = contentOf(stored.bytes);
     const { uid = '', generation = 0 } = wanted.metadata;
     await raise?.(stored.revision);
-    // The same name, and another object: what the cluster has was deleted in Annex, or made by somebody who is gone.
+    // Same name, different object: the cluster's was deleted in Annex, or created by a replica that is gone.
     if (found !== undefined && found.metadata.uid !== uid && found.metadata.uid !== this.uids.get(uid)) {
       await this.copy.remove(place, found);
       found = undefined;
@@ -297,7 +297,7 @@ export class Carrier {
     if (!isComplete) this.ownerless.set(idOf(place), place);
   }
 
-  /** As the cluster is to have it. References to owners in the group that it does not have yet are left out, unless it is the last time. */
+  /** Returns the object as the cluster is to have it. On all passes but the last, references to owners in the group that it lacks are left out. */
   private wantedInCluster(
     wanted: KubeObject,
     isLast: boolean,

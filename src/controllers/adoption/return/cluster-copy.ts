@@ -3,9 +3,9 @@ import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { type ClusterClient, ClusterError } from '../../../client/cluster-client.js';
 import { ClusterCollection } from '../collection.js';
 
-/** On an object that was written without being changed, for a moment. */
+/** An annotation that an object has for a moment, to get a new revision without a change. */
 const TOUCHED = 'kubeannex.io/touched';
-/** What kube-apiserver sets itself. */
+/** The metadata fields that kube-apiserver sets itself. */
 export const OF_THE_SERVER = [
   'uid',
   'resourceVersion',
@@ -22,17 +22,17 @@ export interface ReturnedType {
   readonly plural: string;
   readonly kind: string;
   readonly namespaced: boolean;
-  /** Whether the back door has a status of its own. */
+  /** True if the back door has a status subresource. */
   readonly hasStatus: boolean;
 }
 
-/** Of an object. */
+/** The type and key of an object. */
 export interface Place {
   readonly type: ReturnedType;
   readonly key: string;
 }
 
-/** The cluster's copy of a group, by the back door. Methods throw ClusterError; a conflict has status 409. */
+/** The cluster's copy of a group, accessed through the back door. Methods throw ClusterError; a conflict has status 409. */
 export class ClusterCopy {
   constructor(
     private readonly client: Pick<ClusterClient, 'call' | 'watch'>,
@@ -50,7 +50,7 @@ export class ClusterCopy {
     if (place.type.hasStatus && !deepEqual(found['status'], object['status']))
       found = await this.write(place, object, found, '/status');
     const managed = object.metadata['managedFields'];
-    // Whoever writes becomes a manager of what he changes; a further write changes nothing but that.
+    // Each writer becomes the manager of the fields it changes; another write changes only managedFields.
     if (managed !== undefined && !deepEqual(managed, found.metadata['managedFields']))
       found = await this.write(place, object, found);
     return found;
@@ -77,14 +77,14 @@ export class ClusterCopy {
     return taken(status, body);
   }
 
-  /** Gives an object that is as it should be a newer revision. */
+  /** Gives an object that is already up to date a newer revision. */
   async touch(place: Place, object: KubeObject, found: KubeObject): Promise<KubeObject> {
     const annotations = { ...object.metadata.annotations, [TOUCHED]: '' };
     const touched = await this.write(place, { ...object, metadata: { ...object.metadata, annotations } }, found);
     return this.write(place, object, touched);
   }
 
-  /** Takes an object away, whatever its finalizers wait for: it is gone in Annex. */
+  /** Deletes an object without waiting for its finalizers: it is gone in Annex. */
   async remove(place: Place, found: KubeObject): Promise<void> {
     let last = found;
     if ((found.metadata.finalizers ?? []).length > 0) {
@@ -116,7 +116,7 @@ function taken(status: number, body: JsonObject): KubeObject {
   return body as KubeObject;
 }
 
-/** But for what the server sets, who manages which field, and a status that is written by itself. */
+/** Compares everything except the fields that the server sets, managedFields, and a status that is written separately. */
 function isSame(found: KubeObject, object: KubeObject, { hasStatus }: ReturnedType): boolean {
   const ofUsers = ({ metadata, status, ...rest }: KubeObject): JsonObject => ({
     ...rest,

@@ -15,13 +15,13 @@ import {
 import type { Backend } from '../../../storage/interfaces.js';
 import type { ReturnedType } from './cluster-copy.js';
 
-/** On a dependent that has the Adoption as a second owner: those of its owners that get another uid. */
+/** An annotation on dependents that have the Adoption as a second owner: the owner references whose UIDs change. */
 const OWNERS = 'kubeannex.io/owners';
 const MERGE = 'application/merge-patch+json';
 const WORKERS = 8;
 const ATTEMPTS = 10;
 
-/** What becomes of objects outside of the group that are owned by objects that were created in Annex. */
+/** How to treat objects outside the group that are owned by objects created in Annex. */
 export type DependentsPolicy = 'Refuse' | 'Repoint' | 'Abandon';
 
 export interface OutsideOptions {
@@ -29,15 +29,15 @@ export interface OutsideOptions {
   readonly backend: Pick<Backend, 'get'>;
   readonly group: string;
   readonly policy: DependentsPolicy;
-  /** Uid of the Adoption, whose name is the group. */
+  /** The UID of the Adoption, whose name is the group. */
   readonly adoption: string;
 }
 
-/** Why the group stays with Annex. */
+/** The reason why the group stays with Annex. */
 export class DependentsError extends Error {
   constructor(
     message: string,
-    /** Whether there are dependents; else nobody can tell. */
+    /** True if there are dependents; false if they are unknown. */
     readonly areKnown: boolean,
   ) {
     super(message);
@@ -45,16 +45,17 @@ export class DependentsError extends Error {
 }
 
 /**
- * Objects outside of the group that are owned by objects of it. The garbage collector deletes those whose owners' uids are gone, so
- * they get a second owner that stays, the Adoption, before the group leaves, and lose it when their owners' new uids are known.
+ * Handles objects outside the group that are owned by objects of the group. The garbage collector deletes those whose owners' UIDs are
+ * gone. So before the group leaves, they get a second owner that stays, the Adoption; they lose it when the new UIDs of their owners are
+ * known.
  */
 export class Outside {
-  /** Where objects are owned by any of the group. */
+  /** The collections with dependents of the group; undefined before the first `prepare`. */
   private collections: readonly DependentCollection[] | undefined;
 
   constructor(private readonly options: OutsideOptions) {}
 
-  /** All resources are looked through the first time, afterwards those in which objects of the group own something. Throws DependentsError. */
+  /** Searches all resources the first time, and later only those in which objects of the group own something. Throws DependentsError. */
   async prepare(born: ReadonlySet<string>): Promise<void> {
     const { client, group, policy } = this.options;
     if (policy === 'Abandon' || born.size === 0) return;
@@ -65,12 +66,12 @@ export class Outside {
     await each(found.objects, (one) => this.hold(one, born));
   }
 
-  /** The cluster serves the group: dependents are owned by the objects of the new uids. How many there were. */
+  /** Once the cluster serves the group, points the dependents at the new UIDs. Returns the number of dependents. */
   async repoint(types: readonly ReturnedType[]): Promise<number> {
     return this.release((owners, namespace) => Promise.all(owners.map((owner) => this.moved(types, owner, namespace))));
   }
 
-  /** The group stays with Annex: dependents are as they were. */
+  /** Restores the dependents when the group stays with Annex. */
   async undo(): Promise<void> {
     await this.release((owners) => Promise.resolve(owners));
   }
@@ -98,7 +99,7 @@ export class Outside {
       change(client, one, async (metadata) => {
         const noted = ownersNoted(metadata);
         const uids = new Set(noted.map(({ uid }) => uid));
-        // The garbage collector may have taken those that are gone away already.
+        // The garbage collector may already have removed references to owners that are gone.
         const others = ownersOf(metadata).filter(({ uid = null }) => uid !== adoption && !uids.has(uid));
         const ownerReferences = [...others, ...(await moved(noted, textOf(metadata['namespace'])))];
         return { ownerReferences, annotations: { [OWNERS]: null } };
@@ -107,7 +108,7 @@ export class Outside {
     return objects.length;
   }
 
-  /** A reference to an object that was created in Annex, by its uid in the cluster; as it is where the object is gone. */
+  /** Returns the reference with the owner's UID in the cluster; unchanged if the owner is gone. */
   private async moved(types: readonly ReturnedType[], owner: JsonObject, namespace: string): Promise<JsonObject> {
     const { backend, client, group } = this.options;
     const type = types.find(({ kind }) => kind === owner['kind']);
@@ -115,7 +116,7 @@ export class Outside {
     const name = textOf(owner['name']);
     const stored = await backend.get(type.resource, type.namespaced ? `${namespace}/${name}` : name);
     const ours = stored && parseJson(stored.bytes);
-    // It was made anew since, under its name.
+    // It was created again under the same name.
     if (!isObject(ours) || objectAt(ours, 'metadata')?.['uid'] !== owner['uid']) return owner;
     const version = textOf(owner['apiVersion']).slice(group.length + 1);
     const collection = { groupVersion: `/apis/${group}/${version}`, group, plural: type.plural };
@@ -136,7 +137,7 @@ function ownersNoted(metadata: JsonObject): readonly JsonObject[] {
   return text === '' ? [] : objectsOf(parseJson(text));
 }
 
-/** Changes an object's metadata as it is then; nothing where it is gone, or `next` wants nothing. */
+/** Patches the metadata of an object and retries on conflict. Does nothing if the object is gone or `next` returns no change. */
 async function change(
   client: OutsideOptions['client'],
   dependent: Dependent,
@@ -153,7 +154,7 @@ async function change(
     if (status !== 409 || attempt >= ATTEMPTS)
       throw new ClusterError(status, `${nameOfDependent(dependent)}: ${textOf(body['message'])}`);
     const now = await client.call('GET', path);
-    // Another one has the name now.
+    // Another object has the name now.
     if (now.status === 404 || objectAt(now.body, 'metadata')?.['uid'] !== uid) return;
     metadata = objectAt(now.body, 'metadata') ?? {};
   }

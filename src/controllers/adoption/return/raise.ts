@@ -5,24 +5,24 @@ import type { Clock } from '../../../util/clock.js';
 import { RateLimit } from '../rate-limit.js';
 import { raiseCluster } from '../switch/cluster-revision.js';
 
-/** Raised by so much more than is needed: Annex takes writes meanwhile. */
+/** How far beyond the needed revision to raise: Annex takes writes meanwhile. */
 const AHEAD = 2_000;
-/** Small writes a second at most. */
+/** The maximum number of small writes per second. */
 const RATE = 2_000;
 
 export interface RaiseOptions {
   readonly client: Pick<ClusterClient, 'must'>;
   readonly clock: Clock;
-  /** Of Annex. */
+  /** The namespace that Annex runs in. */
   readonly namespace: string;
 }
 
-/** How far the cluster's revision is. */
+/** The progress of raising the cluster's revision. */
 export interface Raised {
   readonly from: Revision;
   readonly to: Revision;
   readonly reached: Revision;
-  /** Until it is there, at the rate of until now; undefined where that is not known. */
+  /** Seconds until the target is reached, at the rate so far; undefined if unknown. */
   readonly secondsLeft: number | undefined;
 }
 
@@ -45,7 +45,7 @@ export class Raise {
     return { from, to, reached, secondsLeft };
   }
 
-  /** Resolves when it is above a revision of Annex; where it has to be raised, by so much more. Calls come one after the other. */
+  /** Resolves when the cluster's revision is above one of Annex, raising it `ahead` further if necessary. Calls run one after the other. */
   async above(revision: Revision, signal: AbortSignal, ahead = AHEAD): Promise<void> {
     if (this.reached > revision) return;
     const next = this.running

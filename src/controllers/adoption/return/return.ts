@@ -23,20 +23,20 @@ import { Raise } from './raise.js';
 const TELL_MILLIS = 2_000;
 const ESTABLISH_MILLIS = 60_000;
 const DOOR_MILLIS = 60_000;
-/** Nothing is refused meanwhile. */
+/** No writes are refused during this step. */
 const COPY_MILLIS = 24 * 3_600_000;
-/** So many objects are carried over in a moment. */
+/** A backlog, in objects, that is carried over in a moment. */
 const SMALL_BACKLOG = 100;
 const STAGE_MILLIS = 20_000;
 const LAST_MILLIS = 20_000;
 const ROUTE_MILLIS = 120_000;
-/** A replica that starts while the group leaves may show what was written until then. */
+/** A replica that starts while the group leaves may still return what was written until then. */
 const SLACK = 200;
-/** So much is written in Annex at most, as a rule, until the cluster has everything. */
+/** As a rule, Annex writes at most this many revisions until the cluster has everything. */
 const LAST_REVISIONS = 1_000;
-/** How long ago a replica may have been here that is not waited for: longer than any request of it lasts. */
+/** How long a replica must have been silent before it is not waited for: longer than any of its requests lasts. */
 const GONE_MILLIS = 70_000;
-/** What Annex answers to a watch of a group that leaves; the cluster has no such revisions. */
+/** Annex's response to a watch of a group that is leaving; the cluster has no such revisions. */
 const ELSEWHERE = 'too old resource version: 0 (0)';
 
 export interface ReturnParts {
@@ -44,11 +44,11 @@ export interface ReturnParts {
   readonly fence: Fence;
   readonly theirs: ClusterDefinitions;
   readonly ours: AnnexDefinitions;
-  /** Number of the back door that this replica opened, since it leads; 0: none. */
+  /** The number of the back door that this replica opened since it leads; 0 if none. */
   door: number;
 }
 
-/** Gives a group back to the cluster, or leaves it with Annex. Every step may have been done before, by a replica that is gone. */
+/** Returns a group to the cluster, or leaves it with Annex. Every step may already have been done by a replica that is gone. */
 export class Return {
   private readonly laps: Laps;
   private readonly raise: Raise;
@@ -66,7 +66,7 @@ export class Return {
     this.outside = new Outside({ client, backend, group, policy, adoption });
   }
 
-  /** Goes on from wherever it is. */
+  /** Continues from the recorded step. */
   async run(signal: AbortSignal): Promise<void> {
     const { journal } = this.parts;
     if (!this.isLeaving()) {
@@ -78,7 +78,7 @@ export class Return {
         await journal.read();
         if (this.isLeaving()) throw error;
         const isClosed = journal.record.back === 'Closing';
-        // While everybody writes it is tried again; nobody waits longer than that for a failure.
+        // While Annex takes writes, the attempt is repeated: no client is blocked by it.
         if (!isClosed && journal.isReturnWanted && !(error instanceof DependentsError)) throw error;
         await this.stay(error, isClosed);
         return;
@@ -89,11 +89,11 @@ export class Return {
     await this.leave(signal);
   }
 
-  /** The cluster's copy becomes what Annex has, and nobody writes any more. */
+  /** Brings the cluster's copy up to date with Annex, then ends writes. */
   private async handOver(signal: AbortSignal, over: AbortController): Promise<void> {
     const { journal, fence, theirs, ours } = this.parts;
     const { backend, clock, client, group, servers } = this.options;
-    // Whoever closed it is gone.
+    // A replica that is gone may have closed it.
     await ours.bring('Served');
     const { back, door: last } = journal.record;
     const number = this.parts.door === 0 ? last + 1 : this.parts.door;
@@ -122,9 +122,9 @@ export class Return {
       await this.outside.prepare(carrier.born);
       await raise?.(await backend.currentRevision());
       await carrier.drain(0, SMALL_BACKLOG, COPY_MILLIS, signal);
-      // One that was here a moment ago, and is silent, may be about to write.
+      // A replica that was present a moment ago and is silent may be about to write.
       await this.options.replicas.settled(GONE_MILLIS, GONE_MILLIS + STAGE_MILLIS, signal);
-      // While nobody writes it is not raised, unless it must be.
+      // Raise it now: while writes are refused, raising would only prolong the refusal.
       await raise?.((await backend.currentRevision()) + LAST_REVISIONS);
       await carrier.drain(await backend.currentRevision(), SMALL_BACKLOG, COPY_MILLIS, signal);
     } finally {
@@ -134,7 +134,7 @@ export class Return {
     await this.close(carrier, types, signal);
   }
 
-  /** While everybody writes: Annex takes writes, says how far it is, and gives up where it is not wanted any more. */
+  /** While clients write: keeps Annex open for writes, reports progress, and aborts if the return is no longer wanted. */
   private async keepOpen(signal: AbortSignal, over: AbortController): Promise<void> {
     const { journal, ours, theirs } = this.parts;
     for (;;) {
@@ -142,7 +142,7 @@ export class Return {
       if (signal.aborted) return;
       try {
         await this.check();
-        // Somebody who believed to lead may have closed it; definitions are applied anew by others.
+        // A replica that wrongly believed to lead may have closed it, and other clients may have reapplied the definitions.
         await ours.bring('Served');
         await theirs.withdraw();
         await theirs.openBackDoor(backDoor(journal.record.door), await ours.list());
@@ -154,7 +154,7 @@ export class Return {
     }
   }
 
-  /** Nobody writes any more, and the cluster has everything. */
+  /** Ends writes in Annex and carries the rest over to the cluster. */
   private async close(carrier: Carrier, types: readonly ReturnedType[], signal: AbortSignal): Promise<void> {
     const { journal, ours } = this.parts;
     const { backend, clock, replicas } = this.options;
@@ -176,7 +176,7 @@ export class Return {
     this.laps.end('last changes');
     await this.outside.prepare(carrier.born);
     this.laps.end('dependents');
-    // Lists show no newer one any more: watch caches of kube-apiservers that begin from now on are above all that was shown.
+    // Lists return nothing newer from here on: watch caches of kube-apiservers that start now are above every revision that clients have seen.
     if (!this.skipsRaise) await this.raise.above((await backend.currentRevision()) + SLACK, signal, 0);
     this.laps.end('revisions');
     await this.check();
@@ -184,7 +184,7 @@ export class Return {
     await journal.write('Returning', { back: 'Routing' }, 'requests for the group go to the cluster', [], status);
   }
 
-  /** Nothing of it is in Annex any more: first who serves reads, then who takes writes. */
+  /** Moves the group out of Annex: first reads go to the cluster, then writes. */
   private async leave(signal: AbortSignal): Promise<void> {
     const { journal, fence, theirs, ours } = this.parts;
     const { clock, servers, staging } = this.options;
@@ -218,7 +218,7 @@ export class Return {
     await journal.write('Copying', { ...NO_SWITCH, door: last }, message, findings);
   }
 
-  /** Annex goes on serving the group. */
+  /** Lets Annex continue to serve the group. */
   private async stay(why: unknown, wasClosed: boolean): Promise<void> {
     const { journal, fence, theirs, ours } = this.parts;
     await ours.bring('Served');
@@ -234,7 +234,7 @@ export class Return {
     await journal.write('Served', { back: '', fencedAt: 0 }, message, findings);
   }
 
-  /** Nobody writes in Annex any more, and the cluster has everything. */
+  /** True if writes in Annex have ended and the cluster has everything. */
   private isLeaving(): boolean {
     return this.parts.journal.record.back === 'Routing';
   }
@@ -263,7 +263,7 @@ export class Return {
     return { ...carried, ...raised, ...(secondsLeft !== undefined && { raiseSecondsLeft: secondsLeft }) };
   }
 
-  /** Throws where the way back is not wanted any more, or somebody else goes on with it. */
+  /** Throws if the return is no longer wanted, or if another replica has continued it. */
   private async check(): Promise<void> {
     const { journal } = this.parts;
     const { back } = journal.record;
@@ -272,7 +272,7 @@ export class Return {
     if (!journal.isReturnWanted) throw new Error('it is not wanted any more');
   }
 
-  /** Watches of each version that say at once whether Annex has the group: from a revision that nobody keeps. */
+  /** Returns a watch of each version that shows at once whether Annex has the group: it starts at a revision that is compacted everywhere. */
   private probesOf(crd: KubeObject): string[] {
     const { group } = this.options;
     const query = 'watch=true&timeoutSeconds=1&resourceVersion=1&fieldSelector=metadata.name%3Dannex-none';

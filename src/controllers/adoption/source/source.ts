@@ -11,12 +11,12 @@ import { backDoor, type ClusterDefinitions } from '../switch/cluster-definitions
 import type { Fence } from '../switch/fence.js';
 import type { Journal } from '../switch/journal.js';
 
-/** No way back has this one. */
+/** No return uses this back door. */
 const DOOR = backDoor(0);
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const PAGE = 500;
 const POLL_MILLIS = 500;
-/** How long a step may take after the last one that the cluster made. */
+/** How long a step may go without progress in the cluster. */
 const STEP_MILLIS = 60_000;
 const MERGE = 'application/merge-patch+json';
 const CONDITION = 'SourceRetained';
@@ -35,7 +35,7 @@ export interface SourceOptions {
 export class Source {
   constructor(private readonly options: SourceOptions) {}
 
-  /** Says in the Adoption what the cluster keeps, and that it can go. */
+  /** Reports in the Adoption what the cluster keeps, and that it can be freed. */
   async tell(): Promise<void> {
     const { journal, theirs } = this.options;
     const { length } = await theirs.list();
@@ -57,8 +57,8 @@ export class Source {
   }
 
   /**
-   * Takes the copy out of etcd. Finalizers would keep objects and definitions there for ever, so they are taken off first, by the back
-   * door. The garbage collector looks at what is served, which is Annex': nobody's dependents are touched.
+   * Deletes the copy from etcd. Finalizers would keep objects and definitions there forever, so they are removed first, through the back
+   * door. The garbage collector sees only what is served, which is Annex's: no dependents are deleted.
    */
   async free(signal: AbortSignal): Promise<void> {
     const { journal } = this.options;
@@ -78,7 +78,7 @@ export class Source {
 
   private async unhold(signal: AbortSignal): Promise<void> {
     const { client, fence, theirs } = this.options;
-    // A replica that is gone may have left it, with its version not served any more.
+    // A replica that is gone may have left the back door behind, with its version no longer served.
     await theirs.closeBackDoor();
     await fence.put({ user: await ownName(client), version: DOOR });
     await theirs.openBackDoor(DOOR, []);
@@ -91,7 +91,7 @@ export class Source {
     }
   }
 
-  /** No object of a type has a finalizer any more. */
+  /** Removes the finalizers of all objects of a type. */
   private async unholdType(plural: string, signal: AbortSignal): Promise<void> {
     const { clock } = this.options;
     let end = clock.monotonic() + STEP_MILLIS;
@@ -103,7 +103,7 @@ export class Source {
         if (now.held !== held) end = clock.monotonic() + STEP_MILLIS;
         ({ held, trouble } = now);
       } catch (error) {
-        // A kube-apiserver that does not know of the door yet.
+        // A kube-apiserver may not know the back door yet.
         if (!(error instanceof ClusterError)) throw error;
         trouble = error.message;
       }
@@ -142,7 +142,7 @@ export class Source {
     const { client, clock } = this.options;
     const { name = '', uid = '', resourceVersion = '' } = metadata;
     await this.check();
-    // Whoever takes the group back changes it first.
+    // A replica that takes the group back changes the definition first, so the precondition fails.
     const options = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
     await client.must('DELETE', `${CRDS}/${name}`, options);
     const end = clock.monotonic() + STEP_MILLIS;
@@ -153,7 +153,7 @@ export class Source {
     }
   }
 
-  /** Throws where Annex does not serve the group for good. */
+  /** Throws if Annex does not serve the group for good. */
   private async check(): Promise<void> {
     const { journal } = this.options;
     await journal.read();
@@ -167,7 +167,7 @@ export class Source {
   }
 }
 
-/** Whether the cluster's copy is to go: it is not wanted, or somebody deletes its definitions, which objects with finalizers hold up. */
+/** Reports whether to free the cluster's copy: it is not to be retained, or its definitions are being deleted, held up by objects with finalizers. */
 export const isFreed = (adoption: KubeObject, crds: readonly KubeObject[]): boolean =>
   crds.length > 0 &&
   (objectAt(objectAt(adoption, 'spec'), 'source')?.['retain'] === false || crds.some(hasDeletionTimestamp));

@@ -16,23 +16,23 @@ export interface AnnexDefinitionsOptions {
   readonly group: string;
 }
 
-/** The ResourceDefinitions that an Adoption makes of the cluster's definitions. */
+/** The ResourceDefinitions that an Adoption creates from the cluster's definitions. */
 export class AnnexDefinitions {
   constructor(private readonly options: AnnexDefinitionsOptions) {}
 
-  /** Whether they are there, and stay, for all of the cluster's. */
+  /** Reports whether there is one for each of the cluster's definitions that is not being deleted. */
   async isCompleteFor(crds: readonly KubeObject[]): Promise<boolean> {
     const kept = (await this.list()).filter((one) => !hasDeletionTimestamp(one)).map(({ metadata }) => metadata.name);
     return crds.every(({ metadata: { name } }) => kept.includes(name));
   }
 
-  /** Those of the group that are there. */
+  /** Returns the definitions of the group. */
   async list(): Promise<KubeObject[]> {
     const all = await this.options.client.list('');
     return all.filter((one) => objectAt(one, 'spec')?.['group'] === this.options.group);
   }
 
-  /** Makes those that are missing; resolves when all are established. Throws where somebody else's is in the way. */
+  /** Creates the missing ones; resolves when all are established. Throws if a definition from another source is in the way. */
   async create(crds: readonly KubeObject[], millis: number, signal: AbortSignal): Promise<void> {
     const { client, clock } = this.options;
     const end = clock.monotonic() + millis;
@@ -57,7 +57,7 @@ export class AnnexDefinitions {
     });
   }
 
-  /** Takes the definitions away, and nothing of their objects. */
+  /** Deletes the definitions, but not their objects. */
   async remove(millis: number, signal: AbortSignal): Promise<void> {
     const { client, clock } = this.options;
     await this.each(async (definition) => {

@@ -8,19 +8,19 @@ import { servedVersions } from '../../../registry/builtin/kubeannex/resource-def
 import type { KubeApiserver } from './kube-apiservers.js';
 
 const PATH = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-/** Items of lists do not tell. */
+/** List items lack these fields. */
 const TYPE = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' };
-/** On a CustomResourceDefinition: the versions that were served before Annex served the group. */
+/** An annotation on a CustomResourceDefinition: the versions that were served before Annex served the group. */
 export const SERVED_BEFORE = 'kubeannex.io/served-versions';
-/** On one that has the back door: how its objects were converted before. */
+/** An annotation on a CustomResourceDefinition with the back door: its previous conversion. */
 const CONVERSION_BEFORE = 'kubeannex.io/conversion';
 /**
- * Further versions, by which Annex reads and writes the cluster's copy while requests for all others come to Annex: one for each
- * replica that leads the way back, so that what another one still sends goes nowhere.
+ * The prefix of extra versions through which Annex reads and writes the cluster's copy while requests for all other versions are routed to
+ * Annex. Each replica that leads the return has its own, so that late requests of another one go nowhere.
  */
 const BACK_DOOR = 'annexreturn';
 export const backDoor = (attempt: number): string => `${BACK_DOOR}${attempt}`;
-/** Of the back door, when the other versions are served again: whoever can select by it knows. */
+/** A field of the back door once the other versions are served again: a server that can select by it has that definition. */
 const RESTORED_FIELD = 'annexServedAgain';
 const ANYTHING: JsonObject = {
   schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
@@ -37,7 +37,7 @@ const RESTORED: JsonObject = {
 };
 const ATTEMPTS = 10;
 
-/** The definitions of a group in the cluster, whose versions are not served while Annex serves them. */
+/** The definitions of a group in the cluster; their versions are not served while Annex serves them. */
 export class ClusterDefinitions {
   constructor(
     private readonly client: Pick<ClusterClient, 'call' | 'must'>,
@@ -51,7 +51,7 @@ export class ClusterDefinitions {
     );
   }
 
-  /** No version is served: watches that kube-apiserver would leave open, and silent, end. */
+  /** Stops serving all versions. This ends watches that kube-apiserver would otherwise leave open and silent. */
   async withdraw(): Promise<void> {
     await this.change((crd) => {
       const served = versionsOf(crd).filter((version) => version['served'] === true && !isBackDoor(version));
@@ -65,8 +65,8 @@ export class ClusterDefinitions {
   }
 
   /**
-   * The versions of before are served again, and converted as before; where nobody tells which they were, those of Annex' definitions. The
-   * back door stays, and says so: `isRestored`.
+   * Serves the previous versions again, with their previous conversion. If they are not recorded, serves those of Annex's definitions. The
+   * back door stays and signals it: see `isRestored`.
    */
   async restore(definitions: readonly KubeObject[] = []): Promise<void> {
     await this.change((crd) => {
@@ -94,7 +94,7 @@ export class ClusterDefinitions {
     });
   }
 
-  /** Whether a kube-apiserver that has the back door serves the other versions, too, wherever it routes requests for them. */
+  /** Reports whether a kube-apiserver with the back door also serves the other versions, wherever it routes requests for them. */
   async isRestored(server: KubeApiserver, door: string, plurals: readonly string[]): Promise<boolean> {
     return this.answers(server, door, plurals, `&fieldSelector=${RESTORED_FIELD}%3Dyes`);
   }
@@ -117,9 +117,9 @@ export class ClusterDefinitions {
   }
 
   /**
-   * Serves a version that takes whatever is there, instead of any that was opened before; nothing is converted while no other one is
-   * served. Where a webhook converts otherwise, the versions that are not stored take anything meanwhile (`widened`). Definitions that were
-   * changed in Annex are so in the cluster, too, before an object is written that needs it.
+   * Serves a version that accepts any content, and replaces one opened earlier; nothing is converted while no other version is served. If a
+   * webhook converts the type, the versions other than the storage version accept anything meanwhile (see `widened`). Changes that were
+   * made to definitions in Annex reach the cluster before any object that needs them.
    */
   async openBackDoor(door: string, definitions: readonly KubeObject[]): Promise<void> {
     const present = new Set((await this.list()).map(({ metadata: { name } }) => name));
@@ -142,7 +142,7 @@ export class ClusterDefinitions {
     });
   }
 
-  /** `definitions`: those of Annex, where it has been opened with any. */
+  /** `definitions`: those of Annex, if the back door was opened with any. */
   async closeBackDoor(definitions: readonly KubeObject[] = []): Promise<void> {
     await this.change((crd) => {
       const { [CONVERSION_BEFORE]: before, ...annotations } = crd.metadata.annotations ?? {};
@@ -155,7 +155,7 @@ export class ClusterDefinitions {
     });
   }
 
-  /** Makes a definition that is gone anew, of that of Annex, with no version served. */
+  /** Creates a deleted definition again from that of Annex, with no version served. */
   private async recreate(definition: KubeObject): Promise<void> {
     await this.client.must('POST', PATH, { ...TYPE, ...withdrawnOf(definition) });
   }
@@ -189,7 +189,7 @@ function changed(
 const withSpec = (crd: KubeObject, annotations: Record<string, string>, spec: JsonObject): KubeObject =>
   deepCopy({ ...TYPE, ...crd, metadata: { ...crd.metadata, annotations }, spec });
 
-/** A definition of Annex as that of the cluster, with no version served. */
+/** Converts a definition of Annex to one of the cluster with no version served. */
 function withdrawnOf(definition: KubeObject): KubeObject {
   const { name = '', labels, annotations = {} } = definition.metadata;
   const { [ADOPTION_STAGE]: _, ...kept } = annotations;
@@ -202,7 +202,7 @@ function withdrawnOf(definition: KubeObject): KubeObject {
   return { metadata, spec: deepCopy({ ...objectAt(definition, 'spec'), versions }) };
 }
 
-/** Takes what there is, as it is; where types have a status of its own, its changes are no new generation here, either. */
+/** Returns a version that accepts any content. If the type has a status subresource, status changes do not raise the generation here, either. */
 function doorOf(name: string, versions: readonly JsonObject[]): JsonObject {
   const stored = versions.find((version) => version['storage'] === true);
   const status = objectAt(objectAt(stored, 'subresources'), 'status');
@@ -213,20 +213,20 @@ function doorOf(name: string, versions: readonly JsonObject[]): JsonObject {
   };
 }
 
-/** `conversion`: JSON, as annotations have it. */
+/** `conversion` is JSON, as in the annotation. */
 const isByWebhook = (conversion: string): boolean =>
   textOf((parseJson(conversion) as JsonObject)['strategy']) === 'Webhook';
 
 /**
- * A version that is not stored, with a schema that takes anything. kube-apiserver compares what it is told to write in the version of
- * each entry of managedFields, and where that does not fit the schema, the object loses all of managedFields: nobody converts it.
+ * Returns a non-storage version with a schema that accepts anything. kube-apiserver compares an object being written in the version of each
+ * entry of managedFields. If it does not fit that schema, the object loses all its managedFields, because nothing converts it.
  */
 const widened = (version: JsonObject): JsonObject =>
   version['storage'] === true
     ? version
     : { name: version['name'] ?? '', served: version['served'] ?? false, storage: false, ...ANYTHING };
 
-/** The versions before `widened`: those of Annex' definition, which were the cluster's or have replaced them there. */
+/** Undoes `widened`: takes the versions from Annex's definition, which came from the cluster or have replaced those there. */
 function narrowed(
   versions: readonly JsonObject[],
   conversion: string | undefined,

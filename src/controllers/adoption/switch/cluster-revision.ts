@@ -2,7 +2,7 @@ import { ClusterError, type ClusterClient } from '../../../client/cluster-client
 import type { Revision } from '../../../storage/interfaces.js';
 import type { RateLimit } from '../rate-limit.js';
 
-/** Leases that are written side by side: writers of one get in each other's way. Their names end with a number; the chart names them, too. */
+/** The number of Leases written in parallel: concurrent writers of one conflict. Their names end with a number; the chart lists them, too. */
 const LEASES = 8;
 const NAME = 'annex-revisions-';
 const APPLY = 'application/apply-patch+yaml';
@@ -10,17 +10,17 @@ const MERGE = 'application/merge-patch+json';
 
 export interface ClusterRevisionOptions {
   readonly client: Pick<ClusterClient, 'must'>;
-  /** Of Annex. */
+  /** The namespace that Annex runs in. */
   readonly namespace: string;
-  /** Of the writes. */
+  /** Limits the writes. */
   readonly rate?: Pick<RateLimit, 'take'>;
-  /** Hears how far it is. */
+  /** Receives the revision reached so far. */
   readonly reached?: (revision: Revision) => void;
 }
 
 /**
- * Has the cluster's revision pass one that clients may have seen in Annex, by small writes to Leases: kube-apiserver takes a watch from
- * a revision that is still to come, and stays silent until then. The revision that the cluster has then, at least.
+ * Raises the cluster's revision above one that clients may have seen in Annex, by small writes to Leases: kube-apiserver accepts a watch
+ * from a future revision and stays silent until it is reached. Returns a revision that the cluster has reached.
  */
 export async function raiseCluster(
   options: ClusterRevisionOptions,

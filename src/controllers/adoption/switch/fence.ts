@@ -9,7 +9,7 @@ const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
 const POLICIES = `${ADMISSION}/validatingadmissionpolicies`;
 const BINDINGS = `${ADMISSION}/validatingadmissionpolicybindings`;
 const APPLY = 'application/apply-patch+yaml';
-/** Fields with which somebody else could take requests out of the policy. */
+/** Fields that could exempt requests from the policy. */
 const EXCEPTIONS = ['matchConditions', 'paramKind'];
 const EXCEPTIONS_OF_MATCH = ['excludeResourceRules', 'matchResources', 'paramRef'];
 
@@ -21,11 +21,11 @@ interface FenceGap {
 export interface FenceOptions {
   readonly client: Pick<ClusterClient, 'call' | 'must'>;
   readonly group: string;
-  /** Of Annex. */
+  /** The namespace that Annex runs in. */
   readonly namespace: string;
 }
 
-/** A policy of the cluster that denies all writes to the objects of a group that the cluster itself keeps. */
+/** A policy in the cluster that denies all writes to the objects of a group that the cluster itself keeps. */
 export class Fence {
   private readonly name: string;
 
@@ -34,8 +34,8 @@ export class Fence {
   }
 
   /**
-   * Makes it as it should be. Its identity: another one means that it was gone, or something else, for a moment. `through`: the user who
-   * writes nevertheless, in one version.
+   * Creates or repairs the policy. Returns its identity: a different one means that the policy was missing or changed for a moment.
+   * `through` names a user who may write nevertheless, in one version.
    */
   async put(through?: FenceGap): Promise<string> {
     const policy = await this.apply(POLICIES, this.policy(through));
@@ -43,7 +43,7 @@ export class Fence {
     return identityOf([policy, binding]);
   }
 
-  /** '' where it is not there. */
+  /** Returns the identity; '' if the policy is missing. */
   async identity(): Promise<string> {
     const { client } = this.options;
     const found = [
@@ -59,8 +59,8 @@ export class Fence {
   }
 
   /**
-   * Whether a kube-apiserver goes by it. It is one policy for the group and for a Lease that nobody has: whoever denies the Lease denies
-   * the group, and objects of the group need not be made to find out.
+   * Reports whether a kube-apiserver enforces the policy. The same policy covers the group and a Lease that does not exist: a server that
+   * denies the Lease denies the group, and no object of the group has to be created to find out.
    */
   async holds(server: KubeApiserver): Promise<boolean> {
     const { namespace } = this.options;
@@ -94,7 +94,7 @@ export class Fence {
         failurePolicy: 'Fail',
         matchConstraints: {
           resourceRules: [
-            // Subresources, too.
+            // Including subresources.
             { apiGroups: [group], apiVersions: ['*'], resources: ['*/*'], operations },
             {
               apiGroups: ['coordination.k8s.io'],
@@ -111,7 +111,7 @@ export class Fence {
               through === undefined
                 ? 'false'
                 : `request.requestResource.version == '${through.version}' && request.userInfo.username == ${JSON.stringify(through.user)}`,
-            // What is invalid is final to clients; what is forbidden they try again.
+            // Clients take Invalid as final, and retry on Forbidden.
             reason: 'Forbidden',
             message: `${group} is being moved into Annex, or has been: the cluster's own copy takes no writes. Try again in some seconds.`,
           },

@@ -18,7 +18,7 @@ export interface FollowerOptions extends LiveCopyOptions {
   readonly types: readonly AdoptedType[];
 }
 
-/** Carries over what changes in the cluster while Annex has the objects already, and nobody is served them there. */
+/** Carries over changes in the cluster while Annex already has the objects but does not serve them yet. */
 export class ChangeFollower {
   private readonly parts: readonly { readonly collection: ClusterCollection; readonly copier: Copier }[];
   private readonly stopping = new AbortController();
@@ -36,7 +36,7 @@ export class ChangeFollower {
     this.running = Promise.all(this.parts.map(({ copier }) => copier.run(this.stopping.signal)));
   }
 
-  /** Resolves when all have been looked at once, and changes are followed. */
+  /** Resolves when all types have been listed once and their changes are followed. */
   async followed(signal: AbortSignal): Promise<void> {
     const isBehind = ({ copier: { state, backlog } }: { readonly copier: Copier }): boolean =>
       !state.complete || state.lagSeconds > 0 || backlog > SMALL_BACKLOG;
@@ -46,7 +46,7 @@ export class ChangeFollower {
     }
   }
 
-  /** Nobody writes in the cluster any more: ends, and has all that is there. */
+  /** Stops and completes the copy, after writes in the cluster have ended. */
   async finish(millis: number, signal: AbortSignal): Promise<void> {
     await this.stop();
     const { clock, first } = this.options;

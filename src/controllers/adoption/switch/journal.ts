@@ -6,36 +6,36 @@ import type { LoopbackClient } from '../../../registry/rest/loopback-client.js';
 import type { Revision } from '../../../storage/interfaces.js';
 import type { Clock } from '../../../util/clock.js';
 
-/** Phases in which something moves: whoever leads goes on with it. */
+/** Phases in progress: the leader continues them. */
 const MOVING = ['Preparing', 'Fencing', 'Switching', 'Returning'] as const;
 type MovingPhase = (typeof MOVING)[number];
 export type SwitchPhase = MovingPhase | 'Served' | 'Failed' | 'Copying';
 
-/** What a switch has to know of itself when another replica goes on with it. */
+/** The record that lets another replica continue a switch. */
 export interface SwitchRecord {
-  /** The log of Annex went on above it; 0: not yet. */
+  /** Annex's log continued above this revision; 0 if not yet. */
   readonly first: Revision;
-  /** Of the FlowSchema by which writes are counted, and since when (milliseconds since the epoch) every kube-apiserver does; '' : not yet. */
+  /** The UID of the FlowSchema that counts writes, and since when every kube-apiserver uses it (milliseconds since the epoch); '' if not yet. */
   readonly counted: string;
   readonly countedSince: number;
-  /** Of the fence that held everywhere when the copy was complete. */
+  /** The identity of the fence that was in force everywhere when the copy was complete. */
   readonly fence: string;
-  /** When writes began to be refused, in milliseconds since the epoch; 0: they are not. */
+  /** When writes began to be refused, in milliseconds since the epoch; 0 if they are not. */
   readonly fencedAt: number;
-  /** How far the way back is; '' where the group is not on it. */
+  /** The step of the return; '' if the group is not returning. */
   readonly back: BackStep;
-  /** Number of the back door that was opened last. */
+  /** The number of the last back door opened. */
   readonly door: number;
 }
 
-/** Copying: Annex takes writes, and the cluster's copy follows. Closing: nobody does. Routing: requests go to the cluster. */
+/** Copying: Annex takes writes, and the cluster's copy follows. Closing: neither takes writes. Routing: requests go to the cluster. */
 type BackStep = '' | 'Copying' | 'Closing' | 'Routing';
 
 export const NO_SWITCH: SwitchRecord = {
   ...{ first: 0, counted: '', countedSince: 0, fence: '', fencedAt: 0, back: '', door: 0 },
 };
 
-/** What is said of an Adoption: type, whether it holds, a reason other than the phase, and a message other than that of the step. */
+/** A condition of an Adoption: type, whether it holds, a reason other than the phase, and a message other than that of the step. */
 export type Finding = readonly [type: string, holds: boolean, reason?: string, message?: string];
 
 export interface JournalOptions {
@@ -46,15 +46,15 @@ export interface JournalOptions {
 }
 
 /**
- * The Adoption's status, in which a switch is written down before each step. It only changes by compare-and-write: of two replicas that
- * both believe they lead, one fails at its next step.
+ * The Adoption's status, in which a switch records each step before taking it. It changes only under optimistic concurrency: of two
+ * replicas that both believe they lead, one fails at its next step.
  */
 export class Journal {
   private adoption: KubeObject | undefined;
 
   constructor(private readonly options: JournalOptions) {}
 
-  /** Reads it anew; throws where the Adoption is gone, or is another one. */
+  /** Reads the Adoption again; throws if it is gone or was replaced. */
   async read(): Promise<void> {
     const { client, group, uid } = this.options;
     const found = await client.get('', group);
@@ -74,22 +74,22 @@ export class Journal {
     return recordOf(this.known);
   }
 
-  /** What was written last. */
+  /** The message written last. */
   get message(): string {
     return textOf(conditionsOf(this.known).find(({ type }) => type === 'Ready')?.['message']);
   }
 
-  /** Whether the switch is still wanted. */
+  /** True if the switch is still wanted. */
   get isWanted(): boolean {
     return isWanted(this.known);
   }
 
-  /** Whether the group is to go back to the cluster, while Annex serves it or afterwards. */
+  /** True if the group is to return to the cluster, now or once Annex serves it. */
   get isReturnWanted(): boolean {
     return isReturnWanted(this.known);
   }
 
-  /** What is known of the types of the group. */
+  /** The status of the group's types. */
   get resources(): readonly JsonObject[] {
     return objectsOf(objectAt(this.known, 'status')?.['resources']);
   }
@@ -98,13 +98,13 @@ export class Journal {
     return objectAt(this.known, 'spec') ?? {};
   }
 
-  /** Conflict (409) where somebody else has written since it was read, but for changes of the spec. */
+  /** Writes a step. Throws a conflict (409) if the status was changed since it was read; changes of the spec do not matter. */
   async write(
     phase: SwitchPhase,
     change: Partial<SwitchRecord>,
     message: string,
     findings: readonly Finding[] = [],
-    /** Of the status, besides. */
+    /** Further fields of the status. */
     more: JsonObject = {},
   ): Promise<void> {
     const { client, clock } = this.options;
@@ -134,13 +134,13 @@ export class Journal {
     }
   }
 
-  /** What keeps the switch from going on, for people. */
+  /** Reports in the status what keeps the switch from continuing. */
   async tell(message: string, more: JsonObject = {}): Promise<void> {
     if (!this.isMoving || message === this.message) return;
     await this.write(this.phase as SwitchPhase, {}, message, [], more);
   }
 
-  /** Says more than the phase does, where that is news. Conflict (409) where somebody else has written since it was read. */
+  /** Writes conditions beyond those of the phase, if they changed. Throws a conflict (409) if the Adoption was changed since it was read. */
   async note(findings: readonly Finding[]): Promise<void> {
     const adoption = this.known;
     const next = conditions(adoption, this.phase, '', findings, this.options.clock.now());
@@ -165,7 +165,7 @@ export const isWanted = (adoption: KubeObject): boolean =>
 export const isReturnWanted = (adoption: KubeObject): boolean =>
   objectAt(adoption, 'spec')?.['servedBy'] === 'Cluster' && !hasDeletionTimestamp(adoption);
 
-/** Whether a switch failed, and nobody has changed the spec since. */
+/** Reports whether a switch failed and the spec has not changed since. */
 export const hasFailed = (adoption: KubeObject): boolean =>
   phaseOf(adoption) === 'Failed' &&
   conditionsOf(adoption).some(
@@ -176,7 +176,7 @@ export function recordOf(adoption: KubeObject): SwitchRecord {
   return { ...NO_SWITCH, ...(objectAt(objectAt(adoption, 'status'), 'switch') as Partial<SwitchRecord> | undefined) };
 }
 
-/** Whether Annex serves the group, and whether writes are taken, by whomever. */
+/** Returns the conditions of a phase: whether Annex serves the group, and whether writes are taken on either side. */
 function standing(phase: SwitchPhase, { back }: SwitchRecord): readonly Finding[] {
   const isServed = phase === 'Served' || (phase === 'Returning' && (back === 'Copying' || back === 'Closing'));
   const takesWrites = phase !== 'Fencing' && phase !== 'Switching' && (phase !== 'Returning' || back === 'Copying');

@@ -13,17 +13,17 @@ export type KubeApiserver = Pick<ClusterClient, 'call' | 'plain'>;
 export interface KubeApiserversOptions {
   readonly client: Pick<ClusterClient, 'must' | 'at'>;
   readonly clock: Clock;
-  /** `host:port` of each; none: the endpoints of the Service `kubernetes`. */
+  /** The `host:port` of each; if empty, the endpoints of the Service `kubernetes`. */
   readonly addresses: readonly string[];
 }
 
-/** The kube-apiservers of the cluster, one by one: each learns of policies, routes and definitions by itself. */
+/** The kube-apiservers of the cluster, individually: each learns of policies, routes and definitions on its own. */
 export class KubeApiservers {
   private readonly clients = new Map<string, ClusterClient>();
 
   constructor(private readonly options: KubeApiserversOptions) {}
 
-  /** Waits until something holds at each of them; one that is gone from the endpoints is not waited for. Throws where it takes too long. */
+  /** Waits until `holds` is true at each of them; one that disappears from the endpoints is not waited for. Throws on timeout. */
   async everywhere(
     what: string,
     holds: (server: KubeApiserver) => Promise<boolean>,

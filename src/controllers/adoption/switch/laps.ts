@@ -1,6 +1,6 @@
 import type { Clock } from '../../../util/clock.js';
 
-/** What took how long, one thing after the other. */
+/** Measures how long consecutive steps take. */
 export class Laps {
   private readonly laps: string[] = [];
   private at: number | undefined;
@@ -12,7 +12,7 @@ export class Laps {
     this.at = this.clock.monotonic();
   }
 
-  /** What has been done since the lap before; nothing where this process did not see it begin. */
+  /** Ends a step that started when the previous one ended; ignored if this process did not begin the measurement. */
   end(what: string): void {
     if (this.at === undefined) return;
     const now = this.clock.monotonic();
@@ -20,7 +20,7 @@ export class Laps {
     this.at = now;
   }
 
-  /** In parentheses; '' where nothing was seen. */
+  /** The steps in parentheses; '' if none were measured. */
   get text(): string {
     return this.laps.length === 0 ? '' : ` (${this.laps.join(', ')})`;
   }

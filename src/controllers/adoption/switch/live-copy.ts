@@ -3,29 +3,29 @@ import { deepEqual, isObject } from '../../../apimachinery/json/json.js';
 import { parseJson } from '../../../apimachinery/json/decode.js';
 import type { Backend, Revision, StagedObject, Staging, StoredObject } from '../../../storage/interfaces.js';
 
-/** Objects that are read at once. */
+/** The page size, in objects. */
 const PAGE = 500;
 
 export interface LiveCopyOptions {
   readonly backend: Pick<Backend, 'list' | 'get' | 'write'>;
-  /** The log began above it: what has an older revision has it from the cluster. */
+  /** Annex's log began above this revision: objects with an older one have it from the cluster. */
   readonly first: Revision;
-  /** Whether the cluster owns the type: neither has Annex taken writes, nor does it on its way back. */
+  /** Reports whether the cluster owns the type: Annex does not take writes yet, and the group is not on its way back. */
   isFollowing(resource: string): boolean;
 }
 
 /**
- * The objects of a type as Annex serves them, while the cluster still owns them: what changes there is written here as an ordinary
- * write. Each write expects the state that was there when the copy began, or that it wrote itself, so nothing is overwritten that
- * somebody else has written since Annex took over.
+ * The objects of a type in Annex while the cluster still owns them: changes in the cluster are applied as ordinary writes. Each write
+ * expects the state from the beginning of the copy, or the copy's own last write, so it never overwrites what was written after Annex took
+ * over.
  */
 export class LiveCopy implements Pick<Staging, 'revisions' | 'put' | 'remove'> {
-  /** Revisions of the states in Annex. */
+  /** The revisions of the objects in Annex. */
   private known = new Map<string, Revision>();
 
   constructor(private readonly options: LiveCopyOptions) {}
 
-  /** Revisions in the cluster; 0 where that is not known. */
+  /** Returns the revisions in the cluster; 0 if unknown. */
   async revisions(resource: string): Promise<Map<string, Revision>> {
     const { backend, first } = this.options;
     this.known = new Map();
@@ -42,7 +42,7 @@ export class LiveCopy implements Pick<Staging, 'revisions' | 'put' | 'remove'> {
       if (!page.more || last === undefined) break;
       from = `${last.key}\0`;
     }
-    // What was read is from before Annex owned the type.
+    // The list is only valid if Annex did not own the type meanwhile.
     this.check(resource);
     return found;
   }
@@ -90,7 +90,7 @@ export class LiveCopy implements Pick<Staging, 'revisions' | 'put' | 'remove'> {
   }
 }
 
-/** Without its revision, as encoded objects are compared. */
+/** Returns the content without its revision, the form in which encoded objects are compared. */
 function contentOf({ bytes }: StoredObject): JsonValue | undefined {
   const object = parseJson(bytes);
   const metadata = isObject(object) ? object['metadata'] : undefined;

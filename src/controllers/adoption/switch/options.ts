@@ -6,7 +6,7 @@ import type { Clock } from '../../../util/clock.js';
 import type { ReplicaStages } from '../replica-stages.js';
 import type { KubeApiservers } from './kube-apiservers.js';
 
-/** What it takes to move a group, in either direction. */
+/** The dependencies for moving a group in either direction. */
 export interface SwitchOptions {
   readonly adoptions: LoopbackClient;
   readonly definitions: LoopbackClient;
@@ -18,9 +18,9 @@ export interface SwitchOptions {
   readonly adopted: Pick<AdoptedDefinitions, 'followsCluster'>;
   readonly clock: Clock;
   readonly group: string;
-  /** Of the Adoption. */
+  /** The UID of the Adoption. */
   readonly uid: string;
-  /** Of Annex. */
+  /** The namespace that Annex runs in. */
   readonly namespace: string;
   readonly copyRate: number;
   readonly failed: (error: unknown) => void;

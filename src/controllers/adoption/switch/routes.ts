@@ -3,7 +3,7 @@ import { ClusterError } from '../../../client/cluster-error.js';
 import type { Revision } from '../../../storage/interfaces.js';
 import type { KubeApiserver } from './kube-apiservers.js';
 
-/** Whether a kube-apiserver sends all lists to Annex, whose revisions begin at `first`: the cluster's are lower. */
+/** Reports whether a kube-apiserver routes all lists to Annex, whose revisions begin at `first`: those of the cluster are lower. */
 export const routedToAnnex = (server: KubeApiserver, lists: readonly string[], first: Revision): Promise<boolean> =>
   all(server, lists, (revision) => revision >= first);
 

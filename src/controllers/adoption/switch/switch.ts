@@ -22,26 +22,26 @@ import { Laps } from './laps.js';
 import { routedToAnnex, routedToCluster } from './routes.js';
 import { WritesUnderWay } from './writes-under-way.js';
 
-/** The cluster's revisions may grow by so much while a group is switched. */
+/** How far the cluster's revision may advance while a group is switched. */
 const MARGIN = 20_000;
-/** A write that began before all kube-apiservers counted has ended by then: their request timeout, and some more. */
+/** By then, every write that began before all kube-apiservers counted has ended: their request timeout, plus a margin. */
 const COUNTED_MILLIS = 65_000;
-/** Bounds of the steps. */
+/** Time limits of the steps. */
 const ESTABLISH_MILLIS = 60_000;
 const FENCE_MILLIS = 20_000;
 const DRAIN_MILLIS = 65_000;
 const CATCH_UP_MILLIS = 20_000;
 const ROUTE_MILLIS = 30_000;
 const RETURN_MILLIS = 120_000;
-/** Writes are refused no longer while kube-apiservers cannot be brought to the new route. */
+/** The longest time for which writes are refused while kube-apiservers do not follow the new route. */
 const LONGEST_MILLIS = 120_000;
 const RETRY_MILLIS = 1_000;
 const POLL_MILLIS = 500;
 
-/** What the switch was given up for; anything else that goes wrong only stops this replica. */
+/** Aborts the switch. Any other error only stops this replica, and the next leader continues. */
 class GivenUp extends Error {}
 
-/** Moves a group from the cluster to Annex, or puts back what was. Every step may have been done before, by a replica that is gone. */
+/** Moves a group from the cluster to Annex, or rolls back. Every step may already have been done by a replica that is gone. */
 export class Switch implements ReturnParts {
   readonly journal: Journal;
   readonly fence: Fence;
@@ -66,7 +66,7 @@ export class Switch implements ReturnParts {
     this.source = new Source({ client, clock, fence, group, journal, rate, theirs });
   }
 
-  /** Goes on from wherever it is until it is served, or given up, or the signal aborts. */
+  /** Continues from the recorded step until the group is served, the switch is given up, or the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, failed } = this.options;
     const isOver = (): boolean => signal.aborted;
@@ -76,7 +76,7 @@ export class Switch implements ReturnParts {
         await this.advance(signal);
         return;
       } catch (error) {
-        // Of two that lead one goes on.
+        // Of two leaders, only one continues.
         if (!isOver() && !isConflictOrNotFound(error)) {
           failed(error);
           await this.journal.tell(messageOf(error)).catch(failed);
@@ -89,7 +89,7 @@ export class Switch implements ReturnParts {
     }
   }
 
-  /** Whatever stands of the barriers while Annex serves the group is put back where somebody has taken it away. */
+  /** Restores the barriers that remain while Annex serves the group, in case they were removed. */
   async hold(): Promise<void> {
     await this.theirs.closeBackDoor(await this.ours.list());
     await this.theirs.withdraw();
@@ -100,12 +100,12 @@ export class Switch implements ReturnParts {
     await this.source.tell();
   }
 
-  /** The copy that the cluster keeps goes. */
+  /** Frees the copy that the cluster keeps. */
   async free(signal: AbortSignal): Promise<void> {
     await this.source.free(signal);
   }
 
-  /** Has writes counted long before they are refused; undefined while not every kube-apiserver does. */
+  /** Starts counting writes long before they are refused. Throws while not every kube-apiserver counts; returns undefined if there are no types. */
   async countEarly(types: readonly AdoptedType[], signal: AbortSignal): Promise<Partial<SwitchRecord> | undefined> {
     const [type] = types;
     if (type === undefined) return undefined;
@@ -114,7 +114,7 @@ export class Switch implements ReturnParts {
     return { counted, countedSince: this.options.clock.now() };
   }
 
-  /** Removes what is only there for the switch. */
+  /** Removes what exists only for the switch. */
   async leave(): Promise<void> {
     await this.underWay.remove();
   }
@@ -125,7 +125,7 @@ export class Switch implements ReturnParts {
       await new Return(this.options, this).run(signal);
       return;
     }
-    // Whoever asked for it may have seen an older state.
+    // The caller may have seen an older state.
     if (journal.phase !== 'InSync' && !journal.isMoving) return;
     if (journal.phase !== 'Returning') {
       try {
@@ -157,7 +157,7 @@ export class Switch implements ReturnParts {
     await this.underWay.remove();
   }
 
-  /** Annex gets the objects and follows their changes; the cluster goes on taking writes. */
+  /** Gives Annex the objects and follows their changes; the cluster continues to take writes. */
   private async prepare(signal: AbortSignal): Promise<readonly AdoptedType[]> {
     const { journal } = this;
     const { backend, clock, client, group, staging, adopted, copyRate } = this.options;
@@ -188,14 +188,14 @@ export class Switch implements ReturnParts {
     return types;
   }
 
-  /** A request that is routed to Annex may come to any replica. */
+  /** A request that is routed to Annex may reach any replica. */
   private async servedByReplicas(crds: readonly KubeObject[], signal: AbortSignal): Promise<void> {
     const names = crds.map(({ metadata }) => metadata.name ?? '');
     const serves = (stages: Stages): boolean => names.every((name) => stages[name] !== undefined);
     await this.options.replicas.everywhere('serving the types', serves, ESTABLISH_MILLIS, signal);
   }
 
-  /** Nobody writes any more, and Annex has everything. */
+  /** Ends writes in the cluster and completes the copy in Annex. */
   private async close(types: readonly AdoptedType[], signal: AbortSignal): Promise<void> {
     const { journal, fence, underWay } = this;
     const { clock, servers } = this.options;
@@ -226,7 +226,7 @@ export class Switch implements ReturnParts {
     );
   }
 
-  /** Every kube-apiserver sends requests for the group here. */
+  /** Has every kube-apiserver route requests for the group to Annex. */
   private async route(signal: AbortSignal): Promise<void> {
     const { servers } = this.options;
     await this.check();
@@ -238,12 +238,12 @@ export class Switch implements ReturnParts {
     this.laps.end('the route');
   }
 
-  /** What was before stands again: first who serves reads, then who takes writes. */
+  /** Restores the previous state: first reads go back to the cluster, then writes. */
   private async putBack(signal: AbortSignal): Promise<void> {
     const { journal } = this;
     const { backend, servers, staging } = this.options;
     if (journal.record.fence !== '') {
-      // Somebody may have removed it: nobody is to write while others read the copy.
+      // The fence may have been removed: writes must stay refused while some clients still read the copy.
       await this.fence.put();
       await servers.everywhere('the fence', (server) => this.fence.holds(server), FENCE_MILLIS, signal);
       // Clients may have seen revisions of Annex.
@@ -261,7 +261,7 @@ export class Switch implements ReturnParts {
         signal,
       );
     await this.ours.remove(ESTABLISH_MILLIS, signal);
-    // By the cluster's: those of Annex may be gone already.
+    // Uses the cluster's definitions: those of Annex may already be gone.
     for (const { metadata } of await this.theirs.list()) await staging.discard(metadata.name ?? '');
     await staging.drop();
     await this.fence.remove();
@@ -307,7 +307,7 @@ export class Switch implements ReturnParts {
     }
   }
 
-  /** Throws where the switch is not wanted any more, or somebody else goes on with it. */
+  /** Throws if the switch is no longer wanted, or if another replica has continued it. */
   private async check(): Promise<void> {
     const { journal } = this;
     const { phase } = journal;
@@ -316,7 +316,7 @@ export class Switch implements ReturnParts {
     if (!journal.isWanted) throw new GivenUp('it is not wanted any more');
   }
 
-  /** Whether a failure ends it: as long as everybody writes, and for a while when clients have been sent to Annex, it is tried again. */
+  /** Reports whether a failure ends the switch. It is retried while clients can write, and for a while once they are routed to Annex. */
   private async isOverdue(): Promise<boolean> {
     const { phase, record } = this.journal;
     if (phase === 'Fencing') return true;
@@ -326,7 +326,7 @@ export class Switch implements ReturnParts {
     );
   }
 
-  /** No write can have been missed, and nothing that was copied is gone. */
+  /** Throws unless the fence is unchanged, so that no write can have been missed, and no definition is gone. */
   private async mustBeIntact(): Promise<void> {
     if ((await this.fence.identity()) !== this.journal.record.fence)
       throw new GivenUp('the fence was changed by somebody else');
@@ -338,7 +338,7 @@ export class Switch implements ReturnParts {
       throw new GivenUp('a ResourceDefinition of the group was deleted');
   }
 
-  /** The newest revision that anybody can have seen of the group. */
+  /** Returns the newest revision of the group that a client can have seen. */
   private async revision(types: readonly AdoptedType[]): Promise<number> {
     const { client, group } = this.options;
     const revisions: number[] = [];
@@ -351,7 +351,7 @@ export class Switch implements ReturnParts {
     return newest;
   }
 
-  /** One list of each version that the cluster serves. */
+  /** Returns the path of one list for each version that the cluster serves. */
   private async lists(): Promise<string[]> {
     const { group } = this.options;
     return (await this.ours.list()).flatMap((definition) => {

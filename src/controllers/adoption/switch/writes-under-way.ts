@@ -6,7 +6,7 @@ import type { KubeApiserver } from './kube-apiservers.js';
 const PATH = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas';
 const APPLY = 'application/apply-patch+yaml';
 const EXECUTING = 'apiserver_flowcontrol_current_executing_requests';
-/** Administrators' requests belong to it, whatever other FlowSchemas say. */
+/** Requests of administrators belong to it, whatever other FlowSchemas say. */
 const EXEMPT = 'exempt';
 
 export interface WritesUnderWayOptions {
@@ -15,8 +15,8 @@ export interface WritesUnderWayOptions {
 }
 
 /**
- * Counts the writes to a group that a kube-apiserver is executing: a FlowSchema of Annex' own has them. A write that has passed
- * admission may be committed seconds later, and no fence stops it.
+ * Counts the writes to a group that a kube-apiserver is executing, with a FlowSchema of Annex's own. A write that has passed admission may
+ * be committed seconds later, and no fence stops it.
  */
 export class WritesUnderWay {
   private readonly name: string;
@@ -25,7 +25,7 @@ export class WritesUnderWay {
     this.name = ADOPTION_PREFIX + options.group;
   }
 
-  /** Counting begins; the uid of the FlowSchema. */
+  /** Starts counting. Returns the UID of the FlowSchema. */
   async count(): Promise<string> {
     const path = `${PATH}/${this.name}?fieldManager=annex&force=true`;
     const made = await this.options.client.must('PATCH', path, this.schema(), APPLY);
@@ -36,14 +36,14 @@ export class WritesUnderWay {
     await this.options.client.must('DELETE', `${PATH}/${this.name}`);
   }
 
-  /** Whether a kube-apiserver sorts a write to the resource, in a version, by the FlowSchema. */
+  /** Reports whether a kube-apiserver assigns a write to the resource, in a version, to the FlowSchema. */
   async isCounted(server: KubeApiserver, uid: string, groupVersion: string, resource: string): Promise<boolean> {
-    // Of an object that cannot be: names have no colon.
+    // Such an object cannot exist: names have no colon.
     const { headers } = await server.plain('DELETE', `/apis/${groupVersion}/${resource}/annex:none?dryRun=All`);
     return headers['x-kubernetes-pf-flowschema-uid'] === uid;
   }
 
-  /** Which of the counts have been seen at zero: those that are seen now are added. True when all have. */
+  /** Adds the counters that are zero now to `seen`. Returns true once all of them have been seen at zero. */
   async hasEnded(server: KubeApiserver, seen: Set<string>): Promise<boolean> {
     const { status, text } = await server.plain('GET', '/metrics');
     if (status !== 200) throw new Error(`GET /metrics: ${status}`);
@@ -58,7 +58,7 @@ export class WritesUnderWay {
       kind: 'FlowSchema',
       metadata: { name: this.name },
       spec: {
-        // Nobody's writes wait for being counted.
+        // Counting must not queue any writes.
         priorityLevelConfiguration: { name: EXEMPT },
         matchingPrecedence: 2,
         rules: [
@@ -80,7 +80,7 @@ export class WritesUnderWay {
   }
 }
 
-/** Of a FlowSchema, by the metrics; 0 where there have been none. */
+/** Returns the number of executing requests of a FlowSchema according to the metrics; 0 if there were none. */
 function executing(metrics: string, schema: string): number {
   let sum = 0;
   for (const line of metrics.split('\n')) {

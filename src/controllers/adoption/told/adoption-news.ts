@@ -4,7 +4,7 @@ import { textOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import type { News } from '../../object-events.js';
 
-/** The status in which a condition is bad news. */
+/** The status that makes a condition bad news. */
 const BAD: Readonly<Record<string, string>> = {
   Accepted: 'False',
   AdmissionEnforced: 'False',
@@ -12,10 +12,10 @@ const BAD: Readonly<Record<string, string>> = {
   Returned: 'False',
   Switchable: 'False',
 };
-/** The condition that says more of a phase. */
+/** The condition that describes a phase. */
 const TELLS: Readonly<Record<string, string>> = { Copying: 'Copied', InSync: 'InSync' };
 
-/** What there is to tell of an Adoption: its phase, and conditions that are bad. */
+/** Returns the news about an Adoption: its phase, and conditions that are bad. */
 export function adoptionNews(adoption: KubeObject): News[] {
   const conditions = conditionsOf(adoption);
   const phase = stringAt(objectAt(adoption, 'status'), 'phase') ?? '';

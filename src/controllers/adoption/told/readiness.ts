@@ -8,26 +8,26 @@ import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 
 const LOOK_MILLIS = 60_000;
-/** Sooner while something is in the way. */
+/** The shorter interval while something blocks the switch. */
 const LOOK_AGAIN_MILLIS = 5_000;
 
-/** Something that is said of an Adoption: type, whether it holds, a reason and a sentence. */
+/** A condition of an Adoption: type, whether it holds, a reason and a sentence. */
 export type Statement = readonly [type: string, holds: boolean, reason: string, message: string];
 
 export interface ReadinessLooksOptions {
   readonly client: Pick<ClusterClient, 'call' | 'must' | 'metadata'>;
   readonly clock: Clock;
-  /** Whether webhooks and policies of the cluster hold for what Annex serves. */
+  /** True if Annex enforces the cluster's webhooks and policies on what it serves. */
   readonly admissionFromCluster: boolean;
 }
 
-/** Looks now and then whether the groups that are rehearsed can be switched. */
+/** Periodically checks whether rehearsed groups can be switched. */
 export class ReadinessLooks {
   private readonly looks = new Map<string, { readonly at: number; readonly statements: readonly Statement[] }>();
 
   constructor(private readonly options: ReadinessLooksOptions) {}
 
-  /** What was found last. */
+  /** Returns the last result, after a new check if one is due. */
   async of(group: string, crds: readonly KubeObject[]): Promise<readonly Statement[]> {
     const { client, clock } = this.options;
     const last = this.looks.get(group);
