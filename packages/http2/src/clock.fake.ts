@@ -1,6 +1,6 @@
 import type { Clock, Timer } from './clock.js';
 
-/** Time moves only by `advance`. */
+/** A clock that moves only by `advance`. */
 export class FakeClock implements Clock {
   private readonly timers = new Set<{ readonly at: number; readonly callback: () => void }>();
   private millis = Date.UTC(2026, 0, 1);
@@ -19,7 +19,7 @@ export class FakeClock implements Clock {
     return { cancel: () => this.timers.delete(timer) };
   }
 
-  /** Moves time on and runs the timers that came due, in order. */
+  /** Advances the time and runs the timers that are due, in order. */
   advance(millis: number): void {
     const end = this.millis + millis;
     for (;;) {

@@ -1,10 +1,10 @@
-/** Time as a connection sees it. Tests inject one that they turn by hand. */
+/** The source of time. Tests inject one that they advance themselves. */
 export interface Clock {
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now(): number;
-  /** Monotonic milliseconds, for durations. */
+  /** Returns monotonic milliseconds, for durations. */
   monotonic(): number;
-  /** Runs `callback` once after `millis`. */
+  /** Runs `callback` once after `millis` milliseconds. */
   setTimer(millis: number, callback: () => void): Timer;
 }
 

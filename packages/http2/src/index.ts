@@ -1,4 +1,4 @@
-/** The server's side of HTTP/2 (RFC 9113) on a socket that is already connected. See the README of this package. */
+/** The server side of HTTP/2 (RFC 9113) on a socket that is already connected. See the README of this package. */
 export { Session } from './session.js';
 export type { SessionConfig } from './session.js';
 export { Http2Request } from './request.js';

@@ -1,28 +1,28 @@
 import type { Clock, Timer } from './clock.js';
 
-/** How long a client has to say what it is, and to see the first notice of a shutdown. */
+/** The time that a client has to send its preface, and to acknowledge the first notice of a shutdown. */
 const PREFACE_MILLIS = 10_000;
 const NOTICE_MILLIS = 1000;
-/** How long a client may take for what has been written, and how long to close after that. */
+/** The time that a client has to read the remaining output, and then to close the connection. */
 const FLUSH_MILLIS = 30_000;
 const LINGER_MILLIS = 1000;
 
-/** What a lifetime asks of its connection. */
+/** The operations that a lifetime needs of its connection. */
 export interface Mortal {
-  /** Open streams. */
+  /** The number of open streams. */
   readonly size: number;
-  /** Asks the client to go elsewhere (GOAWAY). */
+  /** Sends the first GOAWAY, which asks the client to use another connection. */
   notice(): void;
-  /** No further streams are taken. */
+  /** Sends the last GOAWAY. No further streams are accepted. */
   goodbye(): void;
-  /** Ends the connection after what has been written; `flushed` is called when that is out. */
+  /** Ends the connection after the remaining output. Calls `flushed` when the output has been sent. */
   end(flushed: () => void): void;
   destroy(): void;
 }
 
-/** When a connection ends, and in which steps: one timer. */
+/** Controls when and in which steps a connection ends. Uses a single timer. */
 export class Lifetime {
-  /** serving; client asked to go elsewhere; takes nothing more; over. */
+  /** Serving; shutdown announced; no new streams accepted; ended. */
   private phase: 'open' | 'noticed' | 'closing' | 'closed' = 'open';
   private greeted = false;
   private timer: Timer | undefined;
@@ -31,7 +31,7 @@ export class Lifetime {
   constructor(
     private readonly connection: Mortal,
     private readonly clock: Clock,
-    /** A connection without streams is closed after this time. */
+    /** The time, in milliseconds, after which a connection without streams is closed. */
     private readonly idleMillis: number,
   ) {
     this.idleSince = clock.monotonic();
@@ -42,25 +42,25 @@ export class Lifetime {
     return this.phase === 'closed';
   }
 
-  /** Whether new streams are taken. */
+  /** True if new streams are accepted. */
   get takesStreams(): boolean {
     return this.phase === 'open' || this.phase === 'noticed';
   }
 
-  /** The client has said hello. */
+  /** Called when the client has sent its first SETTINGS frame. */
   greet(): void {
     this.greeted = true;
     this.arm(this.idleMillis);
   }
 
-  /** The last open stream has ended. */
+  /** Called when the last open stream has ended. */
   rest(): void {
     this.idleSince = this.clock.monotonic();
     if (this.phase === 'closing') this.finish();
     else if (this.phase === 'open' && this.timer === undefined) this.arm(this.idleMillis);
   }
 
-  /** Gives notice; `atOnce`: the end without one. */
+  /** Announces the shutdown. With `atOnce`, skips the notice. */
   shutdown(atOnce: boolean): void {
     if (this.phase !== 'open') return;
     this.phase = 'noticed';
@@ -71,7 +71,7 @@ export class Lifetime {
     }
   }
 
-  /** The client has seen the notice: the connection ends with the last stream. */
+  /** Called when the client has acknowledged the notice. The connection ends with its last stream. */
   noticed(): void {
     if (this.phase !== 'noticed') return;
     this.phase = 'closing';
@@ -80,7 +80,7 @@ export class Lifetime {
     if (this.connection.size === 0) this.finish();
   }
 
-  /** Ends once what has been written is out. */
+  /** Ends the connection once the remaining output has been sent. */
   finish(): void {
     this.phase = 'closed';
     this.arm(FLUSH_MILLIS);
@@ -89,7 +89,7 @@ export class Lifetime {
     });
   }
 
-  /** The socket is closed. */
+  /** Called when the socket has closed. */
   ended(): void {
     this.phase = 'closed';
     this.disarm();

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-/** Memory that is used again and again, over all connections: fresh memory outside of the heap makes V8 collect garbage. */
+/** A pool of buffers that all connections share: allocating memory outside of the heap makes V8 collect garbage. */
 class Pool {
   private readonly free: Buffer[] = [];
 
@@ -18,40 +18,40 @@ class Pool {
   }
 }
 
-/** Size for a connection that has little to say, of which there may be many; also the most that one write takes. */
+/** Small buffers are for connections with little output, of which there may be many. A large one is also the most that one write takes. */
 const SMALL = new Pool(16 * 1024, 512);
 const LARGE = new Pool(128 * 1024, 48);
 
 /**
- * What goes to a socket: frames are written one after another into shared memory, and handed over as rarely as can be, one buffer a
- * write: Node copies several into fresh memory before it encrypts them.
+ * The output of a connection. Frames are written one after another into pooled buffers, and handed to the socket as rarely as possible,
+ * one buffer per write: Node copies several buffers into newly allocated memory before it encrypts them.
  */
 export class Output {
-  /** What is being filled, up to `end`; a connection that has nothing to say has none. */
+  /** The buffer being filled, up to `end`. A connection without output has none. */
   private chunk: Buffer | undefined;
   private end = 0;
-  /** Filled ones that wait for their turn, each with its length. */
+  /** The filled buffers that wait to be written, each with its length. */
   private readonly filled: [chunk: Buffer, length: number][] = [];
   private filledBytes = 0;
-  /** What is being written; the next write waits for it. */
+  /** The buffer being written. The next write waits until this one is done. */
   private writing: Buffer | undefined;
   private scheduled = false;
   private ending = false;
 
   constructor(
     private readonly socket: Socket,
-    /** After bytes have gone into the kernel. */
+    /** Called after bytes were passed to the kernel. */
     private readonly written: () => void,
-    /** Before what has been written is handed over. */
+    /** Called before the output is handed to the socket. */
     private readonly flushing: () => void,
   ) {}
 
-  /** Bytes that wait here and in the socket. */
+  /** The number of bytes queued here and in the socket. */
   get backlog(): number {
     return this.socket.writableLength + this.filledBytes + this.end;
   }
 
-  /** Memory with room for so many bytes, few, from `position` on. */
+  /** Returns a buffer with room for at least `bytes` bytes from `position` on. The number must be small. */
   reserve(bytes: number): Buffer {
     const { chunk } = this;
     return chunk !== undefined && chunk.length - this.end >= bytes ? chunk : this.more();
@@ -61,13 +61,13 @@ export class Output {
     return this.end;
   }
 
-  /** What has been filled ends here now; it goes out at the end of this turn of the event loop. */
+  /** Sets the end of the written bytes, and schedules a flush at the end of this turn of the event loop. */
   advance(to: number): void {
     this.end = to;
     this.schedule();
   }
 
-  /** Adds a copy of bytes, from a place on to before another. */
+  /** Appends a copy of the bytes from `from` up to `to`, exclusive. */
   append(bytes: Uint8Array, from = 0, to = bytes.length): void {
     for (let at = from; at < to;) {
       const chunk = this.reserve(1);
@@ -84,13 +84,13 @@ export class Output {
     this.write();
   }
 
-  /** Ends the socket after what has been written. */
+  /** Ends the socket once the output is written. */
   finish(): void {
     this.ending = true;
     this.flush();
   }
 
-  /** The next chunk to fill: a small one first, then what it holds goes on in a large one. */
+  /** Returns the next buffer to fill. The first one is small; when it is full, its content moves to a large one. */
   private more(): Buffer {
     const { chunk, end } = this;
     if (chunk === undefined) return (this.chunk = SMALL.take());
@@ -131,13 +131,13 @@ export class Output {
   private readonly onWritten = (error?: Error | null): void => {
     const written = this.writing as Buffer;
     this.writing = undefined;
-    // After a socket failed it is unknown what still reads the buffer.
+    // If the socket failed, something may still read the buffer, so it is not reused.
     if (error === undefined || error === null) (written.length === SMALL.bytes ? SMALL : LARGE).give(written);
     this.written();
     this.write();
   };
 
-  /** Sees to a flush at the end of this turn. */
+  /** Schedules a flush at the end of this turn. */
   schedule(): void {
     if (this.scheduled) return;
     this.scheduled = true;

@@ -16,7 +16,7 @@ export interface Frame {
 
 type Handle = (request: Http2Request, response: Http2Response) => void | Promise<void>;
 
-/** A server of sessions without TLS. */
+/** A server that runs a Session on every connection, without TLS. */
 export class SessionServer {
   readonly clock = new FakeClock();
   readonly sessions: Session[] = [];
@@ -59,7 +59,7 @@ export class SessionServer {
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** A client that has said hello, with these settings. */
+  /** Connects a client that sends the preface and these settings. */
   async peer(settings: readonly (readonly [id: number, value: number])[] = []): Promise<Peer> {
     const peer = new Peer(this.port);
     this.peers.push(peer);
@@ -69,7 +69,7 @@ export class SessionServer {
     return peer;
   }
 
-  /** A client that has said nothing. */
+  /** Connects a client that sends nothing. */
   stranger(): Peer {
     const peer = new Peer(this.port);
     this.peers.push(peer);
@@ -83,9 +83,9 @@ export class SessionServer {
   }
 }
 
-/** A client that sends the frames that a test names. */
+/** A client that sends exactly the frames that a test asks for. */
 export class Peer {
-  /** All that has come. */
+  /** All received frames. */
   readonly frames: Frame[] = [];
   readonly closed: Promise<void>;
   private readonly socket: Socket;
@@ -150,7 +150,7 @@ export class Peer {
     this.send(FrameType.rstStream, 0, stream, Buffer.from([0, 0, 0, 8]));
   }
 
-  /** HEADERS of a request; `fields` replace the usual pseudo-headers or come after them. */
+  /** Sends the HEADERS of a request. `fields` follow the usual pseudo-headers. */
   request(
     stream: number,
     { method = 'GET', path = '/', end = true, fields = [] as readonly (readonly [string, string])[] } = {},
@@ -163,7 +163,7 @@ export class Peer {
     this.send(FrameType.data, end ? Flag.endStream : 0, stream, Buffer.from(body));
   }
 
-  /** The next frame of this type that was not asked for before. */
+  /** Waits for the next frame of this type that was not returned before. */
   async next(type: number, matches: (frame: Frame) => boolean = () => true): Promise<Frame> {
     for (;;) {
       const found = this.frames.find((frame) => frame.type === type && !this.taken.has(frame) && matches(frame));
@@ -176,7 +176,7 @@ export class Peer {
     }
   }
 
-  /** Head and body of an answer. */
+  /** Waits for a response and returns its head and body. */
   async answer(stream: number): Promise<{ head: Record<string, string>; body: string }> {
     const head = await this.next(FrameType.headers, (frame) => frame.stream === stream);
     const parts: Buffer[] = [];
@@ -192,18 +192,18 @@ export class Peer {
     return this.heads.get(frame) ?? {};
   }
 
-  /** What a stream was reset with. */
+  /** Waits until a stream is reset and returns the error code. */
   async resetCode(stream: number): Promise<number> {
     return (await this.next(FrameType.rstStream, (frame) => frame.stream === stream)).payload.readUInt32BE(0);
   }
 
-  /** What the connection was ended with. */
+  /** Waits until the connection is ended with GOAWAY. */
   async goaway(): Promise<{ last: number; code: number }> {
     const { payload } = await this.next(FrameType.goaway);
     return { last: payload.readUInt32BE(0), code: payload.readUInt32BE(4) };
   }
 
-  /** Waits until all that was sent has been read. */
+  /** Waits until the server has read everything sent so far. */
   async ping(): Promise<void> {
     this.send(FrameType.ping, 0, 0, Buffer.from('pingpong'));
     await this.next(FrameType.ping, (frame) => frame.flags === Flag.ack);

@@ -2,23 +2,23 @@ import { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { RequestHead } from './heads/fields.js';
 
-/** Returns flow-control credit for bytes that have been taken. */
+/** Returns flow-control credit for bytes that were consumed. */
 type Consumed = (bytes: number) => void;
 
 /**
- * A request on a stream. Its body comes by `data` and `end`, once somebody listens to `data`; what nobody has asked for waits, at
- * most the stream's window. `aborted` where the stream is cut before the end.
+ * The request of a stream. Once `data` has a listener, the body is emitted as `data` and `end`. Until then it is buffered, up to the
+ * stream's window. Emits `aborted` if the stream is cut before the end.
  */
 export class Http2Request extends EventEmitter {
   readonly method: string;
-  /** Routes may put another way to write the same in its place. */
+  /** The request target. A handler may replace it with an equivalent one. */
   url: string;
   readonly headers: IncomingHttpHeaders;
   readonly rawHeaders: string[];
   readonly httpVersion = '2.0';
   readonly httpVersionMajor = 2;
   readonly httpVersionMinor = 0;
-  /** The whole body has come. */
+  /** True once the whole body has arrived. */
   complete = false;
   private waiting: Buffer[] | undefined;
   private paused = true;
@@ -56,19 +56,19 @@ export class Http2Request extends EventEmitter {
     return this;
   }
 
-  /** Part of the body, from the session. */
+  /** Receives a part of the body from the session. */
   receive(chunk: Buffer): void {
     if (this.paused || this.waiting !== undefined) (this.waiting ??= []).push(chunk);
     else this.hand(chunk);
   }
 
-  /** The end of the body, from the session. */
+  /** Receives the end of the body from the session. */
   finish(): void {
     this.complete = true;
     if (!this.paused && this.waiting === undefined) this.end();
   }
 
-  /** The stream is gone. */
+  /** Called when the stream has ended. */
   cut(): void {
     let held = 0;
     for (const chunk of this.waiting ?? []) held += chunk.length;

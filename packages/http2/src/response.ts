@@ -3,16 +3,16 @@ import type { OutgoingHttpHeaders } from 'node:http';
 
 type Value = string | number | readonly string[];
 
-/** Where an answer goes. */
+/** The stream that a response is sent on. */
 export interface ResponseStream {
   sendHead(status: number, fields: ReadonlyMap<string, Value>): void;
   sendContinue(): void;
-  /** False where something is queued. */
+  /** Sends data. Returns false if data is queued. */
   send(parts: readonly Uint8Array[], end: boolean): boolean;
   cancel(): void;
 }
 
-/** Lower-case forms of header names; few, as handlers have few. */
+/** The lower-case forms of header names. There are few, because handlers use few. */
 const LOWER = new Map<string, string>();
 const MOST_NAMES = 256;
 
@@ -27,21 +27,21 @@ function lower(name: string): string {
 
 const bytesOf = (body: Uint8Array | string): Uint8Array => (typeof body === 'string' ? Buffer.from(body) : body);
 
-/** Answers without a body, whatever is written. */
+/** Reports whether responses with this status never have a body. */
 const bodyless = (status: number): boolean => status === 204 || status === 304;
 
 /**
- * The answer to a request, with the part of node:http's ServerResponse that handlers use. `drain` when more may be written after
- * `write` returned false, `close` when the answer has gone out or the stream was cut; never an `error`.
+ * The response to a request, with the part of the interface of ServerResponse of node:http that handlers use. It emits `drain` when more
+ * may be written after `write` returned false, and `close` when the response was sent or the stream was cut. It never emits `error`.
  */
 export class Http2Response extends EventEmitter {
   statusCode = 200;
   headersSent = false;
   writableEnded = false;
-  /** The stream is over: answered or cut. */
+  /** True if the stream has ended: the response was sent, or the stream was cut. */
   destroyed = false;
   private readonly fields = new Map<string, Value>();
-  /** Nothing of the body is sent. */
+  /** True if no body is sent, whatever is written. */
   private silent: boolean;
 
   constructor(
@@ -95,12 +95,12 @@ export class Http2Response extends EventEmitter {
     if (!this.headersSent && !this.destroyed) this.stream.sendContinue();
   }
 
-  /** False: wait for `drain` before more is written. What is written to a stream that is over goes nowhere. */
+  /** Writes a part of the body. If it returns false, wait for `drain` before writing more. If the stream has ended, the data is discarded. */
   write(body: Uint8Array | string): boolean {
     return this.writeParts([bytesOf(body)]);
   }
 
-  /** `write` for bytes in parts, or `end` where they are the last: few frames, and nothing is joined before. */
+  /** Like `write` for several parts, or like `end` if they are the last: this makes fewer frames, and the parts need not be joined first. */
   writeParts(parts: readonly Uint8Array[], last = false): boolean {
     if (this.writableEnded) return true;
     this.flushHeaders();
@@ -114,13 +114,13 @@ export class Http2Response extends EventEmitter {
     return this;
   }
 
-  /** Cuts the answer off. */
+  /** Aborts the response. */
   destroy(): this {
     this.stream.cancel();
     return this;
   }
 
-  /** The stream is over. */
+  /** Called when the stream has ended. */
   close(): void {
     if (this.destroyed) return;
     this.destroyed = true;
@@ -128,7 +128,7 @@ export class Http2Response extends EventEmitter {
   }
 }
 
-/** As Go's server answers a request whose head is too large. */
+/** Responds like Go's server to a request whose head is too large. */
 export function refuseHead(response: Http2Response): void {
   response.statusCode = 431;
   response.setHeader('content-type', 'text/html; charset=utf-8');

@@ -14,15 +14,15 @@ import { type FieldValues, headBlock } from './heads/head.js';
 import { EMPTY_TABLE } from './hpack/encoder.js';
 import { Output } from './output.js';
 
-/** Bytes that may wait for a client before its streams have to wait, and where they go on. */
+/** The number of unsent bytes at which the streams of a connection stop sending, and at which they resume. */
 export const HIGH_WATER = 256 * 1024;
 export const LOW_WATER = 64 * 1024;
-/** What one stream sends before the next one's turn. */
+/** The maximum number of bytes that one stream sends before the next one's turn. */
 export const QUANTUM = 64 * 1024;
-/** Above this a client that does not take the answers to its control frames is cut. */
+/** The number of unsent bytes above which the client is disconnected if more replies to its control frames would be queued. */
 const MOST_CONTROL_BYTES = 2 * HIGH_WATER;
 
-/** What the first frames tell a client. */
+/** The limits that the first frames announce to the client. */
 export interface Limits {
   readonly maxConcurrentStreams: number;
   readonly maxHeaderListBytes: number;
@@ -33,7 +33,7 @@ export interface Limits {
 
 /** Writes the frames of one connection. */
 export class Sender {
-  /** What the client takes on the connection, and in one frame. */
+  /** The send window of the connection, and the maximum size of a frame that the client accepts, in bytes. */
   window = DEFAULT_WINDOW;
   frameBytes = DEFAULT_FRAME_SIZE;
   private readonly output: Output;
@@ -43,28 +43,28 @@ export class Sender {
     socket: Socket,
     written: () => void,
     flushing: () => void,
-    /** Answers to control frames pile up. */
+    /** Called if too many replies to control frames are queued. */
     private readonly overflowed: () => void,
   ) {
     this.output = new Output(socket, written, flushing);
   }
 
-  /** Bytes that the client has yet to take. */
+  /** The number of bytes that are not sent yet. */
   get backlog(): number {
     return this.output.backlog;
   }
 
-  /** Hands over what has been written; else that happens at the end of the turn. */
+  /** Sends the written frames now rather than at the end of the turn. */
   flush(): void {
     this.output.flush();
   }
 
-  /** Sees to a flush at the end of the turn. */
+  /** Schedules a flush at the end of the turn. */
   schedule(): void {
     this.output.schedule();
   }
 
-  /** Ends the connection after what has been written. */
+  /** Ends the connection once the written frames are sent. */
   finish(): void {
     this.output.finish();
   }
@@ -86,7 +86,7 @@ export class Sender {
     this.flush();
   }
 
-  /** `now`: of the Date field, undefined for none. */
+  /** Writes the head of a response. `now` is the time for the Date field; undefined omits the field. */
   head(id: number, status: number, fields: FieldValues, now: number | undefined): void {
     let whole = headBlock(status, fields, now);
     if (!this.tableSaid) {
@@ -104,7 +104,7 @@ export class Sender {
     }
   }
 
-  /** So many bytes in parts, of which it takes copies; frames are filled, whatever the parts. */
+  /** Writes DATA frames with copies of `parts`, which are `bytes` bytes in total. Frames are filled regardless of where the parts end. */
   data(id: number, parts: readonly Uint8Array[], bytes: number, end: boolean): void {
     if (bytes === 0 && end) this.frameHeader(0, FrameType.data, Flag.endStream, id);
     let room = 0;
@@ -125,7 +125,7 @@ export class Sender {
     this.window -= bytes;
   }
 
-  /** Answers to what a client sends wait for it as everything else does; a client that does not take them is cut. */
+  /** Writes a reply to a control frame. It is queued like everything else, and a client that lets too many replies pile up is disconnected. */
   control(type: number, flags: number, id: number, payload: Uint8Array): void {
     if (this.backlog > MOST_CONTROL_BYTES) this.overflowed();
     else this.frame(type, flags, id, payload);

@@ -31,25 +31,25 @@ const SHUTDOWN_PING = Buffer.from('shutdown', 'latin1');
 
 export interface SessionConfig {
   readonly clock: Clock;
-  /** Streams that may be open at once. */
+  /** The maximum number of concurrent streams. */
   readonly maxConcurrentStreams: number;
-  /** Limit of one request's head, each field counted with 32 bytes besides its text. */
+  /** The maximum size of a request's header list, in bytes. Every field counts its text plus 32 bytes. */
   readonly maxHeaderListBytes: number;
   readonly maxFrameBytes: number;
-  /** What a client may send of one body, and of all, before they are read. */
+  /** The initial receive windows: the bytes that a client may send of one request body, and of all, before they are read. */
   readonly streamWindow: number;
   readonly connectionWindow: number;
-  /** A connection without streams is closed after this time. */
+  /** The time, in milliseconds, after which a connection without streams is closed. */
   readonly idleMillis: number;
-  /** Answers a request; what it returns settles when its work is over. */
+  /** Handles a request. The returned promise settles when the work for the request has ended. */
   handle(session: Session, request: Http2Request, response: Http2Response): void | Promise<void>;
-  /** A connection that ends because of what the client sent. */
+  /** Called when the connection fails because of what the client sent. */
   failed(code: ErrorCode, message: string): void;
 }
 
 /**
- * The server's side of one HTTP/2 connection (RFC 9113). Written for many small answers in one turn of the event loop, which node:http2
- * makes dear by a stream object with its machinery for each: see ARCHITECTURE.md.
+ * The server side of one HTTP/2 connection (RFC 9113). It is optimized for many small responses in one turn of the event loop: there,
+ * node:http2 is expensive, because it creates a stream object with all its machinery for each. See ARCHITECTURE.md.
  */
 export class Session implements StreamSession, Mortal {
   /** Resolves when the connection has ended. */
@@ -58,13 +58,13 @@ export class Session implements StreamSession, Mortal {
   private readonly decoder = new HpackDecoder();
   private readonly streams = new Map<number, Stream>();
   private readonly unread: UnreadStreams;
-  /** Streams with something to send that could not go yet. */
+  /** The streams with queued data that cannot be sent yet. */
   private readonly waiting = new Set<Stream>();
-  /** Answered in this turn. */
+  /** The streams whose response was completed in this turn of the event loop. */
   private answered: Stream[] = [];
-  /** Handlers at work, also for streams that the client has reset. */
+  /** The number of running handlers, including those of streams that the client has reset. */
   private running = 0;
-  /** The first SETTINGS have come. */
+  /** True once the first SETTINGS frame was received. */
   private greeted = false;
   private readonly reader: FrameReader;
   private readonly heads: HeadReader;
@@ -77,7 +77,7 @@ export class Session implements StreamSession, Mortal {
   constructor(
     private readonly socket: Socket,
     private readonly config: SessionConfig,
-    /** After the connection has ended. */
+    /** Called after the connection has ended. */
     private readonly onClose: () => void,
   ) {
     this.sender = new Sender(
@@ -102,7 +102,7 @@ export class Session implements StreamSession, Mortal {
     this.heads = new HeadReader(config.maxHeaderListBytes);
     this.receiveWindow = config.connectionWindow;
     this.unread = new UnreadStreams(config.clock, config.maxConcurrentStreams, (id) => {
-      // The rest of the body is not wanted (RFC 9113, section 8.1).
+      // The client need not send the rest of the body (RFC 9113, section 8.1).
       this.sender.reset(id, ErrorCode.noError);
       this.sender.schedule();
     });
@@ -120,25 +120,26 @@ export class Session implements StreamSession, Mortal {
     });
   }
 
-  /** Open streams. */
+  /** The number of open streams. */
   get size(): number {
     return this.streams.size;
   }
 
   /**
-   * Sends the client elsewhere for its next requests; those that it has sent before it hears of this are answered too: GOAWAY names
-   * the largest stream first, and the last one a round trip later (RFC 9113, section 6.8). `atOnce`: they are not.
+   * Starts a graceful shutdown, so that the client uses another connection for further requests. Requests that it sends before it receives
+   * the notice are still handled: a first GOAWAY names the largest possible stream, and a second one, a round trip later, the last
+   * stream (RFC 9113, section 6.8). With `atOnce`, only the second one is sent.
    */
   shutdown(atOnce = false): void {
     this.lifetime.shutdown(atOnce);
   }
 
-  /** Cuts the connection. */
+  /** Closes the connection immediately. */
   destroy(): void {
     this.socket.destroy();
   }
 
-  // What its lifetime asks for.
+  // --- Mortal, for Lifetime
 
   notice(): void {
     this.sender.goaway(LARGEST_STREAM, ErrorCode.noError, '');
@@ -154,7 +155,7 @@ export class Session implements StreamSession, Mortal {
     this.sender.finish();
   }
 
-  // What streams ask for.
+  // --- StreamSession, for Stream
 
   get writable(): boolean {
     return this.sender.backlog < HIGH_WATER;
@@ -182,7 +183,7 @@ export class Session implements StreamSession, Mortal {
 
   wait(stream: Stream): void {
     this.waiting.add(stream);
-    // Part of it may go now, also where nothing else is under way.
+    // Part of the data may fit into the windows now. Nothing else may trigger a flush.
     this.sender.schedule();
   }
 
@@ -202,9 +203,9 @@ export class Session implements StreamSession, Mortal {
     stream.taken = 0;
   }
 
-  // Streams.
+  // --- streams
 
-  /** Allows the client to send so much more on the connection. */
+  /** Grants the client flow-control credit on the connection. */
   private give(bytes: number): void {
     this.taken += bytes;
     if (this.taken * 2 < this.config.connectionWindow) return;
@@ -213,7 +214,7 @@ export class Session implements StreamSession, Mortal {
     this.taken = 0;
   }
 
-  /** Lets what waits go out, in turn. */
+  /** Sends queued data of the waiting streams, in turn. */
   private pump(): void {
     for (const stream of this.waiting) {
       if (!this.writable) return;
@@ -226,7 +227,7 @@ export class Session implements StreamSession, Mortal {
     }
   }
 
-  /** Streams whose answer has been written are over. */
+  /** Closes the streams whose response has been written. */
   private settle(): void {
     if (this.answered.length === 0) return;
     const answered = this.answered;
@@ -237,7 +238,7 @@ export class Session implements StreamSession, Mortal {
     }
   }
 
-  /** Whatever of the request may still come. */
+  /** Returns the stream of a request whose body may still be arriving. */
   private receiving(id: number): Stream | undefined {
     return this.streams.get(id) ?? this.unread.get(id);
   }
@@ -265,7 +266,7 @@ export class Session implements StreamSession, Mortal {
     this.onClose();
   }
 
-  // What comes in.
+  // --- received frames
 
   private receive(chunk: Buffer): void {
     if (this.lifetime.over) return;
@@ -323,7 +324,7 @@ export class Session implements StreamSession, Mortal {
         this.onHead(this.heads.continuation(flags, payload));
         return;
       default:
-      // Unknown frames are for extensions (RFC 9113, section 5.5).
+      // Frames of unknown types are ignored, as they may belong to extensions (RFC 9113, section 5.5).
     }
   }
 
@@ -370,7 +371,7 @@ export class Session implements StreamSession, Mortal {
     else if (this.lifetime.takesStreams) this.open(block.stream, fields, block.endStream);
   }
 
-  /** Trailers mean nothing to anyone here; they end the request. */
+  /** Ends the request. The trailers themselves are ignored. */
   private onTrailers(id: number, endStream: boolean): void {
     const stream = this.receiving(id);
     if (stream === undefined) throw new ConnectionError(ErrorCode.streamClosed, 'HEADERS of a stream that is closed');
@@ -408,7 +409,7 @@ export class Session implements StreamSession, Mortal {
       refuseHead(stream.response);
       return;
     }
-    // Resetting streams does not stop their handlers at once: a client could have any number of them at work.
+    // Resetting a stream does not stop its handler at once, so a client could otherwise have any number of handlers running.
     if (this.running >= 4 * config.maxConcurrentStreams) {
       throw new ConnectionError(ErrorCode.enhanceYourCalm, 'too many requests are reset');
     }
@@ -422,7 +423,7 @@ export class Session implements StreamSession, Mortal {
     this.running--;
   };
 
-  /** Whether a stream was opened after the goodbye, by a client that had yet to hear of it. Throws where it was never opened. */
+  /** Reports whether a stream was opened after the last GOAWAY, by a client that had not received it yet. Throws if the stream was never opened. */
   private isTooLate(id: number): boolean {
     if (id <= this.lastStream) return false;
     if (this.lifetime.takesStreams) throw protocolError(`a frame of stream ${id}, which is not open`);
@@ -454,7 +455,7 @@ export class Session implements StreamSession, Mortal {
     if (setting === Setting.enablePush && value > 1) throw protocolError('SETTINGS_ENABLE_PUSH');
     if (setting === Setting.maxFrameSize) {
       if (value < DEFAULT_FRAME_SIZE || value > 0xffffff) throw protocolError('SETTINGS_MAX_FRAME_SIZE');
-      // Larger frames would gain nothing, and keep small answers waiting.
+      // Larger frames would be of no benefit, and would delay small responses.
       this.sender.frameBytes = Math.min(value, QUANTUM);
     }
     if (setting === Setting.initialWindowSize) {

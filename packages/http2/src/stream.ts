@@ -4,35 +4,35 @@ import type { RequestHead } from './heads/fields.js';
 import { ErrorCode } from './frames/frame.js';
 import { QUANTUM } from './sender.js';
 
-/** What a stream needs of its connection. */
+/** The operations that a stream needs of its connection. */
 export interface StreamSession {
-  /** Whether data may be written now: the connection's window is open and the client takes what it gets. */
+  /** True if data may be written now, because the backlog of the connection is small. */
   readonly writable: boolean;
-  /** What the window of the connection has left. */
+  /** The remaining send window of the connection, in bytes. */
   readonly window: number;
   writeHead(stream: Stream, status: number, fields: ReadonlyMap<string, string | number | readonly string[]>): void;
   writeContinue(stream: Stream): void;
-  /** So many bytes in parts, within the windows. */
+  /** Writes `parts`, which are `bytes` bytes in total and must fit into the windows. */
   writeData(stream: Stream, parts: readonly Uint8Array[], bytes: number, end: boolean): void;
-  /** Calls `sendQueued` as soon as something can be sent. */
+  /** Registers the stream, so that `sendQueued` is called as soon as data can be sent. */
   wait(stream: Stream): void;
   reset(stream: Stream, code: ErrorCode): void;
   consumed(stream: Stream, bytes: number): void;
 }
 
-/** One request with its answer, in the terms of RFC 9113, section 5.1. */
+/** A request and its response: a stream in the sense of RFC 9113, section 5.1. */
 export class Stream implements ResponseStream {
   readonly request: Http2Request;
   readonly response: Http2Response;
-  /** The client has sent all. */
+  /** True if the client has ended its side. */
   remoteEnded = false;
-  /** All of the answer has been written. */
+  /** True if the whole response has been written. */
   localEnded = false;
   closed = false;
-  /** What the client may still send, and what has been consumed of it but not yet allowed again. */
+  /** The remaining receive window, and the consumed bytes for which the client has not got credit again. */
   receiveWindow: number;
   taken = 0;
-  /** Length of the request's body: as announced, -1 without, and as received. */
+  /** The length of the request body: as announced, or -1 if not announced, and as received so far. */
   announced = -1;
   received = 0;
   private queue: Uint8Array[] = [];
@@ -43,7 +43,7 @@ export class Stream implements ResponseStream {
     head: RequestHead,
     private readonly session: StreamSession,
     receiveWindow: number,
-    /** What we may still send. */
+    /** The remaining send window of the stream, in bytes. */
     public sendWindow: number,
   ) {
     this.receiveWindow = receiveWindow;
@@ -65,7 +65,7 @@ export class Stream implements ResponseStream {
     this.session.writeContinue(this);
   }
 
-  /** Sends or, where windows or the client do not allow it now, queues; false where something is queued. */
+  /** Sends the parts, or queues them if the windows or the backlog do not allow that now. Returns false if data is queued. */
   send(parts: readonly Uint8Array[], end: boolean): boolean {
     let bytes = 0;
     for (const part of parts) bytes += part.length;
@@ -81,11 +81,11 @@ export class Stream implements ResponseStream {
 
   private fits(bytes: number): boolean {
     if (bytes === 0) return true;
-    // Much at once is sent bit by bit: what waits in the connection is bounded, and others have their turn.
+    // Large amounts are sent bit by bit, so that the backlog of the connection is bounded and other streams get their turn.
     return bytes <= QUANTUM && this.session.writable && bytes <= this.sendWindow && bytes <= this.session.window;
   }
 
-  /** Sends so many bytes of the queue at most, as far as the windows allow. */
+  /** Sends at most `most` bytes of the queue, as far as the windows allow. */
   sendQueued(most: number): void {
     const limit = Math.min(most, this.sendWindow, this.session.window);
     const parts: Uint8Array[] = [];
@@ -105,7 +105,7 @@ export class Stream implements ResponseStream {
     if (!this.closed) this.session.reset(this, ErrorCode.cancel);
   }
 
-  /** The stream is over; who still waits for it hears of it. */
+  /** Ends the stream. The request and the response are notified. */
   close(): void {
     if (this.closed) return;
     this.closed = true;

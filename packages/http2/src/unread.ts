@@ -1,21 +1,21 @@
 import type { Clock, Timer } from './clock.js';
 import type { Stream } from './stream.js';
 
-/** How long a client may go on sending what nobody reads. */
+/** The time for which a client may continue to send a body that is not read. */
 const GRACE_MILLIS = 2000;
 
 /**
- * Streams that were answered before the whole request had come. What still comes has to be right, as if somebody read it; after a
- * while the client is asked to stop (RFC 9113, section 8.1).
+ * The streams whose response was completed before the whole request had arrived. The rest of the request is still checked, as if it were
+ * read. After a while the client is asked to stop sending (RFC 9113, section 8.1).
  */
 export class UnreadStreams {
-  /** The longest known first. */
+  /** The streams, oldest first. */
   private readonly streams = new Map<number, { readonly stream: Stream; readonly until: number }>();
   private timer: Timer | undefined;
 
   constructor(
     private readonly clock: Clock,
-    /** So many at once; beyond, the first has to stop. */
+    /** The maximum number of streams. Beyond it, the client must stop sending on the oldest one. */
     private readonly most: number,
     private readonly stop: (id: number) => void,
   ) {}
@@ -37,12 +37,12 @@ export class UnreadStreams {
     this.streams.delete(id);
   }
 
-  /** The client has to stop at once. */
+  /** Asks the client to stop sending at once. */
   end(id: number): void {
     if (this.streams.delete(id)) this.stop(id);
   }
 
-  /** The connection is over. */
+  /** Called when the connection has ended. */
   clear(): void {
     this.streams.clear();
     this.timer?.cancel();

@@ -1,20 +1,20 @@
 import { ConnectionError, ErrorCode, FRAME_HEADER, PREFACE } from './frame.js';
 
-/** Cuts what a client sends into frames. */
+/** Splits the received bytes into frames. */
 export class FrameReader {
   private prefaced = false;
   private readonly partial: Buffer[] = [];
   private partialBytes = 0;
-  /** Bytes without which nothing can be done. */
+  /** The number of bytes needed before anything more can be read. */
   private needed = PREFACE.length;
 
   constructor(
     private readonly maxFrameBytes: number,
-    /** Takes a frame; false where no more are wanted. The payload is good as long as its chunk. */
+    /** Takes a frame. Returns false to stop reading. The payload is valid as long as the chunk that it is part of. */
     private readonly take: (type: number, flags: number, stream: number, payload: Buffer) => boolean,
   ) {}
 
-  /** Throws a ConnectionError where this is not HTTP/2. */
+  /** Receives a chunk. Throws a ConnectionError if it is not HTTP/2. */
   receive(chunk: Buffer): void {
     let bytes = chunk;
     if (this.partialBytes > 0) {
@@ -31,7 +31,7 @@ export class FrameReader {
     this.partialBytes = bytes.length - at;
   }
 
-  /** Where the frames begin. */
+  /** Checks the connection preface. Returns the offset of the first frame. */
   private preface(bytes: Buffer): number {
     if (this.prefaced) return 0;
     const some = Math.min(bytes.length, PREFACE.length);
@@ -42,7 +42,7 @@ export class FrameReader {
     return this.prefaced ? some : 0;
   }
 
-  /** Takes all whole frames; returns where the rest begins. */
+  /** Takes all complete frames. Returns the offset of the remaining bytes. */
   private frames(bytes: Buffer, from: number): number {
     if (!this.prefaced) return from;
     let at = from;

@@ -39,7 +39,7 @@ export const ErrorCode = {
 } as const;
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 
-/** An error code as RFC 9113 writes it. */
+/** Returns the name of an error code as in RFC 9113. */
 export function errorName(code: ErrorCode): string {
   const [key = 'unknown'] = Object.entries(ErrorCode).find(([, value]) => value === code) ?? [];
   return key.replace(/[A-Z]/g, '_$&').toUpperCase();
@@ -47,13 +47,13 @@ export function errorName(code: ErrorCode): string {
 
 export const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 export const FRAME_HEADER = 9;
-/** What every peer takes until it says otherwise. */
+/** The initial limits of every peer, until it changes them with SETTINGS. */
 export const DEFAULT_FRAME_SIZE = 16_384;
 export const DEFAULT_WINDOW = 65_535;
 export const LARGEST_WINDOW = 2 ** 31 - 1;
 export const LARGEST_STREAM = 2 ** 31 - 1;
 
-/** What ends a connection: GOAWAY with this code. */
+/** A connection error. It ends the connection with a GOAWAY frame that has this code. */
 export class ConnectionError extends Error {
   constructor(
     readonly code: ErrorCode,
@@ -63,7 +63,7 @@ export class ConnectionError extends Error {
   }
 }
 
-/** Writes the nine bytes before a payload; returns where they end. */
+/** Writes the nine-byte frame header. Returns where it ends. */
 export function writeFrameHeader(
   out: Buffer,
   at: number,
@@ -97,7 +97,7 @@ export const protocolError = (message: string): ConnectionError =>
 export const frameSizeError = (frame: string): ConnectionError =>
   new ConnectionError(ErrorCode.frameSizeError, `a ${frame} frame has a wrong size`);
 
-/** The payload of a DATA or HEADERS frame without its padding. */
+/** Returns the payload of a DATA or HEADERS frame without its padding. */
 export function unpadded(flags: number, payload: Buffer): Buffer {
   if ((flags & Flag.padded) === 0) return payload;
   const padding = payload[0];

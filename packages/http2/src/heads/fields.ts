@@ -6,13 +6,13 @@ export interface RequestHead {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
-  /** Names and values in turn, as they came; the pseudo-headers apart. */
+  /** Names and values in turn, as received, without the pseudo-headers. */
   readonly rawHeaders: string[];
 }
 
-/** Fields that say how HTTP/1.1 is to treat its connection (RFC 9113, section 8.2.2). */
+/** Connection-specific fields of HTTP/1.1, which are not allowed here (RFC 9113, section 8.2.2). */
 const OF_CONNECTIONS = new Set(['connection', 'proxy-connection', 'keep-alive', 'transfer-encoding', 'upgrade']);
-/** Fields of which the first holds, as in node:http. */
+/** Fields of which only the first value is kept, as in node:http. */
 const SINGLE = new Set([
   'age',
   'authorization',
@@ -51,7 +51,7 @@ function add(headers: IncomingHttpHeaders, name: string, value: string): void {
   else if (!SINGLE.has(name)) headers[name] = `${before}${name === 'cookie' ? '; ' : ', '}${value}`;
 }
 
-/** The head that these fields make; undefined where the request is malformed (RFC 9113, sections 8.1.1 to 8.3.1). */
+/** Builds the request head from its fields. Returns undefined if the request is malformed (RFC 9113, sections 8.1.1 to 8.3.1). */
 export function requestHead(fields: readonly HeaderField[]): RequestHead | undefined {
   const pseudo: Pseudo = {};
   const headers = Object.create(null) as IncomingHttpHeaders;
@@ -73,7 +73,7 @@ export function requestHead(fields: readonly HeaderField[]): RequestHead | undef
   if (method === undefined || method === '') return undefined;
   if (authority !== undefined) headers.host = authority;
   if (method === 'CONNECT') {
-    // To an authority, and nothing else (section 8.5).
+    // CONNECT has an authority and nothing else (section 8.5).
     if (scheme !== undefined || path !== undefined || authority === undefined) return undefined;
     return { method, path: authority, headers, rawHeaders };
   }
@@ -83,11 +83,11 @@ export function requestHead(fields: readonly HeaderField[]): RequestHead | undef
 
 const ABOVE_ASCII = /[\x80-\xff]/g;
 
-/** Bytes above ASCII as they should have been sent: what reads the path takes escapes for UTF-8. */
+/** Percent-encodes the bytes above ASCII, as the client should have done: the code that reads the path decodes the escapes as UTF-8. */
 const escaped = (path: string): string =>
   path.replace(ABOVE_ASCII, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`);
 
-/** The announced length of a body: -1 without one; undefined if it is malformed. */
+/** Returns the announced length of the body, -1 if there is none, or undefined if it is malformed. */
 export function contentLength({ headers }: RequestHead): number | undefined {
   const text = headers['content-length'];
   if (text === undefined) return -1;

@@ -1,20 +1,20 @@
 import { ConnectionError, ErrorCode, Flag, frameSizeError, protocolError, unpadded } from '../frames/frame.js';
 
-/** A header block as it came, whole. */
+/** A complete header block. */
 export interface HeadBlock {
   readonly stream: number;
   readonly endStream: boolean;
   readonly bytes: Buffer;
 }
 
-/** Joins HEADERS with the CONTINUATION frames that follow. */
+/** Joins a HEADERS frame with the CONTINUATION frames that follow it. */
 export class HeadReader {
   private under: { stream: number; endStream: boolean; parts: Buffer[]; bytes: number } | undefined;
 
-  /** `mostBytes`: of a list of fields. */
+  /** `mostBytes` is the maximum size of a header list. */
   constructor(private readonly mostBytes: number) {}
 
-  /** The stream whose block is under way; nothing else may come before its end. */
+  /** The stream of the header block being received. No other frame may be received before the block ends. */
   get stream(): number | undefined {
     return this.under?.stream;
   }
@@ -38,7 +38,7 @@ export class HeadReader {
     if (under === undefined) throw protocolError('CONTINUATION of nothing');
     under.parts.push(payload);
     under.bytes += payload.length;
-    // What is a little too large is decoded, so that it can be answered. Each part costs, also an empty one.
+    // A block that is only a little too large is decoded, so that it can be answered. Every part has a cost, even an empty one.
     if (under.bytes > 1.5 * this.mostBytes || under.parts.length > this.mostBytes / 1024) {
       throw new ConnectionError(ErrorCode.enhanceYourCalm, 'a header block does not end');
     }

@@ -24,9 +24,7 @@ function room(fields: FieldValues): number {
   return bytes;
 }
 
-/**
- * The header block of an answer; valid until the next call. `now`: of the Date field, undefined for none.
- */
+/** Encodes the header block of a response; valid until the next call. `now` is the time for the Date field; undefined omits the field. */
 export function headBlock(status: number, fields: FieldValues, now: number | undefined): Buffer {
   const bytes = room(fields);
   if (scratch.length < bytes) scratch = Buffer.allocUnsafeSlow(bytes * 2);

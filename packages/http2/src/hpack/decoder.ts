@@ -2,35 +2,35 @@ import { HpackError } from './error.js';
 import { decodeHuffman } from './huffman.js';
 import { STATIC_TABLE } from './static-table.js';
 
-/** What a field costs in the table besides its text (RFC 7541, section 4.1). */
+/** The size of a field in the dynamic table beyond its text (RFC 7541, section 4.1). */
 const FIELD_OVERHEAD = 32;
-/** What the table may hold unless a setting says otherwise; Annex sends none. */
+/** The maximum size of the dynamic table unless a setting changes it. Annex sends no such setting. */
 const TABLE_BYTES = 4096;
-/** Beyond every length and index that can stand in a block. */
+/** A limit above any valid length or index in a header block. */
 const LARGEST_INTEGER = 1 << 28;
 
-/** A field as it came. Fields of the tables are shared between requests. */
+/** A received header field. Fields in the tables are shared between requests. */
 export interface HeaderField {
   readonly name: string;
   readonly value: string;
-  /** Whether name and value have the characters that they may have. */
+  /** True if name and value contain only valid characters. */
   readonly valid: boolean;
 }
 
 const STATIC_FIELDS: readonly HeaderField[] = STATIC_TABLE.map(([name, value]) => ({ name, value, valid: true }));
 
-/** Tokens in lower case, with the colon that pseudo-headers begin with (RFC 9113, section 8.2.1). */
+/** A field name: a token in lower case, or a pseudo-header, which begins with a colon (RFC 9113, section 8.2.1). */
 const NAME = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
-/** Spaces around a value are no mistake, though section 8.2.1 calls them one: clients send `Bearer ` with an empty token. */
+/** Spaces around a value are accepted, although section 8.2.1 forbids them: clients send `Bearer ` with an empty token. */
 const FORBIDDEN = /[\0-\x08\x0a-\x1f\x7f]/;
 
 const NOTHING: Buffer = Buffer.alloc(0);
 
 /** Decodes the header blocks of one connection (RFC 7541). */
 export class HpackDecoder {
-  /** The oldest field first. */
+  /** The fields of the dynamic table, oldest first. */
   private readonly dynamic: HeaderField[] = [];
-  /** Where the oldest field stands: those before it have been dropped. */
+  /** The index of the oldest field. Those before it have been evicted. */
   private oldest = 0;
   private bytes = 0;
   private most = TABLE_BYTES;
@@ -38,8 +38,8 @@ export class HpackDecoder {
   private at = 0;
 
   /**
-   * The fields of a block. `limit`: bytes, counted as in SETTINGS_MAX_HEADER_LIST_SIZE; beyond them the rest is decoded, because the
-   * table has to follow, and thrown away: undefined. Throws a HpackError.
+   * Decodes the fields of a header block. `limit` is in bytes, counted as for SETTINGS_MAX_HEADER_LIST_SIZE. A larger block is decoded
+   * all the same to keep the dynamic table in sync, but the result is undefined. Throws a HpackError.
    */
   decode(block: Buffer, limit: number): HeaderField[] | undefined {
     this.block = block;
@@ -95,7 +95,7 @@ export class HpackDecoder {
     return this.block.toString('latin1', start, end);
   }
 
-  /** An integer that begins in the low bits of the byte at hand (RFC 7541, section 5.1). */
+  /** Reads an integer that begins in the low bits of the current byte (RFC 7541, section 5.1). */
   private integer(prefix: number): number {
     const mask = (1 << prefix) - 1;
     const first = this.block[this.at++];
@@ -114,7 +114,7 @@ export class HpackDecoder {
   private add(field: HeaderField): void {
     const size = field.name.length + field.value.length + FIELD_OVERHEAD;
     this.dropTo(this.most - size);
-    // A field that does not fit empties the table.
+    // Adding a field larger than the table empties the table.
     if (size > this.most) return;
     this.dynamic.push(field);
     this.bytes += size;
@@ -131,7 +131,7 @@ export class HpackDecoder {
       const { name, value } = this.dynamic[this.oldest++] as HeaderField;
       this.bytes -= name.length + value.length + FIELD_OVERHEAD;
     }
-    // Indices count from the end, so that those in front can go at any time.
+    // Indices count from the end, so the evicted fields at the front can be removed at any time.
     if (this.oldest > 128) {
       this.dynamic.splice(0, this.oldest);
       this.oldest = 0;

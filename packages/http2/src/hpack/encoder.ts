@@ -1,6 +1,6 @@
 import { STATIC_TABLE } from './static-table.js';
 
-/** Header names are few; those of hostile handlers would not be kept. */
+/** The maximum number of cached header names. There are few in practice; the limit guards against handlers that make up names. */
 const MOST_NAMES = 256;
 const NAMES = new Map<string, Uint8Array>();
 const NAME_INDICES = new Map<string, number>();
@@ -11,14 +11,14 @@ const STATUS_INDICES = new Map(
   STATIC_TABLE.flatMap(([name, value], i): [number, number][] => (name === ':status' ? [[Number(value), i + 1]] : [])),
 );
 
-/** What cannot be said in a field: it becomes a space. */
+/** Characters that a field value cannot contain. They are replaced by spaces. */
 const BREAKS = /[\0\r\n]/g;
 const isBreak = (code: number): boolean => code === 0 || code === 0x0d || code === 0x0a;
 
-/** Says once to a decoder that its table stays empty: `dynamic table size update` to 0. */
+/** The `dynamic table size update` to 0, sent once: it tells the decoder that the dynamic table stays empty. */
 export const EMPTY_TABLE = 0x20;
 
-/** Writes an integer after the bits of `first`; returns where it ends. */
+/** Writes an integer after the high bits of `first`. Returns where it ends. */
 function writeInteger(out: Uint8Array, at: number, first: number, prefix: number, value: number): number {
   const mask = (1 << prefix) - 1;
   if (value < mask) {
@@ -35,7 +35,7 @@ function writeInteger(out: Uint8Array, at: number, first: number, prefix: number
 function writeText(out: Buffer, at: number, text: string): number {
   const { length } = text;
   at = writeInteger(out, at, 0, 7, length);
-  // Handing over short texts costs more than copying them.
+  // For short strings, calling into native code costs more than copying the characters here.
   if (length > 48) {
     out.write(text.replace(BREAKS, ' '), at, 'latin1');
     return at + length;
@@ -52,7 +52,7 @@ function encodedName(name: string): Uint8Array {
   if (known !== undefined) return known;
   const out = Buffer.alloc(name.length + 8);
   const index = NAME_INDICES.get(name);
-  // A literal that enters no table.
+  // A literal field without indexing.
   let end: number;
   if (index !== undefined) end = writeInteger(out, 0, 0, 4, index);
   else {
@@ -65,8 +65,8 @@ function encodedName(name: string): Uint8Array {
 }
 
 /**
- * Writes header fields as literals that enter no table: what a response repeats is short, and a connection needs no state for it.
- * The caller sees to the room: `fieldRoom` of each field, and `statusRoom`.
+ * Writes a header field as a literal without indexing: repeated response fields are short, and a connection needs no encoder state.
+ * The caller provides the room: `fieldRoom` for each field, and `statusRoom`.
  */
 export function writeField(out: Buffer, at: number, name: string, value: string): number {
   const encoded = encodedName(name);

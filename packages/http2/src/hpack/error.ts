@@ -1,2 +1,2 @@
-/** A header block that cannot be decoded; the connection is lost, because its table may differ from the sender's now. */
+/** A header block that cannot be decoded. This ends the connection, because the dynamic tables of both sides may differ now. */
 export class HpackError extends Error {}

@@ -1,8 +1,8 @@
 import { HpackError } from './error.js';
 
 /**
- * Bits of each byte's code, in base 36 (RFC 7541, appendix B). The code is canonical: codes are handed out in the order of their
- * length, then of their byte, the end of the string (30 bits) last.
+ * The length in bits of each byte's code, as base-36 digits (RFC 7541, appendix B). The code is canonical: codes are assigned in the order
+ * of their length, then of their byte. The end-of-string symbol (30 bits) is the last.
  */
 const LENGTHS = [
   'dnsssssssoussussssssssusssssssss6aacd68baa8b8666555666666678f6ca',
@@ -13,10 +13,10 @@ const LENGTHS = [
 const END = 256;
 const END_BITS = 30;
 
-/** The two ways on from an inner node: another node, or where it is negative, `-1 - symbol`. */
+/** An inner node of the code tree. `next` holds the child for each bit: another node, or `-1 - symbol` for a leaf. */
 interface Node {
   readonly next: [number, number];
-  /** Strings may end here: no more than seven bits, all ones, have come since the last symbol. */
+  /** True if a string may end here: at most seven bits, all ones, follow the last symbol. */
   readonly mayEnd: boolean;
 }
 
@@ -53,7 +53,7 @@ const FAILS = 0xffff;
 const EMITS = 1 << 24;
 const MAY_END = 1 << 25;
 
-/** For each node and each four bits: the node after them (16 bits), the symbol that they complete (8 bits), what that means (flags). */
+/** Builds the steps for each node and each nibble: the next node (16 bits), the symbol that the nibble completes (8 bits), and flags. */
 function makeSteps(): Uint32Array {
   const nodes = makeTree();
   const steps = new Uint32Array(nodes.length * 16);
@@ -80,7 +80,7 @@ function makeSteps(): Uint32Array {
 let table: Uint32Array | undefined;
 let scratch = Buffer.allocUnsafeSlow(4096);
 
-/** The text (Latin-1) of a string in Huffman's code. Throws a HpackError where it is none. */
+/** Decodes a Huffman-encoded string to text (Latin-1). Throws a HpackError if it is malformed. */
 export function decodeHuffman(bytes: Uint8Array, start: number, end: number): string {
   const steps = (table ??= makeSteps());
   // The shortest codes have five bits.

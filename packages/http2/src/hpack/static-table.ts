@@ -1,4 +1,4 @@
-/** RFC 7541, appendix A: what the indices from 1 on mean. */
+/** The static table of RFC 7541, appendix A. Its indices begin at 1. */
 export const STATIC_TABLE: readonly (readonly [name: string, value: string])[] = [
   [':authority', ''],
   [':method', 'GET'],
