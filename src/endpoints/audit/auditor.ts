@@ -13,15 +13,15 @@ import { type Exchange, SLOW_MILLIS } from '../filters/exchange.js';
 import { type AuditDecision, type AuditPolicy, LEVELS, type Level, type Stage } from './policy.js';
 import { redacted, redactedStatus, withoutManagedFields } from './redact.js';
 
-/** Where events go: one line of JSON each, without the line's end. */
+/** The destination of events, each one line of JSON without the newline. */
 export interface AuditSink {
   write(line: string): void;
 }
 
 export interface AuditMetrics {
-  /** apiserver_audit_level_total. */
+  /** Increments apiserver_audit_level_total. */
   level(level: Level): void;
-  /** apiserver_audit_event_total. */
+  /** Increments apiserver_audit_event_total. */
   event(): void;
 }
 
@@ -29,13 +29,13 @@ const MAX_USER_AGENT = 1024;
 const LAYER_PREFIX = 'apiserver.latency.k8s.io/';
 const rank = (level: Level): number => LEVELS.indexOf(level);
 
-/** What is known of a request that is audited. */
+/** Records what is known about an audited request. */
 class Recorder implements AuditRecorder {
   readonly sourceIps: readonly string[];
   requestBody: JsonValue | undefined;
   responseBody: JsonValue | undefined;
   status: JsonObject | undefined;
-  /** Identity of the object, once it is known. */
+  /** The identity of the object, once it is known. */
   reference: { name?: string; namespace?: string; uid?: string; resourceVersion?: string } = {};
 
   constructor(
@@ -43,7 +43,7 @@ class Recorder implements AuditRecorder {
     readonly decision: AuditDecision,
     private readonly clock: Clock,
   ) {
-    // Asked for now: later the connection may be gone.
+    // Read now, because the connection may be gone later.
     this.sourceIps = sourceIps(exchange);
   }
 
@@ -51,7 +51,7 @@ class Recorder implements AuditRecorder {
     return rank(this.decision.level) >= rank(level);
   }
 
-  /** Notes where the time of a slow request went. */
+  /** Annotates a slow request with where its time went. */
   noteLatency(): void {
     const { exchange } = this;
     const total = this.clock.monotonic() - exchange.startedAt;
@@ -81,7 +81,7 @@ class Recorder implements AuditRecorder {
 
   private keep(value: JsonValue): JsonValue {
     const shown = this.decision.omitManagedFields ? withoutManagedFields(value) : value;
-    // The object goes on to be changed: what is noted is what it is now.
+    // Copy the object, because it is modified later.
     return JSON.parse(stringifyJson(redacted(this.exchange.info, shown))) as JsonValue;
   }
 
@@ -95,7 +95,7 @@ class Recorder implements AuditRecorder {
   }
 }
 
-/** Addresses that the request came over, as proxies report them, and the peer's at the end. */
+/** Returns the source addresses of a request: those that proxies report, then the peer's. */
 function sourceIps({ headers, socket }: Exchange): string[] {
   const { 'x-forwarded-for': forwarded, 'x-real-ip': real } = headers;
   const told = typeof forwarded === 'string' ? forwarded.split(',').map((ip) => ip.trim()) : [];
@@ -106,7 +106,7 @@ function sourceIps({ headers, socket }: Exchange): string[] {
   return ips;
 }
 
-/** Methods that a request without success tried, as kube-apiserver names them. */
+/** Returns the message with the authentication methods that a failed request tried, as kube-apiserver names them. */
 function triedMethods({ headers, socket }: Exchange): string {
   const [scheme = '', credentials] = (headers.authorization ?? '').trim().split(' ');
   const methods: string[] = [];
@@ -118,7 +118,7 @@ function triedMethods({ headers, socket }: Exchange): string {
     : `Authentication failed, attempted: ${methods.join(', ')}`;
 }
 
-/** Makes events of audit.k8s.io/v1 as the policy wants them. */
+/** Creates audit.k8s.io/v1 events according to the policy. */
 export class Auditor implements AuditHook {
   private readonly recorders = new WeakMap<Exchange, Recorder>();
 
@@ -219,7 +219,7 @@ export class Auditor implements AuditHook {
   }
 }
 
-/** An error about to be sent. Where none of the client's media types fits, only the code is known. */
+/** Records an error about to be sent. If none of the client's media types is supported, only the code is known. */
 function noteFailure(recorder: Recorder, { code, status }: ApiError): void {
   if (code === 406) recorder.status = { metadata: {}, code };
   else recorder.responseStatus(status);
@@ -245,7 +245,7 @@ function reference({ exchange, reference: known }: Recorder, began: boolean): Js
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ''));
 }
 
-/** Calls back when the head of the answer is about to be sent. */
+/** Calls `started` just before the response headers are sent. */
 function beforeHead(response: Exchange['response'], started: () => void): void {
   const target: { writeHead(...head: unknown[]): unknown } = response;
   const original = target.writeHead.bind(response);

@@ -18,27 +18,27 @@ const STAMP = /^(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3})$/;
 
 export interface LogFileOptions {
   readonly path: string;
-  /** A file that would grow beyond this is put aside; 0: never. */
+  /** The file is rotated before it exceeds this many bytes; 0 means never. */
   readonly maxBytes: number;
-  /** How many old files are kept; 0: all. */
+  /** The number of rotated files to keep; 0 means all. */
   readonly maxBackups: number;
-  /** For how many days; 0: for ever. */
+  /** The number of days to keep rotated files; 0 means forever. */
   readonly maxAgeDays: number;
   readonly clock: Clock;
-  /** Called for lines that could not be written. */
+  /** Called if lines could not be written. */
   failed(error: unknown): void;
 }
 
 /**
- * A file of lines that is put aside when it is full. Lines are gathered and written once a turn of the event loop, before the
- * answers of that turn leave the process at the latest.
+ * A log file that is rotated when it is full. Lines are buffered and written once per turn of the event loop, at the latest
+ * before the responses of that turn leave the process.
  */
 export class LogFile implements AuditSink {
   private descriptor: number;
   private size: number;
   private waiting: string[] = [];
 
-  /** Throws where the file cannot be opened. */
+  /** Throws if the file cannot be opened. */
   constructor(private readonly options: LogFileOptions) {
     mkdirSync(dirname(options.path), { recursive: true });
     this.descriptor = openSync(options.path, 'a', 0o600);
@@ -80,13 +80,13 @@ export class LogFile implements AuditSink {
 
   private rotate(): void {
     const { path, clock } = this.options;
-    // A file that is not there was put aside by somebody else, or by an attempt that failed half way.
+    // A missing file was moved by another process, or by a rotation that failed halfway.
     if (existsSync(path)) {
       let at = clock.now();
       while (this.backups().some(({ time }) => time === at)) at++;
       renameSync(path, join(dirname(path), `${this.prefix}${stampOf(at)}${extname(path)}`));
     }
-    // The old one is closed last: where no other can be opened, its number must not become that of a connection meanwhile.
+    // Close the old file last: if the new one cannot be opened, a connection must not reuse the old descriptor in the meantime.
     const fresh = openSync(path, 'a', 0o600);
     closeSync(this.descriptor);
     this.descriptor = fresh;
@@ -99,7 +99,7 @@ export class LogFile implements AuditSink {
     return `${basename(path, extname(path))}-`;
   }
 
-  /** Old files, newest first. */
+  /** Returns the rotated files, newest first. */
   private backups(): { readonly file: string; readonly time: number }[] {
     const { path } = this.options;
     const extension = extname(path);
@@ -124,7 +124,7 @@ export class LogFile implements AuditSink {
 const stampOf = (millis: number): string => new Date(millis).toISOString().slice(0, -1).replaceAll(':', '-');
 const timeOf = (stamp: string): number => Date.parse(`${stamp.slice(0, 10)}${stamp.slice(10).replaceAll('-', ':')}Z`);
 
-/** Lines on standard output. */
+/** Writes lines to standard output. */
 export class OutputSink implements AuditSink {
   constructor(private readonly output: { write(text: string): unknown }) {}
 

@@ -4,12 +4,12 @@ import { isObject, type JsonObject } from '../../apimachinery/json/json.js';
 import { kindNotRegistered } from '../../apimachinery/meta/meta.js';
 import { parseYaml } from '../../apimachinery/yaml/yaml.js';
 
-/** A policy file that cannot be used. */
+/** Reports a policy file that cannot be used. */
 export class AuditPolicyError extends Error {
   override readonly name = 'AuditPolicyError';
 }
 
-/** A policy as it is written, before anything but its types was looked at. What it lacks is empty. */
+/** A policy as written in the file, with only its types checked. Missing fields are empty. */
 export interface WrittenPolicy {
   readonly omitStages: readonly string[];
   readonly omitManagedFields: boolean;
@@ -34,7 +34,7 @@ interface GroupResources {
   readonly resourceNames: readonly string[];
 }
 
-/** Reads an audit.k8s.io/v1 Policy, YAML or JSON, types checked as Go's decoder does. Throws AuditPolicyError. */
+/** Reads an audit.k8s.io/v1 Policy in YAML or JSON and checks types as Go's decoder does. Throws AuditPolicyError. */
 export function readPolicyFile(text: string): WrittenPolicy {
   try {
     return decode(text);
@@ -50,7 +50,7 @@ class DecodeError extends Error {}
 function decode(text: string): WrittenPolicy {
   const { value } = parseYaml(text);
   const { apiVersion, kind } = interpretTypeMeta(value);
-  // Without a version the decoder takes the file for one of the form that is never written down.
+  // Without apiVersion, Go's decoder assumes the internal version, which is never written to files.
   if (apiVersion === '') {
     throw new AuditPolicyError('unknown group version field audit.k8s.io/__internal, Kind=Policy in policy');
   }

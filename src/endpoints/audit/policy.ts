@@ -15,7 +15,7 @@ export type Level = (typeof LEVELS)[number];
 const STAGES = ['RequestReceived', 'ResponseStarted', 'ResponseComplete', 'Panic'] as const;
 export type Stage = (typeof STAGES)[number];
 
-/** What is noted of a request. */
+/** The decision on what to record of a request. */
 export interface AuditDecision {
   readonly level: Level;
   readonly omitStages: ReadonlySet<string>;
@@ -73,7 +73,7 @@ function ruleErrors(rule: WrittenRule, path: FieldPath): FieldError[] {
   return errors;
 }
 
-/** Says for each request what is noted of it: the first rule that fits decides. */
+/** Decides what to record of each request: the first matching rule applies. */
 export class AuditPolicy {
   private constructor(
     private readonly rules: readonly Rule[],

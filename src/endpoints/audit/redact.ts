@@ -6,14 +6,14 @@ import type { RequestInfo } from '../../request/request-info.js';
 const redactorOf = ({ apiGroup, resource, subresource }: RequestInfo): Redactor | undefined =>
   redactorFor(apiGroup, resource, subresource);
 
-/** What may stand in a log: without the content of secrets and without tokens. Does not change what it is given. */
+/** Returns the value without secret data and tokens, for logs. The input is not modified. */
 export function redacted(info: RequestInfo, value: JsonValue): JsonValue {
   const redact = redactorOf(info);
   return redact === undefined ? value : apply(redact, value);
 }
 
 function apply(redact: Redactor, value: JsonValue): JsonValue {
-  // The operations of a JSON patch: which values are secret cannot be decided safely.
+  // These are the operations of a JSON patch, in which secret values cannot be identified safely.
   if (Array.isArray(value)) return value.map((item) => (isObject(item) ? without(item, ['value']) : item));
   if (!isObject(value)) return typeof value === 'string' ? REDACTED : value;
   const { items, rows } = value;
@@ -22,7 +22,7 @@ function apply(redact: Redactor, value: JsonValue): JsonValue {
   return redact(value);
 }
 
-/** The same of an error: where it quotes what was sent, the text of an object without its secrets would still hold them. */
+/** Redacts an error. If it quotes the request, the text would contain the secrets that the object no longer does. */
 export function redactedStatus(info: RequestInfo, status: Status): Status {
   if (redactorOf(info) === undefined || (status.code !== 400 && status.code !== 422)) return status;
   const { details } = status;
@@ -34,7 +34,7 @@ export function redactedStatus(info: RequestInfo, status: Status): Status {
   };
 }
 
-/** The same without metadata.managedFields, in lists and tables too. */
+/** Returns the value without metadata.managedFields, in lists and tables too. */
 export function withoutManagedFields(value: JsonValue): JsonValue {
   if (!isObject(value)) return value;
   const { items, rows, metadata } = value;

@@ -8,12 +8,12 @@ export interface AcceptClause {
 
 const noParams: ReadonlyMap<string, string> = new Map();
 
-/** More alternatives than any client sends; what follows is not looked at, so that a long header costs no sorting. */
+/** The maximum number of alternatives that are parsed, more than any client sends. The rest is ignored, so a long header costs no sorting. */
 const maxClauses = 64;
 
 /**
- * The alternatives of an Accept header, the preferred ones first. Malformed ones are left out. The order among equals is the
- * one in which kube-apiserver's parser leaves them, which clients with several wildcards can see.
+ * Parses the alternatives of an Accept header, the preferred ones first. Malformed ones are skipped. Equal ones are in the order
+ * of kube-apiserver's parser, which clients with several wildcards can observe.
  */
 export function parseAccept(header: string): AcceptClause[] {
   const clauses: AcceptClause[] = [];
@@ -30,7 +30,7 @@ function insert(clauses: AcceptClause[], clause: AcceptClause): void {
   clauses.splice(at, 0, clause);
 }
 
-/** Not a strict order: kube-apiserver lets a concrete type precede a wildcard of higher quality. */
+/** Not a strict order: in kube-apiserver a concrete type precedes a wildcard of higher quality. */
 function precedes(a: AcceptClause, b: AcceptClause): boolean {
   return a.quality > b.quality || (a.type !== '*' && b.type === '*') || (a.subtype !== '*' && b.subtype === '*');
 }
@@ -66,7 +66,7 @@ function parseParams(texts: readonly string[]): { quality: number; params: Map<s
   return { quality, params };
 }
 
-/** An unusable value counts as 0, which is low but not refused. */
+/** Parses a quality. An invalid value counts as 0, which ranks low but is still acceptable. */
 function parseQuality(text: string): number {
   return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Math.fround(Number(text)) : 0;
 }
@@ -79,7 +79,7 @@ function trimSpaces(text: string): string {
   return text.slice(start, end);
 }
 
-/** Whether one of the media ranges (parameters aside) is `*` over `*` or names a listed type: the router's check before the handlers'. */
+/** Reports whether one of the media ranges, without parameters, is `*` over `*` or a listed type: the router's check, before the handlers'. */
 export function namesOneOf(header: string, types: readonly string[]): boolean {
   for (const part of header.split(',')) {
     const semicolon = part.indexOf(';');

@@ -17,16 +17,13 @@ import { warnOfDeprecation } from './deprecation.js';
 import { type Exchanged, requestScope, type RequestScope } from './scope.js';
 import { ACROSS_NAMESPACES, SUBRESOURCE_VERBS, VERBS } from './verbs.js';
 
-/**
- * The routes of built-in types, as kube-apiserver's API installer makes them: what no route takes is refused before a handler
- * sees it.
- */
+/** Routes requests for built-in types as kube-apiserver's API installer does: a request without a route is rejected before it reaches a handler. */
 export function routeBuiltin(api: StoredApi, exchanged: Exchanged): MaybePromise<void> {
   const { served } = api;
   const { context, request } = exchanged;
   const { info } = context;
   checkPath(served, info, request);
-  // No route takes HEAD.
+  // No route accepts HEAD.
   if (request.method === 'HEAD') {
     const { subresource } = info;
     const known = subresource === '' || served.discovery.some((entry) => entry.name.endsWith(`/${subresource}`));
@@ -54,7 +51,7 @@ export function routeBuiltin(api: StoredApi, exchanged: Exchanged): MaybePromise
 function object(scope: RequestScope): MaybePromise<void> {
   const { served, context } = scope;
   const { verb, name } = context.info;
-  // Collections are not changed as a whole, and nothing is created below a name.
+  // Updates, patches and deletes require a name; a create must not have one.
   const misplaced = (isChangeOfOne(verb) && name === '') || (verb === 'create' && name !== '');
   const handler = VERBS.get(verb);
   if (handler === undefined || misplaced || !served.verbs.includes(verb === 'watchlist' ? 'watch' : verb))
@@ -76,7 +73,7 @@ function subresource(scope: RequestScope): MaybePromise<void> {
   return handler(scope);
 }
 
-/** Routes look at the media types before anything else. */
+/** Checks the media types, as routes do before anything else. */
 function checkMediaTypes(scope: RequestScope): void {
   const { served, request, context } = scope;
   if (context.info.verb === 'patch') checkPatchRoute(request.headers['content-type'], served.patchTypes);
@@ -92,17 +89,17 @@ function checkAccept({ request, context, environment }: RequestScope): void {
 const EMPTY_NAMESPACE = /^\/(?:api\/v1|apis\/[^/]+\/[^/]+)\/(?:watch\/)?namespaces\/\/(?!\/*$)/;
 const WATCH_PATH = /^\/+(?:api\/v1|apis\/[^/]+\/[^/]+)\/watch\//;
 
-/** Whether a route leads there. */
+/** Rejects a path without a route. */
 function checkPath(served: ServedVersion, info: RequestInfo, request: HttpRequest): void {
   const { namespaced } = served.type;
   if (info.parts.length > 3 || info.verb === 'proxy') throw newGenericNotFound();
-  // The old paths of watches are known with GET alone.
+  // The deprecated paths of watches only accept GET.
   if (request.method !== 'GET' && WATCH_PATH.test(info.path) && (namespaced || info.namespace === ''))
     throw newMethodNotAllowed();
   const isEmptyNamespace = EMPTY_NAMESPACE.test(info.path);
   if (isEmptyNamespace) {
     checkEmptyNamespace(served, info, request);
-    // Options and bodies are looked at before the namespace.
+    // Options and bodies are checked before the namespace.
     const isOfOne = info.name !== '' || !isWrite(info.verb);
     if (isCreateInCollection(info) || (isChange(info.verb) && isOfOne)) return;
   }
@@ -110,12 +107,12 @@ function checkPath(served: ServedVersion, info: RequestInfo, request: HttpReques
     ? info.namespace === '' && !ACROSS_NAMESPACES.has(info.verb)
     : info.namespace !== '' && !namesOneNamespace(info);
   if (!misplaced) return;
-  // Paths over all namespaces can be listed, and nothing else.
+  // Paths across all namespaces only support lists.
   const listable = namespaced && info.name === '' && info.subresource === '';
   throw listable ? newMethodNotAllowed() : newGenericNotFound();
 }
 
-/** To the router the empty name is a name like others; handlers of single objects want one. */
+/** Checks a path with an empty namespace. The router treats it like any other name; handlers of single objects require one. */
 function checkEmptyNamespace(served: ServedVersion, info: RequestInfo, request: HttpRequest): void {
   const { resource } = served.groupResource;
   const { namespaced } = served.type;
@@ -123,7 +120,7 @@ function checkEmptyNamespace(served: ServedVersion, info: RequestInfo, request: 
   if (info.subresource !== '') {
     const known = served.discovery.find(({ name }) => name === `${resource}/${info.subresource}`);
     if (known === undefined) throw newGenericNotFound();
-    // Without a name, reading is listing.
+    // A read without a name has the verb list.
     const asked = info.verb === 'list' ? 'get' : info.verb;
     if (request.method === 'HEAD' || !known.verbs.includes(asked)) throw newMethodNotAllowed();
     if (!namespaced) throw newBadRequest('name must be provided');

@@ -18,12 +18,12 @@ import { builtinCodec } from '../handlers/codec/builtin.js';
 import type { Exchanged } from './scope.js';
 import { createOrUpdateOptions } from '../handlers/request/write-options.js';
 
-/** POST of a type that is only created: reviews. */
+/** POST of a create-only type, such as a review. */
 export async function createOnlyHandler({ type, fieldManager }: CreateOnlyApi, exchanged: Exchanged): Promise<void> {
   const { environment, context, request } = exchanged;
   const { info } = context;
   context.handled = true;
-  // The router knows the collection alone.
+  // Only the collection has a route.
   if (info.name !== '' || info.subresource !== '' || type.namespaced !== (info.namespace !== ''))
     throw newGenericNotFound();
   if (info.verb !== 'create') {

@@ -13,7 +13,10 @@ import { warnOfDeprecation } from './deprecation.js';
 import { type Exchanged, requestScope, type RequestScope } from './scope.js';
 import { ACROSS_NAMESPACES, SUBRESOURCE_VERBS, VERBS, type VerbHandler } from './verbs.js';
 
-/** Custom resources have no routes of their own: one handler takes every path below their groups, as kube-apiserver's crdHandler does. */
+/**
+ * Routes requests for custom resources, which have no routes of their own: one handler serves every path below their groups, like
+ * kube-apiserver's crdHandler.
+ */
 export function routeCustomResource(api: StoredApi, exchanged: Exchanged): MaybePromise<void> {
   const { served } = api;
   const { context, response } = exchanged;
@@ -51,11 +54,11 @@ const isMisplaced = ({ namespaced }: ResourceType, info: RequestInfo): boolean =
     ? info.namespace === '' && !ACROSS_NAMESPACES.has(info.verb)
     : info.namespace !== '' && !namesOneNamespace(info);
 
-/** Collections are not changed as a whole. */
+/** Rejects updates, patches and deletes without a name. */
 function checkName({ served, context, request }: RequestScope): void {
   const { verb, name } = context.info;
   if (name !== '' || (verb !== 'update' && verb !== 'patch' && verb !== 'delete')) return;
-  // A patch's type is looked at before its name.
+  // The type of a patch is checked before its name.
   if (verb === 'patch') negotiatePatch(request.headers['content-type'], served.patchTypes);
   throw newBadRequest('name must be provided');
 }
@@ -69,7 +72,7 @@ function run(scope: RequestScope, handlers: ReadonlyMap<string, VerbHandler>): M
   return handler(scope);
 }
 
-/** Admission of a type whose definition is going: nothing new. */
+/** Wraps the admission of a type whose definition is terminating, to forbid creates. */
 function forbidCreate(chain: AdmissionChain): AdmissionChain {
   const refuse = (attributes: AdmissionAttributes): void => {
     if (attributes.operation !== 'CREATE') return;

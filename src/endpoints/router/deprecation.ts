@@ -2,7 +2,7 @@ import type { ServedVersion } from '../../registry/rest/served.js';
 import type { RequestContext } from '../../request/context.js';
 import type { HandlerEnvironment } from './scope.js';
 
-/** Tells the client, the audit log and a metric that a request is for a deprecated version. */
+/** Reports a request for a deprecated version to the client, the audit log and a metric. */
 export function warnOfDeprecation(
   served: Pick<ServedVersion, 'version' | 'groupResource' | 'gvk'>,
   context: RequestContext,

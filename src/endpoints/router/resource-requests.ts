@@ -12,11 +12,11 @@ import { createOnlyHandler } from './create-only.js';
 import { routeCustomResource } from './custom-resources.js';
 import type { HandlerEnvironment } from './scope.js';
 
-/** The handler of all resource requests: finds the type and hands the request to the router of its kind. */
+/** Returns the handler of all resource requests, which looks up the type and passes the request to its router. */
 export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvironment): Handler {
   return (context, request, response) => {
     const { info } = context;
-    // The parser of paths is more generous than the routers.
+    // The path parser accepts more than the routers do.
     if (info.path.startsWith('//') || (info.apiPrefix === 'apis' && info.apiGroup === '')) {
       respondNotFoundText(response);
       return;
@@ -40,14 +40,17 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
   };
 }
 
-/** The same, with the request's stopwatch on its store. Plain gets, which memory answers, go without: that they wait shows in their handler. */
+/**
+ * Returns the API with the request's stopwatch on its store. Plain gets, which are served from memory, do without: getHandler
+ * times those that wait.
+ */
 function timedApi(api: StoredApi, { stopwatch, span, audit, info }: RequestContext): StoredApi {
   if (stopwatch === undefined || (info.verb === 'get' && audit === undefined && span === undefined)) return api;
   const { kind, served, store, terminating } = api;
   return { kind, served, store: storeUnder(store, stopwatch), terminating };
 }
 
-/** What cannot be decoded, say, comes to light in the middle of any verb. */
+/** Converts errors that can occur in any verb, such as that of an undecodable object. */
 function explained(
   error: unknown,
   { store }: StoredApi,
@@ -58,7 +61,7 @@ function explained(
   return undecodableError(error, store, context.info.verb, unsafe) ?? interpretStorageError(error, 'get');
 }
 
-/** Paths of built-in group versions are known to the router, which answers with a Status; all others are plain text. */
+/** Responds to a request for an unknown resource: with a Status in built-in groups, whose paths the router knows, else with plain text. */
 function unknown(registry: ApiRegistry, context: RequestContext, response: HttpResponse): void {
   const { apiGroup, apiPrefix } = context.info;
   if (!registry.isComplete) throw newPathsNotInstalled();

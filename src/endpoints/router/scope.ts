@@ -16,21 +16,21 @@ import type { ItemForm } from '../responsewriters/sink.js';
 import type { Codec } from '../handlers/codec/codec.js';
 import type { WatchTracker } from '../handlers/watch-tracker.js';
 
-/** What all handlers share; made once by the composition root. */
+/** The dependencies of all handlers; created once by the composition root. */
 export interface HandlerEnvironment {
   readonly admission: AdmissionChain;
   readonly authorizer: Authorizer;
   readonly features: FeatureGates;
   readonly clock: Clock;
-  /** Bytes. */
+  /** The maximum size of a request body, in bytes. */
   readonly maxRequestBodyBytes: number;
-  /** Seconds that a watch without timeoutSeconds lasts at least; it lasts up to twice as long. */
+  /** The minimum duration of a watch without timeoutSeconds, in seconds. It lasts up to twice as long. */
   readonly minRequestTimeoutSeconds: number;
   readonly metrics: HandlerMetrics;
   readonly watches: WatchTracker;
-  /** Protobuf of the built-in types. */
+  /** The Protobuf codec of the built-in types. */
   readonly protobuf: ProtobufCodec;
-  /** Absent: every write is done here. */
+  /** If absent, every write runs on this thread. */
   readonly offload?: Offload | undefined;
 }
 
@@ -39,33 +39,33 @@ interface DeprecatedApi {
   readonly version: string;
   readonly resource: string;
   readonly subresource: string;
-  /** Empty where no release is known. */
+  /** The release that no longer serves the version; empty if unknown. */
   readonly removedRelease: string;
 }
 
-/** Hooks for the metrics that only handlers can count. */
+/** The metrics that only handlers can record. */
 export interface HandlerMetrics {
   requestBodySize(group: string, resource: string, verb: string, bytes: number): void;
   watchEvents(group: string, version: string, resource: string, count: number, bytes: number): void;
-  /** A version that is to go away is served to somebody. */
+  /** Records a request for a deprecated version. */
   deprecatedRequested(asked: DeprecatedApi): void;
-  /** A watch begins to be served; the result ends it. */
+  /** Records the start of a watch. Call the returned function when it ends. */
   watchStarted(context: RequestContext): () => void;
 }
 
-/** Has a worker thread do large writes, and what large reads take. */
+/** Runs large writes, and the expensive part of large reads, on worker threads. */
 export interface Offload {
-  /** Writes whose rules took too long in the main thread. */
+  /** Writes whose validation rules took too long on the main thread. */
   readonly expensive: ExpensiveWrites<ServedVersion>;
-  /** Whether a request for this type that weighs so much (bytes) is to be done there. */
+  /** Reports whether to offload a request for this type with the given weight, in bytes. */
   takes(scope: RequestScope, weight: number): boolean;
-  /** Does all that the handler would do, and answers the request. Throws what the handler would throw. */
+  /** Does all the work of the handler and writes the response. Throws what the handler would throw. */
   run(scope: RequestScope, body: Buffer): Promise<void>;
-  /** Answers a request for an object that was read. */
+  /** Writes the response to a request for an object that was read. */
   read(scope: RequestScope, object: StoredObject): Promise<void>;
-  /** An item of a list, in the form in which it is wanted. */
+  /** Encodes an item of a list in the requested form. */
   item(scope: RequestScope, object: StoredObject, form: ItemForm): Promise<Uint8Array>;
-  /** A description of a group version for OpenAPI. */
+  /** Builds a description of a group version for OpenAPI. */
   describe(what: Description, gv: OpenApiGroupVersion): Promise<Uint8Array>;
 }
 
@@ -77,7 +77,7 @@ export interface Exchanged {
   readonly response: HttpResponse;
 }
 
-/** One request for a stored resource, or a subresource of it that writes the same object, as a router has found it to be in order. */
+/** A request for a stored resource, or for a subresource that writes the same object, once a router has accepted it. */
 export interface RequestScope extends Exchanged, ServedSubresource {
   readonly served: ServedVersion;
   readonly store: ResourceStore;
@@ -85,14 +85,15 @@ export interface RequestScope extends Exchanged, ServedSubresource {
   readonly codec: Codec;
 }
 
-/** The scope of a request for a type, or for a part of it that has a strategy and a field manager of its own. */
+/** Builds the scope of a request for a type, or for a subresource with a strategy and a field manager of its own. */
 export function requestScope(
   { served, store }: Pick<StoredApi, 'served' | 'store'>,
   { strategy, fieldManager }: ServedSubresource,
   codec: Codec,
   { environment, context, request, response }: Exchanged,
 ): RequestScope {
-  // One literal with all members: V8 gives each object that is spread and added to a hidden class of its own, which makes every later access slow.
+  // Use one literal with all members: V8 gives every object built by spreading and adding members a hidden class of its own,
+  // which slows every later access.
   return {
     environment,
     context,

@@ -9,7 +9,7 @@ import type { RequestScope } from './scope.js';
 
 export type VerbHandler = (scope: RequestScope) => MaybePromise<void>;
 
-/** The handlers of subresources that show and write the object itself: status, finalize, approval. */
+/** The handlers of subresources that read and write the object itself: status, finalize, approval. */
 export const SUBRESOURCE_VERBS: ReadonlyMap<string, VerbHandler> = new Map([
   ['get', getHandler],
   ['update', updateHandler],
@@ -27,5 +27,5 @@ export const VERBS: ReadonlyMap<string, VerbHandler> = new Map([
   ['deletecollection', deleteCollectionHandler],
 ]);
 
-/** Verbs that may go over all namespaces of a namespaced type. */
+/** The verbs that are allowed across all namespaces of a namespaced type. */
 export const ACROSS_NAMESPACES: ReadonlySet<string> = new Set(['list', 'watch']);

@@ -7,11 +7,11 @@ import { type MaybePromise, settle } from '../../../util/maybe-promise.js';
 import type { ChainConfig, Step } from '../chain-config.js';
 import type { Exchange } from '../exchange.js';
 
-/** Finds out who asks; 401 where no method vouches for the request. */
+/** Authenticates the request, or responds with a 401 if no method authenticates it. */
 export function withAuthentication(next: Step, config: ChainConfig): Step {
   const { authenticator, gates, metrics, logger } = config;
   const retire = (exchange: Exchange): void => {
-    // HTTP/2 is dear to serve and open to abuse: who is not known gets one request a connection.
+    // HTTP/2 is expensive to serve and open to abuse: unauthenticated clients get one request per connection.
     if (exchange.connection.http2 && gates.enabled('UnauthenticatedHTTP2DOSMitigation'))
       exchange.connection.retire(true);
   };
@@ -27,7 +27,7 @@ export function withAuthentication(next: Step, config: ChainConfig): Step {
     config.audit?.authenticationFailed(exchange, attributesOf(exchange, config));
     retire(exchange);
     const told = error instanceof AuthenticationError && error.tellClient ? error.message : 'Unauthorized';
-    // A method that could not find out has refused nobody.
+    // A method that failed has not rejected the credentials, so its ApiError is returned instead of a 401.
     config.writeStatus(exchange, error instanceof ApiError ? error : newUnauthorized(told));
   };
   const answered = (exchange: Exchange, response: AuthenticationResponse | undefined): MaybePromise<void> => {

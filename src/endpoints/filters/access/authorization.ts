@@ -7,7 +7,7 @@ import type { Exchange } from '../exchange.js';
 import { escapeHtml, forbidden } from './forbidden.js';
 import { writeText } from '../status.js';
 
-/** What the request is about to do, as authorizers see it. */
+/** Returns the authorizer attributes of a request. */
 export function attributesOf(exchange: Exchange, config: ChainConfig): AuthorizerAttributes {
   const { info } = exchange;
   const plain = {
@@ -26,7 +26,7 @@ export function attributesOf(exchange: Exchange, config: ChainConfig): Authorize
   return { ...plain, ...config.parseSelectors(info) };
 }
 
-/** Lets pass what an authorizer allows; 403 otherwise. */
+/** Passes requests that an authorizer allows, and responds to others with a 403. */
 export function withAuthorization(next: Step, config: ChainConfig): Step {
   const { authorizer, clock, metrics } = config;
   const decided = (
@@ -40,7 +40,7 @@ export function withAuthorization(next: Step, config: ChainConfig): Step {
     metrics.authorized(result, millis);
     if (result.decision === 'allow') {
       if (config.audit !== undefined) annotate(exchange, 'allow', result.reason);
-      // HTTP/1.1 clients that asked may send the body now.
+      // HTTP/1.1 clients that wait for 100 Continue may send the body now.
       if (exchange.expectsContinue) exchange.response.writeContinue();
       return next(exchange);
     }

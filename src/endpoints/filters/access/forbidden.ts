@@ -2,7 +2,7 @@ import { type ApiError, newForbidden } from '../../../apimachinery/meta/errors.j
 import { quote } from '../../../apimachinery/meta/meta.js';
 import type { AuthorizerAttributes } from '../../../authorization/authorizer/interfaces.js';
 
-/** Keeps texts from looking like HTML; quotes stay. */
+/** Escapes text so that it does not look like HTML. Quotes are kept. */
 export const escapeHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
@@ -17,7 +17,7 @@ function describe(attributes: AuthorizerAttributes): string {
     : `${what} in the namespace ${quote(attributes.namespace)}`;
 }
 
-/** The 403 that kube-apiserver gives when no authorizer allowed `attributes`. */
+/** Returns the 403 of kube-apiserver if no authorizer allowed `attributes`. */
 export function forbidden(attributes: AuthorizerAttributes, reason: string): ApiError {
   const message = escapeHtml(describe(attributes));
   return newForbidden(

@@ -4,7 +4,7 @@ import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { admissionVersions } from '../../../registry/generic/admission-versions.js';
 import type { RequestScope } from '../../router/scope.js';
 
-/** The attributes of a change for admission. */
+/** Builds the admission attributes of a change. */
 export function admissionAttributes(
   scope: RequestScope,
   operation: AdmissionOperation,
@@ -28,7 +28,7 @@ export function admissionAttributes(
     dryRun: context.dryRun,
     user: context.user,
     cancellation: context.cancellation,
-    // Not a getter: defining one costs more than all else here.
+    // Not a getter, because defining one costs more than everything else here.
     signal: () => context.signal,
     deadline: context.deadline,
     versions: admissionVersions(served, scope.subresource),

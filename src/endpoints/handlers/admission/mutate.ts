@@ -5,8 +5,8 @@ import { dedupOwnerReferences } from '../../../registry/generic/system-fields.js
 import { type MaybePromise, then } from '../../../util/maybe-promise.js';
 
 /**
- * Mutating admission of an object that is to be written. What it makes of the managed fields is only taken if it can be read, and
- * owners that it doubles are dropped again.
+ * Runs mutating admission on an object to be written. Changes to the managed fields are kept only if they are valid, and
+ * duplicate owner references are removed.
  */
 export function admitMutations(admission: AdmissionChain, attributes: AdmissionAttributes): MaybePromise<void> {
   if (!admission.mutates(attributes.operation)) return;

@@ -5,7 +5,7 @@ import type { RequestScope } from '../../router/scope.js';
 
 const META = 'meta.k8s.io/v1';
 
-/** The options of a write as admission sees them: those of what is done, with what the client gave. */
+/** Returns the options of a write for admission: of the kind that fits the operation, with the values that the client set. */
 export function changeOptions(
   { request }: Pick<RequestScope, 'request'>,
   kind: 'CreateOptions' | 'UpdateOptions',

@@ -41,7 +41,7 @@ export interface Codec {
 /** The result of a patch before it is decoded. */
 export interface PatchedTree {
   readonly value: JsonValue;
-  /** True if a strategic merge produced it, which has already checked its type. */
+  /** True for the result of a strategic merge, whose type is not checked again. */
   readonly merged: boolean;
   /** Returns the text that errors show. */
   readonly shown: () => string;

@@ -10,35 +10,35 @@ import type { RequestScope } from '../../router/scope.js';
 import { warnOfStrictErrors } from '../request/strict-errors.js';
 import type { FieldValidation } from '../request/write-options.js';
 
-/** What a patch made of an object. */
+/** The outcome of applying a patch to an object. */
 export interface PatchOutcome {
-  /** Changed by decoding. */
+  /** The patched object; decoding modifies it. */
   readonly patched: JsonValue;
-  /** The same, for errors: shares with `current` and `patch` what was left as it stands there. */
+  /** The patched object for errors; shares with `current` and `patch` the parts that are the same there. */
   readonly unchanged: JsonValue;
   readonly patch: JsonValue;
   readonly current: KubeObject;
-  /** Literals of the patched object's numbers. */
+  /** The literals of the patched object's numbers. */
   readonly floats: FloatLiterals;
-  /** Scalars that `unchanged` and `patch` hold as tokens. */
+  /** The scalars that `unchanged` and `patch` hold as tokens. */
   readonly literals: Literals;
-  /** What errors show; undefined: the patched object. */
+  /** Returns the text that errors show; if undefined, they show the patched object. */
   readonly shown: (() => string) | undefined;
   /** Strict errors of the patch itself. */
   readonly strictErrors: readonly string[];
-  /** Objects of a JSON patch in which a key stands twice: where they are taken over, both are. */
+  /** Objects of a JSON patch with duplicate keys; both values are kept wherever such an object is copied. */
   readonly parts?: Parts | undefined;
 }
 
-/** The refusal of a patch, in kube-apiserver's form. */
+/** Returns the error that rejects a patch, in kube-apiserver's form. */
 export const refusePatch = (shown: string, why: string): ApiError =>
   newInvalid({ group: '', kind: '' }, '', [invalid(FieldPath.of('patch'), shown, why)]);
 
-/** The patched tree as an object of the version; what it must not hold is refused, or warned of, as an invalid patch. */
+/** Decodes the patched tree as an object of the version. Fields that it must not have are rejected, or warned about, as an invalid patch. */
 export function decodePatched(scope: RequestScope, outcome: PatchOutcome, validation: FieldValidation): KubeObject {
   const { served } = scope;
   const { patched } = scope.codec;
-  // The tree is changed by decoding, and seldom shown.
+  // Decoding modifies the tree, which is rarely shown.
   const text = validation === 'Strict' ? showPatched(scope, outcome) : undefined;
   const shown = (): string => text ?? showPatched(scope, outcome);
   const refuse = (why: string): ApiError => refusePatch(shown(), why);
@@ -67,7 +67,7 @@ function decodeTree(scope: RequestScope, outcome: PatchOutcome, tree: JsonObject
   if (isWhole && (outcome.parts?.size ?? 0) > 0) return decodeText(scope, showPatched(scope, outcome), strict);
   const decoded = served.decode({ value: tree, duplicates: [], floats: outcome.floats }, strict);
   if (decoded.strictErrors.length === 0 || scope.codec.patched.sorted) return decoded;
-  // A strategic merge is read with its keys sorted, everything else in the order in which it is shown.
+  // The errors of a strategic merge are in the order of its sorted keys, all others in the order in which the object is shown.
   const strictErrors =
     isWhole && outcome.shown === undefined
       ? decodeText(scope, showPatched(scope, outcome), strict).strictErrors
@@ -75,7 +75,7 @@ function decodeTree(scope: RequestScope, outcome: PatchOutcome, tree: JsonObject
   return { ...decoded, strictErrors };
 }
 
-/** Reads the patched object as it is shown, in which fields have an order and keys may stand twice. */
+/** Decodes the patched object from the text that errors show, in which fields are ordered and keys may occur twice. */
 function decodeText({ served, codec: { patched } }: RequestScope, shown: string, strict: boolean): DecodedObject {
   let json: DetailedJson;
   try {
@@ -88,7 +88,7 @@ function decodeText({ served, codec: { patched } }: RequestScope, shown: string,
   return served.decode(json, strict);
 }
 
-/** What is wrong first in the order in which the object is shown. */
+/** Returns the first error in the order in which the object is shown. */
 function firstFault(scope: RequestScope, shown: string, known: DecodeError): string {
   try {
     decodeText(scope, shown, false);
@@ -100,13 +100,13 @@ function firstFault(scope: RequestScope, shown: string, known: DecodeError): str
 }
 
 /**
- * The patched object as errors show it: what a patch led through has its keys sorted, what it left alone has the order in
- * which the type is written, what it brought along has the order of the patch.
+ * Returns the patched object as errors show it: containers on the path of the patch have sorted keys, those it left alone have
+ * the field order of the type, and those it added have the order of the patch.
  */
 function showPatched(scope: RequestScope, { unchanged, current, patch, parts, literals, shown }: PatchOutcome): string {
   if (shown !== undefined) return shown();
   const originals = new Map<JsonValue, JsonValue>();
-  // A merge leaves nothing of a custom resource as it was written; its keys are sorted anyway.
+  // A merge patch leaves no part of a custom resource in its original order; its keys are sorted anyway.
   const isSorted = scope.codec.patched.sorted;
   if (!isSorted || Array.isArray(patch)) pair(patch, patch, originals);
   if (!isSorted)
@@ -115,13 +115,13 @@ function showPatched(scope: RequestScope, { unchanged, current, patch, parts, li
 }
 
 interface Sources {
-  /** What containers that the patch left alone, or brought along, look like in their source. */
+  /** Maps the containers that the patch left alone or added to their form in their source. */
   readonly originals: ReadonlyMap<JsonValue, JsonValue>;
   readonly parts: Parts | undefined;
   readonly literals: Literals;
 }
 
-/** Notes for each container of a value its like in another value of the same form. */
+/** Maps each container of a value to its counterpart in another value of the same shape. */
 function pair(value: JsonValue | undefined, like: JsonValue | undefined, into: Map<JsonValue, JsonValue>): void {
   if (Array.isArray(value) && Array.isArray(like)) {
     into.set(value, like);

@@ -4,13 +4,13 @@ import { compareUtf8 } from '../../../apimachinery/meta/meta.js';
 import type { TypeMeta } from '../../../apimachinery/protobuf/protobuf.js';
 import type { PatchedTree } from './codec.js';
 
-/** What a patch has made must be an object. */
+/** Returns the patched value as an object, or rejects the patch if it is not one. */
 export function patchedObject(value: JsonValue, refuse: PatchedTree['refuse']): JsonObject {
   if (isObject(value)) return value;
   throw refuse(`json: cannot unmarshal ${goKind(value)} into Go value of type map[string]interface {}`);
 }
 
-/** Its type. What a patch has made is read with its keys sorted. */
+/** Returns the kind and apiVersion of a patched value, whose keys are read in sorted order. */
 export function patchedTypeMeta(patched: JsonValue, refuse: PatchedTree['refuse']): TypeMeta {
   try {
     return interpretTypeMeta(isObject(patched) ? sortedKeys(patched) : patched);

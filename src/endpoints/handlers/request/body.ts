@@ -7,8 +7,8 @@ import type { HttpRequest } from '../../http.js';
 const EMPTY = Buffer.alloc(0);
 
 /**
- * The body of a request, whole; 413 beyond the limit (bytes). The rest of a body that is too large is not read: the connection
- * is left to the server, which closes it after the answer.
+ * Reads the whole body of a request. Rejects with a 413 beyond the limit, in bytes. The rest of a body that is too large is not
+ * read: the server closes the connection after the response.
  */
 export function readBody(
   request: HttpRequest,

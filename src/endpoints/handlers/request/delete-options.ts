@@ -14,7 +14,7 @@ import type { RequestScope } from '../../router/scope.js';
 
 const POLICIES = ['Foreground', 'Background', 'Orphan', 'nil'];
 
-/** Reads DeleteOptions from the body, or from the query where there is none, and checks them. */
+/** Reads DeleteOptions from the body, or from the query if there is no body, and validates them. */
 export function deleteOptions(scope: RequestScope, query: Query, body: Buffer): DeleteOptions {
   const raw = body.length > 0 ? fromBody(scope, body) : fromQuery(query);
   const unsafe = scope.environment.features.enabled('AllowUnsafeMalformedObjectDeletion');
@@ -53,7 +53,7 @@ function fromQuery(query: Query): RawOptions {
   };
 }
 
-/** Preconditions are given in the query by their own names. */
+/** Reads the preconditions from the query, in which each field is a parameter of its own. */
 function preconditionsOf(query: Query): RawOptions['preconditions'] {
   const given = (name: string): string | undefined => query.string(name) || undefined;
   const uid = given('uid');
@@ -61,7 +61,7 @@ function preconditionsOf(query: Query): RawOptions['preconditions'] {
   return uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
 }
 
-/** The body may carry DeleteOptions of the meta group or of the resource's own group. */
+/** Reads the options from the body. They may be DeleteOptions of the meta group or of the resource's own group. */
 function fromBody(scope: RequestScope, body: Buffer): RawOptions {
   const format = negotiateInput(scope.request.headers['content-type'], {
     noProtobuf: false,
@@ -79,7 +79,7 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
     const gv = parseGroupVersion(apiVersion);
     if (gv === undefined) throw new JsonError(`unexpected GroupVersion string: ${apiVersion}`);
     if (kind !== '' && kind !== 'DeleteOptions') {
-      // These are known whatever the version, and what does not fit them is found before they are converted.
+      // These kinds are known in any version, and decoding errors precede the conversion.
       const unversioned = UNVERSIONED.has(kind);
       if (unversioned) builtinSchema({ group: 'meta.k8s.io', version: 'v1', kind })?.decode(json, false);
       throw newBadRequest(
@@ -95,11 +95,11 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
   }
 }
 
-/** kube-apiserver's audit log shows these options in the version that it works with itself. */
+/** Returns the options in the internal version, as kube-apiserver's audit log shows them. */
 const asInternal = (options: JsonValue): JsonValue =>
   isObject(options) ? { ...options, kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/__internal' } : options;
 
-/** What the decoder lets through has these types. */
+/** Reads the decoded options; the decoder has checked the types. */
 function fromObject({ object }: TypedObject): RawOptions {
   const { gracePeriodSeconds, orphanDependents, propagationPolicy, preconditions, dryRun } = object;
   const within = isObject(preconditions) ? preconditions : undefined;
@@ -129,7 +129,7 @@ function validate(options: RawOptions): FieldError[] {
   return errors;
 }
 
-/** The unsafe deletion goes with no other option. */
+/** Rejects an unsafe deletion that is combined with other options. */
 function validateUnsafe(options: RawOptions): FieldError[] {
   if (options.ignoreStoreReadError !== true) return [];
   const field = FieldPath.of('ignoreStoreReadErrorWithClusterBreakingPotential');

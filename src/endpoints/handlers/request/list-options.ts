@@ -14,18 +14,18 @@ import type { ListRequest } from '../../../registry/generic/list-options.js';
 import type { SelectionPredicate } from '../../../storage/selection-predicate.js';
 import type { Query } from './query.js';
 
-/** meta/v1 ListOptions, checked. */
+/** Validated ListOptions of meta/v1. */
 export interface ListOptions extends ListRequest {
   readonly watch: boolean;
   readonly allowWatchBookmarks: boolean;
   readonly sendInitialEvents: boolean | undefined;
-  /** Undefined: none was asked for. */
+  /** Undefined if not given. */
   readonly timeoutSeconds: number | undefined;
 }
 
 const MATCH = FieldPath.of('resourceVersionMatch');
 
-/** Reads and checks the options of list, watch and deletecollection. `name`: the single object that the path names, or ''. */
+/** Reads and validates the options of list, watch and deletecollection. `name` is the object's name in the path, or ''. */
 export function listOptions(query: Query, served: ServedVersion, name: string, watchListEnabled: boolean): ListOptions {
   const timeoutSeconds = query.integer('timeoutSeconds');
   const limit = query.integer('limit') ?? 0;
@@ -42,7 +42,7 @@ export function listOptions(query: Query, served: ServedVersion, name: string, w
   const withDefaults = watchListDefaults(options, watchListEnabled);
   const errors = withDefaults.watch ? validateWatch(withDefaults, watchListEnabled) : validateList(withDefaults);
   if (errors.length > 0) {
-    // What cannot be read at all comes before what contradicts itself; names of fields are looked up after both.
+    // Malformed selectors are reported before contradictory options; field names are checked after both.
     readSelectors(query, (field) => field);
     throw newInvalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
   }
@@ -51,7 +51,7 @@ export function listOptions(query: Query, served: ServedVersion, name: string, w
 
 type UnselectedOptions = Omit<ListOptions, 'predicate'>;
 
-/** A watch from nothing or 0 with initial events: the legacy form asks for them implicitly, when the gate is on. */
+/** Applies the defaults of a watch from no version or 0: if the gate is on, this legacy form implies initial events. */
 function watchListDefaults(options: UnselectedOptions, enabled: boolean): UnselectedOptions {
   if (!options.watch || !enabled || options.sendInitialEvents !== undefined) return options;
   const legacy = options.resourceVersion === '' || options.resourceVersion === '0';

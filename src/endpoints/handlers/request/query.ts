@@ -5,7 +5,7 @@ import { first, parseQuery, type Query as Parameters } from '../../../request/qu
 const MAX_INT64 = 0x7fffffffffffffffn;
 const MIN_INT64 = -0x8000000000000000n;
 
-/** Query parameters read as kube-apiserver's parameter codec reads them: the first value of a name counts. */
+/** Reads query parameters as kube-apiserver's parameter codec does: the first value of a name counts. */
 export class Query {
   private readonly parameters: Parameters;
 
@@ -27,14 +27,14 @@ export class Query {
     return this.parameters.get(name) ?? [];
   }
 
-  /** Every value is true but `0` and `false`; undefined where the parameter is absent. */
+  /** Returns true for any value except `0` and `false`; undefined if the parameter is absent. */
   boolean(name: string): boolean | undefined {
     const text = this.parameters.get(name)?.[0];
     if (text === undefined) return undefined;
     return text !== '0' && text.toLowerCase() !== 'false';
   }
 
-  /** 400 with Go's text where it is no 64-bit integer. */
+  /** Returns an integer; undefined if the parameter is absent. Throws a 400 with Go's text if it is not a 64-bit integer. */
   integer(name: string): number | undefined {
     const text = this.parameters.get(name)?.[0];
     if (text === undefined) return undefined;

@@ -1,17 +1,17 @@
 import type { RequestScope } from '../../router/scope.js';
 
-/** A field or an item takes as long as this many bytes of text. */
+/** The cost of a field or an item, in bytes of text. */
 const PART = 24;
-/** Reading YAML takes several times as long as reading JSON. */
+/** The cost of reading YAML relative to JSON. */
 const YAML_FACTOR = 4;
-/** The same object is so many times longer in JSON. */
+/** The length of an object in JSON relative to the binary formats. */
 const BINARY_FACTOR = 3;
 const LINE_END = 0x0a;
 const COMMA = 0x2c;
 const OPENING_BRACE = 0x7b;
 const COPY = Buffer.from('"copy"');
 
-/** What there is in a text, counted without reading it: in strings too, which makes it a little more. */
+/** The content of a text, counted without parsing it: characters in strings count too, so it is slightly overestimated. */
 interface Content {
   bytes: number;
   parts: number;
@@ -19,13 +19,13 @@ interface Content {
 }
 
 /**
- * How much work a write is, in bytes of long text: its body, the object that there is, and what defaults may add. No more than
- * `enough` is counted exactly.
+ * Returns the amount of work of a write, in bytes of long text: its body, the existing object, and what defaults may add. Only
+ * amounts up to `enough` are exact.
  */
 export function weightOf(scope: RequestScope, body: Buffer, enough: number): number {
   const { request, context, store, served } = scope;
   const type = request.headers['content-type'] ?? '';
-  // Copies of copies: a short patch makes an object as large as the limit allows.
+  // Copies of copies: a short patch can create an object as large as the limit allows.
   if (type.includes('json-patch') && body.includes(COPY)) return Infinity;
   const isYaml = type.includes('yaml') && body[0] !== OPENING_BRACE;
   const isBinary = type.includes('protobuf') || type.includes('cbor');

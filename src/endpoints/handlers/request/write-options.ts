@@ -12,12 +12,12 @@ import type { Query } from './query.js';
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
-/** CreateOptions, UpdateOptions and PatchOptions of meta/v1, checked. */
+/** Validated CreateOptions, UpdateOptions and PatchOptions of meta/v1. */
 export interface WriteOptions {
   readonly dryRun: boolean;
   readonly fieldManager: string;
   readonly fieldValidation: FieldValidation;
-  /** Apply only. */
+  /** Set for apply only. */
   readonly force: boolean;
 }
 
@@ -56,7 +56,7 @@ function check(query: Query, kind: string, errors: FieldError[]): WriteOptions {
   };
 }
 
-/** A `dryRun` without a value is none (the specification's reading; kube-apiserver refuses it). */
+/** Returns the values of `dryRun`. A `dryRun` without a value counts as absent (the specification's reading; kube-apiserver rejects it). */
 export function dryRunValues(query: Query): readonly string[] {
   const values = query.all('dryRun');
   return values.every((value) => value === '') ? [] : values;
