@@ -39,24 +39,24 @@ import { Writers } from './commit/writers.js';
 import { messageOf } from '../../util/error-message.js';
 
 export interface MongoOptions {
-  /** Where the replica set is, with credentials and TLS options. */
+  /** The connection string of the replica set, with credentials and TLS options. */
   readonly uri: string;
-  /** A database of the store's own. */
+  /** The database, used by this store only. */
   readonly database: string;
   readonly clock?: Clock;
-  /** How long past states and the log are kept. */
+  /** How long past states and the log are kept, in milliseconds. */
   readonly historyMillis?: number;
   readonly maxObjectBytes?: number;
-  /** How long an operation waits for a primary. */
+  /** How long an operation waits for a primary, in milliseconds. */
   readonly selectMillis?: number;
-  /** How long a write is tried while MongoDB does not answer. */
+  /** How long a write is retried while MongoDB does not respond, in milliseconds. */
   readonly writeMillis?: number;
-  /** The log of this store; other ones of the same database order other types. By default the main one. */
+  /** The name of this store's log; other logs of the same database order other types. The main log by default. */
   readonly log?: string;
-  /** The types with logs other than the main one, the same for all logs of a database. */
+  /** The types whose log is not the main one; the same for all logs of a database. */
   readonly overrides?: ReadonlyMap<string, string>;
   readonly observer?: MongoObserver;
-  /** Commands are spans of the requests that they are sent for. */
+  /** True if commands are traced as spans of the requests that send them. */
   readonly traced?: boolean;
   /** Allows `corrupt`. */
   readonly forTests?: boolean;
@@ -78,19 +78,19 @@ interface Opened {
 
 const FORMAT = 5;
 const HISTORY_MILLIS = 5 * 60_000;
-/** A batch holds the states before and after a write, and a document 16 MiB. */
+/** A batch holds the states before and after a write in one document, which may have 16 MiB. */
 const MAX_OBJECT_BYTES = (8 << 20) - (64 << 10);
 const HEAD_BYTES = 32 << 20;
 const SELECT_MILLIS = 5_000;
 const WRITE_MILLIS = 20_000;
-/** As long as kube-apiserver gives its store. */
+/** The timeout that kube-apiserver sets for its store. */
 const PING_MILLIS = 2_000;
-/** The end of the store waits no longer for writes, */
+/** The maximum time that closing the store waits for writes. */
 const LAST_WRITES_MILLIS = 3_000;
-/** nor for each of the things that are under way in the background. */
+/** The maximum time that closing the store waits for each background task. */
 const GOODBYE_MILLIS = 1_000;
 const NO_OVERRIDES: ReadonlyMap<string, string> = new Map();
-/** Of replicas that are gone without a word. */
+/** The time after which the documents of replicas that ended without removing them expire. */
 const WRITER_SECONDS = 3_600;
 
 /** The store in MongoDB, shared by any number of replicas. */
@@ -153,13 +153,13 @@ export class MongoBackend implements Backend {
     return this.listed({ resource, options });
   }
 
-  /** The newest state of a type, object by object, and its revision. */
+  /** Visits the objects of a type in its newest state, and returns the revision. */
   async walk(resource: string, visit: (object: StoredObject) => void): Promise<Revision> {
     const options = { prefix: '', from: '', limit: 0, revision: 0 };
     return (await this.listed({ resource, options, visit })).revision;
   }
 
-  /** The name of the batch that has a revision, which no other one has; undefined where the log does not have it any more. */
+  /** Returns the unique name of the batch that contains a revision, or undefined if the log no longer has it. */
   batchAt(revision: Revision): Promise<string | undefined> {
     const { place } = this.store();
     return this.answer(batchWith(place, revision));
@@ -243,14 +243,14 @@ export class MongoBackend implements Backend {
   ): AsyncGenerator<readonly LogEvent[], void, undefined> {
     const { follower } = this.store();
     if (after > follower.revision) {
-      // Another replica may have written it, and the news may be on its way.
+      // Another replica may have written it, and its events may not have arrived yet.
       const current = await this.currentRevision();
       if (after > current) throw tooLarge(after, current);
     }
     yield* follower.events(after, signal);
   }
 
-  /** Politeness has its limits: where MongoDB does not answer, nothing waits for it. Undefined: it took longer. */
+  /** Waits for work with a time limit, because MongoDB may not respond. Returns undefined on timeout. */
   private async soon<T>(work: Promise<T>, millis: number): Promise<T | undefined> {
     const controller = new AbortController();
     try {
@@ -295,7 +295,7 @@ export class MongoBackend implements Backend {
     return this.options.historyMillis ?? HISTORY_MILLIS;
   }
 
-  /** The format of the database, and its collections that must be there. */
+  /** Sets or checks the format of the database, and creates the TTL index of the writers. */
   private async prepare({ db }: Database): Promise<void> {
     const format = await metaOf(db).findOneAndUpdate(
       { _id: 'format' },
@@ -364,7 +364,7 @@ export class MongoBackend implements Backend {
     return { client, db, place, reader, backlog, projector, follower, committer, history, writers, indexer };
   }
 
-  /** Makes itself known to the other replicas, and agrees with them on the logs. */
+  /** Registers this replica, and agrees with the others on the logs. */
   private async join(client: MongoClient, store: Database, writer: string): Promise<Writers> {
     const { clock, historyMillis } = this;
     const { database, log = MAIN_LOG, overrides = NO_OVERRIDES } = this.options;

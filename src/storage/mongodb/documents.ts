@@ -6,36 +6,36 @@ import { copyOf, withRevision } from '../object-bytes.js';
 import { readRecord } from '../record.js';
 import type { Database } from './connection/connection.js';
 
-/** One write of a batch. It tells the whole event by itself, so that nothing else must be kept to read it. */
+/** One write of a batch. It contains the whole event, so that nothing else must be kept to read it. */
 export interface Entry {
   readonly resource: string;
   readonly type: LogEvent['type'];
   readonly key: string;
-  /** Revision of the state before; 0 for none. */
+  /** The revision of the previous state; 0 for none. */
   readonly previous: Revision;
-  /** The new state's record; absent for DELETED, where it is the one before with another revision. */
+  /** The new state's record; absent for DELETED, whose object is the previous one with another revision. */
   readonly bytes?: Uint8Array;
-  /** The record of the state before. */
+  /** The record of the previous state. */
   readonly before?: Uint8Array;
 }
 
 /**
- * A document of the log: a commit. It has the revisions from `_id` to `last`; its entries have the first ones. One without entries is a
- * *gap*: what lies before it is forgotten.
+ * A document of the log, which is one commit. It has the revisions from `_id` to `last`; its entries have the first ones. A document
+ * without entries is a *gap*: everything before it is compacted.
  */
 export interface BatchDocument {
   /** The first revision. */
   readonly _id: Revision;
   readonly last: Revision;
-  /** The replica that wrote it, and the number of its commit: together they tell whether a commit took place. */
+  /** The replica that wrote it, and the number of its commit: together they show whether a commit took place. */
   readonly writer: string;
   readonly batch: number;
-  /** By the replica's clock, for people. */
+  /** The time by the replica's clock; for diagnosis only. */
   readonly time: Date;
   readonly entries: readonly Entry[];
 }
 
-/** An object in the projection: what people can read and query, and beside it the record. */
+/** An object in the projection: its fields, which users can read and query, and its record. */
 export interface StateDocument extends State {
   readonly _id: string;
 }
@@ -44,45 +44,45 @@ export interface StateDocument extends State {
 export interface State {
   readonly _annex: {
     readonly revision: Revision;
-    /** Absent where the object was deleted at the revision. */
+    /** Absent if the object was deleted at the revision. */
     readonly bytes?: Uint8Array;
     readonly deleted?: true;
   };
   readonly [field: string]: unknown;
 }
 
-/** Small facts about the whole store: its format, what is compacted of each log, and which types have logs of their own. */
+/** Small facts about the whole store: its format, the compacted revisions of each log, and the types with logs of their own. */
 export interface MetaDocument {
   readonly _id: string;
   readonly version?: number;
   readonly revision?: Revision;
-  /** The log that it is about. */
+  /** The log that the document is about. */
   readonly log?: string;
-  /** Revisions that were committed and projected, with all before them, at moments of MongoDB's time. */
+  /** Revisions that were committed and projected, with all before them, at certain times by MongoDB's clock. */
   readonly marks?: readonly Mark[];
   readonly overrides?: readonly LogOverride[];
-  /** Logs that must be brought up to the revisions of the types that move to them, before anything is written. */
+  /** Logs that must be raised above the revisions of the types that move to them, before anything is written. */
   readonly pending?: readonly string[];
 }
 
 export interface Mark {
   readonly revision: Revision;
-  /** In seconds of cluster time. */
+  /** The cluster time, in seconds. */
   readonly at: number;
 }
 
-/** A key whose tombstones stay, as somebody's writes of older states may still be on their way. */
+/** A key whose tombstones are kept, because writes of older states may still be in flight. */
 export interface HeldDocument {
   /** Type and key. */
   readonly _id: string;
   readonly log: string;
   readonly resource: string;
   readonly key: string;
-  /** By MongoDB's clock. */
+  /** The time by MongoDB's clock. */
   readonly at: Date;
 }
 
-/** A type with a log other than the main one. */
+/** A type whose log is not the main one. */
 export interface LogOverride {
   readonly resource: string;
   readonly log: string;
@@ -92,19 +92,19 @@ export const META = 'meta';
 export const WRITERS = 'writers';
 export const HELD = 'held';
 
-/** The log that orders all types that have none of their own. */
+/** The log of all types that have no log of their own. */
 export const MAIN_LOG = '';
 
-/** Where a log is kept. */
+/** The location of a log in the database. */
 export interface LogPlace extends Database {
   readonly name: string;
-  /** The collection of its batches. A name without a dot, so that no type's collection is named alike. */
+  /** The collection of its batches. Names of logs have no dots, so no type's collection has the same name. */
   readonly collection: string;
-  /** Of the document in META with the floor: batches at or below it may be gone, and nobody relies on them. */
+  /** The id in META of the floor: batches at or below it may be gone, and must not be used. */
   readonly floorId: string;
-  /** Of the one with the base: all up to there is projected, and no reader is told of it. */
+  /** The id in META of the base: everything up to it is projected, and no longer delivered to readers. */
   readonly baseId: string;
-  /** Of the one with the marks. */
+  /** The id in META of the marks. */
   readonly marksId: string;
 }
 
@@ -129,13 +129,13 @@ export function metaOf(db: Db): Collection<MetaDocument> {
   return db.collection<MetaDocument>(META);
 }
 
-/** Of the document that tells up to which first revision all batches of a replica are projected. */
+/** Returns the id in META of the first revision up to which all batches of a replica are projected. */
 export const projectedId = (writer: string): string => `projected.${writer}`;
 
-/** Database and collection together may have 255 bytes. */
+/** The names of a database and a collection together may have 255 bytes. */
 const MAX_NAME = 180;
 
-/** The collection of a type's objects: named as the type, but where MongoDB has no such names. */
+/** Returns the collection of a type's objects. It has the name of the type unless MongoDB does not allow that name. */
 export function statesOf(db: Db, resource: string): Collection<StateDocument> {
   return db.collection<StateDocument>(stateCollection(resource));
 }
@@ -148,10 +148,10 @@ export function stateCollection(resource: string): string {
   return resource.startsWith('system.') ? `~${resource}` : resource;
 }
 
-/** The revision of an empty store. 0 has a meaning of its own in requests, so it is never a state. */
+/** The revision of an empty store. 0 has a meaning of its own in requests, so no state has it. */
 export const FIRST_REVISION = 1;
 
-/** The events of a batch, from a revision on. */
+/** Returns the events of a batch from a revision on. */
 export function eventsOf({ _id: first, entries }: BatchDocument, from: Revision = first): LogEvent[] {
   return entries.slice(Math.max(0, from - first)).map((entry, i) => eventOf(entry, Math.max(first, from) + i));
 }
@@ -165,16 +165,16 @@ function eventOf({ resource, key, type, previous: before, ...entry }: Entry, rev
   return { revision, resource, key, type, object, previous };
 }
 
-/** Of documents that are no tombstones. */
+/** Matches documents that are not tombstones. */
 export const LIVING = { '_annex.deleted': { $ne: true } } as const;
 
-/** Undefined for a tombstone. */
+/** Returns undefined for a tombstone. */
 export function storedOf({ _id: key, _annex }: Pick<StateDocument, '_id' | '_annex'>): StoredObject | undefined {
   if (_annex.bytes === undefined) return undefined;
   return { key, revision: _annex.revision, ...readRecord(_annex.bytes) };
 }
 
-/** Some objects of a type as the projection has them. */
+/** Reads some objects of a type from the projection. */
 export async function readStates(
   { db, latest }: Database,
   resource: string,
@@ -192,7 +192,7 @@ export async function readStates(
   );
 }
 
-/** A copy: what the driver gives is a view of a whole reply, which would stay in memory with it. */
+/** Returns a copy, because the driver returns views that would keep the whole reply in memory. */
 function own(record: Uint8Array | undefined, revision: Revision): Pick<StoredObject, 'bytes' | 'flags'> {
   if (record === undefined) {
     throw new StorageError('corrupt', `the log entry of revision ${revision} is damaged`, { revision });

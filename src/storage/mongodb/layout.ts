@@ -9,7 +9,7 @@ import { newestRevision } from './log/read.js';
 import { projectRest, raiseAlone } from './retention/raise.js';
 
 const LAYOUT = 'logs';
-/** A server that was not heard of for so long is gone. */
+/** A server that has not announced itself for this long is gone. */
 const GONE_MILLIS = 150_000;
 const ATTEMPTS = 5;
 
@@ -17,11 +17,11 @@ export interface LayoutOptions extends Database {
   readonly database: string;
   readonly clock: Clock;
   readonly historyMillis: number;
-  /** The types with logs of their own, as the flags have them. */
+  /** The types with logs of their own, as set by flag. */
   readonly overrides: ReadonlyMap<string, string>;
 }
 
-/** As servers tell each other. */
+/** Returns the layout as text, which servers compare with each other. */
 export function layoutText(overrides: ReadonlyMap<string, string>): string {
   return [...overrides]
     .map(([resource, log]) => `${resource}#${log}`)
@@ -30,9 +30,9 @@ export function layoutText(overrides: ReadonlyMap<string, string>): string {
 }
 
 /**
- * Which types have logs of their own. It is kept in the database, and all servers that use it at the same time have the
- * same. Where it changes, the logs that types move to go on above all revisions that those types ever had, and what lies
- * before is compacted there: so no revision means two things, and whoever held an older one reads anew.
+ * The layout: which types have logs of their own. It is kept in the database, and all servers that use it at the same time have the same.
+ * If it changes, the logs that types move to continue above all revisions that those types ever had, and everything before is compacted
+ * there. So no revision has two meanings, and clients with an older one must list again.
  */
 export class LogLayout {
   private readonly meta: Collection<MetaDocument>;
@@ -45,7 +45,7 @@ export class LogLayout {
       .sort((a, b) => (a.resource < b.resource ? -1 : 1));
   }
 
-  /** Brings the database to the layout that is wanted; throws StorageError 'unusable' where another server would suffer. */
+  /** Brings the database to the wanted layout; throws StorageError 'unusable' if a server with another layout is running. */
   async settle(): Promise<void> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const document = (await this.meta.findOne({ _id: LAYOUT })) ?? undefined;
@@ -56,7 +56,7 @@ export class LogLayout {
       }
       if (await this.inCompany()) throw this.refusal(document, moved);
       if (!(await this.claim(document, moved))) continue;
-      // Whoever comes from now on finds the new layout; somebody may have come a moment before.
+      // Servers that start from now on find the new layout, but another may have started just before.
       if (await this.inCompany()) {
         await this.revert(document);
         throw this.refusal(document, moved);
@@ -79,10 +79,10 @@ export class LogLayout {
     return [...new Set(moved.map((resource) => this.options.overrides.get(resource) ?? MAIN_LOG))];
   }
 
-  /** Writes the new layout in place of the one that was read; false where somebody else was faster. */
+  /** Replaces the layout that was read with the new one; false if another server was faster. */
   private async claim(before: MetaDocument | undefined, moved: readonly string[]): Promise<boolean> {
     const version = (before?.version ?? 0) + 1;
-    // What an interrupted move left to do is done with this one.
+    // This move also completes an interrupted one.
     const pending = [...new Set([...(before?.pending ?? []), ...this.targets(moved)])];
     const fields = { version, overrides: this.wanted, pending };
     if (before !== undefined) {
@@ -98,7 +98,7 @@ export class LogLayout {
     }
   }
 
-  /** Whether a server with another layout is there. */
+  /** Reports whether a server with another layout is running. */
   private async inCompany(): Promise<boolean> {
     const others = await this.options.db.collection<WriterDocument>(WRITERS).countDocuments({
       layout: { $ne: layoutText(this.options.overrides) },
@@ -127,7 +127,7 @@ export class LogLayout {
     );
   }
 
-  /** Lets logs go on above every revision of any log, once all is projected. To be repeated where it was interrupted. */
+  /** Continues logs above every revision of any log, after everything was projected. Must be repeated if it was interrupted. */
   private async raise(pending: readonly string[]): Promise<void> {
     const { db, clock, historyMillis } = this.options;
     const names = await db.listCollections({ name: /^log\.[^.]+$/ }, { nameOnly: true }).toArray();
@@ -136,7 +136,7 @@ export class LogLayout {
     );
     for (const place of places) await projectRest(place, clock);
     const base = Math.max(...(await Promise.all(places.map((place) => newestRevision(place)))));
-    // Nothing was ever written.
+    // If nothing was ever written, there is no revision to raise above.
     if (base > FIRST_REVISION)
       for (const name of pending) await raiseAlone(logPlace(this.options, name), base, clock, historyMillis);
     await this.meta.updateOne({ _id: LAYOUT }, { $unset: { pending: 1 } });

@@ -1,11 +1,11 @@
-/** Hears of what goes wrong in the background. */
+/** Observes failures in the background. */
 export interface MongoObserver {
-  /** The change stream broke off; it is opened anew. */
+  /** Called when the change stream failed; it is reopened. */
   streamFailed?(log: string, error: unknown): void;
-  /** What is committed in a log could not be projected; it is tried again. */
+  /** Called when commits of a log could not be projected; this is retried. */
   projectionFailed?(log: string, error: unknown): void;
-  /** No write in a log succeeded for long; the commit path has begun anew with new connections. */
+  /** Called when no write to a log succeeded for a long time; the commit path has restarted with new connections. */
   startedOver?(log: string): void;
-  /** The indexes of a type could not be brought up to date; it is tried again. */
+  /** Called when the indexes of a type could not be updated; this is retried. */
   indexFailed?(resource: string, error: unknown): void;
 }

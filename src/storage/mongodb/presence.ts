@@ -7,18 +7,18 @@ import { within } from './connection/within.js';
 
 const REPLICAS = 'replicas';
 const PRESENT_MILLIS = 15_000;
-/** Of processes that ended without a word. */
+/** The time after which the documents of processes that ended without removing them expire. */
 const FORGOTTEN_SECONDS = 3_600;
 const QUESTION_MILLIS = 5_000;
 
 interface ReplicaDocument {
   readonly _id: string;
   readonly says: string;
-  /** By MongoDB's clock. */
+  /** The last update, by MongoDB's clock. */
   readonly seen: Date;
 }
 
-/** One document for each process. */
+/** Keeps one document for each process. */
 export class MongoPresence implements Presence {
   private readonly id = randomUUID();
   private readonly replicas: Collection<ReplicaDocument>;

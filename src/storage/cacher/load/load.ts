@@ -15,7 +15,7 @@ const MAX_PENDING_BYTES = 64 << 20;
 const LOAD_ATTEMPTS = 5;
 const RETRY_MILLIS = 500;
 
-/** Errors that soon come again: whoever reads the type next begins another load. */
+/** Errors that retrying does not fix; the next read of the type starts another load. */
 const FINAL: ReadonlySet<string> = new Set(['closed', 'corrupt']);
 
 export interface LoadOptions {
@@ -23,15 +23,15 @@ export interface LoadOptions {
   readonly backend: Pick<Backend, 'list'>;
   readonly clock: Clock;
   readonly source: PackingSource;
-  /** Bytes of objects that may be held in memory at the end, where they lie in a file at hand, too. */
+  /** The maximum bytes of objects held in memory at the end of the load, if a local file has them, too. */
   readonly warmBytes: number;
-  /** Events that may gather; beyond that the load begins anew. */
+  /** The maximum number of events buffered during the load; beyond that the load starts over. */
   readonly maxPending: number;
-  /** Everything up to here has been given to the caches of all types. */
+  /** Returns the revision up to which every event was delivered to the caches of all types. */
   followed(): Revision;
   /**
-   * Called once, in the step in which the load was found to be complete: the objects at a revision, and all events of the
-   * type that came since the load began, of which those up to the revision are in the objects already.
+   * Called once, in the same step in which the load was found to be complete: with the objects at a revision, and all events of the type
+   * since the load began. The events up to the revision are in the objects already.
    */
   install(loaded: Loaded, events: readonly LogEvent[]): void;
 }
@@ -39,11 +39,11 @@ export interface LoadOptions {
 export interface Loaded {
   readonly tree: ItemTree;
   readonly revision: Revision;
-  /** Items in the tree whose bytes cannot be decoded. */
+  /** The number of items in the tree whose bytes cannot be decoded. */
   readonly undecodable: number;
 }
 
-/** Events of the type after a revision. */
+/** The events of the type after a revision. */
 class Pending {
   readonly events: LogEvent[] = [];
   overflowed = false;
@@ -67,8 +67,8 @@ class Pending {
 }
 
 /**
- * Reads all objects of a type while its events gather. The list and the events are put together only where they meet: the list must be
- * as new as the log was when the events began to gather, and no event may be missing since.
+ * Reads all objects of a type while its events are buffered. The list and the events are combined only if they meet: the list must be as
+ * new as the log was when buffering began, and no event since then may be missing.
  */
 export class TypeLoad {
   private pending: Pending;
@@ -82,13 +82,13 @@ export class TypeLoad {
     this.pending.take(event);
   }
 
-  /** Nothing is installed from now on. */
+  /** Cancels the load: nothing is installed from now on. */
   cancel(): void {
     this.cancelled = true;
     this.pending = new Pending(0, 0);
   }
 
-  /** Resolves when the type is installed, or when the load was cancelled. */
+  /** Resolves when the type is installed or the load was canceled. */
   async run(): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -103,12 +103,12 @@ export class TypeLoad {
     }
   }
 
-  /** It may come about while something is awaited. */
+  /** Returns the current value, which may change during an await. */
   private isCancelled(): boolean {
     return this.cancelled;
   }
 
-  /** False where more events came than could be kept, or the type was described anew. */
+  /** Returns false if more events arrived than may be buffered, or the description of the type changed. */
   private async attempt(): Promise<boolean> {
     const { pending } = this;
     const type = this.options.source.type();
@@ -118,7 +118,7 @@ export class TypeLoad {
       const message = `the store listed ${this.options.resource} at revision ${loaded.revision}, but ${pending.after} was seen before`;
       throw new StorageError('unavailable', message);
     }
-    // Looked at in the step in which the objects are installed: the type may have been described anew until then.
+    // Checked in the same step as the install, because the description of the type may change until then.
     if (pending.overflowed || type !== this.options.source.type()) return false;
     this.options.install(loaded, pending.events);
     return true;
@@ -132,7 +132,7 @@ export class TypeLoad {
     return { tree: Tree.from<CachedItem, LeafData>(items), revision: list.revision, undecodable };
   }
 
-  /** From a file at hand: nothing is decoded, and what memory has no room for is not held. */
+  /** Loads from a local file: nothing is decoded, and objects that do not fit into memory are not held. */
   private async walk(): Promise<Loaded | undefined> {
     const { source, warmBytes } = this.options;
     const leaves = new LeavesOfWalk(source, warmBytes);
@@ -141,17 +141,17 @@ export class TypeLoad {
   }
 }
 
-/** What the text of every object begins with that is not encrypted. */
+/** The first byte of the text of every object that is not encrypted. */
 const BRACE = 0x7b;
 
-/** Puts objects that come in the order of their keys into leaves. */
+/** Builds leaves from objects that arrive in the order of their keys. */
 class LeavesOfWalk {
   private readonly leaves: ItemLeaf[] = [];
   private items: CachedItem[] = [];
   private held = 0;
-  /** Items of the present leaf that a file has to take before they are let go of. */
+  /** Items of the current leaf that the file must store before their bytes can be dropped. */
   private apart: CachedItem[] = [];
-  /** Whether an item of the present leaf is to stay in memory. */
+  /** True if an item of the current leaf must stay in memory. */
   private isWarm = false;
   private undecodable = 0;
 
@@ -207,7 +207,7 @@ class LeavesOfWalk {
   }
 }
 
-/** Makes items, in slices. */
+/** Makes cached items, in slices. */
 export async function cachedItems(
   stored: readonly StoredObject[],
   source: ItemSource,

@@ -2,20 +2,20 @@ import type { StorageError } from '../../errors.js';
 import type { TypeLoad } from './load.js';
 
 /**
- * What a cache has to show (docs/design/watch-cache.md). Reads are answered in `live` alone; in the others they wait until the
- * phase is left, and look again.
+ * The phase of a type's cache (docs/design/watch-cache.md). Reads are answered only in `live`. In the other phases they wait until the
+ * phase ends, and check again.
  */
 export type Phase =
-  /** There is no state that belongs to the present revision, and nobody loads one until somebody asks. */
+  /** No state belongs to the current revision, and none is loaded until a read needs it. */
   | { readonly name: 'unloaded' }
-  /** Events gather beside the load. */
+  /** Events are buffered during the load. */
   | {
       readonly name: 'loading';
       readonly load: TypeLoad;
       readonly left: Promise<void>;
       readonly leave: (error?: unknown) => void;
     }
-  /** Events are applied; what selectors see is made anew. */
+  /** Events are applied while the selector attributes are recomputed. */
   | { readonly name: 'retyping'; readonly left: Promise<void>; readonly leave: (error?: unknown) => void }
   /** The state holds everything up to `revision()`. */
   | { readonly name: 'live' }
@@ -24,7 +24,7 @@ export type Phase =
 export const UNLOADED: Phase = { name: 'unloaded' };
 export const LIVE: Phase = { name: 'live' };
 
-/** For a phase that ends by itself. */
+/** Returns a promise for the end of a phase, and the function that settles it. */
 export function deferred(): { readonly left: Promise<void>; readonly leave: (error?: unknown) => void } {
   let leave: (error?: unknown) => void = () => undefined;
   const left = new Promise<void>((resolve, reject) => {
@@ -33,7 +33,7 @@ export function deferred(): { readonly left: Promise<void>; readonly leave: (err
       else reject(error instanceof Error ? error : new Error('the cache failed', { cause: error }));
     };
   });
-  // Nobody need be waiting.
+  // There may be no waiting read.
   left.catch(() => undefined);
   return { left, leave };
 }

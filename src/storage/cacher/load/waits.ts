@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../../util/clock.js';
 import { StorageError } from '../../errors.js';
 
-/** Reads that wait for caches to load: for a bounded time after the load began, and a bounded number of them. */
+/** Reads waiting for caches to load: for a limited time after the load began, and a limited number of them. */
 export class LoadWaits {
   private waiting = 0;
   private refused = 0;
@@ -16,9 +16,9 @@ export class LoadWaits {
     return { waiting: this.waiting, refused: this.refused };
   }
 
-  /** Waits for `left`. `since`: when that began. Fails with 'initializing' when that takes too long or too many wait. */
+  /** Waits for `left`, the end of a phase that began at `since`. Fails with 'initializing' if that takes too long or too many reads wait. */
   async wait(left: Promise<void>, since: number): Promise<void> {
-    // Nobody may be left to hear of it.
+    // `left` may reject after this read has given up.
     left.catch(() => undefined);
     const millis = since + this.maxMillis - this.clock.monotonic();
     if (millis <= 0 || this.waiting >= this.maxWaiting) throw this.refusal(since);

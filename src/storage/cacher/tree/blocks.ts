@@ -10,12 +10,12 @@ import type { Representation } from '../interfaces.js';
 const GZIP_LEVEL = 1;
 const compress = promisify(gzip);
 
-/** Origins that a leaf looks for its items in; more are not worth the search. */
+/** The maximum number of origins that a leaf searches for its items; more are not worth the search. */
 const MAX_ORIGINS = 4;
 
 /**
- * Leaves have been replaced by others. What was rendered for the old ones is not lost: the new ones take over the parts of
- * the items that are still the same when they make their own.
+ * Called when leaves have been replaced by others. The bytes rendered for the old leaves are not lost: when the new ones render theirs,
+ * they take over the parts of unchanged items.
  */
 export function replaceLeaves(removed: readonly ItemLeaf[], added: readonly ItemLeaf[], budget: Budget): void {
   const origins: ItemLeaf[] = [];
@@ -28,18 +28,18 @@ export function replaceLeaves(removed: readonly ItemLeaf[], added: readonly Item
     for (const origin of data.origins) if ((origin.data?.bytes.size ?? 0) > 0) origins.push(origin);
     data.origins = [];
   }
-  // Where the last item has gone there is nothing to take over.
+  // Without items there is nothing to take over.
   const kept = added.some(({ size }) => size > 0) ? MAX_ORIGINS : 0;
   for (const leaf of origins.splice(kept)) leaf.data?.bytes.clear();
   if (origins.length > 0) for (const leaf of added) leafData(leaf, budget).origins = origins;
 }
 
-/** The items of a leaf are about to be packed: blocks in which they live take memory of their own from now on, and go. */
+/** Called when the items of a leaf are about to be packed: blocks that hold their bytes would take extra memory from now on, and are dropped. */
 export function leaveBlocks(leaf: ItemLeaf): void {
   leaf.data?.bytes.dropFree();
 }
 
-/** Leaves are gone for good. */
+/** Drops a leaf that is gone for good. */
 export function dropLeaf(leaf: ItemLeaf): void {
   leaf.current = false;
   leaf.data?.bytes.clear();
@@ -47,8 +47,8 @@ export function dropLeaf(leaf: ItemLeaf): void {
 }
 
 /**
- * The bytes of all items of a leaf, a separator before each, also before the first: so the same block serves wherever the leaf
- * stands in a list, and the first block of a list leaves its first separator out.
+ * Returns the bytes of all items of a leaf, with a separator before each, including the first. So the same block serves wherever the leaf
+ * is in a list, and the first block of a list omits its leading separator.
  */
 function block(leaf: ItemLeaf, representation: Representation, budget: Budget): Uint8Array {
   const data = leafData(leaf, budget);
@@ -66,18 +66,18 @@ function block(leaf: ItemLeaf, representation: Representation, budget: Budget): 
     return data.bytes.put(representation.id, bytes, 'inherited');
   }
   const bytes = joinIdentity(items, separator, offsets);
-  // Where the items' own bytes come to live in the block, it takes no memory beside them.
+  // If the items' own bytes move into the block, it takes no extra memory.
   if (leaf.current) settleAll(items, new Home(bytes), separator.length, offsets);
   return data.bytes.put(representation.id, bytes, 'dropped', leaf.current);
 }
 
-/** The packed items of a leaf, where their own bytes are what is shown: they need not be unpacked then. */
+/** Returns the packed items of a leaf if their stored bytes are the representation, so that they need not be unpacked. */
 function packedIdentity({ packed }: ItemLeaf, representation: Representation): PackedItems | undefined {
   const fits = representation.identity === true && packed instanceof PackedItems && !packed.incomplete;
   return fits ? packed : undefined;
 }
 
-/** Whether the items' own bytes are what is shown. */
+/** Reports whether the items' own bytes are the representation. */
 function isIdentity(items: readonly CachedItem[], representation: Representation): boolean {
   return representation.identity === true && !items.some(({ incomplete }) => incomplete);
 }
@@ -88,7 +88,7 @@ function settleAll(items: readonly CachedItem[], home: Home, separator: number, 
   });
 }
 
-/** Each item's bytes in a representation: from the joined bytes of a leaf that was replaced (no two objects have one revision), else rendered. */
+/** Returns each item's bytes in a representation: from the joined bytes of a replaced leaf (no two objects share a revision), else rendered. */
 function renderedParts(
   items: readonly CachedItem[],
   representation: Representation,
@@ -112,12 +112,12 @@ function renderedParts(
   return items.map((item, i) => parts[i] ?? item.renderOnce(representation));
 }
 
-/** Blocks are cut out of cached ones, and made for the purpose where a good part of the leaf is wanted. */
+/** Parts of a leaf are cut out of its block. If no block is cached, one is made only for at least this many items. */
 const WORTH_A_BLOCK = 16;
 
 /**
- * The bytes of packed items are copied from the file. They are kept where they would still be there, had they been kept the last time:
- * what is kept grows old before it goes, and takes a collection of all garbage to get rid of.
+ * Reports whether a block is worth keeping. The bytes of packed items are copied from the file, and kept only if they would still be kept
+ * had they been kept the last time: kept blocks grow old before they are evicted, and only a full garbage collection frees them.
  */
 function isWorthKeeping(leaf: ItemLeaf, representation: Representation, budget: Budget): boolean {
   if (packedIdentity(leaf, representation) === undefined) return true;
@@ -126,7 +126,7 @@ function isWorthKeeping(leaf: ItemLeaf, representation: Representation, budget: 
   return budget.keepsSince(before);
 }
 
-/** A part of a leaf: items `start` to before `end`, a separator before each. */
+/** Returns items `start` (inclusive) to `end` (exclusive) of a leaf, with a separator before each. */
 export function partOfLeaf(
   leaf: ItemLeaf,
   start: number,
@@ -158,7 +158,7 @@ function joinPart(leaf: ItemLeaf, start: number, end: number, representation: Re
   );
 }
 
-/** Items `start` to before `end`, a separator before each. */
+/** Joins items `start` (inclusive) to `end` (exclusive), with a separator before each. */
 export function joinItems(
   items: readonly CachedItem[],
   start: number,
@@ -205,13 +205,13 @@ function joinParts(parts: readonly Uint8Array[], separator: Uint8Array, offsets?
   return joined;
 }
 
-/** Of a leaf's items `start` to before `end`: what a gzip member of them is kept under. */
+/** Returns the id of the gzip member with a leaf's items `start` (inclusive) to `end` (exclusive). */
 function gzipId(leaf: ItemLeaf, start: number, end: number, first: boolean, representation: Representation): string {
   const whole = start === 0 && end === leaf.size;
   return `${representation.id} gzip${whole ? '' : ` ${start}-${end}`}${first ? ' first' : ''}`;
 }
 
-/** A gzip member of a part of a leaf, if it is there already. `first`: without the leading separator. */
+/** Returns the gzip member of a part of a leaf if it is cached. `first`: without the leading separator. */
 export function knownGzip(
   leaf: ItemLeaf,
   start: number,
@@ -222,7 +222,7 @@ export function knownGzip(
   return leaf.data?.bytes.get(gzipId(leaf, start, end, first, representation));
 }
 
-/** Makes the member, outside of the event loop. */
+/** Compresses the member off the event loop. */
 export function makeGzip(
   leaf: ItemLeaf,
   start: number,
@@ -245,7 +245,7 @@ export function makeGzip(
   return running;
 }
 
-/** zlib's result may be a part of a larger buffer. */
+/** Copies a result of zlib if it is a part of a larger buffer. */
 function exact(bytes: Buffer): Uint8Array {
   if (bytes.byteLength === bytes.buffer.byteLength) return bytes;
   const copy = Buffer.allocUnsafeSlow(bytes.length);

@@ -17,7 +17,7 @@ class Inner<T extends Keyed, Data> {
 
 type Node<T extends Keyed, Data> = Leaf<T, Data> | Inner<T, Data>;
 
-/** A run of neighbouring items within a leaf: from `start` to before `end`. */
+/** A run of adjacent items within a leaf: from `start` (inclusive) to `end` (exclusive). */
 export interface Segment<T extends Keyed, Data> {
   readonly leaf: Leaf<T, Data>;
   readonly start: number;
@@ -27,14 +27,14 @@ export interface Segment<T extends Keyed, Data> {
 export interface Change<T extends Keyed, Data> {
   readonly tree: Tree<T, Data>;
   readonly previous: T | undefined;
-  /** Leaves that are no longer in the tree, and those that took their place. */
+  /** Leaves that are no longer in the tree, and those that replaced them. */
   readonly removed: readonly Leaf<T, Data>[];
   readonly added: readonly Leaf<T, Data>[];
 }
 
 /**
- * A persistent B+tree: a change makes a new tree, which shares all but one path with the old one. A tree is a
- * snapshot that costs nothing to keep but what has changed since.
+ * A persistent B+tree: a change makes a new tree, which shares all but one path with the old one. So a tree is a snapshot that costs only
+ * what has changed since.
  */
 export class Tree<T extends Keyed, Data> {
   private constructor(private readonly root: Node<T, Data>) {}
@@ -43,12 +43,12 @@ export class Tree<T extends Keyed, Data> {
     return new Tree<T, Data>(new Leaf<T, Data>([]));
   }
 
-  /** From items in the order of their keys, without duplicates. */
+  /** Builds a tree from items in the order of their keys, without duplicates. */
   static from<T extends Keyed, Data>(items: readonly T[]): Tree<T, Data> {
     return Tree.ofLeaves(split(items, LEAF_BULK).map((part) => new Leaf<T, Data>(part)));
   }
 
-  /** From leaves of a good size (LEAF_BULK), in the order of their keys. */
+  /** Builds a tree from leaves of a good size (LEAF_BULK), in the order of their keys. */
   static ofLeaves<T extends Keyed, Data>(leaves: readonly Leaf<T, Data>[]): Tree<T, Data> {
     let level: readonly Node<T, Data>[] = leaves;
     if (level.length === 0) return Tree.empty<T, Data>();
@@ -71,7 +71,7 @@ export class Tree<T extends Keyed, Data> {
     return node.find(key);
   }
 
-  /** With the item in place of the one of the same key, or added. */
+  /** Adds an item, or replaces the one with the same key. */
   set(item: T): Change<T, Data> {
     const edit = new Edit<T, Data>();
     const nodes = edit.set(this.root, item);
@@ -90,14 +90,14 @@ export class Tree<T extends Keyed, Data> {
     return edit.previous === undefined ? edit.done(this) : edit.done(new Tree<T, Data>(node));
   }
 
-  /** How many keys stand before the first one that `before` is false for; it must be true up to some key and false from there on. */
+  /** Returns the number of keys before the first one for which `before` is false; it must be true up to some key and false from there on. */
   rank(before: (key: string) => boolean): number {
     let node = this.root;
     let rank = 0;
     while (node instanceof Inner) {
       const { children } = node;
       let index = 0;
-      // The answer lies in the last child that begins before it.
+      // The answer lies in the last child that starts before it.
       let low = 1;
       let high = children.length;
       while (low < high) {
@@ -126,7 +126,7 @@ export class Tree<T extends Keyed, Data> {
     return undefined;
   }
 
-  /** The items of ranks `from` to before `to`, leaf by leaf. */
+  /** Yields the items of ranks `from` (inclusive) to `to` (exclusive), leaf by leaf. */
   *segments(from: number, to: number): Generator<Segment<T, Data>, void, undefined> {
     if (from < to) yield* segmentsOf(this.root, Math.max(0, from), Math.min(to, this.root.size));
   }
@@ -159,7 +159,7 @@ function* segmentsOf<T extends Keyed, Data>(
   }
 }
 
-/** One change under way. */
+/** A change in progress. */
 class Edit<T extends Keyed, Data> {
   previous: T | undefined;
   private readonly removed: Leaf<T, Data>[] = [];
@@ -169,7 +169,7 @@ class Edit<T extends Keyed, Data> {
     return { tree, previous: this.previous, removed: this.removed, added: this.added };
   }
 
-  /** One node, or two where it had to be split. */
+  /** Sets an item; returns one node, or two if it had to be split. */
   set(node: Node<T, Data>, item: T): Node<T, Data>[] {
     if (node instanceof Leaf) return this.setInLeaf(node, item);
     const index = childIndex(node.children, item.key);
@@ -210,7 +210,7 @@ class Edit<T extends Keyed, Data> {
     return leaves;
   }
 
-  /** Joins a small node with a neighbour; the two become one, or two of equal size. */
+  /** Merges a small node with a neighbor; the result is one node, or two of equal size. */
   private mergeAt(children: Node<T, Data>[], index: number): void {
     const at = Math.max(0, index - 1);
     const left = children[at];
@@ -240,7 +240,7 @@ function isSmall<T extends Keyed, Data>(node: Node<T, Data>): boolean {
   return node instanceof Leaf ? node.size < LEAF_MIN : node.children.length < INNER_MIN;
 }
 
-/** The last child that begins at the key or before it, else the first. */
+/** Returns the index of the last child that starts at or before the key, else of the first child. */
 function childIndex(children: readonly { readonly first: string }[], key: string): number {
   let low = 1;
   let high = children.length;

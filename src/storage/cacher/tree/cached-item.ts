@@ -8,30 +8,30 @@ import { describeUndecodable, undecodable } from '../../undecodable.js';
 import { DerivedSet, type Budget } from '../budget.js';
 import type { Attributes, CachedObject, CachedType, Representation } from '../interfaces.js';
 
-/** Bytes of many objects in one piece, and how many of them still belong to an object. */
+/** The bytes of many objects in one block, and how many of these bytes still belong to an object. */
 export class Home {
   live = 0;
   constructor(readonly bytes: Uint8Array) {}
 }
 
-/** Where the items of a type have what they do not hold themselves. */
+/** Provides the data that the items of a type do not hold themselves. */
 export interface ItemSource {
   readonly budget: Budget;
-  /** Undefined where bytes that are let go of cannot be had again without waiting. */
+  /** The local file; undefined if dropped bytes cannot be read again synchronously. */
   readonly atHand: AtHand | undefined;
-  /** The type as it is described now. */
+  /** Returns the current description of the type. */
   type(): CachedType;
-  /** The file at hand no longer has what was put there: all of it is read from the store again. */
+  /** Called if the local file no longer has a state that was stored in it: the type is then loaded from the store again. */
   lost(): void;
 }
 
-/** Where a packed item's attributes stand. */
+/** Provides the attributes of packed items. */
 export interface PackedAttributes {
   attributesAt(index: number, key: string): Attributes | undefined;
   attributesTextAt(index: number): string;
 }
 
-/** What is known of an item without its bytes. */
+/** The properties of an item without its bytes. */
 export interface ItemFacts {
   readonly key: string;
   readonly revision: Revision;
@@ -39,7 +39,7 @@ export interface ItemFacts {
   readonly flags: number;
 }
 
-/** An object of the cache. Its bytes are its own, a part of a block that it shares with its neighbours, or lie in the store's file. */
+/** An object of the cache. Its bytes are its own, a part of a block that it shares with its neighbors, or in the local file. */
 export class CachedItem implements CachedObject {
   readonly key: string;
   readonly revision: Revision;
@@ -54,10 +54,10 @@ export class CachedItem implements CachedObject {
     facts: ItemFacts & { readonly unreadable?: string | undefined },
     private held: Uint8Array | undefined,
     private seen: Attributes | undefined,
-    /** Its bytes are no JSON object. */
+    /** True if its bytes are not a JSON object. */
     readonly undecodable: boolean,
     private readonly source: ItemSource,
-    /** Bytes that were read are kept. */
+    /** True if the item keeps its bytes once they were read. */
     private readonly keeps: boolean,
     private readonly origin: PackedAttributes | undefined,
     private readonly index: number,
@@ -69,7 +69,7 @@ export class CachedItem implements CachedObject {
     this.length = facts.length;
   }
 
-  /** Of bytes that it holds. What selectors see is made when it is wanted, where it is not given. */
+  /** Makes an item that holds its bytes. The selector attributes are computed on first use if they are not given. */
   static of(
     stored: StoredObject,
     seen: Attributes | undefined,
@@ -89,7 +89,7 @@ export class CachedItem implements CachedObject {
     );
   }
 
-  /** Of a state whose bytes are at hand. `keeps`: it is made for one user, and may hold them once they were read. */
+  /** Makes an item whose bytes are in the local file. `keeps`: the item is for one user, and may hold its bytes once they were read. */
   static withoutBytes(
     facts: ItemFacts,
     source: ItemSource,
@@ -105,12 +105,12 @@ export class CachedItem implements CachedObject {
       this.origin?.attributesAt(this.index, this.key) ?? this.source.type().attributes(this.decode()));
   }
 
-  /** Whether what selectors see was made. */
+  /** True if the selector attributes have been computed. */
   get hasAttributes(): boolean {
     return this.seen !== undefined;
   }
 
-  /** What selectors see, as text; '' where that was not made yet. */
+  /** Returns the selector attributes as text, or '' if they have not been computed yet. */
   attributesText(): string {
     return this.seen === undefined
       ? (this.origin?.attributesTextAt(this.index) ?? '')
@@ -125,12 +125,12 @@ export class CachedItem implements CachedObject {
     return bytes;
   }
 
-  /** How many bytes it holds in memory. */
+  /** The number of bytes that it holds in memory. */
   get heldBytes(): number {
     return this.held === undefined ? 0 : this.length;
   }
 
-  /** Valid until the next state is read. */
+  /** Returns bytes that are valid until the next state is read. */
   private readBytes(): Uint8Array {
     const stored = this.source.atHand?.read(this.key, this.revision);
     if (stored === undefined)
@@ -148,7 +148,7 @@ export class CachedItem implements CachedObject {
     return stored.bytes;
   }
 
-  /** Whether the store's file has its bytes, so that they need not be held. */
+  /** Reports whether the local file has its bytes, so that they need not be held. */
   isAtHand(): boolean {
     if (this.undecodable || this.unreadable !== undefined) return false;
     if (this.held === undefined) return true;
@@ -174,19 +174,19 @@ export class CachedItem implements CachedObject {
     return this.derived.put(representation.id, representation.render(this));
   }
 
-  /** The same, for a user that keeps the bytes itself. */
+  /** Like `render`, for a caller that keeps the bytes itself. */
   renderOnce(representation: Representation): Uint8Array {
     return this.derived?.get(representation.id) ?? representation.render(this);
   }
 
-  /** The last state, as the deletion at a revision shows it. */
+  /** Returns the last state as a deletion at a revision shows it. */
   deletedAt(revision: Revision): CachedItem {
     const { key, flags, unreadable } = this;
     const bytes = withRevision(this.bytes, revision);
     return CachedItem.of({ key, revision, bytes, flags, unreadable }, this.attributes, this.source, this.undecodable);
   }
 
-  /** Makes anew what selectors see. */
+  /** Recomputes the selector attributes. */
   reattribute(type: CachedType): void {
     if (!this.undecodable && this.seen !== undefined) this.seen = type.attributes(this.decode());
   }
@@ -196,7 +196,7 @@ export class CachedItem implements CachedObject {
     target.set(this.held === undefined ? this.readBytes() : this.bytes, at);
   }
 
-  /** From now on its bytes are those in the block. */
+  /** Makes a block the place of the item's bytes. */
   settle(home: Home, start: number): void {
     if (this.home !== undefined) this.home.live -= this.length;
     this.home = home;
@@ -205,7 +205,7 @@ export class CachedItem implements CachedObject {
     home.live += this.length;
   }
 
-  /** Takes a copy of its own: the block isn't kept for it, and the store may forget it. */
+  /** Gives the item its own copy of its bytes, so that it does not keep the block alive and the store may drop the state. Returns that block. */
   leave(): Home | undefined {
     const home = this.home;
     this.held ??= copyOf(this.readBytes());
@@ -221,14 +221,14 @@ export class CachedItem implements CachedObject {
     return this.home === home;
   }
 
-  /** Drops what was derived: the object has been superseded. */
+  /** Drops the derived bytes of an object that has been replaced. */
   dropDerived(): void {
     this.derived?.clear();
     this.derived = undefined;
   }
 }
 
-/** Makes a cached object; bytes that cannot be decoded give one that says so. */
+/** Makes a cached object, marked as undecodable if its bytes cannot be decoded. */
 export function cachedItem(stored: StoredObject, source: ItemSource): CachedItem {
   const type = source.type();
   const { attributes } = stored;
@@ -238,7 +238,7 @@ export function cachedItem(stored: StoredObject, source: ItemSource): CachedItem
   return CachedItem.of(stored, type.attributes(object), source);
 }
 
-/** Whether the attributes are those of the type as it is now, whose selectable fields may have changed. */
+/** Reports whether the attributes fit the current description of the type, whose selectable fields may have changed. */
 function hasFieldsOf({ fields }: Attributes, type: CachedType): boolean {
   const wanted = type.attributes({}).fields;
   for (const name in wanted) if (!Object.hasOwn(fields, name)) return false;
@@ -257,7 +257,7 @@ interface AttributesText {
   readonly f?: Readonly<Record<string, string>>;
 }
 
-/** What selectors see of an object, without what its key tells. */
+/** Returns the selector attributes of an object as text, without those that follow from its key. */
 function attributesText(key: string, attributes: Attributes): string {
   const known = attributesOfKey(key).fields;
   const fields = Object.entries(attributes.fields).filter(([name, value]) => known[name] !== value);

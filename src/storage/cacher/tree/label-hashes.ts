@@ -2,10 +2,10 @@ import type { Budget } from '../budget.js';
 import { type ItemLeaf, leafData } from './leaf-data.js';
 import type { CachedItem } from './cached-item.js';
 
-/** Of an item that does not have the label. */
+/** The hash of a label that an item does not have. */
 const ABSENT = 0;
 
-/** FNV-1a over the UTF-16 units; never ABSENT. */
+/** FNV-1a over the UTF-16 code units; never ABSENT. */
 export function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
@@ -13,8 +13,8 @@ export function hashOf(text: string): number {
 }
 
 /**
- * The hashes of a label's values in a leaf, item by item. With them a list by label looks at four bytes of an item instead of at
- * its labels, which lie all over the heap; only what has the hash is looked at closely.
+ * Returns the hashes of a label's values in a leaf, item by item. With them, a list by label reads four bytes of an item instead of its
+ * labels, which are spread over the heap. Only items with the right hash are examined.
  */
 export function labelHashes(leaf: ItemLeaf, key: string, budget: Budget): Uint32Array {
   const { bytes } = leafData(leaf, budget);

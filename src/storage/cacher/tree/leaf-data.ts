@@ -4,12 +4,12 @@ import type { CachedItem } from './cached-item.js';
 
 export type ItemLeaf = Leaf<CachedItem, LeafData>;
 
-/** What is derived from a leaf's items: joined and compressed bytes. */
+/** The bytes derived from a leaf's items: joined and compressed. */
 export class LeafData {
   readonly bytes: DerivedSet;
-  /** By representation: where in the joined bytes each item begins, its separator included, and the end. */
+  /** By representation: the offset in the joined bytes at which each item starts, including its separator, and the end of the last one. */
   readonly offsets = new Map<string, Uint32Array>();
-  /** Compressions under way, so that no block is compressed twice. */
+  /** Compressions in progress, so that no block is compressed twice. */
   readonly compressing = new Map<string, Promise<Uint8Array>>();
   /** Leaves that this one replaced, whose joined bytes still hold most of its items. */
   origins: readonly ItemLeaf[] = [];

@@ -1,49 +1,49 @@
 import { compareUtf8 } from '../../../apimachinery/meta/meta.js';
 
-/** What the tree holds. Keys are ordered by their UTF-8 bytes. */
+/** An element of the tree. Keys are ordered by their UTF-8 bytes. */
 export interface Keyed {
   readonly key: string;
 }
 
 const LEAF_MAX = 128;
 export const LEAF_MIN = 32;
-/** Items of a leaf that is made with many others. */
+/** The number of items in a leaf that is built together with many others. */
 export const LEAF_BULK = 96;
 
-/** The items of a leaf in a form that takes little memory. Never changed. */
+/** The items of a leaf in a compact form. Immutable. */
 export interface Packed<T extends Keyed, Data> {
   readonly size: number;
-  /** Those of its items that are in memory: they were changed since the others were packed. */
+  /** The items that are in memory, because they changed after the others were packed. */
   readonly loose: readonly T[];
   at(index: number): T | undefined;
   keyAt(index: number): string;
-  /** Where the first item stands whose key is not before the given one. */
+  /** Returns the index of the first item whose key is not before the given one. */
   indexOf(key: string): number;
   unpack(): readonly T[];
-  /** Without some items from `index` on, and with another in their place; nothing is unpacked. */
+  /** Removes some items from `index` on and adds another in their place, without unpacking. */
   splice(index: number, removed: number, added: T | undefined): Packed<T, Data>;
   slice(start: number, end: number): Packed<T, Data>;
-  /** A leaf keeps what was unpacked. */
+  /** Called when a leaf keeps its unpacked items. */
   kept(leaf: Leaf<T, Data>): void;
 }
 
 /**
- * Some neighbouring items. Never changed, but they may be packed, and come back as items that are equal but not the same; `Data` is for
- * what users of the tree derive from exactly these items.
+ * Some adjacent items. Immutable, but they may be packed, and come back as items that are equal but not identical. `Data` is what users of
+ * the tree derive from exactly these items.
  */
 export class Leaf<T extends Keyed, Data> {
-  /** Derived from the items; dropped when the leaf is replaced in the newest tree. */
+  /** Data derived from the items; dropped when the leaf is replaced in the newest tree. */
   data: Data | undefined;
-  /** Whether it is part of the newest tree; for the tree's owner to keep. */
+  /** True if the leaf is part of the newest tree; maintained by the tree's owner. */
   current = true;
-  /** Whether all its items were wanted since whoever packs leaves last looked. */
+  /** True if all items were requested since the last round of packing. */
   touched = true;
-  /** When its bytes were last joined, by the budget's count of bytes. */
+  /** When its bytes were last joined, as the budget's turnover in bytes. */
   joined = -Infinity;
   readonly size: number;
   readonly first: string;
 
-  /** Of items, or packed, or both. */
+  /** Makes a leaf of items, of a packed form, or of both. */
   constructor(
     private unpacked: readonly T[] | undefined,
     private form?: Packed<T, Data>,
@@ -52,18 +52,18 @@ export class Leaf<T extends Keyed, Data> {
     this.first = this.keyAt(0);
   }
 
-  /** All items, which the leaf keeps until it is packed again. */
+  /** All items; the leaf keeps them until it is packed again. */
   get items(): readonly T[] {
     this.touched = true;
     if (this.unpacked !== undefined) return this.unpacked;
     const items = this.itemsOnce();
     this.unpacked = items;
-    // Where there is no room it is packed again at once.
+    // If there is no room, the leaf is packed again immediately.
     this.form?.kept(this);
     return items;
   }
 
-  /** All items, for the caller alone. */
+  /** Returns all items without keeping them in the leaf. */
   itemsOnce(): readonly T[] {
     return this.unpacked ?? this.form?.unpack() ?? [];
   }
@@ -73,12 +73,12 @@ export class Leaf<T extends Keyed, Data> {
     return this.unpacked ?? this.form?.loose ?? [];
   }
 
-  /** The packed form, while the items are in no other one. */
+  /** The packed form if the leaf does not also hold the items unpacked. */
   get packed(): Packed<T, Data> | undefined {
     return this.unpacked === undefined ? this.form : undefined;
   }
 
-  /** The packed form that the leaf has, whether its items are in memory too or not. */
+  /** The packed form, whether or not the leaf also holds the items unpacked. */
   get packedForm(): Packed<T, Data> | undefined {
     return this.form;
   }
@@ -88,13 +88,13 @@ export class Leaf<T extends Keyed, Data> {
     this.unpacked = undefined;
   }
 
-  /** It is of the past, and read seldom: it keeps its items only where there is no packed form of them. */
+  /** Marks the leaf as part of past states only. It is rarely read from now on, so it keeps its items only if it has no packed form. */
   retire(): void {
     this.current = false;
     if (this.form !== undefined) this.unpacked = undefined;
   }
 
-  /** One item; of a packed leaf one that is made for the caller. */
+  /** Returns one item; if the leaf is packed, a new one for the caller. */
   at(index: number): T | undefined {
     return this.unpacked === undefined ? this.form?.at(index) : this.unpacked[index];
   }
@@ -103,7 +103,7 @@ export class Leaf<T extends Keyed, Data> {
     return (this.unpacked === undefined ? this.form?.keyAt(index) : this.unpacked[index]?.key) ?? '';
   }
 
-  /** Where the first item stands whose key is not before the given one. */
+  /** Returns the index of the first item whose key is not before the given one. */
   indexOf(key: string): number {
     return this.unpacked === undefined ? (this.form?.indexOf(key) ?? 0) : itemIndex(this.unpacked, key);
   }
@@ -113,7 +113,7 @@ export class Leaf<T extends Keyed, Data> {
     return this.keyAt(index) === key ? this.at(index) : undefined;
   }
 
-  /** Leaves of the same items without some from `index` on, and with another in their place: one, or two where it would be too large. */
+  /** Returns the leaf with some items from `index` on replaced by another: as one leaf, or as two if it would be too large. */
   splice(index: number, removed: number, added?: T): Leaf<T, Data>[] {
     const { unpacked } = this;
     const leaf = new Leaf<T, Data>(
@@ -124,7 +124,7 @@ export class Leaf<T extends Keyed, Data> {
     return leaf.parts();
   }
 
-  /** Itself, or two of half its size. */
+  /** Returns the leaf itself, or two of half its size if it is too large. */
   parts(): Leaf<T, Data>[] {
     if (this.size <= LEAF_MAX) return [this];
     const half = this.size >> 1;
@@ -136,7 +136,7 @@ export class Leaf<T extends Keyed, Data> {
   }
 }
 
-/** The first item whose key is not before the given one. */
+/** Returns the index of the first item whose key is not before the given one. */
 function itemIndex(items: readonly Keyed[], key: string): number {
   let low = 0;
   let high = items.length;

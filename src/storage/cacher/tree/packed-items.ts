@@ -5,22 +5,22 @@ import type { ItemLeaf, LeafData } from './leaf-data.js';
 import type { Packed } from './leaf.js';
 import { PackedRow, PackedTable } from './packed-table.js';
 
-/** The cache that has leaves of packed items. */
+/** The cache that owns leaves of packed items. */
 export interface PackingSource extends ItemSource {
-  /** Whether nobody makes anew what selectors see. */
+  /** Reports whether leaves may be packed: not while the selector attributes are being recomputed. */
   mayPack(): boolean;
   packed(): void;
-  /** A leaf has its items again. */
+  /** Called when a leaf has unpacked its items. */
   unpacked(leaf: ItemLeaf): void;
 }
 
 /**
- * The items of a leaf as rows of a table; the objects' bytes are in the store's file. What is changed afterwards is loose: the leaves that
- * a change makes share the table, and have the changed items in memory until a table is made anew.
+ * The items of a leaf as rows of a table; the objects' bytes are in the local file. Items that change afterwards are loose: the leaves that
+ * a change makes share the table, and hold the changed items in memory until a new table is made.
  */
 export class PackedItems implements Packed<CachedItem, LeafData> {
   readonly loose: readonly CachedItem[];
-  /** By place: a row of the table, or ~n for the n-th loose item. Absent where it is all rows, in order. */
+  /** By position: a row of the table, or ~n for the n-th loose item. Absent if all rows are used, in order. */
   private readonly order: readonly number[] | undefined;
 
   private constructor(
@@ -41,7 +41,7 @@ export class PackedItems implements Packed<CachedItem, LeafData> {
     return new PackedItems(PackedTable.of(items, source), source);
   }
 
-  /** The same in a table of its own, without loose items. */
+  /** Returns the same items in a new table, without loose items. */
   packed(): PackedItems {
     const { order, table, source } = this;
     if (order === undefined) return this;
@@ -49,7 +49,7 @@ export class PackedItems implements Packed<CachedItem, LeafData> {
     return new PackedItems(PackedTable.of(rows, source), source);
   }
 
-  /** Whether it says as much of the items as they know by now. */
+  /** Reports whether the table has all attributes that the items have by now. */
   saysAllOf(items: readonly CachedItem[]): boolean {
     const { table } = this;
     if (!table.isOfNow) return false;
@@ -67,12 +67,12 @@ export class PackedItems implements Packed<CachedItem, LeafData> {
     return this.keyAt(0);
   }
 
-  /** Memory that the table takes. */
+  /** The memory that the table takes, in bytes. */
   get bytes(): number {
     return this.table.size;
   }
 
-  /** Whether some item's type adds to it whenever it is shown. */
+  /** True if the type adds data to some item on every read. */
   get incomplete(): boolean {
     for (let i = 0; i < this.size; i++) {
       const row = this.rowAt(i);
@@ -126,7 +126,7 @@ export class PackedItems implements Packed<CachedItem, LeafData> {
     this.source.unpacked(leaf);
   }
 
-  /** Some of the items' bytes as they are stored, a separator before each; where each begins and the last ends goes to `offsets`. */
+  /** Joins the stored bytes of some items, with a separator before each. `offsets` receives the start of each item and the end of the last. */
   join(start: number, end: number, separator: Uint8Array, offsets?: Uint32Array): Uint8Array {
     let total = 0;
     for (let i = start; i < end; i++) {

@@ -2,14 +2,13 @@ import type { Attributes, CachedType } from '../interfaces.js';
 import { attributesOfText, type ItemFacts, type ItemSource, type PackedAttributes } from './cached-item.js';
 
 /**
- * Rows in one piece of memory outside of the heap, where the garbage collector does not walk: first where each ends (32 bits), then
- * each in one piece:
+ * Rows in one buffer outside the heap, which the garbage collector does not walk: first the end of each row (32 bits), then the rows:
  *
- *     0  revision (64-bit float)
- *     8  length of the object's bytes (32 bits)
- *    12  length of the key (16 bits)
- *    14  flags
- *    15  the key, then what selectors see as JSON, or nothing where that was not made yet
+ *      0  revision (64-bit float)
+ *      8  length of the object's bytes (32 bits)
+ *     12  length of the key (16 bits)
+ *     14  flags
+ *     15  the key, then the selector attributes as JSON, or nothing if they have not been computed yet
  */
 const LENGTH = 8;
 const KEY_LENGTH = 12;
@@ -25,13 +24,13 @@ export class PackedRow {
   ) {}
 }
 
-/** An item that is not in a table yet, with what selectors see. */
+/** An item that is not in a table yet, with its selector attributes. */
 export interface UnpackedRow extends ItemFacts {
   attributesText(): string;
 }
 
 export class PackedTable implements PackedAttributes {
-  /** The type as it was described when the rows were made. */
+  /** The description of the type when the rows were made. */
   private readonly describedBy: CachedType;
 
   private constructor(
@@ -61,12 +60,12 @@ export class PackedTable implements PackedAttributes {
     return new PackedTable(rows.length, bytes, source);
   }
 
-  /** Memory that it takes. */
+  /** The memory that the table takes, in bytes. */
   get size(): number {
     return this.bytes.length;
   }
 
-  /** Whether the type is still described as it was then. */
+  /** True if the description of the type has not changed since the rows were made. */
   get isOfNow(): boolean {
     return this.describedBy === this.source.type();
   }
@@ -76,7 +75,7 @@ export class PackedTable implements PackedAttributes {
     return this.bytes.toString('utf8', start + KEY, this.keyEnd(start));
   }
 
-  /** How the key of a row compares with another one. */
+  /** Compares the key of a row with another key. */
   compareKey(row: number, key: Uint8Array): number {
     const start = this.start(row);
     return this.bytes.compare(key, 0, key.length, start + KEY, this.keyEnd(start));
@@ -105,7 +104,7 @@ export class PackedTable implements PackedAttributes {
     return text === '' ? undefined : attributesOfText(key, text);
   }
 
-  /** Nothing where the type has been described anew since. */
+  /** Returns '' if the description of the type has changed since. */
   attributesTextAt(row: number): string {
     const start = this.start(row);
     return this.bytes.toString('utf8', this.keyEnd(start), start + this.lengthNow(row));
@@ -116,7 +115,7 @@ export class PackedTable implements PackedAttributes {
     return this.keyEnd(start) < start + this.lengthNow(row);
   }
 
-  /** What a row takes, without what selectors saw where the type has been described anew since. */
+  /** Returns the length of a row, without its attributes if the description of the type has changed since. */
   private lengthNow(row: number): number {
     const start = this.start(row);
     return (this.isOfNow ? this.bytes.readUInt32LE(END * row) : this.keyEnd(start)) - start;

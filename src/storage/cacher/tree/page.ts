@@ -18,16 +18,19 @@ export type ItemTree = Tree<CachedItem, LeafData>;
 export interface State {
   readonly tree: ItemTree;
   readonly revision: Revision;
-  /** Items in the tree whose bytes cannot be decoded. */
+  /** The number of items in the tree whose bytes cannot be decoded. */
   readonly undecodable: number;
 }
 
-/** Selected items are compressed in pieces of about this many. */
+/** The approximate number of selected items that are compressed at once. */
 const PIECE = 100;
-/** Items looked at between two looks at the clock. */
+/** The number of items examined between two looks at the clock. */
 const STEP = 500;
 
-/** A page of a state. `attributes` tells apart what selectors see before and after a change of the type. Throws StorageError 'corrupt' where an object on it cannot be decoded. */
+/**
+ * Makes a page of a state. `attributes` is the version of the selector attributes, which a change of the type increments. Throws
+ * StorageError 'corrupt' if an object on the page cannot be decoded.
+ */
 export async function makePage(
   state: State,
   options: CacheListOptions,
@@ -55,12 +58,12 @@ export async function makePage(
   return new SelectedPage(state.revision, selection.items, selection.rest);
 }
 
-/** Most objects that one error names. */
+/** The maximum number of objects that one error names. */
 const MAX_UNDECODABLE = 101;
 
 /**
- * Fails where an object stands before the end of a page that cannot be decoded, whether the predicate would select it or
- * not, as in kube-apiserver; the error names all up to where the page would be full.
+ * Fails if an object before the end of a page cannot be decoded, whether the predicate would select it or not, as in kube-apiserver. The
+ * error names all such objects up to where the page would be full.
  */
 function checkDecodable(items: Iterable<CachedItem>, options: CacheListOptions): void {
   const { limit, predicate } = options;
@@ -89,7 +92,7 @@ function* itemsBetween(tree: ItemTree, from: number, to: number): Generator<Cach
   }
 }
 
-/** The ranks of the keys that start with a prefix: `from` to before `to`. */
+/** Returns the ranks of the keys with a prefix: `from` (inclusive) to `to` (exclusive). */
 export function rangeOf(tree: ItemTree, prefix: string): { readonly from: number; readonly to: number } {
   if (prefix === '') return { from: 0, to: tree.size };
   return {
@@ -100,7 +103,7 @@ export function rangeOf(tree: ItemTree, prefix: string): { readonly from: number
 
 interface Selection {
   readonly items: readonly CachedItem[];
-  /** Whether keys follow that were not looked at. */
+  /** True if more keys follow that were not examined. */
   readonly rest: boolean;
 }
 
@@ -140,9 +143,9 @@ async function select(
   return { items, rest: false };
 }
 
-/** The one key that the predicate's name allows, where namespaces leave no choice. */
+/** Returns the only key that the predicate's name can match, if the namespace is certain. */
 function singleKey({ prefix, predicate, clusterScoped, from }: CacheListOptions): string | undefined {
-  // A list that goes on is not looked up but walked on, as in kube-apiserver: what follows the object counts as more.
+  // A continued list is not looked up but walked, as in kube-apiserver: objects that follow the matching one count as more.
   if (predicate.name === undefined || from !== '') return undefined;
   if (clusterScoped === true) return predicate.name;
   if (prefix.endsWith('/')) return `${prefix}${predicate.name}`;
@@ -151,7 +154,7 @@ function singleKey({ prefix, predicate, clusterScoped, from }: CacheListOptions)
     : `${predicate.namespace}/${predicate.name}`;
 }
 
-/** A page without a selector: a range of ranks, served by whole leaves wherever they lie inside. */
+/** A page without a selector: a range of ranks, served from whole leaves where possible. */
 class RangePage implements CachedList {
   private readonly unpacked = new Map<ItemLeaf, readonly CachedItem[]>();
   readonly revision: Revision;
@@ -172,7 +175,7 @@ class RangePage implements CachedList {
     this.lastKey = this.remaining > 0 ? state.tree.at(end - 1)?.key : undefined;
   }
 
-  /** What is made of them is kept with them: packed items stay the same ones for the page. */
+  /** Yields the items. The page keeps unpacked items, because data derived from an item is kept with it. */
   *items(): Generator<CachedItem, void, undefined> {
     for (const { leaf, start, end } of this.segments()) {
       const items = this.unpacked.get(leaf) ?? leaf.items;
@@ -209,13 +212,13 @@ class RangePage implements CachedList {
     return known;
   }
 
-  /** While one member is written, the next is made already. */
+  /** Compresses the next member while the current one is being written. */
   private async *gzipAll(representation: Representation): AsyncGenerator<Uint8Array, void, undefined> {
     let ahead: Promise<Uint8Array> | undefined;
     let first = true;
     for (const { leaf, start, end } of this.segments()) {
       const member = this.gzipMember(leaf, start, end, first, representation);
-      // Failure is reported when its turn comes.
+      // A failure is reported when the member's turn comes.
       member.catch(() => undefined);
       first = false;
       if (ahead !== undefined) yield await ahead;
@@ -239,7 +242,7 @@ class RangePage implements CachedList {
     return compressNow(first ? bytes.subarray(Buffer.byteLength(representation.separator)) : bytes);
   }
 
-  /** The items that were looked at, where the leaf has packed them again. */
+  /** Returns the unpacked items that the page keeps, if the leaf has been packed again. */
   private unpackedItems(leaf: ItemLeaf): readonly CachedItem[] | undefined {
     return leaf.packed === undefined ? undefined : this.unpacked.get(leaf);
   }
@@ -249,7 +252,7 @@ class RangePage implements CachedList {
   }
 }
 
-/** A page of the items that a selector chose, or that were read from history. */
+/** A page of items that a selector chose or that were read from history. */
 export class SelectedPage implements CachedList {
   readonly length: number;
   readonly lastKey: string | undefined;
@@ -270,7 +273,7 @@ export class SelectedPage implements CachedList {
     return this.selected;
   }
 
-  /** Item by item: joined, they would take memory for this one answer. */
+  /** Yields the items one by one: joined, they would take memory for this one response. */
   *chunks(representation: Representation): Generator<Uint8Array, void, undefined> {
     const separator = Buffer.from(representation.separator);
     let first = true;
@@ -289,7 +292,7 @@ export class SelectedPage implements CachedList {
   }
 }
 
-/** The page of a list that the backend made from its history. */
+/** Makes the page of a list that the backend read from its history. */
 export function historicPage(
   revision: Revision,
   items: readonly CachedItem[],

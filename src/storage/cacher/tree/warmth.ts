@@ -2,11 +2,11 @@ import { leaveBlocks } from './blocks.js';
 import { type ItemLeaf } from './leaf-data.js';
 import { PackedItems, type PackingSource } from './packed-items.js';
 
-/** What an item in memory takes beside its bytes: itself, its key, and what selectors see of it. */
+/** The approximate memory that an item takes besides its bytes: itself, its key, and its selector attributes. */
 const ITEM_BYTES = 600;
-/** Leaves that are spared at one time because they were touched. */
+/** The number of leaves spared in one round because they were used. */
 const SPARED = 4;
-/** Changed items of a packed leaf before all of it is packed again. */
+/** The maximum number of changed items of a packed leaf before the whole leaf is packed again. */
 const MAX_LOOSE = 16;
 
 interface Warm {
@@ -15,7 +15,7 @@ interface Warm {
 }
 
 export interface WarmthStats {
-  /** Memory that unpacked items take, about. */
+  /** The approximate memory that unpacked items take, in bytes. */
   readonly bytes: number;
   readonly limit: number;
   readonly packed: number;
@@ -23,8 +23,8 @@ export interface WarmthStats {
 }
 
 /**
- * The leaves whose items are in memory, of all types whose objects lie in a file at hand. There is one bound for all of them: beyond it
- * those are packed that nobody has used for longest.
+ * The leaves whose items are in memory, for all types whose objects are in a local file. One limit applies to all of them: beyond it, the
+ * least recently used leaves are packed.
  */
 export class Warmth {
   private readonly leaves = new Map<ItemLeaf, Warm>();
@@ -39,10 +39,10 @@ export class Warmth {
     return { bytes, limit, packed, unpacked };
   }
 
-  /** A leaf has items in memory: all of them, or those that were changed since it was packed. */
+  /** Adds a leaf with items in memory: all of its items, or those that changed since it was packed. */
   add(leaf: ItemLeaf, source: PackingSource): void {
     const { held } = leaf;
-    // One that is empty takes nothing, and is not told of when its type goes.
+    // An empty leaf takes no memory, and would not be removed together with its type.
     if (source.atHand === undefined || held.length === 0) return;
     if (leaf.packed === undefined) {
       if (leaf.packedForm !== undefined) this.unpacked++;
@@ -54,7 +54,7 @@ export class Warmth {
     this.cool();
   }
 
-  /** A leaf is no longer part of the newest state. */
+  /** Removes a leaf that is no longer part of the newest state. */
   remove(leaf: ItemLeaf): void {
     const warm = this.leaves.get(leaf);
     if (warm === undefined) return;
@@ -62,7 +62,7 @@ export class Warmth {
     this.bytes -= warm.bytes;
   }
 
-  /** Packs what is beyond the bound, but for a few leaves at a time that were used since it last came by. */
+  /** Packs leaves beyond the limit, but spares a few in each round that were used since the previous one. */
   cool(): void {
     for (let spared = 0; this.bytes > this.limit && spared < SPARED;) {
       const [leaf, warm] = this.leaves.entries().next().value ?? [];
@@ -82,10 +82,10 @@ export class Warmth {
     }
   }
 
-  /** False where the file has no room for it now. */
+  /** Returns false if the file has no room for the leaf now. */
   private pack(leaf: ItemLeaf, source: PackingSource): boolean {
     const { held, packed, packedForm } = leaf;
-    // What cannot be had from the file stays as it is; it is not looked at again before the leaf changes.
+    // A leaf with items that the file cannot return stays in memory, and is not tried again before it changes.
     const { atHand } = source;
     const keeps = atHand?.keep !== undefined;
     if (held.some((item) => (keeps ? item.undecodable || item.unreadable !== undefined : !item.isAtHand())))

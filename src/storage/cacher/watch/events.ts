@@ -3,7 +3,7 @@ import type { SelectionPredicate } from '../../selection-predicate.js';
 import type { CachedItem } from '../tree/cached-item.js';
 import type { EventFrame, WatchEvent, WatchEventType } from '../interfaces.js';
 
-/** An event as watchers get it. The framed bytes are made once per frame and dropped when the event is no longer new. */
+/** An event as delivered to watchers. The framed bytes are made once per frame and dropped when the event is no longer recent. */
 export class CachedEvent implements WatchEvent {
   private frameId: string | undefined;
   private frameBytes: Uint8Array | undefined;
@@ -18,12 +18,12 @@ export class CachedEvent implements WatchEvent {
     readonly single = false,
   ) {}
 
-  /** An object that was there when the watch began, for this watch alone. */
+  /** Returns the event for an object that existed when the watch began, for this watch only. */
   static initial(item: CachedItem): CachedEvent {
     return new CachedEvent('ADDED', item.revision, item, false, undefined, true);
   }
 
-  /** Follows the last of them. */
+  /** Returns the bookmark that follows the last initial event. */
   static initialEventsEnd(revision: Revision): CachedEvent {
     return new CachedEvent('BOOKMARK', revision, undefined, true);
   }
@@ -57,7 +57,7 @@ export class CachedEvent implements WatchEvent {
   }
 }
 
-/** A change of one object, and the events that it means to watchers, according to what they select. */
+/** A change of one object, and the events that it causes for watchers, depending on their predicates. */
 export class Change {
   private added: CachedEvent | undefined;
   private modified: CachedEvent | undefined;
@@ -66,12 +66,12 @@ export class Change {
   constructor(
     readonly key: string,
     readonly revision: Revision,
-    /** Undefined where the object is gone. */
+    /** Undefined if the object was deleted. */
     readonly current: CachedItem | undefined,
     readonly previous: CachedItem | undefined,
   ) {}
 
-  /** What the change is to somebody who sees only what the predicate matches; undefined: nothing. */
+  /** Returns the event that the change causes for watchers with a predicate, or undefined if it causes none. */
   eventFor(predicate: SelectionPredicate): CachedEvent | undefined {
     const now = this.current !== undefined && matches(predicate, this.current);
     const { previous } = this;
@@ -84,7 +84,7 @@ export class Change {
     return (this.deleted ??= new CachedEvent('DELETED', this.revision, previous.deletedAt(this.revision)));
   }
 
-  /** Bytes that are kept for the sake of history alone. */
+  /** The number of bytes that are kept only for the history. */
   get bytes(): number {
     return this.previous?.length ?? 0;
   }

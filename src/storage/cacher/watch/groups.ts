@@ -1,19 +1,19 @@
 import type { SelectionPredicate } from '../../selection-predicate.js';
 import type { CachedEvent, Change } from './events.js';
 
-/** What a watch looks at. */
+/** The scope of a watch. */
 export interface Scope {
   readonly prefix: string;
   readonly key: string | undefined;
   readonly predicate: SelectionPredicate;
 }
 
-/** A watcher that is up to date. */
+/** A watcher that has caught up. */
 export interface Member {
   deliver(events: readonly CachedEvent[]): void;
 }
 
-/** Watchers with the same scope: what an event means to them is found out once. */
+/** Watchers with the same scope, so that a change is evaluated for them once. */
 interface Group {
   readonly scope: Scope;
   readonly members: Set<Member>;
@@ -23,8 +23,8 @@ interface Group {
 type GroupId = SelectionPredicate | string;
 
 /**
- * The live watchers of a type by what they look at: a single key, a name in any namespace, a namespace, or everything. A
- * change only touches the groups that its key leads to.
+ * The live watchers of a type by scope: a single key, a name in any namespace, a namespace, or everything. A change only touches the groups
+ * that its key leads to.
  */
 export class WatchGroups {
   private readonly slots = new Map<string, Map<GroupId, Group>>();
@@ -62,7 +62,7 @@ export class WatchGroups {
     if (kind !== 'all') this.kinds[kind]--;
   }
 
-  /** Finds out whom a change concerns; they get it with the next `flush`. */
+  /** Finds the watchers that a change concerns; they receive it with the next `flush`. */
   collect(change: Change): void {
     if (this.slots.size === 0) return;
     const { key } = change;

@@ -3,33 +3,33 @@ import type { Revision } from '../../interfaces.js';
 import type { Change } from './events.js';
 import type { State } from '../tree/page.js';
 
-/** Bounds of the recent past that a process keeps in memory; what is older is read from the backend. */
+/** Limits for the recent history that a process keeps in memory; older history is read from the backend. */
 export interface HistoryLimits {
   readonly maxEvents: number;
-  /** Bytes of superseded states. */
+  /** The maximum bytes of superseded states. */
   readonly maxBytes: number;
   readonly snapshotMillis: number;
-  /** How long changes are kept. */
+  /** How long changes are kept, in milliseconds. */
   readonly changeMillis: number;
 }
 
 interface Entry {
-  /** Undefined once its type is gone or was reloaded. */
+  /** Undefined once the type is gone or was reloaded. */
   change: Change | undefined;
   readonly owner: TypeHistory;
   readonly time: number;
-  /** The state that the change put an end to, while snapshots are kept. */
+  /** The state before the change, while snapshots are kept. */
   before: State | undefined;
 }
 
-/** Framed bytes of events are kept for this many newer events of any type. */
+/** The number of newer events, of any type, after which the framed bytes of an event are dropped. */
 const ENCODED_KEPT = 256;
 
-/** The recent changes of all types, in one order: the oldest go first, whatever their type. */
+/** The recent changes of all types in one order: the oldest are dropped first, whatever their type. */
 export class History {
   private readonly entries: Deque<Entry> = new Deque<Entry>();
   private bytes = 0;
-  /** Sequence numbers in `entries` up to which states and framed bytes were dropped. */
+  /** Sequence numbers in `entries` up to which snapshots and framed bytes were dropped. */
   private stateless = 0;
   private plain = 0;
 
@@ -60,7 +60,7 @@ export class History {
     oldest.owner.shift(oldest.change.revision);
   }
 
-  /** Drops the changes and the snapshots whose time has passed. */
+  /** Drops the expired changes and snapshots. */
   expire(now: number): void {
     while (now - (this.entries.at(this.entries.start)?.time ?? Infinity) >= this.limits.changeMillis) this.dropOldest();
     this.stateless = Math.max(this.stateless, this.entries.start);
@@ -71,7 +71,7 @@ export class History {
     }
   }
 
-  /** A type is gone or was reloaded: what is kept of its changes goes at once. */
+  /** Drops all changes of a type that is gone or was reloaded. */
   forget(owner: TypeHistory): void {
     for (const entry of owner.close()) {
       this.bytes -= entry.change?.bytes ?? 0;
@@ -95,7 +95,7 @@ export class TypeHistory {
     this.beforeFirst = revision;
   }
 
-  /** After this revision all changes are here. */
+  /** The revision after which all changes are kept here. */
   get since(): Revision {
     return this.beforeFirst;
   }
@@ -112,7 +112,7 @@ export class TypeHistory {
     return this.entries.at(position)?.change;
   }
 
-  /** Position of the first change after a revision, which must not be before `since`. */
+  /** Returns the position of the first change after a revision, which must not be before `since`. */
   positionAfter(revision: Revision): number {
     let low = this.entries.start;
     let high = this.entries.end;
@@ -124,9 +124,7 @@ export class TypeHistory {
     return low;
   }
 
-  /**
-   * The state at a revision: `current` where nothing has changed since, else the snapshot of then if it is still kept.
-   */
+  /** Returns the state at a revision: `current` if nothing has changed since, else the snapshot if it is still kept. */
   stateAt(revision: Revision, current: State): State | undefined {
     if (revision < this.beforeFirst) return undefined;
     const position = this.positionAfter(revision);
@@ -144,7 +142,7 @@ export class TypeHistory {
     this.beforeFirst = revision;
   }
 
-  /** Takes no more entries; gives those that it had. */
+  /** Stops accepting entries, and returns the existing ones. */
   close(): Entry[] {
     this.closed = true;
     return this.entries.clear();
@@ -169,7 +167,7 @@ class Deque<T> {
     return this.items.length - this.offset;
   }
 
-  /** Adds at the end; returns the sequence number of what comes next. */
+  /** Adds an item at the end; returns the sequence number of the next one. */
   push(item: T): number {
     this.items.push(item);
     return this.end;
@@ -191,7 +189,7 @@ class Deque<T> {
     return sequence < this.base ? undefined : this.items[sequence - this.base + this.offset];
   }
 
-  /** Gives what was in it. */
+  /** Removes and returns all items. */
   clear(): T[] {
     const items = this.items.filter((item) => item !== undefined);
     this.base = this.end;

@@ -7,34 +7,34 @@ import type { CacheWatchOptions, Watcher, WatchReceiver } from '../interfaces.js
 import { rangeOf, tooOld, type State } from '../tree/page.js';
 import type { Member, Scope, WatchGroups } from './groups.js';
 
-/** What a watcher needs of the cache it belongs to. */
+/** The parts of the cache that its watchers use. */
 export interface WatchSource {
   readonly clock: Clock;
   readonly history: TypeHistory;
   readonly groups: WatchGroups;
-  /** Events that a full watcher may be behind. */
+  /** The maximum number of events that a full watcher may fall behind. */
   readonly maxBacklog: number;
-  /** Revision up to which the cache has seen everything. */
+  /** Returns the revision up to which the cache has seen every event. */
   revision(): Revision;
-  /** Resolves when the cache has seen a revision, however long that takes. */
+  /** Resolves when the cache has seen a revision, without a time limit. */
   reach(revision: Revision, signal: AbortSignal): Promise<void>;
-  /** The events of all types after a revision, from the backend's log. */
+  /** Reads the events of all types after a revision from the backend's log. */
   log(after: Revision, signal: AbortSignal): AsyncIterable<readonly LogEvent[]>;
-  /** Undefined where the event is about another type. */
+  /** Returns the change that an event makes, or undefined if the event is about another type. */
   change(event: LogEvent): Change | undefined;
-  /** The watcher has ended, for whatever reason. */
+  /** Called when the watcher has ended, for any reason. */
   left(watcher: CacheWatcher): void;
 }
 
-/** Events handed over at once while catching up. */
+/** The maximum number of changes evaluated for one delivery while catching up. */
 const STEP = 200;
 const BOOKMARK_MILLIS = 60_000;
 const BEFORE_DEADLINE_MILLIS = 2_000;
 
 /**
- * A watcher has a position in the type's history. As long as it is at the end it is a member of a group and gets events as
- * they come; when its transport is full, or when it starts from the past, it goes through the history at its own pace, and
- * through the backend's log where that reaches further back. So nothing is queued for it.
+ * A watcher has a position in the type's history. While it is at the end, it is a member of a group and receives events as they arrive. If
+ * its transport is full, or if it starts in the past, it reads the history at its own pace, and the backend's log if it starts before that
+ * history. Therefore no events are queued for it.
  */
 export class CacheWatcher implements Watcher, Member {
   private readonly scope: Scope;
@@ -50,7 +50,7 @@ export class CacheWatcher implements Watcher, Member {
     private readonly source: WatchSource,
     private readonly options: CacheWatchOptions,
     private readonly receiver: WatchReceiver,
-    /** Everything up to here is known to the client, or will be by the initial state. */
+    /** The revision up to which the client knows every change, or will after the initial state. */
     private seen: Revision,
     private position: number,
     private initial: State | undefined,
@@ -88,7 +88,7 @@ export class CacheWatcher implements Watcher, Member {
       await this.sendInitial();
       while (!this.stopped) {
         if (this.full || this.live) await this.poked();
-        // It starts in the future, or the log that it read is ahead of the cache.
+        // The watch starts in the future, or the log that it has read is ahead of the cache.
         else if (this.seen > this.source.revision()) await this.source.reach(this.seen, this.stopping.signal);
         else if (this.position < this.source.history.start) await this.readLog();
         else if (this.position < this.source.history.end) await this.catchUp();
@@ -113,13 +113,13 @@ export class CacheWatcher implements Watcher, Member {
     this.poke();
   }
 
-  /** Called after each batch of events: a watcher that lags too far behind is given up. */
+  /** Called after each batch of events; ends a watcher that lags too far behind. */
   checkBacklog(): void {
     if (!this.full || this.live || this.initial !== undefined) return;
     if (this.source.history.end - this.position > this.source.maxBacklog) this.end('slow');
   }
 
-  /** Sends a bookmark if it is time for one and the client has everything that it would say. */
+  /** Sends a bookmark if one is due and the client has received everything that it covers. */
   bookmark(now: number, event: () => CachedEvent): void {
     if (!this.live || this.full || !this.options.bookmarks || now < this.nextBookmark) return;
     this.nextBookmark = this.bookmarkTime();
@@ -164,7 +164,7 @@ export class CacheWatcher implements Watcher, Member {
     wake?.();
   }
 
-  /** The initial state as ADDED events, in slices. */
+  /** Sends the initial state as ADDED events, in slices. */
   private async sendInitial(): Promise<void> {
     if (this.initial === undefined) return;
     const { tree, revision } = this.initial;
@@ -174,7 +174,7 @@ export class CacheWatcher implements Watcher, Member {
     const slicer = new Slicer(this.source.clock);
     for (const { leaf, start, end } of tree.segments(from, to)) {
       for (let i = start; i < end; i++) {
-        // What a selector looks at is made once for all watchers.
+        // With a selector, use the leaf's own items: their attributes are computed once for all watchers.
         const item = predicate.everything ? leaf.at(i) : leaf.items[i];
         if (item === undefined || (key !== undefined && item.key !== key)) continue;
         if (!predicate.everything && !predicate.matches(item.attributes.labels, item.attributes.fields)) continue;
@@ -207,7 +207,7 @@ export class CacheWatcher implements Watcher, Member {
     }
   }
 
-  /** Adds what a change means to this watcher; those that the client knows already mean nothing. */
+  /** Adds the event that a change causes for this watcher; changes that the client knows already cause none. */
   private select(change: Change, events: CachedEvent[]): void {
     if (change.revision <= this.seen) return;
     this.seen = change.revision;
@@ -217,7 +217,7 @@ export class CacheWatcher implements Watcher, Member {
     if (event !== undefined) events.push(event);
   }
 
-  /** Goes through the backend's log until the history in memory goes on from there. */
+  /** Reads the backend's log until the history in memory continues from there. */
   private async readLog(): Promise<void> {
     const { source } = this;
     const { history } = source;
@@ -230,7 +230,7 @@ export class CacheWatcher implements Watcher, Member {
     this.stopping.signal.addEventListener('abort', stop, { once: true });
     try {
       if (this.seen < history.since) await this.replay(reading.signal);
-      // The memory may have moved on since the replay ended; then the log is read on from there.
+      // The history may have moved on since the replay ended; then more of the log is read.
       if (this.seen >= history.since) this.position = history.positionAfter(this.seen);
     } finally {
       this.stopping.signal.removeEventListener('abort', stop);
@@ -244,7 +244,7 @@ export class CacheWatcher implements Watcher, Member {
     for await (const batch of source.log(last, signal)) {
       const events: CachedEvent[] = [];
       for (const event of batch) {
-        // The log has no holes; where one shows, events are lost.
+        // The log has no gaps; a gap means that events were lost.
         if (event.revision !== last + 1) throw tooOld(last);
         last = event.revision;
         const change = source.change(event);

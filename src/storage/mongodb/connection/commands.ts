@@ -1,7 +1,7 @@
 import type { CommandStartedEvent, MongoClient } from 'mongodb';
 import { currentSpan, type Span, waitingWrites } from '../../../util/tracing.js';
 
-/** Makes spans of the commands that a client sends for requests that are traced; what commands say is left out. */
+/** Traces the commands of a client as spans of the requests that send them. The contents of commands are left out. */
 export function traceCommands(client: MongoClient): void {
   const spans = new Map<number, Span>();
   const over = ({ requestId }: { readonly requestId: number }, error?: unknown): void => {
@@ -22,7 +22,7 @@ export function traceCommands(client: MongoClient): void {
 
 function parentOf({ commandName }: CommandStartedEvent): Span | undefined {
   const current = currentSpan();
-  // Loops go on in the context of the request that they began with, which may be over.
+  // Loops continue in the context of the request that started them, which may have ended.
   if (current?.recording === true) return current;
   if (commandName !== 'insert') return undefined;
   for (const span of waitingWrites) if (span.recording) return span;

@@ -16,7 +16,7 @@ import { LatestReads } from './latest-reads.js';
 import { redact } from './redact.js';
 import { messageOf } from '../../../util/error-message.js';
 
-/** A database, and how to read it where nothing that was acknowledged may be missing. */
+/** A database, and how to read it if no acknowledged write may be missing. */
 export interface Database {
   readonly db: Db;
   readonly latest: LatestReads;
@@ -25,13 +25,13 @@ export interface Database {
 export interface ConnectionOptions {
   readonly uri: string;
   readonly database: string;
-  /** How long an operation waits for a primary. */
+  /** How long an operation waits for a primary, in milliseconds. */
   readonly selectMillis: number;
-  /** Commands are spans of the requests that they are sent for. */
+  /** True if commands are traced as spans of the requests that send them. */
   readonly traced?: boolean | undefined;
 }
 
-/** MongoDB 5.0: snapshot reads outside transactions, names with dots and dollars. */
+/** MongoDB 5.0, for snapshot reads outside transactions, and names with dots and dollars. */
 const OLDEST_WIRE_VERSION = 13;
 const OLDEST = '5.0';
 const AUTHENTICATION_FAILED = 18;
@@ -39,7 +39,7 @@ const UNAUTHORIZED = 13;
 
 const CLIENT_OPTIONS: MongoClientOptions = {
   appName: 'annex',
-  // Else the driver imports it at its leisure, which not every environment allows.
+  // Otherwise the driver imports it lazily, which some environments do not allow.
   runtimeAdapters: { os },
   promoteBuffers: true,
   ignoreUndefined: true,
@@ -54,7 +54,7 @@ const CLIENT_OPTIONS: MongoClientOptions = {
   maxPoolSize: 32,
 };
 
-/** What the URI says of times and connections goes before what is set here; what writes promise is not open to choice. */
+/** The options that the URI may override, about timeouts and connections. The guarantees of writes are not configurable. */
 const TUNABLE = new Set([
   'appName',
   'connectTimeoutMS',
@@ -64,7 +64,7 @@ const TUNABLE = new Set([
   'maxPoolSize',
 ]);
 
-/** The change stream has a connection to itself, commits and the projection go on side by side, and others ask too. */
+/** The change stream has its own connection, commits and the projection run concurrently, and other reads need one, too. */
 const LEAST_CONNECTIONS = 4;
 
 function clientOptions(uri: string, selectMillis: number): MongoClientOptions {
@@ -77,14 +77,14 @@ function clientOptions(uri: string, selectMillis: number): MongoClientOptions {
   return Object.fromEntries(wanted);
 }
 
-/** A client that connects when it is first used. */
+/** Returns a client that connects on first use. */
 export function newClient({ uri, selectMillis, traced = false }: ConnectionOptions): MongoClient {
   const client = new MongoClient(uri, { ...clientOptions(uri, selectMillis), monitorCommands: traced });
   if (traced) traceCommands(client);
   return client;
 }
 
-/** Connects and makes sure that the deployment is one that can be used. Fails with one line that says what to do. */
+/** Connects, and checks that the deployment can be used. The error is one line that says what to do. */
 export async function connect(options: ConnectionOptions): Promise<Database & { readonly client: MongoClient }> {
   const { uri } = options;
   let client: MongoClient;
@@ -98,7 +98,7 @@ export async function connect(options: ConnectionOptions): Promise<Database & { 
     const latest = new LatestReads(client);
     await client.connect();
     checkDeployment(await db.command({ hello: 1 }), addressOf(client));
-    // Also where authentication is required and the URI names nobody.
+    // Fails, too, if authentication is required and the URI has no credentials.
     await db.command({ listCollections: 1, nameOnly: true, authorizedCollections: true });
     return { client, db, latest };
   } catch (error) {
@@ -123,16 +123,16 @@ function checkDeployment(hello: Document, address: string): void {
     throw new StorageError('unusable', `MongoDB at ${address} does not tell the time of its answers (operationTime)`);
 }
 
-/** Errors of the resolver that may pass: the DNS of a cluster starts like everything else. */
+/** Resolver errors that may be temporary: the DNS of a cluster may still be starting. */
 const RESOLVER = new Set(['ENOTFOUND', 'EAI_AGAIN', 'ESERVFAIL', 'ETIMEOUT', 'ECONNREFUSED', 'ENODATA']);
-/** Whether waiting may help: MongoDB is away, or has no primary. Not where it answers and refuses. */
+/** Returns 'unavailable' if waiting may help because MongoDB is down or has no primary, 'unusable' if it responds and refuses. */
 export function failureOf(error: unknown): 'unavailable' | 'unusable' {
   if (error instanceof StorageError) return error.code === 'unavailable' ? 'unavailable' : 'unusable';
   if (error instanceof MongoError && error.message.includes('maximum wire version')) return 'unusable';
   if (error instanceof MongoServerSelectionError || error instanceof MongoNetworkError) return 'unavailable';
   const code = errorCode(error);
   if (error instanceof MongoServerError) return isPassing(code) ? 'unavailable' : 'unusable';
-  // The driver's own: a pool that was cleared, a topology that was closed.
+  // Errors of the driver itself: the pool was cleared, or the topology was closed.
   if (error instanceof MongoError && error.hasErrorLabel('RetryableWriteError')) return 'unavailable';
   return typeof code === 'string' && RESOLVER.has(code) ? 'unavailable' : 'unusable';
 }

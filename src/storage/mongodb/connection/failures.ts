@@ -8,11 +8,11 @@ import {
 import { StorageError } from '../../errors.js';
 
 const DUPLICATE_KEY = 11000;
-/** Of the server: the resume token cannot be used. */
+/** Server error codes: the resume token cannot be used. */
 const TOKEN_LOST = new Set([136, 222, 234, 260, 280, 286]);
-/** Of the server: the moment asked for is not to be had (any more); a later one is. */
+/** Server error codes: the requested time is not available (any more), but a later one is. */
 const SNAPSHOT_LOST = new Set([239, 246]);
-/** Codes of a server that starts, stops, or is no primary at the moment, or that another one does not answer. */
+/** Error codes of a server that is starting, stopping, or not a primary at the moment, or that gets no response from another server. */
 const PASSING = new Set([6, 7, 24, 50, 64, 89, 91, 112, 134, 189, 251, 262, 10107, 11600, 11602, 13435, 13436]);
 
 export const isPassing = (code: unknown): boolean => typeof code === 'number' && PASSING.has(code);
@@ -29,7 +29,7 @@ export function isSnapshotLost(error: unknown): boolean {
   return error instanceof MongoServerError && typeof error.code === 'number' && SNAPSHOT_LOST.has(error.code);
 }
 
-/** Whether it is clear that MongoDB has not done what it was asked, and will not; what it did of several things stands in a bulk error. */
+/** Reports whether MongoDB has certainly not done what was requested, and will not. A bulk error lists the requests that failed. */
 export function isRefusal(error: unknown): boolean {
   if (error instanceof BSON.BSONError || error instanceof MongoInvalidArgumentError) return true;
   if (!(error instanceof MongoServerError) || error instanceof MongoWriteConcernError) return false;
@@ -39,7 +39,7 @@ export function isRefusal(error: unknown): boolean {
   return failures.length > 0 && !failures.some(({ code }) => isPassing(code));
 }
 
-/** Clients learn nothing of what the driver says, which names hosts and ports: that is the cause, for the log. */
+/** Hides the driver's message from clients, because it names hosts and ports. It is kept as the cause, for the log. */
 export function unavailable(error: unknown): StorageError {
   if (error instanceof StorageError) return error;
   const message =

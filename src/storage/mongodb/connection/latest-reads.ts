@@ -1,17 +1,17 @@
 import type { MongoClient, ReadConcernLike, ServerDescription } from 'mongodb';
 
 const WRITABLE: ReadonlySet<string> = new Set(['RSPrimary', 'Mongos', 'LoadBalancer']);
-/** No answer is waited for longer: without a majority a linearizable read has none. */
+/** The maximum time of a read: without a majority, a linearizable read never returns. */
 const READ_MILLIS = 10_000;
 
 /**
- * How to read what shows everything that any replica of Annex acknowledged before. A majority read does not after an election: the
- * new primary may not know yet what a majority has, and the old one may not know that it is deposed. A linearizable read asks the other
- * members, at the cost of a no-op in the oplog. A set of one member needs neither.
+ * The options of reads that must include everything that any replica of Annex has acknowledged. After an election a majority read may not:
+ * the new primary may not know yet what a majority has, and the old one may not know that it was deposed. A linearizable read asks the
+ * other members, at the cost of a no-op in the oplog. With a single member, a majority read is enough.
  */
 export class LatestReads {
   private alone = false;
-  /** Whether there is a primary, as far as the driver knows. */
+  /** True if there is a primary, as far as the driver knows. */
   hasPrimary = true;
 
   constructor(client: MongoClient) {
@@ -22,7 +22,7 @@ export class LatestReads {
     });
   }
 
-  /** For a read from the primary. */
+  /** The options for a read from the primary. */
   get options(): { readonly readConcern: ReadConcernLike; readonly maxTimeMS: number } {
     return { readConcern: { level: this.alone ? 'majority' : 'linearizable' }, maxTimeMS: READ_MILLIS };
   }

@@ -1,7 +1,7 @@
 /** Options of a connection string that are secrets. */
 const SECRET_OPTION = /[?&](?:tlsCertificateKeyFilePassword|proxyPassword)=([^&]*)|AWS_SESSION_TOKEN:([^,&]*)/gi;
 
-/** What is said of an error, on one line and without the credentials of a URI. */
+/** Returns an error message on one line, without the credentials of a URI. */
 export function redact(message: string, uri: string): string {
   let text = message.replaceAll(/\s*\n\s*/g, ' ');
   for (const secret of secretsOf(uri)) text = text.replaceAll(secret, '***');

@@ -1,6 +1,6 @@
 import { sleep, type Clock } from '../../../util/clock.js';
 
-/** Waits for an answer no longer than this; one that comes later goes to `late`. */
+/** Waits for an answer with a time limit, and throws if it is exceeded; an answer that arrives later is passed to `late`. */
 export async function within<T>(
   clock: Clock,
   millis: number,

@@ -11,23 +11,23 @@ import {
 } from '../documents.js';
 import { readAt, type Moment } from './time.js';
 
-/** What a command is answered: numbers of cursors do not fit into JavaScript's, and commands do not take the client's ways of decoding. */
+/** The decoding options of commands, which ignore those of the client. Cursor ids do not fit into JavaScript numbers. */
 const DECODING = { promoteLongs: false, promoteBuffers: true } as const;
 
 export interface Batches {
   readonly batches: readonly BatchDocument[];
-  /** Whether these are all. */
+  /** True if there are no more batches. */
   readonly ended: boolean;
   readonly moment: Moment;
 }
 
 export interface ReadOptions {
   readonly limit: number;
-  /** Reads on in it never see an earlier state than those before; absent: the newest state that there is. */
+  /** Reads in the same session never see an earlier state than those before. Absent: reads the newest state. */
   readonly session?: ClientSession | undefined;
 }
 
-/** The batches that begin after a revision. */
+/** Returns the batches that start after a revision. */
 export async function batchesAfter(place: LogPlace, after: Revision, options: ReadOptions): Promise<Batches> {
   const { limit, session } = options;
   const how = session === undefined ? place.latest.options : { readConcern: { level: 'majority' } };
@@ -41,12 +41,12 @@ export async function batchesAfter(place: LogPlace, after: Revision, options: Re
   const reply = await place.db.command({ ...command, ...how }, { ...DECODING, ...(session && { session }) });
   const { id, firstBatch } = reply['cursor'] as { id: Long | number; firstBatch: BatchDocument[] };
   const isOpen = id.toString() !== '0';
-  // A reply has a bound; what is left is asked for anew.
+  // Replies are limited in size; the caller asks for the remaining batches again.
   if (isOpen) await place.db.command({ killCursors: place.collection, cursors: [id] }).catch(() => undefined);
   return { batches: firstBatch, ended: !isOpen && firstBatch.length < limit, moment: readAt(reply) };
 }
 
-/** The first revision of the batch that has a revision, or of the next one. */
+/** Returns the first revision of the batch that contains a revision, or the revision itself if no batch contains it. */
 export async function firstOf(place: LogPlace, revision: Revision, how: object = {}): Promise<Revision> {
   const found = await batchesOf(place)
     .find({ _id: { $lte: revision } }, { ...how, projection: { last: 1 } })
@@ -56,32 +56,35 @@ export async function firstOf(place: LogPlace, revision: Revision, how: object =
   return found !== null && found.last >= revision ? found._id : revision;
 }
 
-/** The name of the batch that has a revision: its writer, and the writer's number of it. */
+/** Returns the name of the batch that contains a revision: its writer, and the writer's number of it. */
 export async function batchWith(place: LogPlace, revision: Revision): Promise<string | undefined> {
   const options = { projection: { last: 1, writer: 1, batch: 1 }, sort: { _id: -1 }, ...place.latest.options } as const;
   const found = await batchesOf(place).findOne({ _id: { $lte: revision } }, options);
   return found !== null && found.last >= revision ? `${found.writer}/${found.batch}` : undefined;
 }
 
-/** The newest batch, read so that nothing is missing that any replica acknowledged before; undefined for a new log. */
+/** Returns the newest batch, read so that nothing is missing that any replica acknowledged before; undefined for a new log. */
 export async function newestBatch({ latest, ...place }: LogPlace): Promise<Head | undefined> {
   const options = { sort: { _id: -1 }, projection: { last: 1 }, ...latest.options } as const;
   const found = await batchesOf({ latest, ...place }).findOne({}, options);
   return found === null ? undefined : { first: found._id, last: found.last };
 }
 
-/** Of the newest batch. */
+/** The range of revisions of a log's newest batch. */
 export interface Head {
   readonly first: Revision;
   readonly last: Revision;
 }
 
-/** It covers every write that was acknowledged by any replica before. Trimming leaves the newest batch, so that this one is none that is void. */
+/**
+ * Returns the newest revision, which covers every write acknowledged by any replica before. Trimming leaves the newest batch, so the batch
+ * found here is never a void one.
+ */
 export async function newestRevision(place: LogPlace): Promise<Revision> {
   return (await newestBatch(place))?.last ?? FIRST_REVISION;
 }
 
-/** A small fact as it is now, and when that was. */
+/** Reads a document of META in its current state, and the time of that state. */
 export async function readMeta(
   { db, latest }: LogPlace,
   _id: string,
@@ -91,19 +94,19 @@ export async function readMeta(
   return { document: firstBatch[0], moment: readAt(reply) };
 }
 
-/** What lies at or below may be gone, and nobody relies on it. */
+/** Reads the floor: batches at or below it may be gone, and must not be used. */
 export async function readFloor(place: LogPlace): Promise<{ readonly floor: Revision; readonly moment: Moment }> {
   const { document, moment } = await readMeta(place, place.floorId);
   return { floor: document?.revision ?? FIRST_REVISION, moment };
 }
 
-/** What lies before is told to nobody any more. */
+/** Returns the revision up to which events are no longer delivered. */
 export async function readOldest(place: LogPlace): Promise<Revision> {
   const [floor, base] = await Promise.all([readFloor(place), readMeta(place, place.baseId)]);
   return Math.max(floor.floor, base.document?.revision ?? 0);
 }
 
-/** Lets a revision of META grow, for a majority. */
+/** Raises a revision in META, with a majority write. */
 export async function growMeta({ db, name }: LogPlace, _id: string, revision: Revision): Promise<void> {
   await metaOf(db).updateOne(
     { _id },
@@ -112,7 +115,7 @@ export async function growMeta({ db, name }: LogPlace, _id: string, revision: Re
   );
 }
 
-/** Up to which first revision all batches of each replica are projected. */
+/** Returns for each replica the first revision up to which all of its batches are projected. */
 export async function readProjected({ db, name }: LogPlace, how: object = {}): Promise<Map<string, Revision>> {
   const prefix = 'projected.';
   const found = await metaOf(db)

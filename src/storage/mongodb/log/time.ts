@@ -1,26 +1,26 @@
 import type { Document, Timestamp } from 'mongodb';
 
-/** Seconds of MongoDB's cluster time, which never goes back. NaN: it was not told; no age by it is short or long. */
+/** Seconds of MongoDB's cluster time, which never goes back. NaN: unknown, so that no age is certainly short or long. */
 export type Moment = number;
 
-/** Two readings of whole seconds may be a second further apart, or closer, than they say. */
+/** The difference of two times in whole seconds may be off by one second in either direction. */
 const BLUR_SECONDS = 1;
 
 export function momentOf(time: Timestamp | undefined): Moment {
   return time?.t ?? NaN;
 }
 
-/** Of a reply to a majority read: everything that was committed by then is in it. */
+/** Returns the time of a reply to a majority read, which includes everything committed by then. */
 export function readAt(reply: Document): Moment {
   return momentOf(reply['operationTime'] as Timestamp | undefined);
 }
 
-/** Whether one moment is surely less than this after another one. */
+/** Reports whether `to` is certainly less than `millis` after `from`. */
 export function isWithin(from: Moment, to: Moment, millis: number): boolean {
   return (to - from + BLUR_SECONDS) * 1_000 < millis;
 }
 
-/** Whether one moment is surely at least this after another one. */
+/** Reports whether `to` is certainly at least `millis` after `from`. */
 export function isAfter(from: Moment, to: Moment, millis: number): boolean {
   return (to - from - BLUR_SECONDS) * 1_000 >= millis;
 }

@@ -26,9 +26,9 @@ export interface ListRequest {
   readonly follower: Pick<LogFollower, 'revision'>;
   readonly resource: string;
   readonly options: ListOptions;
-  /** What lies before is no longer kept. */
+  /** The oldest revision that is kept. */
   readonly oldest: Revision;
-  /** Takes the items one by one, instead of the list; of the newest revision alone. */
+  /** Receives the items one by one, instead of the list; for the newest revision only. */
   visit?(item: StoredObject): void;
 }
 
@@ -39,18 +39,18 @@ const LOG_BATCH = 100;
 
 type State = Pick<StateDocument, '_id' | '_annex'>;
 
-/** An object whose state the log tells, and not the projection; undefined: there is none. */
+/** An object whose state comes from the log and not from the projection; undefined if it does not exist. */
 interface Told {
   readonly id: Buffer;
   readonly object: StoredObject | undefined;
 }
 
-/** After an election a snapshot may be older than what was read before. */
+/** Thrown if, after an election, a snapshot is older than what was read before. */
 class SnapshotFromThePast extends Error {}
 
 /**
- * A list at exactly one revision. All reads see one snapshot of MongoDB, whose newest batch tells its revision: the projection, over which
- * goes what the log has and it has not. An older revision is that state with the changes since taken back, which the log holds.
+ * Lists at exactly one revision. All reads see one snapshot of MongoDB, whose newest batch determines its revision: the projection,
+ * overlaid with the log entries that it lacks. An older revision is that state with the later changes undone, which the log holds.
  */
 export async function listAt(request: ListRequest): Promise<StoredList> {
   let visited = 0;
@@ -66,7 +66,7 @@ export async function listAt(request: ListRequest): Promise<StoredList> {
       return await new SnapshotList({ ...request, ...(visit && { visit }) }, session).read();
     } catch (error) {
       const isPassing = isSnapshotLost(error) || error instanceof SnapshotFromThePast;
-      // What was visited would be visited again.
+      // Visited items would be visited again.
       if (!isPassing || attempt >= ATTEMPTS || visited > 0) throw error;
       await sleep(request.clock, PAUSE_MILLIS * attempt);
     } finally {
@@ -87,12 +87,12 @@ class SnapshotList {
 
   async read(): Promise<StoredList> {
     const { options, oldest, backlog, follower } = this.request;
-    // All before is projected, and the snapshot, which comes later, has it.
+    // Everything before is projected, and the snapshot, which is newer, includes it.
     const lowest = backlog.lowest ?? follower.revision + 1;
     const { newest, kept } = await this.bounds(backlog.known());
     const revision = options.revision === 0 ? newest : options.revision;
     if (revision > newest) throw tooLarge(revision, newest);
-    // The newest state is there even where the log was raised and nothing has been written since.
+    // The newest state exists even if the log was raised and nothing has been written since.
     const readable = Math.max(oldest, kept);
     if (options.revision !== 0 && revision < readable) throw compacted(revision, readable);
     const told = await this.told(Math.max(Math.min(lowest, revision + 1), kept + 1), revision, newest);
@@ -107,7 +107,7 @@ class SnapshotList {
     return { items: items.slice(0, limit), revision, more: true, remaining: (await this.count(told)) - limit };
   }
 
-  /** The newest revision, and before which one nothing of the log counts. */
+  /** Returns the newest revision, and the revision up to which log entries must not be used. */
   private async bounds(known: ReadonlyMap<string, Revision>): Promise<{ newest: Revision; kept: Revision }> {
     const { place } = this.request;
     const newest = await batchesOf(place).findOne({}, { sort: { _id: -1 }, projection: { last: 1 }, ...this.snapshot });
@@ -122,7 +122,7 @@ class SnapshotList {
     return { newest: newest?.last ?? FIRST_REVISION, kept: Math.max(floor, revisionOf(place.baseId)) };
   }
 
-  /** What the log says of objects in question: their states at a revision, of those that it has changed from another one on, or since. */
+  /** Returns the states of objects at `revision` according to the log, for those that it has changed from `from` on. */
   private async told(from: Revision, revision: Revision, newest: Revision): Promise<Map<string, Told>> {
     const told = new Map<string, Told>();
     if (from > newest) return told;
@@ -165,7 +165,7 @@ class SnapshotList {
   }
 }
 
-/** Hands out objects in order: what the log tells goes before what the projection has. */
+/** Delivers objects in the order of their keys; the log takes precedence over the projection. */
 class Merge {
   private readonly others: readonly Told[];
   private at = 0;
@@ -187,7 +187,7 @@ class Merge {
     this.giveUpTo(undefined);
   }
 
-  /** Exclusive; undefined: all that are left. */
+  /** Delivers the objects of the log before a key (exclusive), or all remaining ones if undefined. */
   private giveUpTo(id: Buffer | undefined): void {
     for (let other = this.others[this.at]; other !== undefined; other = this.others[this.at]) {
       if (id !== undefined && other.id.compare(id) >= 0) return;
@@ -199,7 +199,7 @@ class Merge {
 
 interface Range {
   readonly from: Buffer;
-  /** Exclusive; undefined: to the end. */
+  /** The end (exclusive); undefined if there is none. */
   readonly to: Buffer | undefined;
 }
 
@@ -218,13 +218,13 @@ function filterOf(options: ListOptions): { $gte: string; $lt?: string } {
   return to === undefined ? { $gte: from } : { $gte: from, $lt: to };
 }
 
-/** The first string, by UTF-8 bytes, after all that start with the prefix; undefined where none is. */
+/** Returns the first string, by UTF-8 bytes, after all strings with the prefix, or undefined if there is none. */
 function afterPrefix(prefix: string): string | undefined {
   const points = Array.from(prefix);
   for (let last = points.pop(); last !== undefined; last = points.pop()) {
     const point = last.codePointAt(0) ?? 0;
     if (point >= 0x10ffff) continue;
-    // Surrogates are no characters of their own.
+    // Surrogates are not characters.
     const next = point === 0xd7ff ? 0xe000 : point + 1;
     return points.join('') + String.fromCodePoint(next);
   }

@@ -4,9 +4,9 @@ import { readStates, type LogPlace } from '../documents.js';
 import type { LogFollower } from '../following/follower.js';
 import type { Backlog } from '../following/backlog.js';
 
-/** Questions to MongoDB about one type that are under way at once. Whoever comes later is asked for with the next one, */
+/** The maximum number of concurrent reads from MongoDB for one type. Requests that arrive later share the next read. */
 const QUESTIONS = 2;
-/** which asks for so many objects. */
+/** The maximum number of objects in one read. */
 const OBJECTS = 64;
 
 export interface CurrentStatesOptions {
@@ -15,14 +15,14 @@ export interface CurrentStatesOptions {
   readonly backlog: Backlog;
 }
 
-/** Objects as they are now: by the log where it is ahead of the projection. */
+/** The current states of objects: from the log where it is ahead of the projection. */
 export class CurrentStates {
   constructor(private readonly options: CurrentStatesOptions) {}
 
-  /** Those of the keys that exist. */
+  /** Returns the objects that exist, by key. */
   async read(resource: string, keys: readonly string[]): Promise<Map<string, StoredObject>> {
     const { place, follower, backlog } = this.options;
-    // Everything that was acknowledged before is then either in the backlog or in the projection.
+    // After this, everything acknowledged before is in the backlog or in the projection.
     await follower.catchUp();
     const states = new Map<string, StoredObject>();
     const projected: string[] = [];
@@ -42,15 +42,15 @@ interface Asker {
   readonly reject: (error: unknown) => void;
 }
 
-/** One type's objects that are to be read. */
+/** The pending reads of one type. */
 interface Waiting {
   readonly keys: Map<string, Asker[]>;
   questions: number;
 }
 
 /**
- * Reads single objects; those that are wanted at the same time are read together. A question is asked only after all its
- * objects were wanted, so that every answer shows what was acknowledged before.
+ * Reads single objects; concurrent requests share a read. A read starts only after all its objects were requested, so that every answer
+ * includes what was acknowledged before the request.
  */
 export class Reader {
   private readonly types = new Map<string, Waiting>();
@@ -72,7 +72,7 @@ export class Reader {
   }
 
   private async ask(resource: string, waiting: Waiting): Promise<void> {
-    // Those that came in with this turn of the event loop belong to one question.
+    // Requests of the same turn of the event loop share a read.
     await yieldNow();
     while (waiting.keys.size > 0) {
       const taken = takeSome(waiting.keys);
