@@ -4,24 +4,24 @@ import { turns } from './turns.js';
 
 type MonotonicClock = Pick<Clock, 'monotonic'>;
 
-/** Gives up the event loop: resolves in a later turn, after the input that is waiting now was handled. */
+/** Yields the event loop. Resolves in a later turn, after the pending input was handled. */
 export function yieldNow(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
   });
 }
 
-/** The flow of work that no user asked for. */
+/** The flow of work that no user requested. */
 const SERVER = '';
 
-/** Yields until a turn of the event loop that nobody else who asks for one of these has. */
+/** Yields until a turn of its own: no other work that waits on `turns` runs in the same turn of the event loop. */
 export const yieldForOwnTurn = (): Promise<void> => turns.wait(SERVER);
 
-/** Tells long work when to yield. A slice is what it does between two yields. */
+/** Decides when long work has to yield. A slice is the work between two yields. */
 export class Slicer {
   private until: number;
 
-  /** `flow`: the user that the work is for. `millis`: how long a slice is. */
+  /** `flow` is the user that the work is for. `millis` is the length of a slice. */
   constructor(
     private readonly clock: MonotonicClock,
     private readonly flow = SERVER,
@@ -30,31 +30,31 @@ export class Slicer {
     this.until = clock.monotonic() + millis;
   }
 
-  /** The slice is used up. */
+  /** True if the slice is used up. */
   get isOver(): boolean {
     return this.clock.monotonic() >= this.until;
   }
 
-  /** Yields, and begins another slice in a turn of its own. */
+  /** Yields, and starts another slice in a turn of its own. */
   async yield(): Promise<void> {
     await turns.wait(this.flow);
     this.until = this.clock.monotonic() + this.millis;
   }
 }
 
-/** Takes all steps: at once if they fit into a slice, else slice by slice. */
+/** Runs all steps: immediately if they fit into one slice, otherwise slice by slice. */
 export function sliced<T>(steps: Iterator<undefined, T>, clock: MonotonicClock): T | Promise<T> {
   const slicer = new Slicer(clock);
   const first = takeSlice(steps, slicer);
   return first.done === true ? first.value : finish(steps, slicer);
 }
 
-/** Takes all steps in short slices, as nobody waits for them. */
+/** Runs all steps in short slices. For work that no request waits for. */
 export function inBackground<T>(steps: Iterator<undefined, T>, clock: MonotonicClock): Promise<T> {
   return finish(steps, new Slicer(clock, SERVER, BACKGROUND_SLICE_MILLIS));
 }
 
-/** Takes each step in a turn of its own: for steps that are about as long as a slice. */
+/** Runs each step in a turn of its own. For steps that take about as long as a slice. */
 export async function stepByStep<T>(steps: Iterator<undefined, T>): Promise<T> {
   for (let step = steps.next(); ; step = steps.next()) {
     if (step.done === true) return step.value;

@@ -2,11 +2,11 @@
 type Later = (callback: () => void) => void;
 
 /**
- * Gives turns of the event loop to work that may use up a slice: one to each, so that what others ask for in the meantime waits for one
- * slice and not for all of them. Among those who wait, flows (users) take turns, however much of it is one's.
+ * Assigns turns of the event loop to work that may use up a slice: one turn each, so that other requests wait for one slice and not for all
+ * of them. The waiting flows (users) take turns, however much work one of them has.
  */
 export class Turns {
-  /** Those who wait, by flow, in the order in which the flows come next. */
+  /** The waiting work by flow, in the order in which the flows get their next turn. */
   private readonly flows = new Map<string, (() => void)[]>();
   private taken = false;
   private count = 0;
@@ -17,7 +17,7 @@ export class Turns {
     return this.count;
   }
 
-  /** The next turn that is the flow's. Undefined: it is this one. */
+  /** Returns a promise for the next turn of the flow, or undefined if the caller gets the current turn. */
   take(flow: string): Promise<void> | undefined {
     if (this.taken) return this.wait(flow);
     this.taken = true;
@@ -25,7 +25,7 @@ export class Turns {
     return undefined;
   }
 
-  /** The same, but never this one. */
+  /** Returns a promise for the next turn of the flow, which is never the current one. */
   wait(flow: string): Promise<void> {
     if (!this.taken) {
       this.taken = true;
@@ -46,7 +46,7 @@ export class Turns {
       if (waiting.length > 0) this.flows.set(flow, waiting);
       this.count--;
       begin?.();
-      // After what it puts off itself.
+      // Runs after the callbacks that this work defers itself.
       queueMicrotask(() => {
         this.later(this.next);
       });
@@ -56,5 +56,5 @@ export class Turns {
   };
 }
 
-/** Those of this thread. */
+/** The turns of this thread. */
 export const turns = new Turns();

@@ -1,11 +1,11 @@
-/** Tells of the end of what somebody waits for: as much of an AbortSignal as costs next to nothing. */
+/** Signals that an operation is canceled. This is the part of an AbortSignal that costs next to nothing. */
 export interface Cancellation {
   readonly aborted: boolean;
   addEventListener(type: 'abort', listener: () => void): void;
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
-/** A cancellation for the many requests that nobody needs an AbortSignal for: that is made when it is first asked for. */
+/** A cancellation for the many requests that never need an AbortSignal: that is created on first use. */
 export class LazySignal implements Cancellation {
   private isAborted = false;
   private readonly listeners = new Set<() => void>();

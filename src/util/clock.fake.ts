@@ -1,6 +1,6 @@
 import type { Clock, Timer } from './clock.js';
 
-/** Time moves only by `advance`. */
+/** A clock that moves only by `advance`. */
 export class FakeClock implements Clock {
   private timers: { at: number; callback: () => void }[] = [];
   constructor(private millis = Date.UTC(2026, 0, 1)) {}
@@ -23,7 +23,7 @@ export class FakeClock implements Clock {
     };
   }
 
-  /** Moves time on and runs the timers that came due, in order. */
+  /** Advances the time and runs the timers that are due, in order. */
   advance(millis: number): void {
     const end = this.millis + millis;
     for (;;) {

@@ -1,12 +1,12 @@
 import type { Cancellation } from './cancellation.js';
 
-/** Time as code with logic sees it; tests inject one that they turn by hand. */
+/** The source of time. Tests inject one that they advance themselves. */
 export interface Clock {
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now(): number;
-  /** Monotonic milliseconds, for durations. */
+  /** Returns monotonic milliseconds, for durations. */
   monotonic(): number;
-  /** Runs `callback` once after `millis`; the timer does not keep the process alive. */
+  /** Runs `callback` once after `millis` milliseconds. The timer does not keep the process alive. */
   setTimer(millis: number, callback: () => void): Timer;
 }
 
@@ -28,7 +28,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** For commands that do nothing but wait: its timers keep the process alive. */
+/** A clock for commands that only wait: its timers keep the process alive. */
 export const foregroundClock: Clock = {
   ...systemClock,
   setTimer: (millis, callback) => {
@@ -41,7 +41,7 @@ export const foregroundClock: Clock = {
   },
 };
 
-/** Resolves after `millis`, or at once when the signal aborts. */
+/** Resolves after `millis` milliseconds, or immediately when the signal aborts. */
 export function sleep(clock: Clock, millis: number, cancellation?: Cancellation): Promise<void> {
   return new Promise((resolve) => {
     if (cancellation?.aborted === true) {

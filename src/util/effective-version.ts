@@ -1,4 +1,4 @@
-/** The minor version of Kubernetes 1 whose behaviour is served. */
+/** The minor version of Kubernetes 1.x whose behavior is implemented. */
 export const CURRENT_MINOR = 36;
 /** The oldest version that can be emulated. */
 const FLOOR_MINOR = 33;
@@ -8,7 +8,7 @@ interface Version {
   readonly major: number;
   readonly minor: number;
   readonly patch: number;
-  /** As it is printed: without a leading v and what follows the numbers. */
+  /** The version as it is printed: only the numbers, without a leading v or a suffix. */
   readonly text: string;
 }
 
@@ -28,7 +28,7 @@ function parseVersion(text: string): Version {
   return { major: Number(major), minor: Number(minor), patch: Number(patch ?? 0), text: values.join('.') };
 }
 
-/** The version that the flag's values name for this component; undefined: none. */
+/** Returns the version that the flag sets for this component, or undefined. */
 function versionOf(values: readonly string[]): Version | undefined {
   const found = new Map<string, Version>();
   for (const value of values) {
@@ -48,24 +48,24 @@ function versionOf(values: readonly string[]): Version | undefined {
   return found.get(COMPONENT);
 }
 
-/** The versions that a process behaves as, set once at start. */
+/** The effective version of a process, set once at startup. */
 export class EffectiveVersion {
   private emulated = CURRENT_MINOR;
   private compatible = CURRENT_MINOR - 1;
 
-  /** The minor version of Kubernetes 1 whose features are served. */
+  /** The emulated minor version of Kubernetes 1.x. Its features are served. */
   get emulation(): number {
     return this.emulated;
   }
 
-  /** The oldest minor version that a cluster may go back to: what is newly stored must be usable there. */
+  /** The oldest minor version that a cluster may be downgraded to. Newly stored objects must be usable there. */
   get minCompatibility(): number {
     return this.compatible;
   }
 
   /**
-   * Takes the values of `--emulated-version` and `--min-compatibility-version`. Throws an Error with kube-apiserver's
-   * message for values that are not usable; then nothing was changed.
+   * Applies the values of `--emulated-version` and `--min-compatibility-version`. Throws an Error with kube-apiserver's
+   * message if a value is invalid; in that case nothing is changed.
    */
   set(emulatedValues: readonly string[], compatibleValues: readonly string[]): void {
     const emulated = versionOf(emulatedValues) ?? at(CURRENT_MINOR);

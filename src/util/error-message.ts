@@ -1,4 +1,4 @@
-/** The text of anything thrown. Errors of files read as in Go: `open <path>: no such file or directory`. */
+/** Returns the message of a thrown value. File errors are worded as in Go: `open <path>: no such file or directory`. */
 export function messageOf(error: unknown): string {
   // Not every Error is an instance of this realm's class.
   if (typeof error === 'object' && error !== null && 'message' in error)

@@ -1,23 +1,23 @@
 import { CURRENT_MINOR } from './effective-version.js';
 
-/** Maturity of a feature; GA features show an empty stage in the metric, as Kubernetes' components do. */
+/** The maturity of a feature. The stage of GA features is empty, as in the metric of Kubernetes components. */
 export type FeatureStage = 'PRE-ALPHA' | 'ALPHA' | 'BETA' | '' | 'DEPRECATED';
 
 interface FeatureState {
   readonly stage: FeatureStage;
   readonly default: boolean;
-  /** May not be set to anything but its default. */
+  /** True if the gate cannot be set to anything but its default. */
   readonly locked?: boolean;
 }
 
 interface FeatureSpec extends FeatureState {
-  /** What it was up to a minor version, the oldest first, as far back as versions can be emulated. */
+  /** The earlier states, each up to and including a minor version, oldest first. They cover all versions that can be emulated. */
   readonly earlier?: readonly (FeatureState & { readonly until: number })[];
-  /** Features without which this one cannot be enabled. */
+  /** The features that must be enabled to enable this one. */
   readonly needs?: readonly string[];
 }
 
-/** Every feature gate of Annex. A gate stands here only while code asks for it. */
+/** All feature gates of Annex. A gate is listed only while there is code that checks it. */
 const FEATURES = {
   APIResponseCompression: { stage: 'BETA', default: true },
   APIServerTracing: {
@@ -64,7 +64,7 @@ const FEATURES = {
   DeclarativeValidationBeta: {
     stage: 'BETA',
     default: true,
-    // Without effect where DeclarativeValidation is off; that one can be switched off alone.
+    // Without effect if DeclarativeValidation is disabled, but no dependency: that gate can be disabled alone.
     earlier: [{ until: 35, stage: 'PRE-ALPHA', default: false }],
   },
   DeclarativeValidationTakeover: {
@@ -101,7 +101,7 @@ export class FeatureGates {
   private readonly state = new Map<FeatureName, boolean>();
   private emulation = CURRENT_MINOR;
   private compatibility = CURRENT_MINOR - 1;
-  /** What the last `set` gave reason to warn of. */
+  /** The warnings of the last `set`. */
   private warned: readonly string[] = [];
 
   constructor() {
@@ -112,17 +112,17 @@ export class FeatureGates {
     return this.state.get(name) === true;
   }
 
-  /** A line for each gate that was set although it will be removed. */
+  /** One line for each gate that was set although it will be removed. */
   get warnings(): readonly string[] {
     return this.warned;
   }
 
-  /** Back to the defaults. */
+  /** Resets all gates to their defaults. */
   reset(): void {
     for (const name of this.names()) this.state.set(name, this.spec(name).default);
   }
 
-  /** Takes the versions whose gates and defaults there are; all gates get their defaults. */
+  /** Sets the versions that determine which gates exist and what their defaults are. All gates are reset to their defaults. */
   emulate({ emulation, minCompatibility }: { readonly emulation: number; readonly minCompatibility: number }): void {
     this.emulation = emulation;
     this.compatibility = minCompatibility;
@@ -139,8 +139,8 @@ export class FeatureGates {
   }
 
   /**
-   * Takes the value of `--feature-gates`: `A=true,B=false`, each optionally with the component `kube:`. Throws an Error
-   * that names the gate or value that is not usable; then nothing was changed.
+   * Applies the value of `--feature-gates`: `A=true,B=false`, optionally with the component prefix `kube:` before a gate. Throws an Error
+   * that names the invalid gate or value; in that case nothing is changed.
    */
   set(text: string): void {
     const wanted = new Map<string, boolean>();
@@ -199,7 +199,7 @@ export class FeatureGates {
     }
   }
 
-  /** One line a gate for `--help`: `WatchList=true|false (BETA - default=false)`; a locked gate does nothing any more. */
+  /** Returns one line per gate for `--help`: `WatchList=true|false (BETA - default=false)`. A locked gate is marked as non-operational. */
   knownFeatures(): string[] {
     const gates = this.names().map((name) => {
       const { stage, default: value, locked } = this.spec(name);
@@ -209,7 +209,7 @@ export class FeatureGates {
     return ['AllAlpha=true|false (ALPHA - default=false)', 'AllBeta=true|false (BETA - default=false)', ...gates];
   }
 
-  /** What the metric `kubernetes_feature_enabled` shows: the gates that there are at the emulated version. */
+  /** Returns the gates for the metric `kubernetes_feature_enabled`: those that exist in the emulated version. */
   *entries(): Iterable<{ name: FeatureName; stage: FeatureStage; enabled: boolean }> {
     for (const name of this.names()) {
       const { stage } = this.spec(name);
@@ -224,5 +224,5 @@ function parseBool(key: string, text: string): boolean {
   throw new Error(`invalid value of ${key}: ${text}, it must be true or false`);
 }
 
-/** The gates of this process; set once at start, before anything asks. */
+/** The gates of this process. They are set once at startup, before they are first checked. */
 export const featureGates = new FeatureGates();

@@ -1,17 +1,17 @@
-/** How many times as large the larger input is, and how many times as much CPU time it may take: a quadratic one would take 64 times. */
+/** The size ratio of the two inputs, and the ratio of CPU time that is allowed. Quadratic growth would take 64 times as long. */
 const FACTOR = 8;
 const ALLOWED = 32;
 const ROUNDS = 6;
 
 /**
- * How many times as much CPU time the larger of two inputs takes, in relation to what is allowed of linear growth: at most 1 if it is
- * linear, about 2 if it is quadratic. Neither the speed of the machine nor what else runs on it decides: the smallest time of several
- * rounds counts for either size, and rounds end as soon as the growth is seen to be linear.
- * @param size of the larger input
- * @param prepare makes the input of that size; what it returns is measured
+ * Returns how many times as much CPU time the larger of two inputs takes, relative to what linear growth is allowed: at most 1 if it is
+ * linear, about 2 if it is quadratic. The result depends neither on the speed of the machine nor on its other load: for either size,
+ * the shortest time of several rounds counts, and the rounds end as soon as the growth proves to be linear.
+ * @param size the size of the larger input
+ * @param prepare creates an input of the given size; the function that it returns is measured
  */
 export function growth(size: number, prepare: (size: number) => () => unknown): number {
-  // Compiled first, or the smaller would be measured cold.
+  // Warm up the code first, or the smaller input would be measured cold.
   prepare(Math.floor(size / FACTOR))();
   let small = Infinity;
   let large = Infinity;

@@ -4,16 +4,16 @@ import { jsonLine, type LogFormatName, textLine } from './text/log-format.js';
 
 type LogFields = Readonly<Record<string, unknown>>;
 
-/** Structured logs. Secrets, tokens and request headers never belong into a message or a field. */
+/** A structured logger. Secrets, tokens and request headers must never be part of a message or a field. */
 export interface Logger {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
-  /** Whether messages of this verbosity are written (`-v`). */
+  /** Reports whether messages of this verbosity are written (`-v`). */
   enabled(level: number): boolean;
-  /** Writes when `level` is enabled. */
+  /** Writes the message if `level` is enabled. */
   v(level: number, message: string, fields?: LogFields): void;
-  /** Resolves when all that was logged so far has been handed to the output. */
+  /** Resolves when everything logged so far has been passed to the output. */
   flush(): Promise<void>;
 }
 
@@ -54,7 +54,7 @@ class WinstonLogger implements Logger {
   }
 }
 
-/** Where winston puts the finished line. */
+/** The key under which winston stores the formatted line. */
 const LINE = Symbol.for('message');
 
 function lineOf(entry: unknown): string {
@@ -64,11 +64,11 @@ function lineOf(entry: unknown): string {
 
 export interface LoggerOptions {
   readonly verbosity: number;
-  /** Undefined: text on a terminal, else JSON. */
+  /** The log format. The default is text on a terminal, and JSON otherwise. */
   readonly format?: LogFormatName | undefined;
 }
 
-/** A logger that writes one line an entry to stderr, or to the stream given. */
+/** Creates a logger that writes one line per entry to the stream, by default stderr. */
 export function createLogger(
   { verbosity, format }: LoggerOptions,
   stream: NodeJS.WritableStream & { readonly isTTY?: boolean } = process.stderr,
@@ -93,7 +93,7 @@ export function createLogger(
   return new WinstonLogger(out, verbosity, stream);
 }
 
-/** Drops everything; for tests and for parts that were given none. */
+/** Discards everything. For tests, and for components without a logger. */
 export const silentLogger: Logger = {
   info: () => undefined,
   warn: () => undefined,

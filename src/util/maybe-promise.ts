@@ -1,12 +1,12 @@
-/** A result that is often there at once, and then costs no promise and no turn of the event loop. */
+/** A result that is often available at once, and then costs neither a promise nor a turn of the event loop. */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** Goes on with a result: now where it is there. */
+/** Continues with a result, synchronously if it is available. */
 export function then<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
-/** Goes on with what came of `work`: its result, or what it threw. */
+/** Continues with the outcome of `work`: its result, or the error that it threw. */
 export function settle<T, U>(
   work: () => MaybePromise<T>,
   next: (value: T) => MaybePromise<U>,
@@ -21,7 +21,7 @@ export function settle<T, U>(
   return result instanceof Promise ? result.then(next, failed) : next(result);
 }
 
-/** Does something with each item, one after the other. */
+/** Processes the items one after the other. */
 export function inTurn<T>(items: readonly T[], work: (item: T) => MaybePromise<void>, from = 0): MaybePromise<void> {
   for (let i = from; i < items.length; i++) {
     const pending = work(items[i] as T);
@@ -29,11 +29,11 @@ export function inTurn<T>(items: readonly T[], work: (item: T) => MaybePromise<v
   }
 }
 
-/** The result of `work`; `failed` answers, or throws, in place of what it throws. */
+/** Returns the result of `work`. If that throws, `failed` returns the result instead, or throws. */
 export const rescue = <T>(work: () => MaybePromise<T>, failed: (error: unknown) => MaybePromise<T>): MaybePromise<T> =>
   settle(work, (value) => value, failed);
 
-/** The result of `work`; `ended` is called once when it is over, with what it threw, or undefined. */
+/** Returns the result of `work`. `ended` is called once when the work has ended, with the error that it threw, or with undefined. */
 export const whenOver = <T>(work: () => MaybePromise<T>, ended: (error: unknown) => void): MaybePromise<T> =>
   settle(
     work,

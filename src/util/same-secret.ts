@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 
-/** Whether two secrets are equal, in a time that tells nothing but whether their lengths are. */
+/** Reports whether two secrets are equal. The time that it takes reveals only whether their lengths are equal. */
 export function sameSecret(a: string, b: string): boolean {
   const x = Buffer.from(a, 'utf8');
   const y = Buffer.from(b, 'utf8');

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from './clock.js';
 
-/** Something that is due at a time; entries are linked into their slot, so adding and removing cost nothing. */
+/** An entry with a deadline. Entries are linked into the slots of the wheel, so that adding and removing them costs next to nothing. */
 export abstract class WheelEntry {
   private dueAt = 0;
   private before: WheelEntry | undefined;
@@ -8,7 +8,7 @@ export abstract class WheelEntry {
   private home: TimerWheel | undefined;
   private slot = -1;
 
-  /** Called once, not before its time and at most about a tick after it. */
+  /** Called once, never early and at most about one tick late. */
   abstract expire(): void;
 
   get scheduled(): boolean {
@@ -19,7 +19,7 @@ export abstract class WheelEntry {
     return this.dueAt;
   }
 
-  /** For the wheel. */
+  /** Links the entry into a slot. Called only by the wheel. */
   link(wheel: TimerWheel, slot: number, due: number, head: WheelEntry | undefined): void {
     this.home = wheel;
     this.slot = slot;
@@ -29,12 +29,12 @@ export abstract class WheelEntry {
     if (head !== undefined) head.before = this;
   }
 
-  /** For the wheel: the entry that follows in the slot. */
+  /** The next entry in the slot. Used only by the wheel. */
   get next(): WheelEntry | undefined {
     return this.after;
   }
 
-  /** Takes it off the wheel; without effect where it is on none. */
+  /** Removes the entry from its wheel, if it is on one. */
   unschedule(): void {
     const { home, before, after } = this;
     if (home === undefined) return;
@@ -48,7 +48,7 @@ export abstract class WheelEntry {
   }
 }
 
-/** Many coarse deadlines on one timer, which runs only while there are any. */
+/** Serves many coarse deadlines with one timer, which runs only while there are any. */
 export class TimerWheel {
   private readonly heads: (WheelEntry | undefined)[];
   private count = 0;
@@ -68,7 +68,7 @@ export class TimerWheel {
     return this.count;
   }
 
-  /** `due` in monotonic milliseconds of the clock. */
+  /** Schedules an entry. `due` is in monotonic milliseconds of the clock. */
   schedule(entry: WheelEntry, due: number): void {
     entry.unschedule();
     if (this.count === 0) this.position = this.tickOf(this.clock.monotonic());
@@ -82,12 +82,12 @@ export class TimerWheel {
     });
   }
 
-  /** For entries. */
+  /** Called only by entries. */
   setHead(slot: number, head: WheelEntry | undefined): void {
     this.heads[slot] = head;
   }
 
-  /** For entries. */
+  /** Called only by entries. */
   removed(): void {
     this.count--;
   }
@@ -113,7 +113,7 @@ export class TimerWheel {
   private sweep(slot: number, now: number): void {
     const due: WheelEntry[] = [];
     for (let entry = this.heads[slot]; entry !== undefined; entry = entry.next) {
-      // An entry of a later round of the wheel stays.
+      // An entry for a later revolution of the wheel stays.
       if (entry.due <= now) due.push(entry);
     }
     for (const entry of due) {

@@ -1,41 +1,41 @@
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
-/** A piece of work in a trace. Times are milliseconds since the epoch, with fractions; absent: now. */
+/** A span of a trace. Times are milliseconds since the epoch, possibly fractional; the default is now. */
 export interface Span {
-  /** False: nothing of the trace is exported; it is there to be passed on. */
+  /** False if the trace is not exported: the span only propagates the trace. */
   readonly sampled: boolean;
-  /** Sampled, and not over. */
+  /** True if the span is sampled and has not ended. */
   readonly recording: boolean;
   readonly traceId: string;
   readonly spanId: string;
-  /** The header of that name for calls that are part of the work. */
+  /** The value of the `traceparent` header for calls that are part of the work. */
   readonly traceparent: string;
-  /** A part of the work begins. */
+  /** Starts a child span. */
   start(name: string, attributes?: SpanAttributes, began?: number): Span;
   note(attributes: SpanAttributes): void;
-  /** The work is over; `error`: what it threw. */
+  /** Ends the span. `error` is what the work threw, if it failed. */
   end(error?: unknown, at?: number): void;
-  /** Does some work in which, and in all that it waits for, the span is the current one. */
+  /** Runs `work` with this span as the current one, also in everything that it awaits. */
   run<T>(work: () => T): T;
 }
 
 let source: () => Span | undefined = () => undefined;
 
-/** The span of the caller; undefined where requests are not traced. */
+/** The current span, or undefined if the request is not traced. */
 export const currentSpan = (): Span | undefined => source();
 
-/** The process's tracer says from now on what the current span is. */
+/** Sets the function that returns the current span. Called by the tracer of the process. */
 export function setCurrentSpanSource(of: () => Span | undefined): void {
   source = of;
 }
 
 /**
- * Spans of writes that wait for the store, in their order. A store commits many in one command, which it sends in nobody's context: that
- * command is a part of the first one.
+ * The spans of writes that wait for the store, in order. A store commits many writes in one command, which it sends outside of any
+ * request's context: the span of that command becomes a child of the first one.
  */
 export const waitingWrites = new Set<Span>();
 
-/** Does some work as a part of the current span; a promise counts until it settles. */
+/** Runs some work in a child of the current span. Asynchronous work ends when its promise settles. */
 export function spanned<T>(name: string, attributes: SpanAttributes | undefined, work: () => Promise<T>): Promise<T> {
   const span = currentSpan()?.start(name, attributes);
   if (span === undefined) return work();

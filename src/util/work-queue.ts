@@ -2,10 +2,10 @@ import type { Clock } from './clock.js';
 import { type WorkQueueMetrics, workQueueMetrics } from './metrics/work-queue-metrics.js';
 
 export interface WorkQueueOptions {
-  /** For metrics: the name that the queue has in Kubernetes, where it has one. */
+  /** The name of the queue in the metrics. A queue that also exists in Kubernetes has its name there. */
   readonly name: string;
   readonly clock: Clock;
-  /** Brings what the key names into the wanted state; what it throws makes it come again, later each time. */
+  /** Reconciles the object that the key names. If it fails, the key is requeued with exponential backoff. */
   work(key: string): Promise<void>;
   readonly workers?: number;
   onError?(key: string, error: unknown): void;
@@ -16,13 +16,13 @@ const LAST_DELAY_MILLIS = 60_000;
 const SECOND = 1000;
 
 /**
- * The queue of a controller: a key that is added several times is worked on once, never by two at a time, and again if it
- * was added meanwhile. Bounded by the number of distinct keys.
+ * The work queue of a controller. A key that is added several times is processed once, never by two workers at a time, and again if it
+ * was added while it was processed. The number of distinct keys bounds the queue.
  */
 export class WorkQueue {
-  /** Keys with the time (monotonic) since which they wait. */
+  /** The waiting keys, each with the monotonic time at which it was added. */
   private readonly waiting = new Map<string, number>();
-  /** Keys with the time when the work on them began. */
+  /** The keys being processed, each with the monotonic time at which processing began. */
   private readonly running = new Map<string, number>();
   private readonly again = new Map<string, number>();
   private readonly failures = new Map<string, number>();
@@ -60,7 +60,7 @@ export class WorkQueue {
     });
   }
 
-  /** Takes no more work; resolves when what is under way has finished. */
+  /** Stops accepting keys. Resolves when the keys being processed are done. */
   stop(): Promise<void> {
     if (!this.stopped) this.metrics.depth.dec(this.waiting.size);
     this.stopped = true;

@@ -1,15 +1,15 @@
 export interface LruOptions<K, V> {
-  /** Most entries, or, with `weigh`, most weight. The newest entry stays whatever it weighs. */
+  /** The maximum number of entries or, with `weigh`, the maximum total weight. The newest entry is kept whatever its weight. */
   readonly capacity: number;
-  /** Weight of an entry; 1 where absent. */
+  /** Returns the weight of an entry. The default weight is 1. */
   weigh?(key: K, value: V): number;
-  /** Called for an entry that makes room for another; not for one that is replaced or deleted. */
+  /** Called for an entry that is evicted, but not for one that is replaced or deleted. */
   evicted?(key: K, value: V): void;
 }
 
-/** A map with a bound: the least recently used entry makes room. */
+/** A bounded map that evicts the least recently used entry. */
 export class LruCache<K, V> {
-  // In the order of use: an entry that is used is reinserted.
+  // In order of use: an entry that is used is reinserted at the end.
   private readonly entries = new Map<K, V>();
   private total = 0;
 
@@ -19,7 +19,7 @@ export class LruCache<K, V> {
     return this.entries.size;
   }
 
-  /** Sum of the weights. */
+  /** The total weight of the entries. */
   get weight(): number {
     return this.total;
   }
@@ -51,7 +51,7 @@ export class LruCache<K, V> {
     return this.entries.delete(key);
   }
 
-  /** `each` sees every entry before it goes. */
+  /** Removes all entries. `each` is called for every entry first. */
   clear(each?: (key: K, value: V) => void): void {
     for (const [key, value] of this.entries) each?.(key, value);
     this.entries.clear();

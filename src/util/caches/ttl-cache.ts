@@ -6,7 +6,7 @@ interface Entry<T> {
   readonly expires: number;
 }
 
-/** A map whose entries expire; of more than `capacity` the least recently used goes. */
+/** A map whose entries expire. Above `capacity`, the least recently used entry is evicted. */
 export class TtlCache<T> {
   private readonly entries: LruCache<string, Entry<T>>;
 
@@ -25,7 +25,7 @@ export class TtlCache<T> {
     return undefined;
   }
 
-  /** A lifetime of 0 keeps nothing. */
+  /** Stores a value for `millis` milliseconds. A lifetime of 0 stores nothing. */
   set(key: string, value: T, millis: number): void {
     if (millis <= 0) this.entries.delete(key);
     else this.entries.set(key, { value, expires: this.clock.monotonic() + millis });

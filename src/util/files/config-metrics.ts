@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto';
 import type { Registry } from 'prom-client';
 import { metricsOf } from '../metrics/metrics.js';
 
-/** Metrics of a configuration file that is reloaded when it changes. */
+/** The metrics of a configuration file that is reloaded on change. */
 export interface ConfigMetrics {
   readonly reloaded: (status: 'success' | 'failure', atMillis: number) => void;
-  /** The hash of the file that is in force. */
+  /** Sets the hash of the active configuration. */
   readonly inUse: (hash: string) => void;
 }
 
-/** A label's value in place of one that must not be shown. */
+/** Hashes a label value that must not be exposed. */
 export const hashLabel = (text: string): string =>
   text === '' ? '' : `sha256:${createHash('sha256').update(text).digest('hex')}`;
 
 /**
- * The three metrics that kube-apiserver has for such a file, `apiserver_<what>_config_controller_…`. To be made once for a registry;
- * `server` is the hash of its identity.
+ * Creates the three metrics that kube-apiserver has for such a file, `apiserver_<what>_config_controller_…`. To be called once per registry.
+ * `server` is the hash of the server's identity.
  */
 export function configMetrics(
   what: 'authentication' | 'authorization' | 'encryption',

@@ -3,16 +3,16 @@ import { type Clock, sleep } from '../clock.js';
 const RELOAD_MILLIS = 60_000;
 
 export interface FileReloadOptions {
-  /** Calls back when the file may have changed; ends with the signal. */
+  /** Calls back when the file may have changed, until the signal aborts. */
   readonly watch: (changed: () => void, signal: AbortSignal) => void;
-  /** Reads the file and makes use of it. Must not reject. */
+  /** Reads the file and applies it. Must not reject. */
   readonly reload: () => Promise<void>;
   readonly clock: Clock;
 }
 
 /**
- * Reloads when a change is seen and every minute, until the signal aborts. One reload at a time; a change that is seen meanwhile
- * sets off another.
+ * Reloads whenever a change is detected and every minute, until the signal aborts. Only one reload runs at a time; a change that is
+ * detected meanwhile triggers another one.
  */
 export function reloadOnChange({ watch, reload, clock }: FileReloadOptions, signal: AbortSignal): void {
   let reading = false;

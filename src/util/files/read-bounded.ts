@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** Reads a stream to its end. One that goes on beyond `maxBytes` is destroyed, and rejected with what `tooLong` makes. */
+/** Reads a stream to its end. If it is longer than `maxBytes`, the stream is destroyed, and the promise rejects with the error from `tooLong`. */
 export async function readBounded(
   stream: Readable,
   maxBytes: number,

@@ -2,12 +2,12 @@ import { watch, type FSWatcher } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Clock, Timer } from '../clock.js';
 
-/** Editors and volume mounts change a file in several steps; one call for all of them. */
+/** The time over which changes are combined into one call: editors and volume mounts change a file in several steps. */
 const SETTLE_MILLIS = 50;
 
 /**
- * Calls back when the file may have changed, also by replacement (the folder is watched, as mounted configurations are replaced
- * through links in it). Without the means to watch nothing is called: whoever uses it looks from time to time besides.
+ * Calls back when the file may have changed or was replaced. It watches the folder, because mounted configurations are replaced through
+ * links in it. If the folder cannot be watched, it never calls back, so callers also have to check the file periodically.
  */
 export function watchFile(path: string, changed: () => void, clock: Clock, signal: AbortSignal): void {
   if (signal.aborted) return;

@@ -1,17 +1,17 @@
 import { CURRENT_MINOR } from '../effective-version.js';
 
-/** How far a metric can be relied upon (KEP-1209). */
+/** The stability level of a metric (KEP-1209). */
 export type Stability = 'ALPHA' | 'BETA' | 'STABLE';
 
 interface Lifecycle {
   readonly stability: Stability;
-  /** Minor version of Kubernetes 1 that deprecated it. */
+  /** The minor version of Kubernetes 1.x that deprecated the metric. */
   readonly deprecated?: number;
 }
 
 const ALPHA: Lifecycle = { stability: 'ALPHA' };
 
-/** Metrics that are more than ALPHA, as kube-apiserver v1.36 declares them. */
+/** The metrics with a stability level above ALPHA, as declared by kube-apiserver v1.36. */
 const LIFECYCLES: Readonly<Record<string, Lifecycle>> = {
   ...levels(
     'STABLE',
@@ -39,24 +39,24 @@ function levels(stability: Stability, names: string): Record<string, Lifecycle> 
   return Object.fromEntries(names.split(/\s+/).map((name) => [name, { stability }]));
 }
 
-/** Minor versions for which a deprecated metric is still shown. */
+/** The number of minor versions for which a deprecated metric is still exposed. */
 const GRACE: Readonly<Record<Stability, number>> = { ALPHA: 0, BETA: 1, STABLE: 3 };
 
-/** Takes the place of a label value that is not on its allow-list. */
+/** Replaces a label value that is not on the allow-list. */
 const UNEXPECTED = 'unexpected';
 
 export interface MetricConfiguration {
-  /** Whether metrics that the current version hides are shown. */
+  /** True if metrics that the current version hides are exposed. */
   readonly showHidden: boolean;
   readonly disabled: readonly string[];
-  /** By `<metric>,<label>`: the values that the label may have. */
+  /** The allowed values of labels, by `<metric>,<label>`. */
   readonly allowed: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** What becomes of metrics as Kubernetes' versions go by: help texts with their stability, hidden and disabled ones, bounded labels. */
+/** The lifecycle of metrics across Kubernetes versions: stability in help texts, hidden and disabled metrics, allow-lists for labels. */
 export class MetricLifecycles {
   private configuration: MetricConfiguration = { showHidden: false, disabled: [], allowed: new Map() };
-  /** Metrics with a label that has an allow-list. */
+  /** The metrics with a label that has an allow-list. */
   private bounded = new Set<string>();
   private unexpected = 0;
   private readonly registered = new Map<string, Lifecycle>();
@@ -66,13 +66,13 @@ export class MetricLifecycles {
     private readonly current = CURRENT_MINOR,
   ) {}
 
-  /** Set once at start, from the flags. */
+  /** Applies the flags. Called once at startup. */
   configure(configuration: MetricConfiguration): void {
     this.configuration = configuration;
     this.bounded = new Set([...configuration.allowed.keys()].map((key) => key.slice(0, key.indexOf(','))));
   }
 
-  /** The help text as it is shown; the metric counts as registered from then on. */
+  /** Registers a metric and returns its help text with the stability level and the deprecation. */
   register(name: string, help: string): string {
     const lifecycle = this.of(name);
     this.registered.set(name, lifecycle);
@@ -81,12 +81,12 @@ export class MetricLifecycles {
     return `[${stability}]${since} ${help}`;
   }
 
-  /** Whether the metric is left out of what is shown. */
+  /** Reports whether the metric is not exposed, because it is hidden or disabled. */
   isWithheld(name: string): boolean {
     return this.configuration.disabled.includes(name) || this.isHidden(name);
   }
 
-  /** Metrics that are registered and deprecated, for a warning at the start. */
+  /** The registered metrics that are deprecated, for a warning at startup. */
   deprecated(): string[] {
     return [...this.registered].filter(([, lifecycle]) => this.isDeprecated(lifecycle)).map(([name]) => name);
   }
@@ -96,7 +96,7 @@ export class MetricLifecycles {
     return { hidden, disabled: new Set(this.configuration.disabled).size, unexpected: this.unexpected };
   }
 
-  /** How many metrics are registered, by stability and the version that deprecated them ('' for none). */
+  /** The number of registered metrics by stability level and by the version that deprecated them ('' if not deprecated). */
   *byStability(): Iterable<readonly [stability: Stability, deprecated: string, count: number]> {
     const counts = new Map<string, number>();
     for (const { stability, deprecated } of this.registered.values()) {
@@ -109,7 +109,7 @@ export class MetricLifecycles {
     }
   }
 
-  /** Label values as they are counted. */
+  /** Replaces the label values that are not allowed, and counts them. */
   constrain(name: string, labels: readonly string[], values: readonly string[]): readonly string[] {
     if (!this.bounded.has(name)) return values;
     return values.map((value, i) => {

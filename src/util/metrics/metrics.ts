@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { metricLifecycles } from './metric-lifecycle.js';
 
-/** All metrics of the process, in the text format of Prometheus. */
+/** All metrics of the process, in the Prometheus text format. */
 export const metricsRegistry = new Registry();
 
 export interface MetricOptions {
@@ -12,7 +12,7 @@ export interface MetricOptions {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** One series of a counter or gauge, held by those who update it often: an update is an addition. */
+/** One series of a counter or gauge. Code that updates it often holds on to it, so that an update is a mere addition. */
 export class Cell {
   value = 0;
   constructor(readonly labels: Record<string, string>) {}
@@ -26,7 +26,7 @@ export class Cell {
   }
 }
 
-/** Most have one label: joining it would make a copy. */
+/** Most metrics have one label. Joining a single value would copy it. */
 const keyOf = (values: readonly string[]): string => (values.length === 1 ? (values[0] as string) : values.join('\0'));
 
 /** Series by their label values, in the order of the metric's label names. */
@@ -73,11 +73,11 @@ const configuration = (options: MetricOptions, registry: Registry) => ({
   registers: [registry],
 });
 
-/** A counter whose series are looked up once: prom-client hashes the labels on every update. */
+/** A counter whose series are looked up once. prom-client hashes the labels on every update. */
 export class CellCounter extends Counter {
   private readonly cells: Cells<Cell>;
 
-  /** `refresh` sets values that are counted elsewhere, when somebody asks. */
+  /** `refresh` is called before every scrape and sets values that are counted elsewhere. */
   constructor(
     options: MetricOptions,
     registry: Registry = metricsRegistry,
@@ -87,7 +87,7 @@ export class CellCounter extends Counter {
     this.cells = new Cells(options, (labels) => new Cell(labels));
   }
 
-  /** The series of these label values, in the order of the label names. */
+  /** Returns the series with these label values, given in the order of the label names. */
   cell(...values: string[]): Cell {
     return this.cells.at(values);
   }
@@ -102,10 +102,10 @@ export class CellCounter extends Counter {
     return { ...empty, values: [...this.cells.all()].map(({ labels, value }) => ({ labels, value })) };
   }
 
-  /** In place: who counts holds on to the series. */
+  /** Resets the series in place, because other code holds on to them. */
   override reset(): void {
     super.reset();
-    // Called by the base constructor too, before there are cells.
+    // The base constructor calls this too, before `cells` is set.
     for (const cell of (this.cells as Cells<Cell> | undefined)?.all() ?? []) cell.value = 0;
   }
 }
@@ -114,7 +114,7 @@ export class CellCounter extends Counter {
 export class CellGauge extends Gauge {
   private readonly cells: Cells<Cell>;
 
-  /** `refresh` sets values that are only worth knowing when somebody asks. */
+  /** `refresh` is called before every scrape and sets values that are not kept up to date in between. */
   constructor(
     options: MetricOptions,
     registry: Registry = metricsRegistry,
@@ -128,7 +128,7 @@ export class CellGauge extends Gauge {
     return this.cells.at(values);
   }
 
-  /** Takes a series away. */
+  /** Removes a series. */
   drop(...values: string[]): void {
     this.cells.delete(values);
   }
@@ -149,7 +149,7 @@ export class CellGauge extends Gauge {
   }
 }
 
-/** A request that an observation was of, by the names that OpenMetrics has. */
+/** The trace of an observed request, with the label names of OpenMetrics. */
 interface Exemplar {
   readonly labelSet: { readonly trace_id: string; readonly span_id: string };
   readonly value: number;
@@ -161,7 +161,7 @@ interface Exemplar {
 export class HistogramCell {
   sum = 0;
   count = 0;
-  /** Not cumulative; the last one is beyond all bounds. */
+  /** The count of each bucket, not cumulative. The last bucket is for values above all bounds. */
   readonly counts: Float64Array;
 
   constructor(
@@ -171,7 +171,7 @@ export class HistogramCell {
     this.counts = new Float64Array(bounds.length + 1);
   }
 
-  /** The last one of each bucket; undefined: no observation was of a trace. */
+  /** The latest exemplar of each bucket. Undefined if no observation belonged to a trace. */
   exemplars: (Exemplar | undefined)[] | undefined;
 
   private bucketOf(value: number): number {
@@ -181,14 +181,14 @@ export class HistogramCell {
     return i;
   }
 
-  /** An observation that was counted was of this trace. */
+  /** Records the trace of an observation, which was counted before, as the exemplar of its bucket. */
   keepExemplar(value: number, traceId: string, spanId: string, at: number): void {
     this.exemplars ??= [];
     const labelSet = { trace_id: traceId, span_id: spanId };
     this.exemplars[this.bucketOf(value)] = { labelSet, value, timestamp: at / 1000 };
   }
 
-  /** `times` observations of the same value. */
+  /** Records `times` observations of the same value. */
   observe(value: number, times = 1): void {
     const { counts } = this;
     const i = this.bucketOf(value);
@@ -208,7 +208,7 @@ export class HistogramCell {
 /** A histogram whose series are looked up once. */
 export class CellHistogram extends Histogram {
   private readonly cells: Cells<HistogramCell>;
-  /** Knows name, help and type; the base class' own answer would ask this class again. */
+  /** Provides name, help and type. The `get` of the base class cannot be used, because it would call this class again. */
   private readonly blank: Histogram;
 
   constructor(
@@ -234,7 +234,7 @@ export class CellHistogram extends Histogram {
     return { ...empty, values: [...this.cells.all()].flatMap((cell) => this.series(cell)) };
   }
 
-  /** What the registry prints, where it asks by this name first. */
+  /** Called by the registry, which prefers this method over `get`. */
   getForPromString(): ReturnType<Histogram['get']> {
     return this.get();
   }
@@ -261,7 +261,7 @@ export class CellHistogram extends Histogram {
   }
 }
 
-/** The metrics that count metrics, under the names that Kubernetes' components have for them. */
+/** Registers the metrics about metrics, with the names that they have in Kubernetes components. */
 export function registerMetricCounts(registry: Registry): void {
   const counter = (name: string, help: string, count: () => number): void => {
     new CellCounter({ name, help, labels: [] }, registry, (metric) => (metric.cell().value = count()));
@@ -285,7 +285,7 @@ export function registerMetricCounts(registry: Registry): void {
   });
 }
 
-/** One registry of all that is to be shown. */
+/** Merges registries into one, without the metrics that are hidden or disabled. */
 export function shownMetrics(registries: readonly Registry[]): Registry {
   const all = Registry.merge([...registries]);
   for (const { name } of all.getMetricsAsArray()) if (metricLifecycles.isWithheld(name)) all.removeSingleMetric(name);
@@ -294,7 +294,7 @@ export function shownMetrics(registries: readonly Registry[]): Registry {
 
 let drops = 0;
 
-/** Takes series away, in all metrics of the registries; who holds on to series must look them up again (SeriesLookup). */
+/** Removes series from all metrics of the registries. Code that holds on to series must look them up again (SeriesLookup). */
 export function dropSeries(registries: readonly Registry[], isGone: (labels: Labels) => boolean): void {
   drops++;
   for (const registry of registries) {
@@ -306,7 +306,7 @@ export function dropSeries(registries: readonly Registry[], isGone: (labels: Lab
   }
 }
 
-/** Series by a key of who updates them often. All are forgotten when some are dropped. */
+/** A cache of series that are updated often. It is cleared whenever series are dropped. */
 export class SeriesLookup<T> {
   private readonly byKey = new Map<string, T>();
   private seen = drops;
@@ -321,14 +321,14 @@ export class SeriesLookup<T> {
     return this.byKey.get(key);
   }
 
-  /** Makes room by forgetting all others. */
+  /** Adds a series. A full cache is cleared first. */
   set(key: string, series: T): void {
     if (this.byKey.size >= this.max) this.byKey.clear();
     this.byKey.set(key, series);
   }
 }
 
-/** Counts from zero again. Gauges say what is, and the process's own counters cannot be turned back. */
+/** Resets counters and histograms to zero. Gauges describe the current state, and the process's own counters cannot be reset. */
 export function resetCounts(registry: Registry): void {
   for (const metric of registry.getMetricsAsArray()) {
     const held: unknown = registry.getSingleMetric(metric.name);
@@ -336,7 +336,7 @@ export function resetCounts(registry: Registry): void {
   }
 }
 
-/** Makes metrics in a registry; by default in that of the process. */
+/** Returns functions that create metrics in a registry; by default, in that of the process. */
 export const metricsOf = (registry: Registry = metricsRegistry) => ({
   counter: (name: string, help: string, labels: readonly string[] = [], refresh?: (counter: CellCounter) => void) =>
     new CellCounter({ name, help, labels }, registry, refresh),

@@ -1,6 +1,6 @@
 import { type OpenMetricsContentType, Registry } from 'prom-client';
 
-/** Whether a scraper takes the format that can show exemplars. */
+/** Reports whether a scraper accepts OpenMetrics, the format that supports exemplars. */
 export const acceptsOpenMetrics = (accept: string | undefined): boolean =>
   accept?.includes('application/openmetrics-text') === true;
 
@@ -12,8 +12,8 @@ interface Shown {
 }
 
 /**
- * All metrics of a registry as OpenMetrics text, which shows exemplars. Series keep the names that they have in Prometheus' own format:
- * a counter whose name does not end as OpenMetrics wants it is shown without its type. (prom-client renames metrics in place instead.)
+ * Formats all metrics of a registry as OpenMetrics text, which includes exemplars. Series keep their names from the Prometheus text format:
+ * a counter whose name does not have the suffix that OpenMetrics requires has an unknown type. (prom-client would rename the metric in place.)
  */
 export async function openMetrics(
   registry: Registry,
@@ -29,7 +29,7 @@ export async function openMetrics(
       if (name.endsWith('_total')) return { ...all, name: name.slice(0, -'_total'.length) };
       return { ...all, name, type: 'unknown' };
     };
-    // Its type is what `get` says: by this one prom-client would rename it.
+    // The actual type is the one from `get`. If it were set here, prom-client would rename the metric.
     shown.registerMetric({ name, help, type: 'unknown', get } as never);
   }
   return { contentType: shown.contentType, text: await shown.metrics() };

@@ -1,4 +1,4 @@
-/** Parts of the work on a request, by the names under which the audit log tells how long they took (it leaves out `request-read`). */
+/** The phases of handling a request, with the names under which the audit log reports their latency (it omits `request-read`). */
 export type Layer =
   | 'authentication'
   | 'authorization'
@@ -13,14 +13,14 @@ export type Layer =
   | 'serialize-response-object'
   | 'response-write';
 
-/** Takes down how long the parts of one piece of work took; what takes place several times adds up. */
+/** Records how long the phases of one piece of work took. A phase that occurs several times adds up. */
 export interface Stopwatch {
   /** Monotonic milliseconds. */
   monotonic(): number;
   spent(layer: Layer, millis: number): void;
 }
 
-/** Does some work under the watch; a promise counts until it settles. Without a watch it is only done. */
+/** Runs some work and records its duration; asynchronous work ends when its promise settles. Without a stopwatch it only runs the work. */
 export function timed<T>(watch: Stopwatch | undefined, layer: Layer, work: () => T): T {
   if (watch === undefined) return work();
   const began = watch.monotonic();

@@ -2,14 +2,14 @@ import { type Cell, type CellGauge, type HistogramCell, metricsOf } from './metr
 
 const { counter, gauge, histogram } = metricsOf();
 
-/** As in Kubernetes: from 10 ns on, each bound ten times the one before. */
+/** The buckets that Kubernetes uses: 10 ns, and each further bound ten times the previous one. */
 const BUCKETS = Array.from({ length: 10 }, (_, i) => 10 ** (i - 8));
 const labels = ['name'];
 
-/** A queue with work under way. */
+/** A queue that is being processed. */
 export interface WatchedQueue {
   readonly name: string;
-  /** For how many seconds each of the workers that are busy has been. */
+  /** The number of seconds for which each busy worker has been processing its key. */
   busySeconds(): readonly number[];
 }
 
@@ -53,14 +53,14 @@ gauge(
   },
 );
 
-/** What is counted of one queue, under the names that the work queues of Kubernetes have. */
+/** The metrics of one queue, with the names that work queues have in Kubernetes. */
 export interface WorkQueueMetrics {
   readonly depth: Cell;
   readonly adds: Cell;
   readonly retries: Cell;
   readonly queueDuration: HistogramCell;
   readonly workDuration: HistogramCell;
-  /** The queue is gone. */
+  /** Called when the queue has ended. */
   end(): void;
 }
 

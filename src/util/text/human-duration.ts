@@ -3,7 +3,7 @@ const hour = 60 * minute;
 const day = 24 * hour;
 const year = 365 * day;
 
-/** A span of time as tables show it: two or three significant figures (`42s`, `5m10s`, `3h`, `4d7h`, `2y31d`). */
+/** Formats a duration for table output, with two or three significant figures (`42s`, `5m10s`, `3h`, `4d7h`, `2y31d`). */
 export function humanDuration(millis: number): string {
   const seconds = Math.trunc(millis / 1000);
   if (seconds < -1) return '<invalid>';

@@ -1,4 +1,4 @@
-/** What a line of the log is made of. */
+/** The content of a log line. */
 interface LogEntry {
   readonly level: string;
   readonly message: string;
@@ -7,13 +7,13 @@ interface LogEntry {
   readonly at: number;
 }
 
-/** Makes the line of an entry, without its end. */
+/** Formats an entry as a line, without the line break. */
 type LogFormat = (entry: LogEntry) => string;
 
 export const LOG_FORMATS = ['json', 'text'] as const;
 export type LogFormatName = (typeof LOG_FORMATS)[number];
 
-/** One JSON object a line. */
+/** Formats an entry as a JSON object. */
 export const jsonLine: LogFormat = ({ level, message, fields, at }) =>
   JSON.stringify({ ...fields, level, message, timestamp: new Date(at).toISOString() });
 
@@ -21,7 +21,7 @@ const SEVERITIES: Readonly<Record<string, string>> = { info: 'I', warn: 'W', err
 
 const pad = (value: number, digits: number): string => String(value).padStart(digits, '0');
 
-/** As klog writes a structured entry, with the program in place of a source line: builds are bundles. */
+/** Formats an entry like klog's structured output. The program name stands in for the source line, because builds are bundles. */
 export const textLine: LogFormat = ({ level, message, fields, at }) => {
   const time = new Date(at);
   const day = `${pad(time.getMonth() + 1, 2)}${pad(time.getDate(), 2)}`;

@@ -10,17 +10,17 @@ interface Change {
   readonly b: readonly [from: number, to: number];
 }
 
-/** Lines shown around what differs. */
+/** The number of unchanged lines shown around a change. */
 const CONTEXT = 3;
-/** From so many lines on, those that occur in more than one of a hundred are no starting points for matches. */
+/** In texts of at least this many lines, a line that makes up more than 1 % of them is not used as the starting point of a match. */
 const POPULAR_FROM = 200;
-/** Comparisons of lines before the rest is taken for different. */
+/** The maximum number of line comparisons. After that, the rest counts as different. */
 const MAX_COMPARISONS = 20_000_000;
 
 /**
- * The differences of two lists of lines as a unified diff without a header of files; empty where there are none. Matching
- * blocks are found as by Ratcliff and Obershelp: the longest block that both have, then the same before and after it. That takes
- * quadratic time at worst; after `budget` comparisons what has not been compared yet counts as different, but for its common ends.
+ * Returns the differences of two lists of lines as a unified diff without a file header, or an empty string if there are none. Matching
+ * blocks are found as by Ratcliff and Obershelp: the longest common block, then recursively before and after it. In the worst case this
+ * takes quadratic time. After `budget` comparisons, everything not compared yet counts as different, except for common beginnings and ends.
  */
 export function unifiedDiff(a: readonly string[], b: readonly string[], budget = MAX_COMPARISONS): string {
   const text: string[] = [];
@@ -38,14 +38,14 @@ export function unifiedDiff(a: readonly string[], b: readonly string[], budget =
   return text.join('');
 }
 
-/** Numbers of lines, from one; an empty range is named by the line before it. */
+/** Formats a range of line numbers, which begin at 1. An empty range is named by the line before it. */
 function range(from: number, to: number): string {
   const length = to - from;
   if (length === 1) return String(from + 1);
   return `${String(length === 0 ? from : from + 1)},${String(length)}`;
 }
 
-/** Where each line of b is; popular ones left out. */
+/** The positions of each line in b, without the popular lines. */
 function placesOf(b: readonly string[]): Map<string, number[]> {
   const places = new Map<string, number[]>();
   b.forEach((line, i) => {
@@ -70,7 +70,7 @@ class Matcher {
     this.places = placesOf(b);
   }
 
-  /** The longest block within both ranges; of equally long ones the first in a, then in b. */
+  /** Returns the longest matching block within both ranges. Among blocks of equal length, the first in a is chosen, then the first in b. */
   longest(aFrom: number, aTo: number, bFrom: number, bTo: number): Match {
     let best: Match = { a: aFrom, b: bFrom, size: 0 };
     let lengths = new Map<number, number>();
@@ -89,7 +89,7 @@ class Matcher {
     return this.extended(best, aFrom, aTo, bFrom, bTo);
   }
 
-  /** With the equal lines around, which may be popular ones. */
+  /** Extends a match by the equal lines around it, which may be popular ones. */
   private extended({ a, b, size }: Match, aFrom: number, aTo: number, bFrom: number, bTo: number): Match {
     while (a > aFrom && b > bFrom && this.a[a - 1] === this.b[b - 1]) {
       a--;
@@ -101,7 +101,7 @@ class Matcher {
   }
 }
 
-/** In order of both lists. */
+/** Returns the matching blocks in order. */
 function matchingBlocks(a: readonly string[], b: readonly string[], budget: number): Match[] {
   const matcher = new Matcher(a, b, budget);
   const found: Match[] = [];
@@ -117,7 +117,7 @@ function matchingBlocks(a: readonly string[], b: readonly string[], budget: numb
   return found.sort((one, other) => one.a - other.a);
 }
 
-/** The way from a to b. */
+/** Returns the changes that lead from a to b. */
 function changes(a: readonly string[], b: readonly string[], matches: readonly Match[]): Change[] {
   const found: Change[] = [];
   let i = 0;
@@ -134,7 +134,7 @@ function changes(a: readonly string[], b: readonly string[], matches: readonly M
   return found;
 }
 
-/** Changes with some equal lines around them; those that are near each other together. */
+/** Groups changes with some unchanged lines around them. Changes that are close to each other form one group. */
 function hunks(all: readonly Change[]): Change[][] {
   if (all.every(({ equal }) => equal)) return [];
   const groups: Change[][] = [];

@@ -1,9 +1,9 @@
-/** Stands for byte b of a text that is no UTF-8: a low half of a surrogate pair, which no text in UTF-8 has by itself. */
+/** Added to a byte that is not part of valid UTF-8. The sum is a low surrogate, which valid UTF-8 never decodes to by itself. */
 const STRAY = 0xdc00;
 
 /**
- * Bytes as a text. Go's strings may hold bytes that are no UTF-8, and what is printed of them tells which; each is one
- * character here, alone, which `quote` and `wellFormed` know how to write.
+ * Decodes bytes. Go's strings may hold bytes that are not valid UTF-8, and Go's output shows which ones. Here, each such byte becomes one
+ * lone surrogate, which `quote` and `wellFormed` know how to write.
  */
 export function textOfBytes(bytes: Buffer): string {
   const text = bytes.toString('utf8');
@@ -20,7 +20,7 @@ export function textOfBytes(bytes: Buffer): string {
   return out;
 }
 
-/** Bytes of the character that begins at `at`; 0 where none does. */
+/** Returns the length in bytes of the character that begins at `at`, or 0 if none does. */
 function sequenceLength(bytes: Buffer, at: number): number {
   const first = bytes[at] ?? 0;
   if (first < 0x80) return 1;
@@ -30,11 +30,11 @@ function sequenceLength(bytes: Buffer, at: number): number {
   return one && (text !== '\ufffd' || bytes[at + 1] === 0xbf) ? length : 0;
 }
 
-/** The byte that a character of `textOfBytes` stands for. */
+/** Returns the byte that a character from `textOfBytes` represents, or undefined if it does not represent one. */
 export const strayByte = (code: number): number | undefined =>
   code >= STRAY + 0x80 && code <= STRAY + 0xff ? code - STRAY : undefined;
 
 const LONE = /\p{Surrogate}/gu;
 
-/** The text as JSON can hold it: code units that are not characters become U+FFFD. */
+/** Makes a string valid for JSON: lone surrogates become U+FFFD. */
 export const wellFormed = (text: string): string => text.replace(LONE, '\ufffd');
