@@ -3,9 +3,8 @@ import { type JsonObject, type JsonValue } from '../json/json.js';
 import { CborError, CborReader } from './reader.js';
 
 /**
- * CBOR as kube-apiserver speaks it: texts are written as byte strings (which need no check of their content), a whole object
- * begins with the tag of self-described CBOR, and a byte string under an "expected later encoding" tag is read as that
- * encoding's text.
+ * The tag of self-described CBOR. As in kube-apiserver, strings are written as byte strings (whose content needs no validation),
+ * a whole object begins with this tag, and a byte string under an "expected later encoding" tag is read as text in that encoding.
  */
 const selfDescribedTag = Buffer.from([0xd9, 0xd9, 0xf7]);
 
@@ -17,12 +16,12 @@ const encodeOptions = {
   },
 };
 
-/** The value without the tag of self-described CBOR. */
+/** Encodes a value, without the tag of self-described CBOR. */
 export function encodeCbor(value: JsonValue): Uint8Array {
   return encode(withoutUndefined(value), encodeOptions);
 }
 
-/** CBOR has a value for undefined that kube-apiserver refuses; in JSON such members are absent. */
+/** Drops undefined members, as JSON does: CBOR has an undefined value, which kube-apiserver rejects. */
 function withoutUndefined(value: JsonValue): JsonValue {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(withoutUndefined);
@@ -36,7 +35,7 @@ function withoutUndefined(value: JsonValue): JsonValue {
 
 export const selfDescribed = (item: Uint8Array): Uint8Array => Buffer.concat([selfDescribedTag, item]);
 
-/** A watch event; `object` is self-described. Events follow each other without separators. */
+/** Encodes a watch event. `object` is self-described. Events follow each other without separators. */
 export function encodeCborEvent(type: string, object: Uint8Array): Uint8Array {
   return Buffer.concat([
     selfDescribedTag,
@@ -48,7 +47,7 @@ export function encodeCborEvent(type: string, object: Uint8Array): Uint8Array {
   ]);
 }
 
-/** What precedes the items of a list: the other members, then the key of the items and their number. */
+/** Encodes what precedes the items of a list: the other members, then the key of the items and their number. */
 export function cborListHead(members: JsonObject, itemsKey: string, count: number): Uint8Array {
   const parts: Uint8Array[] = [selfDescribedTag, head(majorMap, Object.keys(members).length + 1)];
   for (const key in members) parts.push(encodeCbor(key), encodeCbor(members[key] ?? null));
@@ -61,7 +60,7 @@ export const cborListTail = new Uint8Array(0);
 const majorArray = 4;
 const majorMap = 5;
 
-/** The head of an item with a count, in the shortest form. */
+/** Encodes the head of an item with a count, in the shortest form. */
 function head(major: number, count: number): Uint8Array {
   const first = major << 5;
   if (count < 24) return Buffer.from([first | count]);
@@ -73,7 +72,7 @@ function head(major: number, count: number): Uint8Array {
   return bytes;
 }
 
-/** One data item. Throws CborError where it is malformed or holds something that JSON cannot. */
+/** Decodes one data item. Throws CborError if it is malformed or contains something that JSON cannot represent. */
 export function decodeCbor(bytes: Uint8Array): JsonValue {
   const reader = new CborReader(bytes);
   const value = reader.read();

@@ -1,7 +1,7 @@
 import { type JsonObject, type JsonValue } from '../json/json.js';
 import type { FloatLiterals } from '../json/parser.js';
 
-/** Bytes that are no CBOR, or hold what kube-apiserver's CBOR does not allow anywhere. */
+/** An error in bytes that are not CBOR, or that contain something kube-apiserver's CBOR never allows. */
 export class CborError extends Error {
   override readonly name = 'CborError';
 }
@@ -17,7 +17,7 @@ const majors = [
   'primitives',
 ] as const;
 
-/** The kind of an item, as errors tell it. */
+/** Returns the kind of an item, as error messages name it. */
 export const cborTypeOf = (bytes: Uint8Array): string => majors[(bytes[0] ?? 0) >> 5] ?? '';
 
 const BYTES = 2;
@@ -34,7 +34,7 @@ const maxElements = 2_147_483_647;
 const minInt64 = -(2n ** 63n);
 const maxInt64 = 2n ** 63n - 1n;
 
-/** How the bytes under a tag of an "expected later encoding" are written as a text. */
+/** The text encodings of byte strings under a tag of an "expected later encoding". */
 const laterEncodings: Readonly<Record<number, 'base64url' | 'base64' | 'hex'>> = {
   21: 'base64url',
   22: 'base64',
@@ -43,21 +43,19 @@ const laterEncodings: Readonly<Record<number, 'base64url' | 'base64' | 'hex'>> =
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Reads one data item into a JSON tree. Throws CborError where it is malformed. */
+/** Reads one data item into a JSON tree. Throws CborError if it is malformed. */
 export class CborReader {
-  /**
-   * The first thing wrong with an item that is well-formed: kube-apiserver comes upon it only when it knows the object's type.
-   */
+  /** The first problem of a well-formed item, which kube-apiserver finds only when it knows the object's type. */
   problem: string | undefined;
-  /** Whether the problem is a type that is given twice. */
+  /** True if the problem is a duplicate `kind` or `apiVersion`. */
   typeTwice = false;
-  /** The whole floats, as they would stand in a text. */
+  /** The whole floats, as they would be written in JSON. */
   readonly floats: FloatLiterals = new Map<JsonObject | JsonValue[], Map<string, string>>();
-  /** Whether the item just read is one. */
+  /** True if the item just read is a whole float. */
   private wholeFloat = false;
   private readonly bytes: Buffer;
   private at = 0;
-  /** Whether a map has been come upon. */
+  /** True once a map has been entered. */
   private entered = false;
 
   constructor(bytes: Uint8Array) {
@@ -77,7 +75,7 @@ export class CborReader {
       return this.item(0);
     } catch (error) {
       if (error instanceof CborError) throw error;
-      // Nothing else is thrown but that the stack is used up, which may be so before the deepest level.
+      // The only other error is a stack overflow, which may occur before the maximum depth.
       throw new CborError(`cbor: exceeded max nested level ${maxDepth}`);
     }
   }
@@ -146,7 +144,7 @@ export class CborReader {
     );
   }
 
-  /** The bytes of a string, which may come in parts. */
+  /** Returns the bytes of a string, which may come in chunks. */
   private string(major: number, count: number | bigint | undefined): Buffer {
     if (count !== undefined) return this.take(Number(count));
     const parts: Buffer[] = [];
@@ -166,7 +164,7 @@ export class CborReader {
 
   private text(bytes: Buffer): JsonValue {
     const text = bytes.toString();
-    // Only a text with a replacement character can have had something to replace.
+    // Invalid UTF-8 always yields a replacement character.
     if (!text.includes('\ufffd')) return text;
     try {
       return utf8.decode(bytes);
@@ -176,7 +174,7 @@ export class CborReader {
     }
   }
 
-  /** Whether another element follows. */
+  /** Reports whether another element follows. */
   private more(done: number, count: number | bigint | undefined): boolean {
     if (count !== undefined) return done < Number(count);
     if (this.bytes[this.at] !== BREAK) return true;
@@ -220,7 +218,7 @@ export class CborReader {
     return out;
   }
 
-  /** Tags without a meaning here give their content. */
+  /** Reads the content of a tag. A tag without a meaning here yields its content unchanged. */
   private tagged(tag: number, depth: number): JsonValue {
     if (tag === 2 || tag === 3)
       throw new CborError('cbor: data item of cbor type tag is not accepted by protocol: bignum');
@@ -275,7 +273,7 @@ export class CborReader {
 
 const NOT_ACCEPTED = 'cbor: data item of cbor type primitives is not accepted by protocol';
 
-/** IEEE 754 in 16 bits. */
+/** Decodes a 16-bit IEEE 754 float. */
 function half(bits: number): number {
   const sign = (bits & 0x8000) === 0 ? 1 : -1;
   const exponent = (bits >> 10) & 31;

@@ -11,23 +11,23 @@ const OPENING_BRACKET = 0x5b;
 const CLOSING_BRACE = 0x7d;
 const CLOSING_BRACKET = 0x5d;
 
-/** An object or list of the text that is open where the reader stands. */
+/** An object or list that is open at the current position. Positions are byte offsets. */
 interface Open {
   readonly start: number;
-  /** Where its member that is under way begins. */
+  /** The start of the member being read. */
   member: number;
 }
 
-/** An object or list that is filled piece by piece, since it is larger than one. */
+/** An object or list that is filled piece by piece, because it is larger than a piece. */
 interface Filled {
   readonly into: JsonObject | JsonValue[];
-  /** Where what is not decoded yet begins: at a member, or behind the last. */
+  /** The start of the part that is not decoded yet: at a member, or after the last one. */
   from: number;
 }
 
 /**
- * What `parseJson` makes of a JSON text, in steps: however large it is, it does not keep the event loop, if it falls into parts. The text
- * is one that Annex has written: without spaces between the parts, and with no key twice.
+ * Parses a JSON text as `parseJson` does, but in steps: however large it is, it does not block the event loop if it has parts.
+ * The text must be one that Annex has written: without spaces between the tokens, and without duplicate keys.
  */
 export function* parseJsonSliced(bytes: Uint8Array, piece = DECODE_STEP_BYTES): Generator<undefined, JsonValue> {
   if (bytes.length <= piece) return parseJson(bytes);
@@ -35,11 +35,11 @@ export function* parseJsonSliced(bytes: Uint8Array, piece = DECODE_STEP_BYTES): 
 }
 
 class StepParser {
-  /** What is open; the outer ones of them are filled. */
+  /** The open objects and lists; the outer ones are being filled. */
   private readonly open: Open[] = [];
   private readonly filled: Filled[] = [];
   private whole: JsonValue | undefined;
-  /** Behind the end of all. */
+  /** The position after the end of the outermost value. */
   private end = 0;
 
   constructor(
@@ -57,13 +57,13 @@ class StepParser {
       else if (c === CLOSING_BRACE || c === CLOSING_BRACKET) this.close(at);
       else if (c === COMMA) this.separate(at);
       else continue;
-      // Once for all that is open, whatever it is.
+      // Decode the complete members of everything that is open at once.
       if (at - rest < piece) continue;
       this.take();
       rest = at;
       yield;
     }
-    // Also for what is no JSON after all: it says why.
+    // If the text is not JSON after all, parseJson reports why.
     return this.whole === undefined || this.end !== bytes.length ? parseJson(bytes) : this.whole;
   }
 
@@ -80,7 +80,7 @@ class StepParser {
     }
   }
 
-  /** Decodes all members that have been read whole, of whatever is open. What is filled has none but the innermost. */
+  /** Decodes all complete members of the open objects and lists. Of those being filled, only the innermost has any. */
   private take(): void {
     const { open, filled } = this;
     for (let depth = Math.max(0, filled.length - 1); depth < open.length; depth++) {
@@ -90,7 +90,7 @@ class StepParser {
     }
   }
 
-  /** What is to be filled, in its place in what it is a member of. */
+  /** Creates the object or list to fill, and adds it to its parent. */
   private begin(start: number, depth: number): JsonObject | JsonValue[] {
     const into: JsonObject | JsonValue[] = this.bytes[start] === OPENING_BRACE ? {} : [];
     const outer = this.filled[depth - 1];
@@ -103,11 +103,11 @@ class StepParser {
     return into;
   }
 
-  /** Decodes the members of one up to the one that begins at `end`. */
+  /** Decodes the members of `one` up to the member that begins at `end`. */
   private fill(one: Filled, end: number): void {
     const { bytes } = this;
     const { into } = one;
-    // Behind a member that was filled by itself.
+    // Skip the comma after a member that was filled by itself.
     const from = bytes[one.from] === COMMA ? one.from + 1 : one.from;
     const to = bytes[end - 1] === COMMA ? end - 1 : end;
     one.from = end;
@@ -125,7 +125,7 @@ class StepParser {
     const outer = filled[filled.length - 1];
     if (outer === undefined) this.end = at + 1;
     else {
-      // It has its place already: what comes next begins behind it.
+      // It is already in its parent, whose next member begins after it.
       this.separate(at);
       outer.from = at + 1;
     }

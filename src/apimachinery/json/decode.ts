@@ -6,23 +6,23 @@ import { quote } from '../meta/meta.js';
 
 export { JsonError } from './syntax.js';
 
-/** Most strict errors (duplicate or unknown fields) that are collected for a request. */
+/** The maximum number of strict errors (duplicate or unknown fields) to collect for a request. */
 const MAX_STRICT_ERRORS = 100;
 
-/** Numbers with as many digits may not fit a double. */
+/** Numbers with this many characters or more may not fit a double. */
 const LONG_NUMBER = 16;
 
 interface Scan {
   readonly depth: number;
-  /** Number of keys, counted by their colons. */
+  /** The number of keys, counted by their colons. */
   readonly keys: number;
-  /** A number that JSON.parse may change, or half a surrogate pair. */
+  /** True if there is a number that JSON.parse may change, or an escaped surrogate. */
   readonly inexact: boolean;
-  /** A number with a fraction or an exponent. */
+  /** True if there is a number with a fraction or an exponent. */
   readonly floats: boolean;
 }
 
-/** One pass over the bytes. The figures are meaningful only where the text is well-formed. */
+/** Scans the bytes once. The result is meaningful only if the text is well-formed. */
 function scan(bytes: Uint8Array): Scan {
   let depth = 0;
   let deepest = 0;
@@ -48,7 +48,7 @@ function scan(bytes: Uint8Array): Scan {
     } else if (c === 0x7d || c === 0x5d) depth--;
     else if (c >= 0x30 && c <= 0x39) {
       const start = i;
-      // JSON.parse makes a float of -0, which is an integer in Go.
+      // JSON.parse turns -0 into a float; in Go it is an integer.
       if (c === 0x30 && bytes[i - 1] === 0x2d && bytes[i + 1] !== 0x2e) inexact = true;
       let n = c;
       while ((n >= 0x30 && n <= 0x39) || n === 0x2e || n === 0x65 || n === 0x45 || n === 0x2b || n === 0x2d) {
@@ -84,7 +84,7 @@ const asBytes = (input: Uint8Array | string): Uint8Array =>
 function asText(bytes: Uint8Array): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const text = buffer.toString('utf8');
-  // Go makes one character of each byte that is no UTF-8.
+  // Go turns each byte that is not UTF-8 into one character.
   return text.includes('\ufffd') ? wellFormed(textOfBytes(buffer)) : text;
 }
 
@@ -99,7 +99,7 @@ function parseText(bytes: Uint8Array, text: string, scanned: Scan): JsonValue {
   return value;
 }
 
-/** The value of a JSON text. Throws JsonError with Go's text. */
+/** Parses a JSON text. Throws JsonError with Go's message. */
 export function parseJson(input: Uint8Array | string): JsonValue {
   const bytes = asBytes(input);
   const text = typeof input === 'string' ? input : asText(bytes);
@@ -108,15 +108,15 @@ export function parseJson(input: Uint8Array | string): JsonValue {
   return scanned.inexact ? new ExactParser(text, {}).parse() : value;
 }
 
-/** Characters and spellings that YAML reads otherwise than JSON, or not at all. */
+/** Characters and notations that YAML reads differently from JSON, or not at all. */
 const NOT_PLAIN = /[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff]|\\[u/]|\n\s*:/;
-/** YAML takes keys of 1024 characters in the text at most. */
+/** A safe limit: YAML allows keys of at most 1024 characters in the text. */
 const PLAIN_KEY = 128;
 const PLAIN_DEPTH = 100;
 
 /**
- * The value of a JSON text that means the same where it is read as YAML, as most configurations that are applied do; undefined
- * where that is not certain: then the slower reader of YAML decides.
+ * Parses a JSON text that means the same as YAML, as most applied configurations do. Undefined if that is not certain; the slower
+ * YAML reader then decides.
  */
 export function parsePlainJson(input: Uint8Array | string): JsonValue | undefined {
   const bytes = asBytes(input);
@@ -143,50 +143,50 @@ function isPlain(value: JsonValue | undefined): boolean {
 
 export interface Decoded {
   readonly value: JsonValue;
-  /** `duplicate field "spec.a"`, in the order of the text, each once. */
+  /** Errors such as `duplicate field "spec.a"`, in the order of the text, each once. */
   readonly duplicateFields: readonly string[];
 }
 
-/** As parseJson, and reports keys that an object has twice. The common text without any costs one walk over the result. */
+/** Parses like parseJson, and reports duplicate keys. In the common case, a text without any costs one walk over the result. */
 export function decodeStrict(input: Uint8Array | string): Decoded {
   const decoded = decodeDetailed(input, { strict: true });
   return { value: decoded.value, duplicateFields: decoded.duplicates.map((path) => `duplicate field ${quote(path)}`) };
 }
 
-/** A text with keys that occur twice, before any of them is dropped or added up. */
+/** A text with duplicate keys, before any of them is dropped or merged. */
 interface SourceJson {
   readonly value: JsonValue;
   readonly parts: Parts;
   readonly floats: FloatLiterals;
 }
 
-/** What a typed decoder wants to know about a text. */
+/** The result of parsing a text for a typed decoder. */
 export interface DetailedJson {
   readonly value: JsonValue;
   /** Paths of duplicate fields, in the order of the text. */
   readonly duplicates: readonly string[];
-  /** Present where there are duplicates: the place of each key in the text, by path, to put other findings in order. */
+  /** Present if there are duplicates: the position of each key in the text, by path, to put other findings in order. */
   readonly positions?: ReadonlyMap<string, number>;
-  /** Present where the text has floats. */
+  /** Present if the text has floats. */
   readonly floats?: FloatLiterals;
-  /** Present where keys occur twice and add up: what stood where a null came after it. */
+  /** Present if keys are duplicate and merged: the values that a later null replaced. */
   readonly nulled?: Replaced;
-  /** Present where keys occur twice: the text as it stands, in which a typed decoder finds what does not fit. */
+  /** Present if keys are duplicate: the text before merging, in which a typed decoder finds mismatches. */
   readonly source?: SourceJson;
-  /** Strict errors that stand before all others, as they are: what YAML has to say about duplicate keys. */
+  /** Strict errors that precede all others, verbatim: those of the YAML reader about duplicate keys. */
   readonly sourceErrors?: readonly string[];
 }
 
 export interface DecodeOptions {
-  /** Reports keys that an object has twice. */
+  /** Reports duplicate keys. */
   readonly strict: boolean;
-  /** Objects under a key that occurs twice are added up. */
+  /** Merges the objects under a duplicate key. */
   readonly merges?: boolean;
-  /** Tokens take the place of scalars. */
+  /** Replaces scalars with tokens. */
   readonly literals?: ExactOptions['literals'];
 }
 
-/** As decodeStrict, for decoders that compare with a schema. */
+/** Decodes like decodeStrict, for decoders that compare with a schema. */
 export function decodeDetailed(
   input: Uint8Array | string,
   { strict, merges = false, literals }: DecodeOptions,
@@ -222,14 +222,14 @@ export function decodeDetailed(
 }
 
 /**
- * apiVersion and kind of an object's text, as the decoder that looks at nothing else finds them. Its errors are the ones
- * that clients see for anything that is no JSON object. The empty text stands for a missing one.
+ * Returns the apiVersion and kind of an object's text, as Go's decoder that reads nothing else finds them. Clients see its errors
+ * for anything that is not a JSON object. An empty string means that the field is missing.
  */
 export function typeMetaOf({ value, source }: DetailedJson): { readonly apiVersion: string; readonly kind: string } {
   return interpretTypeMeta(source?.value ?? value, source?.parts);
 }
 
-/** The same of a value. `parts`: of one in which keys occur twice. */
+/** Returns the same for a value. `parts` is given for a value with duplicate keys. */
 export function interpretTypeMeta(
   value: JsonValue,
   parts?: Parts,
@@ -247,7 +247,7 @@ export function interpretTypeMeta(
   const found = { apiVersion: '', kind: '' };
   for (const part of parts?.get(value) ?? [value]) {
     for (const key in part) {
-      // This one decoder takes names in whatever letters, and the last of them counts.
+      // Only this decoder matches names case-insensitively, and the last match wins.
       const name = key.length === 4 ? 'kind' : 'apiVersion';
       if (key !== name && key.toLowerCase() !== name.toLowerCase()) continue;
       const member = part[key];
@@ -258,7 +258,7 @@ export function interpretTypeMeta(
   return found;
 }
 
-/** How Go's decoder calls the kind of a JSON value. */
+/** Returns the name that Go's decoder uses for the kind of a JSON value. */
 export function goKind(value: JsonValue | undefined): string {
   if (typeof value === 'string') return 'string';
   if (typeof value === 'boolean') return 'bool';

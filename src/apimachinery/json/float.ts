@@ -3,7 +3,7 @@ import type { FloatLiterals } from './parser.js';
 
 type Path = readonly string[];
 
-/** Notes the floats of an object from the literals of its text. Those in its metadata, which is typed, do not count. */
+/** Records the floats of an object from the literals of its text. Those in its metadata, which is typed, do not count. */
 export function noteFloats(object: JsonObject, literals: FloatLiterals): void {
   const found: Path[] = [];
   if (literals.size > 0)
@@ -37,12 +37,12 @@ function find(
   }
 }
 
-/** Gives an object that got the contents of another one the floats of that one, and no others. */
+/** Sets the floats of an object to those of the object whose contents it received. */
 export function takeFloats(object: JsonObject, contents: JsonObject): void {
   setFloats(object, contents[FACTS]?.floats);
 }
 
-/** Forgets the floats in fields that are not taken over from what the client sent. */
+/** Drops the floats in fields that are not kept from what the client sent. */
 export function keepFloats(object: JsonObject, isKept: (field: string) => boolean): void {
   const known = object[FACTS]?.floats;
   if (known === undefined) return;
@@ -52,7 +52,7 @@ export function keepFloats(object: JsonObject, isKept: (field: string) => boolea
   );
 }
 
-/** The object as it is judged: itself where it has no floats, else a copy that holds them. */
+/** Returns the object to evaluate: itself if it has no floats, else a copy that contains them. */
 export function withFloats<T extends JsonObject>(object: T): T {
   const known = object[FACTS]?.floats;
   if (known === undefined) return object;
@@ -64,7 +64,7 @@ export function withFloats<T extends JsonObject>(object: T): T {
       holder = typeof holder === 'object' ? (holder as JsonObject | null)?.[key] : undefined;
     const key = path.at(-1) ?? '';
     const value = typeof holder === 'object' ? (holder as JsonObject | null)?.[key] : undefined;
-    // To the type checker it is one of the numbers that trees may hold.
+    // For the type checker it is a number, which trees may contain.
     if (typeof value === 'number') (holder as JsonObject)[key] = new Float(value) as unknown as number;
   }
   return copy;
@@ -72,7 +72,7 @@ export function withFloats<T extends JsonObject>(object: T): T {
 
 const MIN_INT64 = -(2n ** 63n);
 
-/** Go's conversion of a float: what no int64 holds becomes the smallest one. */
+/** Converts a float as Go does: a value outside the range of int64 becomes the smallest int64. */
 export function toInt64(value: number): number | bigint {
   if (value >= 2 ** 63 || value < -(2 ** 63)) return MIN_INT64;
   return Number.isSafeInteger(Math.trunc(value)) ? Math.trunc(value) + 0 : BigInt(Math.trunc(value));

@@ -1,7 +1,7 @@
 import { goKind } from './decode.js';
 import { isObject, type JsonObject, type JsonValue } from './json.js';
 
-/** A value of another type than its field has, in the words of Go's decoder. */
+/** A value whose type differs from that of its field, in the words of Go's decoder. */
 export class FieldTypeError extends Error {
   override readonly name = 'FieldTypeError';
 
@@ -12,7 +12,7 @@ export class FieldTypeError extends Error {
 
 const isNull = (value: JsonValue | undefined): value is null | undefined => value === undefined || value === null;
 
-/** A text, empty where there is none. `field`: as Go names it, the innermost struct first; `type`: of it there. */
+/** Returns a string, empty if absent. `field` is its name in Go, beginning with the innermost struct; `type` is its type there. */
 export function textField(value: JsonValue | undefined, field: string, type = 'string'): string {
   if (isNull(value)) return '';
   if (typeof value !== 'string') throw new FieldTypeError(value, field, type);
@@ -25,7 +25,7 @@ export function flagField(value: JsonValue | undefined, field: string): boolean 
   return value;
 }
 
-/** `type`: of an item; `listType`: of the list, where it has a name. */
+/** Returns a list of strings. `type` is the Go type of an item; `listType` is that of the list, if it has a name. */
 export function textsField(
   value: JsonValue | undefined,
   field: string,
@@ -37,14 +37,14 @@ export function textsField(
   return value.map((item) => textField(item, field, type));
 }
 
-/** An object, empty where there is none. */
+/** Returns an object, empty if absent. */
 export function objectField(value: JsonValue | undefined, field: string, type: string): JsonObject {
   if (isNull(value)) return {};
   if (!isObject(value)) throw new FieldTypeError(value, field, type);
   return value;
 }
 
-/** `type`: of an item. */
+/** Returns a list of objects. `type` is the Go type of an item. */
 export function objectsField(value: JsonValue | undefined, field: string, type: string): readonly JsonObject[] {
   if (isNull(value)) return [];
   if (!Array.isArray(value)) throw new FieldTypeError(value, field, `[]${type}`);

@@ -1,7 +1,7 @@
 import { Float, type JsonValue } from './json.js';
 import { compareUtf8 } from '../meta/meta.js';
 
-/** Go's `%v` of a decoded JSON value: `map[a:1 b:[x y] c:<nil>]`. */
+/** Formats a decoded JSON value as Go's `%v` does: `map[a:1 b:[x y] c:<nil>]`. */
 export function goFormat(value: JsonValue | undefined): string {
   if (value === null || value === undefined) return '<nil>';
   if (typeof value === 'string') return value;
@@ -15,7 +15,7 @@ export function goFormat(value: JsonValue | undefined): string {
   return `map[${keys.map((key) => `${key}:${goFormat(value[key])}`).join(' ')}]`;
 }
 
-/** `%v` of a float64: an exponent of two digits from 1e6 and below 1e-4. */
+/** Formats a float64 as `%v` does: with an exponent of two digits from 1e6 and below 1e-4. */
 export function formatFloat(value: number): string {
   if (Object.is(value, -0)) return '-0';
   const [mantissa = '', exponent = '0'] = value.toExponential().split('e');
@@ -24,7 +24,7 @@ export function formatFloat(value: number): string {
   return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
 }
 
-/** Go's name of the type that a decoded JSON value has. */
+/** Returns Go's name of the type of a decoded JSON value. */
 export function goTypeName(value: JsonValue | undefined): string {
   if (value === null || value === undefined) return '<nil>';
   if (typeof value === 'string') return 'string';

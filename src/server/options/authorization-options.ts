@@ -7,7 +7,7 @@ const GROUP = 'Authorization flags:';
 const MINUTE = 60_000;
 const DEFAULT_MODES = ['Node', 'RBAC'];
 
-/** Flags that say who may do what. */
+/** Authorization flags. */
 export const AUTHORIZATION_FLAGS = {
   authorizationMode: flag(
     GROUP,
@@ -64,7 +64,7 @@ type Values = {
   readonly [K in keyof typeof AUTHORIZATION_FLAGS]: (typeof AUTHORIZATION_FLAGS)[K]['default'];
 } & { readonly given: ReadonlySet<string> };
 
-/** The flags as the authorizer's builder takes them. */
+/** Returns the flags in the form that buildAuthorizer takes. */
 export function authorizationOptions(options: Values): AuthorizationOptions {
   const legacyFlagsSet = [...options.given].some(
     (name) => name === 'authorization-mode' || name.startsWith('authorization-webhook-'),
@@ -81,7 +81,7 @@ export function authorizationOptions(options: Values): AuthorizationOptions {
   };
 }
 
-/** Throws FlagError with everything that is wrong, in kube-apiserver's words. */
+/** Throws a FlagError that lists everything that is wrong, in kube-apiserver's words. */
 export function validateAuthorizationOptions(options: Values): void {
   const errors = validateOptions(authorizationOptions(options));
   if (errors.length > 0) throw new FlagError(aggregateTexts(errors));

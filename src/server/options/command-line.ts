@@ -14,7 +14,8 @@ const entries = Object.entries(FLAGS) as [keyof typeof FLAGS, Flag<unknown>][];
 const byName = new Map(entries.map(([key, flag]) => [flag.name, { key, flag }]));
 
 /**
- * As pflag reads them: `_` is `-` in names, a boolean takes its value only after `=`, and `-v=4` or `-v4` set the verbosity.
+ * Rewrites arguments to what pflag reads them as: `_` in names is `-`, a boolean takes its value only after `=`, and `-v=4` or
+ * `-v4` set the verbosity.
  */
 export function normalizeArguments(args: readonly string[]): string[] {
   return args.flatMap((arg) => {
@@ -41,7 +42,7 @@ function optionOf(flag: Flag<unknown>): Option {
     .argParser((value: string, before: string[] | undefined) => [...(before ?? []), value]);
 }
 
-/** `annex serve`. `run` gets checked options; what it throws is the caller's. */
+/** Returns the command `annex serve`. `run` receives validated options; its errors reach the caller. */
 export const serveCommand = (run: (options: Options) => Promise<void>): Command =>
   commandOfFlags('serve', 'Serves the Kubernetes API.', run);
 
@@ -49,13 +50,13 @@ type DoctorFormat = 'text' | 'json';
 
 export interface DoctorFlags {
   readonly output: DoctorFormat;
-  /** Kubeconfig of a server by itself that runs; that of the data directory where empty. */
+  /** Kubeconfig of a running standalone server; if empty, that of the data directory. */
   readonly serverKubeconfig: string;
-  /** Also reads all of the embedded store. */
+  /** Also reads the whole embedded store. */
   readonly verifyStore?: boolean;
 }
 
-/** `annex doctor`, with the flags of `annex serve` and its own. */
+/** Returns the command `annex doctor`, with the flags of `annex serve` and its own. */
 export function doctorCommand(run: (options: Options, flags: DoctorFlags) => Promise<void>): Command {
   const what =
     'Checks what a server with the same flags needs: of its store, and of the cluster that it extends, or else the server itself.';
@@ -99,7 +100,7 @@ function commandOfFlags(name: string, description: string, run: (options: Option
   });
 }
 
-/** From the texts that the command line gave for each flag. Throws FlagError. */
+/** Parses the texts that the command line has for each flag. Throws FlagError. */
 export function parseOptions(given: Readonly<Record<string, unknown>>): Options {
   const values: Record<string, unknown> = { ...defaultOptions() };
   const set = new Set<string>();
@@ -139,7 +140,7 @@ function setVersions(options: Options): void {
   if (refused.length > 0) throw new FlagError(aggregateTexts(refused));
 }
 
-/** For checks whose messages, as kube-apiserver's, do not name the flag. */
+/** Runs a check whose messages, as in kube-apiserver, do not name the flag. */
 function unnamed(check: () => unknown): void {
   try {
     check();
@@ -160,12 +161,12 @@ const camel = (name: string): string => name.replace(/-([a-z0-9])/g, (_, letter:
 
 const SHOWN = new Set(['commander.helpDisplayed', 'commander.help', 'commander.version']);
 
-/** One line for people, and whether the process has failed. */
+/** Returns one line for the user, and the exit code. */
 export function describeFailure(error: unknown): { message: string; code: number } {
   if (error instanceof CommanderError) {
     const next = error.code === 'commander.unknownOption' ? '; --help lists them' : '';
     return {
-      // Help and version have been printed where they belong.
+      // Help and version have already been printed.
       message: SHOWN.has(error.code) ? '' : `${error.message.replaceAll('\n', ' ')}${next}`,
       code: error.exitCode,
     };

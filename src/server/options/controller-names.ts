@@ -18,10 +18,10 @@ const CONTROLLERS: Readonly<Record<string, string>> = {
   'validatingadmissionpolicy-status-controller': 'validatingadmissionpolicy-status',
 };
 
-/** Off unless named. */
+/** Controllers that are off unless they are named. */
 export const DISABLED_BY_DEFAULT: readonly string[] = ['bootstrap-signer-controller', 'token-cleaner-controller'];
 
-/** Long names, sorted. */
+/** Returns the long names, sorted. */
 export const controllerNames = (): string[] => Object.keys(CONTROLLERS).sort();
 
 const longNames = new Map(
@@ -32,8 +32,8 @@ const longNames = new Map(
 );
 
 /**
- * The controllers that the entries of `--controllers` turn on, by their long names. An entry that names a controller, or leaves one
- * out, decides before `*`, and the first such entry counts. Throws an Error for a name that is none.
+ * Returns the long names of the controllers that the entries of `--controllers` enable. An entry that names or excludes a
+ * controller takes precedence over `*`, and the first such entry wins. Throws an Error for an unknown name.
  */
 export function enabledControllers(entries: readonly string[]): ReadonlySet<string> {
   const explicit = new Map<string, boolean>();

@@ -2,22 +2,22 @@ import { isIP } from 'node:net';
 import { messageOf } from '../../util/error-message.js';
 import { formatGoDuration, parseGoDuration } from '../../go/duration.js';
 
-/** A value that a flag cannot take; the text names the flag. */
+/** An invalid value of a flag. The message names the flag. */
 export class FlagError extends Error {
   override readonly name = 'FlagError';
 }
 
-/** How the text of a flag becomes a value. */
+/** Converts the text of a flag to a value. */
 export interface FlagKind<T> {
-  /** As `--help` shows it; empty for booleans. */
+  /** The placeholder that `--help` shows; empty for booleans. */
   readonly placeholder: string;
-  /** A flag of lists may be given several times. */
+  /** True for lists, whose flags may be given several times. */
   readonly repeatable: boolean;
-  /** Throws an Error with the reason. */
+  /** Parses a value. Throws an Error with the reason. */
   parse(text: string): T;
-  /** Instead of `parse`, of a flag whose values are taken one by one, commas and all. */
+  /** Replaces `parse` for flags whose values are taken one by one, commas included. */
   parseAll?(texts: readonly string[]): T;
-  /** As `--help` shows a default; undefined for values that mean nothing. */
+  /** Returns a default as `--help` shows it; undefined for zero values. */
   show(value: T): string | undefined;
 }
 
@@ -27,11 +27,11 @@ export interface Flag<T> {
   readonly default: T;
   readonly help: string;
   readonly group: string;
-  /** What to use instead of a flag that still works and will be removed. */
+  /** The deprecation notice of a flag that still works and will be removed. */
   readonly deprecated?: string;
 }
 
-/** A flag; `group` is the heading under which `--help` shows it. */
+/** Creates a flag. `group` is the heading under which `--help` shows it. */
 export const flag = <T>(group: string, name: string, kind: FlagKind<T>, value: T, help: string): Flag<T> => ({
   group,
   name,
@@ -47,14 +47,14 @@ export const text: FlagKind<string> = {
   show: (value) => (value === '' ? undefined : JSON.stringify(value)),
 };
 
-/** Marks a flag: it works, says so in `--help`, and its use gives a warning. */
+/** Marks a flag as deprecated: it works, `--help` says so, and its use logs a warning. */
 export const deprecated = <T>(of: Flag<T>, instead: string): Flag<T> => ({
   ...of,
   help: `${of.help} (DEPRECATED: ${instead})`,
   deprecated: instead,
 });
 
-/** One of a few words. */
+/** One of the given words. */
 export const oneOf = (...words: readonly string[]): FlagKind<string> => ({
   ...text,
   parse: (value) => {
@@ -99,7 +99,7 @@ export const float = (min: number, max: number): FlagKind<number> => ({
   show: (value) => (value === 0 ? undefined : String(value)),
 });
 
-/** Go's notation, in milliseconds. */
+/** A duration in Go's notation; its value is in milliseconds. */
 export const duration: FlagKind<number> = {
   placeholder: 'duration',
   repeatable: false,
@@ -111,7 +111,7 @@ export const duration: FlagKind<number> = {
   show: (value) => (value === 0 ? undefined : formatGoDuration(value)),
 };
 
-/** An IP address, or none. */
+/** An IP address, or an empty string. */
 export const ip: FlagKind<string> = {
   ...text,
   placeholder: 'ip',
@@ -123,7 +123,7 @@ export const ip: FlagKind<string> = {
   show: (value) => (value === '' ? undefined : value),
 };
 
-/** Separated by commas, or the flag several times. */
+/** A list, separated by commas or given as several flags. */
 export const list: FlagKind<readonly string[]> = {
   placeholder: 'strings',
   repeatable: true,
@@ -131,7 +131,7 @@ export const list: FlagKind<readonly string[]> = {
   show: (value) => (value.length === 0 ? undefined : `[${value.join(',')}]`),
 };
 
-/** The flag several times; commas are part of the values. */
+/** A list given as several flags; commas are part of the values. */
 export const array: FlagKind<readonly string[]> = {
   placeholder: 'stringArray',
   repeatable: true,
@@ -140,13 +140,13 @@ export const array: FlagKind<readonly string[]> = {
   show: list.show.bind(list),
 };
 
-/** A flag's value as pflag prints it. */
+/** Returns a flag's value as pflag prints it. */
 export function flagText({ kind }: Flag<unknown>, value: unknown): string {
   if (typeof value === 'number' && kind.placeholder === duration.placeholder) return formatGoDuration(value);
   return Array.isArray(value) ? `[${value.join(',')}]` : String(value);
 }
 
-/** Parses what the command line has for a flag; lists are joined. */
+/** Parses the texts that the command line has for a flag. Lists are joined. */
 export function parseFlag<T>(flag: Flag<T>, texts: readonly string[]): T {
   try {
     if (flag.kind.parseAll !== undefined) return flag.kind.parseAll(texts);

@@ -9,7 +9,7 @@ const MAX_VERBOSITY = 2 ** 31 - 1;
 
 const isFormat = (value: string): value is LogFormatName => LOG_FORMATS.some((format) => format === value);
 
-/** Flags of what is logged, and how. */
+/** Flags of the verbosity and the format of the log. */
 export const LOGGING_FLAGS = {
   loggingFormat: flag(
     LOGS,
@@ -38,7 +38,7 @@ export function validateLoggingOptions({ loggingFormat }: LoggingOptions): void 
   throw new FlagError(`format: Invalid value: ${JSON.stringify(loggingFormat)}: Unsupported log format`);
 }
 
-/** What a logger is made of. */
+/** Returns the options of the logger. */
 export const loggerOptions = ({ verbosity, loggingFormat }: LoggingOptions): LoggerOptions => ({
   verbosity,
   format: isFormat(loggingFormat) ? loggingFormat : undefined,

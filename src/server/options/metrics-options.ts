@@ -5,7 +5,7 @@ import { array, flag, FlagError, list, text } from './flags.js';
 const METRICS = 'Metrics flags:';
 const PREVIOUS = `1.${String(CURRENT_MINOR - 1)}`;
 
-/** Flags of what /metrics shows. */
+/** Flags that select what /metrics exposes. */
 export const METRICS_FLAGS = {
   showHiddenMetricsForVersion: flag(
     METRICS,

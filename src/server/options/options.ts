@@ -31,7 +31,7 @@ const PLUGIN_NAMES = `Admission plugins: ${HERE_PLUGINS.join(', ')}. Names of ku
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
-/** Every flag of `annex serve`. Those that kube-apiserver has too bear its names, meanings and defaults. */
+/** Every flag of `annex serve`. Flags that kube-apiserver also has keep its names, meanings, and defaults. */
 export const FLAGS = {
   dataDir: flag(
     STORAGE,
@@ -322,7 +322,7 @@ export const FLAGS = {
 
 /** The values of all flags. */
 export type Options = { [K in keyof typeof FLAGS]: (typeof FLAGS)[K] extends Flag<infer T> ? T : never } & {
-  /** Names of the flags that the command line has. */
+  /** The names of the flags that the command line sets. */
   given: ReadonlySet<string>;
 };
 
@@ -331,7 +331,7 @@ export function defaultOptions(): Options {
   return Object.fromEntries([...values, ['given', new Set<string>()]]) as Options;
 }
 
-/** What no flag alone shows. Throws FlagError for the first problem. */
+/** Validates what parsing a single flag cannot. Throws FlagError for the first problem. */
 export function validateOptions(options: Options): void {
   if (isIP(options.bindAddress) === 0) {
     throw new FlagError(
@@ -345,7 +345,7 @@ export function validateOptions(options: Options): void {
     throw new FlagError('--legacy-service-account-token-clean-up-period must be positive');
   }
   if (options.requestTimeout === 0) throw new FlagError('--request-timeout must be positive');
-  // First: what has no effect at all need not be consistent either.
+  // This comes first, because flags without any effect need not be consistent.
   validateAggregationOptions(options);
   validateAuthenticationOptions(options);
   validateMetricsOptions(options);
@@ -364,7 +364,7 @@ function validateAdmissionPlugins(options: Options): void {
   if (wrong !== undefined) throw new FlagError(wrong);
 }
 
-/** A line for each deprecated flag that the command line has. */
+/** Returns a warning for each deprecated flag that the command line sets. */
 export function deprecatedFlagWarnings({ given }: Pick<Options, 'given'>): string[] {
   const flags: readonly Flag<unknown>[] = Object.values(FLAGS);
   return flags

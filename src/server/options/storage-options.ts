@@ -4,7 +4,7 @@ import { bool, duration, flag, FlagError, int, list, oneOf, text } from './flags
 
 const GROUP = 'Storage flags:';
 const MINUTE = 60_000;
-/** Where the URI may stand, so that its password is seen by nobody who lists processes. */
+/** Environment variable for the URI, so that listing processes does not reveal its password. */
 const URI_VARIABLE = 'ANNEX_MONGODB_URI';
 
 const MONGODB_FLAGS = [
@@ -15,10 +15,10 @@ const MONGODB_FLAGS = [
   'cache-dir',
   'cache-dir-limit',
 ];
-/** Less leaves nothing beside what the file keeps free. */
+/** The smallest limit in bytes; a smaller one leaves nothing beyond what the file keeps free. */
 const LEAST_CACHE_DIR_LIMIT = 256 << 20;
 
-/** Flags that say where objects are kept. */
+/** Flags of the storage backends. */
 export const STORAGE_FLAGS = {
   storageBackend: flag(
     GROUP,
@@ -97,10 +97,10 @@ export interface EncryptionOptions {
   readonly encryptionProviderConfigAutomaticReload: boolean;
 }
 
-/** Options of the local file beside MongoDB. */
+/** Options of the local file used with MongoDB. */
 export interface CacheDirOptions {
   readonly cacheDir: string;
-  /** In bytes; 0 is none. */
+  /** In bytes; 0 means no limit. */
   readonly cacheDirLimit: number;
 }
 
@@ -148,7 +148,7 @@ export function validateCacheDirOptions({ cacheDir, cacheDirLimit }: CacheDirOpt
     throw new FlagError(`--cache-dir-limit must be at least ${LEAST_CACHE_DIR_LIMIT} (256 MiB)`);
 }
 
-/** Types and their logs, types by the names that the store has for them. Throws FlagError for what is none. */
+/** Returns the logs of types, by the storage names of the types. Throws FlagError for an invalid text. */
 export function logOverrides(texts: readonly string[]): ReadonlyMap<string, string> {
   const overrides = new Map<string, string>();
   for (const override of texts) {
@@ -167,7 +167,7 @@ export function logOverrides(texts: readonly string[]): ReadonlyMap<string, stri
   return overrides;
 }
 
-/** From whichever place has it. Throws FlagError where none does. */
+/** Returns the MongoDB URI from whichever source has it. Throws FlagError if none does. */
 export function mongodbUri(options: StorageOptions, environment: NodeJS.ProcessEnv): string {
   if (options.mongodbUri !== '') return options.mongodbUri;
   if (options.mongodbUriFile !== '') {

@@ -1,6 +1,6 @@
 import { flag, text } from './flags.js';
 
-/** Flags of traces. */
+/** Flags of tracing. */
 export const TRACING_FLAGS = {
   tracingConfigFile: flag(
     'Traces flags:',

@@ -13,9 +13,9 @@ import { FlagError } from '../options/flags.js';
 
 /** TracingConfiguration of apiserver.config.k8s.io. */
 export interface TracingConfiguration {
-  /** Without a scheme, or with one that gRPC knows; undefined: OTLP's own default. */
+  /** Has no scheme, or one that gRPC supports; undefined for OTLP's own default. */
   readonly endpoint: string | undefined;
-  /** Undefined: only what the caller samples. */
+  /** If undefined, only requests that the caller samples are traced. */
   readonly samplingRatePerMillion: number | undefined;
 }
 
@@ -32,7 +32,7 @@ const OTHER_KINDS: readonly string[] = [
 const MILLION = 1_000_000;
 const SCHEMES = ['dns', 'unix'];
 
-/** Reads the file that `--tracing-config-file` names. Throws FlagError in kube-apiserver's words. */
+/** Reads the file of `--tracing-config-file`. Throws FlagError in kube-apiserver's words. */
 export function readTracingConfiguration(path: string): TracingConfiguration {
   let text: string;
   try {
@@ -47,7 +47,7 @@ export function readTracingConfiguration(path: string): TracingConfiguration {
   return parseTracingConfiguration(text);
 }
 
-/** Throws FlagError in kube-apiserver's words. */
+/** Parses a TracingConfiguration. Throws FlagError in kube-apiserver's words. */
 export function parseTracingConfiguration(text: string): TracingConfiguration {
   let configuration: TracingConfiguration;
   try {

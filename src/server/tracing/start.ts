@@ -5,7 +5,7 @@ import type { ServerContext } from '../compose/server-context.js';
 import { serverId } from '../http/server-id.js';
 import type { OpenTelemetryTracer } from './tracer.js';
 
-/** The tracer that the flags ask for. The SDK is not even loaded without. */
+/** Returns the tracer that the flags configure. Without one the SDK is not even loaded. */
 export async function startTracing({
   tracing,
 }: Pick<ServerContext, 'tracing'>): Promise<OpenTelemetryTracer | undefined> {
@@ -14,7 +14,7 @@ export async function startTracing({
   return new OpenTelemetryTracer(tracing, serverId());
 }
 
-/** By kube-apiserver's names. */
+/** The span names of verbs, as in kube-apiserver. */
 const VERBS: Readonly<Record<string, string>> = {
   get: 'Get',
   list: 'List',
@@ -26,7 +26,7 @@ const VERBS: Readonly<Record<string, string>> = {
   deletecollection: 'Delete',
 };
 
-/** Makes the work of the handler a span of its own. */
+/** Runs the handler in a span of its own. */
 export function tracedHandler(handler: Handler, tracer: RequestTracer | undefined): Handler {
   if (tracer === undefined) return handler;
   return (context, request, response) => {

@@ -25,15 +25,15 @@ import { messageOf } from '../../util/error-message.js';
 import { setCurrentSpanSource, type Span, type SpanAttributes } from '../../util/tracing.js';
 import type { TracingConfiguration } from './configuration.js';
 
-/** kube-apiserver's name for itself. */
+/** The service name that kube-apiserver uses for itself. */
 const SERVICE = 'apiserver';
 const MILLION = 1_000_000;
-/** OTLP over gRPC. */
+/** The default endpoint of OTLP over gRPC. */
 const DEFAULT_ENDPOINT = 'localhost:4317';
 
 const now = (): number => performance.timeOrigin + performance.now();
 
-/** The header of W3C Trace Context; undefined: there is none that can be read. */
+/** Parses the header of W3C Trace Context; undefined if it is absent or invalid. */
 function spanContextOf(traceparent: string | undefined) {
   const parts = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/.exec(traceparent?.trim() ?? '');
   if (parts === null) return undefined;
@@ -42,7 +42,7 @@ function spanContextOf(traceparent: string | undefined) {
   return isSpanContextValid(context) ? context : undefined;
 }
 
-/** The connection is without TLS, as kube-apiserver's. */
+/** Returns the URL of the collector. As in kube-apiserver, the connection does not use TLS. */
 function urlOf(endpoint = DEFAULT_ENDPOINT): string {
   if (endpoint.startsWith('unix:')) return endpoint;
   return `http://${endpoint.replace(/^dns:\/\/[^/]*\//, '')}`;
@@ -97,7 +97,7 @@ class OpenTelemetrySpan implements Span {
   }
 }
 
-/** Traces requests by the OpenTelemetry SDK, which exports spans in batches. The only file that knows the SDK. */
+/** Traces requests with the OpenTelemetry SDK, which exports spans in batches. The only file that uses the SDK. */
 export class OpenTelemetryTracer implements RequestTracer {
   private readonly provider: NodeTracerProvider;
   private readonly tracer: SdkTracer;
@@ -127,7 +127,7 @@ export class OpenTelemetryTracer implements RequestTracer {
     return new OpenTelemetrySpan(span, this.tracer, this.current);
   }
 
-  /** Exports what is left. */
+  /** Exports the remaining spans. */
   async close(): Promise<void> {
     setCurrentSpanSource(() => undefined);
     await this.provider.shutdown();
