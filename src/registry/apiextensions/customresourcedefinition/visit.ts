@@ -15,7 +15,7 @@ function visitMap(value: JsonObject[string], test: (schema: JsonSchemaProps) => 
   return false;
 }
 
-/** Whether a test holds for the schema or one below it; visits outer ones first and stops at the first that passes. */
+/** Reports whether a test passes for the schema or one below it. Visits outer schemas first and stops at the first that passes. */
 export function schemaHas(schema: JsonSchemaProps, test: (schema: JsonSchemaProps) => boolean): boolean {
   if (test(schema)) return true;
   if (visitEach(schema['items'], test)) return true;

@@ -14,7 +14,7 @@ import { secrets } from './secrets/type.js';
 import { serviceAccounts } from './serviceaccounts/type.js';
 import { services } from './services/type.js';
 
-/** The built-in types of the core, events and coordination groups, in the order in which discovery lists them. */
+/** Returns the built-in types of the core, events and coordination groups, in the order of discovery. */
 export function builtinResourceTypes(): ResourceType[] {
   return [
     configMaps,

@@ -45,7 +45,7 @@ import { schemaHas } from '../visit.js';
 const SPEC = FieldPath.of('spec');
 const STATUS = FieldPath.of('status');
 
-/** Validates a definition that is created, defaults already set: kube-apiserver's errors, in its order. */
+/** Validates a definition on creation, after defaulting. Returns kube-apiserver's errors, in its order. */
 export function validateCustomResourceDefinition(crd: KubeObject, checks: RuleChecks = {}): FieldError[] {
   const spec = toInternalSpec(crd);
   const wanted = `${spec.names.plural}.${spec.group}`;
@@ -63,7 +63,7 @@ export function validateCustomResourceDefinition(crd: KubeObject, checks: RuleCh
   ];
 }
 
-/** Validates a definition that replaces another one. */
+/** Validates an update of a definition. */
 export function validateCustomResourceDefinitionUpdate(
   crd: KubeObject,
   old: KubeObject,
@@ -83,7 +83,7 @@ export function validateCustomResourceDefinitionUpdate(
   ];
 }
 
-/** Validates a write of a definition's status. */
+/** Validates an update of a definition's status. */
 export const validateCustomResourceDefinitionStatusUpdate = (crd: KubeObject, old: KubeObject): FieldError[] => [
   ...validateObjectMetaUpdate(crd.metadata, old.metadata),
   ...validateStatus(crd),
@@ -97,7 +97,7 @@ function validateStoredVersions(crd: KubeObject, spec: InternalSpec): FieldError
   const path = STATUS.child('storedVersions');
   if (stored.length === 0) return [invalid(path, null, 'must have at least one stored version')];
   const errors: FieldError[] = [];
-  // A version that is named twice is found only once.
+  // A version that is listed twice is found only once.
   const left = new Map(stored.map((name, i) => [name, i]));
   for (const { name, storage } of spec.versions) {
     if (!left.delete(name) && storage) {
@@ -129,7 +129,7 @@ function validateImmutableFields(spec: InternalSpec, old: InternalSpec, establis
 }
 
 function validateSpec(spec: InternalSpec, given: SchemaRequirements): FieldError[] {
-  // Other definitions must have structural schemas in any case.
+  // All other definitions must have structural schemas in any case.
   const schemas = spec.preserveUnknownFields ? schemasOf(spec) : [];
   const hasDefaults = schemas.some((schema) => schemaHas(schema, (part) => (part['default'] ?? null) !== null));
   const extended = hasDefaults || schemas.some((schema) => schemaHas(schema, isExtended));
@@ -159,7 +159,7 @@ function validateSpec(spec: InternalSpec, given: SchemaRequirements): FieldError
   return errors;
 }
 
-/** Whether a schema says something that only structural schemas can say. */
+/** Reports whether a schema uses an extension that only structural schemas may use. */
 function isExtended(schema: JsonObject): boolean {
   const flags = ['x-kubernetes-embedded-resource', 'x-kubernetes-int-or-string'];
   const pointers = ['x-kubernetes-preserve-unknown-fields', 'x-kubernetes-list-type'];
@@ -203,7 +203,7 @@ function validateVersion(
   path: FieldPath,
 ): FieldError[] {
   const perVersion = spec.versions.some(({ subresources }) => subresources !== undefined);
-  // The first of versions with the same name counts.
+  // Of versions with the same name, the first one counts.
   const named = spec.versions.find(({ name }) => name === version.name);
   const statusEnabled = isStatusEnabled(perVersion ? named?.subresources : spec.subresources);
   const errors = validateDeprecationWarning(version, path.child('deprecationWarning'));
@@ -225,7 +225,7 @@ function validateVersion(
   return [...errors, ...validateSelectableFields(version.selectableFields, schema, fieldsPath, many)];
 }
 
-/** What concerns the list of versions as a whole. */
+/** Validates the list of versions as a whole. */
 function validateVersions(spec: InternalSpec): FieldError[] {
   const { versions } = spec;
   const path = SPEC.child('versions');
@@ -241,7 +241,7 @@ function validateVersions(spec: InternalSpec): FieldError[] {
   return errors;
 }
 
-/** What all versions have in common. */
+/** Validates what all versions have in common. */
 function validateCommon(spec: InternalSpec, requirements: SchemaRequirements): FieldError[] {
   const statusEnabled =
     isStatusEnabled(spec.subresources) || spec.versions.some((v) => isStatusEnabled(v.subresources));
@@ -270,7 +270,7 @@ function validateRequiredNames(names: InternalNames): FieldError[] {
   return keys.flatMap((key) => (names[key] === '' ? [required(SPEC.child('names', key))] : []));
 }
 
-/** Names as a definition asks for them, or has been given them. */
+/** Validates the names that a definition asks for or has been given. */
 function validateNames(names: InternalNames, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   const check = (value: string, at: FieldPath): void => {

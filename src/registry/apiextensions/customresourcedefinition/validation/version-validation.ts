@@ -18,7 +18,7 @@ import { MAX_SELECTABLE_FIELDS } from '../interfaces.js';
 const COLUMN_TYPES = ['boolean', 'date', 'integer', 'number', 'string'];
 const COLUMN_FORMATS = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password'];
 
-/** Texts that may be absent are pointers in Go, which errors print as JSON, without Go's escapes. */
+/** Optional strings are pointers in Go, which errors print as JSON, without Go's escapes. */
 const optionalText = (text: string): Printed => new Printed(goJson(text));
 
 export function validateDeprecationWarning(version: InternalVersion, path: FieldPath): FieldError[] {
@@ -82,7 +82,7 @@ export function validateSubresources(subresources: JsonObject | undefined, path:
   return [...errors, ...faults];
 }
 
-/** Fields that selectors may use: scalars outside of metadata, each once. */
+/** Validates the fields that selectors may use: scalars outside metadata, each only once. */
 export function validateSelectableFields(
   fields: readonly JsonObject[],
   schema: JsonSchemaProps,

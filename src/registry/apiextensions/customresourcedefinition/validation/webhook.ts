@@ -5,7 +5,7 @@ import { quote } from '../../../../apimachinery/meta/meta.js';
 
 const FORM = '; desired format: https://host[/path]';
 
-/** The URL of a webhook: https with a host, and nothing else but a path. */
+/** Validates the URL of a webhook: https with a host, and nothing else but a path. */
 export function validateWebhookUrl(path: FieldPath, url: string): FieldError[] {
   const match = /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s.exec(url);
   const fault = urlFault(url);
@@ -29,7 +29,7 @@ export function validateWebhookUrl(path: FieldPath, url: string): FieldError[] {
   return errors;
 }
 
-/** Why Go's url.Parse refuses the text. */
+/** Returns why Go's url.Parse rejects the text, or undefined. */
 function urlFault(url: string): string | undefined {
   if (/[\u0000-\u001f\u007f]/.test(url)) return 'net/url: invalid control character in URL';
   if (url.startsWith(':')) return 'missing protocol scheme';
@@ -43,7 +43,7 @@ function urlFault(url: string): string | undefined {
   return escape === null ? undefined : `invalid URL escape ${quote(escape[0])}`;
 }
 
-/** The service of a webhook. kube-apiserver's check of conversion webhooks has name and namespace the wrong way round; so has this. */
+/** Validates the service of a webhook. kube-apiserver's check of conversion webhooks confuses name and namespace, and so does this one. */
 export function validateWebhookService(path: FieldPath, service: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
   if ((stringAt(service, 'namespace') ?? '') === '') errors.push(required(path.child('name')));
@@ -72,6 +72,6 @@ function validatePath(path: FieldPath, url: string): FieldError[] {
   return errors;
 }
 
-/** The client configuration of a conversion's webhook. */
+/** Returns the client configuration of a conversion webhook. */
 export const clientConfigOf = (conversion: JsonObject): JsonObject | undefined =>
   objectAt(objectAt(conversion, 'webhook'), 'clientConfig');

@@ -7,12 +7,12 @@ import type { Strategy } from '../../../rest/interfaces.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
 import { nothing } from '../../shared/resource-type.js';
 
-/** Bytes that all values of a ConfigMap or Secret may have together. */
+/** The maximum total size of the values in a ConfigMap or Secret, in bytes. */
 export const MAX_DATA_SIZE = 1024 * 1024;
 
 const IMMUTABLE_TEXT = 'field is immutable when `immutable` is set';
 
-/** The entries of a map of texts, in the order of their keys. */
+/** Returns the entries of a map of strings, sorted by key. */
 export function entriesOf(object: JsonObject, field: string): [string, string][] {
   const map = object[field];
   if (!isObject(map)) return [];
@@ -21,7 +21,7 @@ export function entriesOf(object: JsonObject, field: string): [string, string][]
     .map((key) => [key, typeof map[key] === 'string' ? map[key] : '']);
 }
 
-/** Bytes that a base64 text stands for. */
+/** Returns the number of bytes that a base64 text encodes. */
 export function decodedLength(base64: string): number {
   return Buffer.byteLength(base64, 'base64');
 }
@@ -45,8 +45,8 @@ function validate(object: KubeObject): FieldError[] {
 }
 
 /**
- * What may not change once `immutable` is set. An empty map is not what no map is, which is what is stored of both, but for the field
- * that has it by default.
+ * Rejects changes of fields once `immutable` is set. An empty map differs from a missing one, although both are stored as missing,
+ * except in the field `defaulted`, which is empty by default.
  */
 export function immutableErrors(
   object: KubeObject,

@@ -26,7 +26,7 @@ function endpointErrors(address: JsonObject, path: FieldPath): FieldError[] {
   return errors;
 }
 
-/** Addresses that no service may forward to. */
+/** Rejects addresses that no service may forward to. */
 function nonSpecialErrors(ip: string, path: FieldPath): FieldError[] {
   const refuse = (text: string): FieldError[] => [invalid(path, ip, text)];
   if (isIP(ip) === 0) return refuse('must be a valid IP address');

@@ -2,7 +2,7 @@ import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/js
 
 const INVOLVED = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'] as const;
 
-/** Fields of stored events that selectors may use. */
+/** The fields of stored events that selectors may use. */
 export const EVENT_FIELDS: readonly string[] = [
   ...INVOLVED.map((name) => `involvedObject.${name}`),
   'reason',
@@ -11,7 +11,7 @@ export const EVENT_FIELDS: readonly string[] = [
   'type',
 ];
 
-/** Fields of events.k8s.io/v1, by their names there. */
+/** The fields of events.k8s.io/v1 that selectors may use, by their names there. */
 export const EVENTS_V1_FIELDS: readonly string[] = [
   'reason',
   ...INVOLVED.map((name) => `regarding.${name}`),
@@ -19,7 +19,7 @@ export const EVENTS_V1_FIELDS: readonly string[] = [
   'type',
 ];
 
-/** Values of all these fields, from an event as it is stored: one cache serves the selectors of both versions. */
+/** Returns the values of all these fields from a stored event: one watch cache serves the selectors of both versions. */
 export function eventFields(event: JsonObject): Record<string, string> {
   const involved = objectAt(event, 'involvedObject');
   const reporting = stringAt(event, 'reportingComponent') ?? '';

@@ -9,7 +9,7 @@ const requestVersion = (context: RequestContext): GroupVersion => ({
   version: context.info.apiVersion,
 });
 
-/** `toStored`: the form in which the rules are written, for versions that show events otherwise. */
+/** `toStored` converts an event to its stored form, for which the rules are written, if a version shows events in another form. */
 export const eventStrategy = (toStored: (event: KubeObject) => KubeObject = (event) => event): Strategy => ({
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: true,

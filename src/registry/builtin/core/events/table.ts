@@ -37,7 +37,7 @@ function row(event: KubeObject): Cell[] {
   ];
 }
 
-/** `toStored`: the form in which the rows are written, for versions that show events otherwise. */
+/** `toStored` converts an event to its stored form, from which rows are made, if a version shows events in another form. */
 export const eventTable = (
   path: string,
   toStored: (event: KubeObject) => KubeObject = (event) => event,

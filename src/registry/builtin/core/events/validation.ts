@@ -27,7 +27,7 @@ const isCore = (version: GroupVersion): boolean => version.group === '' && versi
 const mismatch = (namespace: string): FieldError =>
   invalid(FieldPath.of('involvedObject', 'namespace'), namespace, 'does not match event.namespace');
 
-/** Required text of at most so many bytes. */
+/** Validates a text of at most `limit` bytes. */
 function boundedText(
   object: KubeObject,
   field: string,
@@ -43,7 +43,7 @@ function boundedText(
   return errors;
 }
 
-/** Rules for all events. Those with an eventTime must be complete; they come from clients of the new API. */
+/** Validates events of all versions. Those with an eventTime come from clients of the new API and must be complete. */
 function legacyErrors(event: KubeObject, version: GroupVersion): FieldError[] {
   const errors: FieldError[] = [];
   const namespace = event.metadata.namespace ?? '';
@@ -80,7 +80,7 @@ function seriesErrors(event: KubeObject): FieldError[] {
 
 const unset = (field: string): FieldError => invalid(field, '', 'needs to be unset');
 
-/** An event in its stored form (core/v1), created through either version. */
+/** Validates an event in its stored form (core/v1), created through either version. */
 export function validateEventCreate(event: KubeObject, version: GroupVersion): FieldError[] {
   const errors = legacyErrors(event, version);
   if (isCore(version)) return errors;
@@ -96,7 +96,10 @@ export function validateEventCreate(event: KubeObject, version: GroupVersion): F
   return errors;
 }
 
-/** Stored fields that an update through events.k8s.io may not change, in the order of their errors, and their zero values. */
+/**
+ * The stored fields that an update through events.k8s.io may not change, in the order of their errors: the field, its name in
+ * errors, and its zero value.
+ */
 const IMMUTABLE: readonly (readonly [string, string, JsonValue])[] = [
   ['involvedObject', 'involvedObject', {}],
   ['reason', 'reason', ''],
@@ -116,7 +119,7 @@ const IMMUTABLE: readonly (readonly [string, string, JsonValue])[] = [
 
 const REFERENCE = ['Kind', 'Namespace', 'Name', 'UID', 'APIVersion', 'ResourceVersion', 'FieldPath'];
 
-/** Structures that errors print with the names of Kubernetes' internal fields. */
+/** The structures that errors print with Kubernetes' internal field names. */
 const PRINTED: Readonly<Record<string, readonly string[]>> = {
   involvedObject: REFERENCE,
   related: REFERENCE,

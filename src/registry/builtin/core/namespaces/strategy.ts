@@ -17,7 +17,7 @@ import { resets } from '../../shared/resource-type.js';
 const NAME_LABEL = 'kubernetes.io/metadata.name';
 const NAMESPACE_FINALIZER = 'kubernetes';
 
-/** The finalizers of the specification, which hold a namespace until what is in it is gone. */
+/** Returns the finalizers in the spec, which keep a namespace until its contents are gone. */
 function namespaceFinalizers(object: KubeObject): string[] {
   return textsOf(objectAt(object, 'spec')?.['finalizers']);
 }
@@ -42,7 +42,7 @@ function setNameLabel(object: KubeObject): void {
   object.metadata.labels = { ...object.metadata.labels, [NAME_LABEL]: name };
 }
 
-/** The label with the name, and the phase. */
+/** Sets the label with the name, and the phase. */
 export function applyNamespaceDefaults(object: KubeObject): void {
   setNameLabel(object);
   const status = objectAt(object, 'status') ?? {};
@@ -106,7 +106,7 @@ export const namespaceFinalizeStrategy: Strategy = {
   ],
 };
 
-/** The finalizers of the garbage collector as the options ask for them, and as they are where the options say nothing. */
+/** Returns the finalizers with those of the garbage collector set as the options ask for. Without options, they stay unchanged. */
 function withPropagation(
   finalizers: readonly string[],
   { orphanDependents, propagationPolicy }: Propagation,

@@ -27,7 +27,7 @@ function taintErrors(object: KubeObject): FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<string>();
   objectsOf(objectAt(object, 'spec')?.['taints']).forEach((taint, i) => {
-    // Kubernetes looks for them in the specification but names them so.
+    // Kubernetes reads the taints in spec, but reports this path.
     const path = FieldPath.of('metadata', 'taints').index(i);
     const [key, value, effect] = [textOf(taint['key']), textOf(taint['value']), textOf(taint['effect'])];
     errors.push(...qualifiedNameErrors(key, path.child('key')));
@@ -40,7 +40,7 @@ function taintErrors(object: KubeObject): FieldError[] {
   return errors;
 }
 
-/** Printed with the names of the Go fields. */
+/** Returns the error for a duplicate taint, printed with the names of the Go fields. */
 function duplicateTaint(path: FieldPath, taint: JsonObject): FieldError {
   const added = taint['timeAdded'] ?? null;
   const text = `{"Key":${goJson(taint['key'] ?? '')},"Value":${goJson(taint['value'] ?? '')},"Effect":${goJson(taint['effect'] ?? '')},"TimeAdded":${goJson(added)}}`;
@@ -56,7 +56,7 @@ const validate = (object: KubeObject): FieldError[] => [
   ...podCidrErrors(object),
 ];
 
-/** The single range and the list of them say the same; where they don't, the single one is right. */
+/** Synchronizes podCIDR and podCIDRs. If they differ, podCIDR wins. */
 function syncPodCidrs(spec: JsonObject): void {
   const single = textOf(spec['podCIDR']);
   const [first = ''] = textsOf(spec['podCIDRs']);
@@ -64,7 +64,7 @@ function syncPodCidrs(spec: JsonObject): void {
   else if (single === '' && first !== '') spec['podCIDR'] = first;
 }
 
-/** A range of each family at most. */
+/** Validates the pod CIDRs: at most one of each IP family. */
 function podCidrErrors(object: KubeObject): FieldError[] {
   const cidrs = podCidrs(object);
   const path = SPEC.child('podCIDRs');
@@ -83,7 +83,7 @@ function podCidrErrors(object: KubeObject): FieldError[] {
   return errors;
 }
 
-/** Amounts of a node, and the addresses at which it is found. */
+/** Validates the capacity and the allocatable resources of a node. */
 function statusErrors(object: KubeObject): FieldError[] {
   const status = objectAt(object, 'status');
   return ['capacity', 'allocatable'].flatMap((field) => {
@@ -97,7 +97,7 @@ function statusErrors(object: KubeObject): FieldError[] {
 const FEATURE = /^[A-Z][a-zA-Z0-9]*(?:\/[a-zA-Z][a-zA-Z0-9]*)*$/;
 const FEATURE_MAX = 253;
 
-/** Features that a kubelet says it has, in the order of their names. */
+/** Validates the features that a kubelet declares, which are sorted by name. */
 function featureErrors(object: KubeObject): FieldError[] {
   const names = textsOf(objectAt(object, 'status')?.['declaredFeatures']);
   return names.flatMap((name, i) => {
@@ -132,7 +132,7 @@ function addressErrors(object: KubeObject): FieldError[] {
   });
 }
 
-/** Configurations of kubelets that are kept in the cluster are no more. */
+/** Drops the fields of dynamic kubelet configuration, which Kubernetes has removed. */
 function dropConfig(object: KubeObject): void {
   delete objectAt(object, 'spec')?.['configSource'];
   delete objectAt(object, 'status')?.['config'];
@@ -146,7 +146,7 @@ function warnings(object: KubeObject): string[] {
   ];
 }
 
-/** Capacity that is allocatable unless said otherwise, and the list of ranges for pods. */
+/** Synchronizes podCIDR and podCIDRs, rounds quantities, and defaults allocatable to capacity. */
 export function applyNodeDefaults(object: KubeObject): void {
   const spec = objectAt(object, 'spec');
   if (spec !== undefined) syncPodCidrs(spec);
@@ -161,7 +161,7 @@ export function applyNodeDefaults(object: KubeObject): void {
 
 const podCidrs = (object: KubeObject): string[] => textsOf(objectAt(object, 'spec')?.['podCIDRs']);
 
-/** Only some fields of the specification may change, and those given once must stay. */
+/** Validates an update: only some fields of the spec may change, and those that were set must stay. */
 function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
   const errors = [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),

@@ -20,7 +20,7 @@ function keyErrors(name: string, path: FieldPath): FieldError[] {
   return [notSupported(path, name, ['storage'])];
 }
 
-/** What a claim has been given, and what becomes of it. */
+/** Validates the capacity of a claim, its allocated resources, and the status of their resizing. */
 export function claimStatusErrors(claim: KubeObject): FieldError[] {
   const status = objectAt(claim, 'status');
   const capacity = objectAt(status, 'capacity') ?? {};
@@ -32,7 +32,7 @@ export function claimStatusErrors(claim: KubeObject): FieldError[] {
     ...Object.keys(capacity).flatMap((name) => basicQuantityErrors(capacity[name], STATUS.child('capacity').key(name))),
     ...Object.keys(resizes).flatMap((name) => [
       ...keyErrors(name, resizesAt),
-      // kube-apiserver names the resource where it means what becomes of it.
+      // kube-apiserver reports the resource as the bad value, where it means the resize status.
       ...(RESIZES.includes(textOf(resizes[name])) ? [] : [notSupported(resizesAt, name, RESIZES)]),
     ]),
     ...Object.keys(allocated).flatMap((name) => {

@@ -26,7 +26,7 @@ const validate = (object: KubeObject): FieldError[] => [
   ...claimSpecErrors(objectAt(object, 'spec') ?? {}, SPEC),
 ];
 
-/** Whether the class is only said in another place than before, or for the first time. */
+/** Returns 'moved' if the storage class is only set in another place than before, 'new' if it is set for the first time. */
 function sameClass(object: KubeObject, old: KubeObject): 'moved' | 'new' | undefined {
   const name = objectAt(object, 'spec')?.['storageClassName'];
   if (name === undefined || objectAt(old, 'spec')?.['storageClassName'] !== undefined) return undefined;
@@ -37,7 +37,7 @@ function sameClass(object: KubeObject, old: KubeObject): 'moved' | 'new' | undef
   return now === undefined || now === before ? 'moved' : 'new';
 }
 
-/** Both specifications without what an update may change: a claim may be bound to a volume, and a bound one may ask for more. */
+/** Returns both specs without what an update may change: a claim may get a volume, and a bound one may request more. */
 function fixedParts(object: KubeObject, old: KubeObject): readonly [before: JsonObject, after: JsonObject] {
   const before = { ...objectAt(old, 'spec') };
   const after = { ...objectAt(object, 'spec') };
@@ -113,12 +113,12 @@ const isVolumeOrSnapshot = (source: JsonObject): boolean => {
   );
 };
 
-/** What the claim is filled from has two fields, of which the older one takes less; they say the same. */
+/** Synchronizes dataSource and dataSourceRef, of which the older one, dataSource, accepts less. */
 function normalizeSources(object: KubeObject, old: KubeObject | undefined): void {
   const spec = objectAt(object, 'spec');
   if (spec === undefined) return;
   const before = objectAt(old, 'spec') ?? {};
-  // Sources in other namespaces are a feature that is off in Kubernetes itself.
+  // Sources in other namespaces are a feature that is off by default in Kubernetes.
   const foreign = textOf(objectAt(spec, 'dataSourceRef')?.['namespace']) !== '';
   if (foreign && before['dataSourceRef'] === undefined) delete spec['dataSourceRef'];
   const { dataSource, dataSourceRef } = spec;

@@ -5,7 +5,7 @@ import { numberOf } from '../../shared/fields.js';
 import { iscsiNameErrors } from '../../shared/iscsi-names.js';
 import { lunErrors } from '../../shared/volume-sources.js';
 
-/** What is wrong with a volume of this kind; `volume` is the name of the whole. */
+/** Validates an iSCSI volume. `volume` is the name of the persistent volume. */
 export function iscsiErrors(source: JsonObject, path: FieldPath, volume: string): FieldError[] {
   const errors: FieldError[] = [];
   const portal = textOf(source['targetPortal']);

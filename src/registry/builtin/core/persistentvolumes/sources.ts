@@ -15,7 +15,7 @@ import {
 } from '../../shared/volume-sources.js';
 import { iscsiErrors } from './iscsi.js';
 
-/** A secret with its namespace, if one is named. */
+/** Validates the secret of a volume, if any: it needs a name and a namespace. */
 const secretOf: Check = (source, path) => {
   const secret = objectAt(source, 'secretRef');
   return secret === undefined ? [] : needs('name', 'namespace')(secret, path.child('secretRef'), '');
@@ -90,7 +90,7 @@ const SOURCES: readonly Source[] = [
   { field: 'csi', check: csi },
 ];
 
-/** What is wrong with the kind of volume that a specification names: there must be one, and no other. */
+/** Validates the volume source of a spec: there must be exactly one. */
 export const persistentSourceErrors = (spec: JsonObject, path: FieldPath, volume: string): FieldError[] =>
   sourceErrors(SOURCES, spec, path, volume, (field, _source, surplus) =>
     field === 'local' && !surplus && objectAt(spec, 'nodeAffinity') === undefined

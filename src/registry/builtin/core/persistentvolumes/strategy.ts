@@ -41,7 +41,7 @@ import { persistentSourceErrors } from './sources.js';
 const SPEC = FieldPath.of('spec');
 const RECLAIM = ['Delete', 'Recycle', 'Retain'];
 
-/** Fields of the specification that are no kind of volume. */
+/** The fields of the spec that are not volume sources. */
 const NOT_SOURCES = new Set([
   'capacity',
   'accessModes',
@@ -57,13 +57,13 @@ const NOT_SOURCES = new Set([
 const sourcesOf = (object: KubeObject): string[] =>
   Object.keys(objectAt(object, 'spec') ?? {}).filter((field) => !NOT_SOURCES.has(field));
 
-/** The part of the specification that says what kind of volume it is. */
+/** Returns the volume sources of the spec. */
 function sourceOf(object: KubeObject): JsonObject {
   const spec = objectAt(object, 'spec');
   return Object.fromEntries(sourcesOf(object).map((field) => [field, spec?.[field]]));
 }
 
-/** What is wrong with a volume, whether it is created or updated. */
+/** Validates a volume, on creation and on update. */
 export function persistentVolumeErrors(object: KubeObject): FieldError[] {
   const errors = validateCoreMeta(object.metadata, 'Cluster', nameIsDnsSubdomain);
   const spec = objectAt(object, 'spec') ?? {};
@@ -101,7 +101,7 @@ export function persistentVolumeErrors(object: KubeObject): FieldError[] {
   ];
 }
 
-/** Nodes from which the volume can be reached. */
+/** Validates the affinity to the nodes from which the volume can be reached. */
 function nodeAffinityErrors(spec: JsonObject): FieldError[] {
   const affinity = objectAt(spec, 'nodeAffinity');
   if (affinity === undefined) return [];
@@ -121,7 +121,7 @@ function attributesClassErrors(spec: JsonObject): FieldError[] {
   return [...errors, required(SPEC.child('csi'), 'has to be specified when using volumeAttributesClassName')];
 }
 
-/** Labels of nodes that have been given other names, under which an affinity may go on. */
+/** Node labels that were renamed. An affinity may switch to the new names. */
 const RENAMED: Readonly<Record<string, string>> = {
   'failure-domain.beta.kubernetes.io/zone': 'topology.kubernetes.io/zone',
   'failure-domain.beta.kubernetes.io/region': 'topology.kubernetes.io/region',
@@ -130,7 +130,7 @@ const RENAMED: Readonly<Record<string, string>> = {
   'beta.kubernetes.io/instance-type': 'node.kubernetes.io/instance-type',
 };
 
-/** An affinity that was given may only take over the new names of labels. */
+/** Allows an existing affinity only to switch to the new names of labels. */
 function affinityChangeErrors(spec: JsonObject, before: JsonObject): FieldError[] {
   const was = objectAt(before, 'nodeAffinity');
   if (was === undefined) return [];
@@ -146,7 +146,7 @@ const printAffinity = (affinity: JsonObject): Printed =>
   new Printed(`{"Required":${internalJson('PodSpec', NODE_SELECTOR, affinity['required'])}}`);
 
 function sameButNames(is: JsonValue | undefined, was: JsonValue | undefined, name = ''): boolean {
-  // A label without another name may lose its own.
+  // A label without a new name may become empty.
   if (name === 'key' && typeof was === 'string' && (RENAMED[was] ?? '') === (is ?? '')) return true;
   if (Array.isArray(is) && Array.isArray(was)) {
     return is.length === was.length && is.every((one, i) => sameButNames(one, was[i]));
@@ -165,7 +165,7 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
   const is = sourceOf(object);
   const csi = objectAt(was, 'csi');
   const secret = objectAt(is, 'csi')?.['controllerExpandSecretRef'];
-  // May be given once.
+  // This secret may be set once.
   if (csi !== undefined && csi['controllerExpandSecretRef'] === undefined && secret !== undefined) {
     is['csi'] = { ...objectAt(is, 'csi'), controllerExpandSecretRef: undefined };
   }
@@ -193,7 +193,7 @@ export function applyPersistentVolumeDefaults(object: KubeObject): void {
   roundQuantities(objectAt(spec, 'capacity'));
 }
 
-/** Notes when the phase changed, unless the client did. */
+/** Sets lastPhaseTransitionTime when the phase changes, unless the client set it. */
 function stampTransition(context: RequestContext, object: KubeObject, old: KubeObject): void {
   const status = ensureObject(object, 'status');
   const before = objectAt(old, 'status') ?? {};
@@ -212,7 +212,7 @@ const DEPRECATED_ANNOTATIONS: Readonly<Record<string, string>> = {
   'volume.beta.kubernetes.io/mount-options': 'deprecated since v1.31; use "mountOptions" attribute instead',
 };
 
-/** Kinds of volumes that no kubelet knows any more: since when they are deprecated, and when they went. */
+/** Volume sources that no kubelet supports any more, with the versions that deprecated and removed them. */
 const DEPRECATED_SOURCES: readonly (readonly [string, string, string])[] = [
   ['cephfs', 'v1.28', 'v1.31'],
   ['photonPersistentDisk', 'v1.11', 'v1.16'],
@@ -251,7 +251,7 @@ export const persistentVolumeStrategy: Strategy = {
     keepField('status', object, old);
   },
   validateCreate: (_context, object) => persistentVolumeErrors(object),
-  // kube-apiserver looks at the whole twice, and says everything twice.
+  // kube-apiserver validates the volume twice, and returns each error twice.
   validateUpdate: (_context, object, old) => [
     ...persistentVolumeErrors(object),
     ...persistentVolumeErrors(object),

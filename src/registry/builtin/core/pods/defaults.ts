@@ -10,14 +10,17 @@ import { STATUS_LISTS } from './fields.js';
 
 const DEFAULT_MODE = 0o644;
 
-/** A registry with a port, or one that has a dot, or localhost, or what cannot be a part of a path; then the path and the tag. */
+/** An optional first segment, which may be a registry with a port, then the path and the tag. */
 const IMAGE =
   /^(?:([A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]+)?)\/)?([^:]*)(?::([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?$/;
 const PART = /^[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*$/;
 const LONGEST = 512;
 const LONGEST_REPOSITORY = 255;
 
-/** What comes first of a path is a registry where it looks like one; images of the usual registry without a path are in its library. */
+/**
+ * Returns the repository of an image without its registry. The first segment is a registry if it looks like one. Images of
+ * docker.io without a path are in `library`.
+ */
 function repository(image: string): string {
   const at = image.indexOf('/');
   const first = image.slice(0, Math.max(at, 0));
@@ -27,7 +30,7 @@ function repository(image: string): string {
   return usual && !path.includes('/') ? `library/${path}` : path;
 }
 
-/** The tag of an image reference; `latest` where it has neither tag nor digest. What names no image has no tag. */
+/** Returns the tag of an image reference: `latest` if it has neither tag nor digest, '' if it has a digest or is invalid. */
 function imageTag(image: string): string {
   if (image.includes('@') || image.length > LONGEST) return '';
   const parts = IMAGE.exec(image);
@@ -80,7 +83,7 @@ function container(value: JsonObject, hostNetwork: boolean): void {
   roundResources(value);
 }
 
-/** What a container may use at most is what it asks for, unless it says something else. */
+/** Defaults the requests of a container to its limits. */
 function requests(value: JsonObject): void {
   const resources = objectAt(value, 'resources');
   const limits = objectAt(resources, 'limits');
@@ -124,7 +127,7 @@ function volume(value: JsonObject): void {
   roundResources(claim);
 }
 
-/** The single address and the list of them say the same; where they don't, the single one is right. */
+/** Synchronizes the single addresses with the lists of addresses. If they differ, the single address wins. */
 function syncAddresses(status: JsonObject): void {
   for (const [single, list] of [
     ['podIP', 'podIPs'],
@@ -158,7 +161,7 @@ export function applyPodDefaults(object: KubeObject): void {
   roundResources(spec);
   spec['enableServiceLinks'] ??= true;
   ensureObject(spec, 'securityContext');
-  // The deprecated name of the field, which is always shown beside the new one.
+  // serviceAccount is the deprecated name of serviceAccountName; both are always shown.
   const account = textOf(spec['serviceAccountName']) || textOf(spec['serviceAccount']);
   if (account !== '') {
     spec['serviceAccountName'] = account;

@@ -1,15 +1,14 @@
-/** The lists of containers in a pod's specification, in the order of kube-apiserver. */
+/** The lists of containers in a pod's spec, in kube-apiserver's order. */
 export const CONTAINER_LISTS = ['initContainers', 'containers', 'ephemeralContainers'];
 
-/** The lists of a pod's status that say how its containers do. */
+/** The lists of container statuses in a pod's status. */
 export const STATUS_LISTS = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'];
 
-/** What an affinity demands, and what it would rather have. */
+/** The required and the preferred terms of an affinity. */
 export const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
 export const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
 
-/** When an image is fetched. */
 export const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
 
-/** The annotation of a pod that a kubelet was given in a file, and that only stands for it. */
+/** The annotation of a mirror pod, which represents a static pod that a kubelet read from a file. */
 export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';

@@ -31,8 +31,8 @@ function largest(...all: readonly Amounts[]): Amounts {
 }
 
 /**
- * What the containers of a pod need together: the regular ones run at once, beside the init containers that stay; each of the other
- * init containers runs by itself, beside those that were started before it and stay.
+ * Returns the resources that the containers of a pod need together: the regular ones run at once, beside the restartable init
+ * containers. Each of the other init containers runs alone, beside the restartable ones that were started before it.
  */
 function together(spec: JsonObject, part: Part): Amounts {
   let running = sum(...objectsOf(spec['containers']).map((container) => amountsOf(container, part)));
@@ -49,14 +49,14 @@ function together(spec: JsonObject, part: Part): Amounts {
   return largest(running, starting);
 }
 
-/** Resources that a pod as a whole may have, beside huge pages. */
+/** The resources that a pod as a whole may have, besides huge pages. */
 const COMPUTE: ReadonlySet<string> = new Set(['cpu', 'memory']);
 
 const isEmpty = (list: JsonObject): boolean => Object.keys(list).length === 0;
 
 /**
- * A pod that says something of its resources as a whole is limited to the huge pages of its containers, and asks for what these ask for, or
- * for as much as it may have at most.
+ * Sets the defaults of pod-level resources, if there are any. The limits of huge pages are those of the containers. The requests
+ * are those of the containers, or else the limits of the pod.
  */
 export function defaultPodResources(spec: JsonObject): void {
   const resources = objectAt(spec, 'resources');
@@ -76,7 +76,7 @@ export function defaultPodResources(spec: JsonObject): void {
   if (!isEmpty(requests)) resources['requests'] = requests;
 }
 
-/** A pod as a whole has what its containers have together, and no container more than the pod. */
+/** Validates pod-level resources: the pod needs at least what its containers need together, and no container may have more than the pod. */
 export function aggregateErrors(spec: JsonObject, resources: JsonObject, path: FieldPath): FieldError[] {
   const whole = { resources };
   const requests = amountsOf(whole, 'requests');

@@ -8,7 +8,7 @@ const COMPUTE = ['cpu', 'memory'];
 
 type Amounts = Map<string, Quantity>;
 
-/** The quantities of cpu and memory that are more than nothing. */
+/** Returns the quantities of cpu and memory that are greater than zero. */
 function amounts(list: JsonObject | undefined): Amounts {
   const found: Amounts = new Map();
   for (const name of COMPUTE) {
@@ -22,7 +22,7 @@ function addAll(total: Amounts, more: Amounts): void {
   for (const [name, quantity] of more) total.set(name, total.get(name)?.add(quantity) ?? quantity);
 }
 
-/** Quality of service of a pod: by what it, or else its containers, ask for and are limited to. */
+/** Returns the QoS class of a pod, by the requests and limits of the pod or else of its containers. */
 export function qosClass(pod: KubeObject): string {
   const spec = objectAt(pod, 'spec');
   const requests: Amounts = new Map();

@@ -30,7 +30,7 @@ function labelKeyErrors(keys: readonly string[], selector: JsonObject | undefine
   return keys.flatMap((key, i) => qualifiedNameErrors(key, path.index(i)));
 }
 
-/** Keys of the pod's own labels, whose values become a part of the selector; none may be in there already. */
+/** Validates the keys of the pod's own labels whose values are added to the selector. None may be in the selector already. */
 function matchKeyErrors(
   match: readonly string[],
   mismatch: readonly string[],
@@ -44,7 +44,7 @@ function matchKeyErrors(
   const seen = new Set(Object.keys(objectAt(selector, 'matchLabels') ?? {}));
   for (const expression of objectsOf(selector?.['matchExpressions'])) {
     const key = textOf(expression['key']);
-    // What was given has got an expression for each key when it is looked at, so that a key that is there was there before.
+    // The selector has an expression for each key by now, so a key that occurs again was in it before.
     if (match.includes(key) && seen.has(key)) {
       errors.push(invalid(path.index(match.lastIndexOf(key)), key, 'exists in both matchLabelKeys and labelSelector'));
     }
@@ -58,7 +58,7 @@ function matchKeyErrors(
   return errors;
 }
 
-/** Pods near which, or far from which, a pod wants to be. */
+/** Validates a term of a pod affinity or anti-affinity. */
 function podTermErrors(term: JsonObject, path: FieldPath): FieldError[] {
   const selector = objectAt(term, 'labelSelector');
   const topology = textOf(term['topologyKey']);
@@ -119,7 +119,7 @@ function operatorErrors(toleration: JsonObject, path: FieldPath): FieldError[] {
   }
 }
 
-/** Taints of nodes that a pod puts up with. */
+/** Validates the tolerations of a pod. */
 export function tolerationErrors(tolerations: readonly JsonObject[], path: FieldPath): FieldError[] {
   return tolerations.flatMap((toleration, i) => {
     const at = path.index(i);
@@ -142,7 +142,7 @@ export function tolerationErrors(tolerations: readonly JsonObject[], path: Field
 const POLICIES = ['Honor', 'Ignore'];
 const ACTIONS = ['DoNotSchedule', 'ScheduleAnyway'];
 
-/** How evenly pods are spread over parts of the cluster. */
+/** Validates the topology spread constraints of a pod. */
 export function spreadErrors(constraints: readonly JsonObject[], path: FieldPath): FieldError[] {
   return constraints.flatMap((constraint, i) => {
     const at = path.index(i);
@@ -176,7 +176,7 @@ function minDomainErrors(constraint: JsonObject, action: string, path: FieldPath
   return action === 'DoNotSchedule' ? errors : [...errors, invalid(path, least, why)];
 }
 
-/** Adds what the pod's own labels say to the selectors that name keys of them. */
+/** Adds the values of the pod's own labels to the selectors that name their keys. */
 export function fillSelectors(spec: JsonObject, labels: Readonly<Record<string, string>>): void {
   const affinity = objectAt(spec, 'affinity');
   for (const name of ['podAffinity', 'podAntiAffinity']) {

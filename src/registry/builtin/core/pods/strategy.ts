@@ -23,7 +23,7 @@ function nameWarnings(pod: KubeObject): string[] {
   return texts.length === 0 ? [] : [`${HOSTNAME_WARNING}[${texts.join(' ')}]`];
 }
 
-/** The condition of a pod that gates keep from being scheduled. */
+/** Returns the condition of a pod that scheduling gates keep from being scheduled. */
 const gated = ({ receivedAt }: RequestContext): JsonObject => ({
   type: 'PodScheduled',
   status: 'False',
@@ -67,7 +67,10 @@ export const podStrategy: Strategy = {
   warningsOnCreate: (_context, pod) => [...nameWarnings(pod), ...podWarnings(pod)],
 };
 
-/** Writers that do not know observed generations leave them as they were, also those of conditions, one type after the other. */
+/**
+ * Keeps the observed generations of the status and its conditions when they are written by a client that does not know them.
+ * Conditions of the same type are matched in order.
+ */
 function keepGenerations(status: JsonObject, old: JsonObject): void {
   keepGeneration(status, old);
   const known = new Map<string, JsonObject[]>();
@@ -110,7 +113,7 @@ export const podDeletion: DeletionStrategy = {
   gracePeriodSeconds: (pod, asked) => {
     const spec = objectAt(pod, 'spec');
     const phase = textOf(objectAt(pod, 'status')?.['phase']);
-    // Nobody has to stop what runs nowhere.
+    // A pod that runs on no node needs no time to stop.
     if (textOf(spec?.['nodeName']) === '' || phase === 'Failed' || phase === 'Succeeded') return 0;
     const period = asked ?? numberOf(spec?.['terminationGracePeriodSeconds']);
     return period < 0 ? 1 : period;

@@ -13,11 +13,11 @@ interface Summary {
   reason: string;
   ready: number;
   restarts: number;
-  /** When a container was last restarted: milliseconds since the epoch. */
+  /** The time of the last restart of a container, in milliseconds since the epoch. */
   restartedAt: number | undefined;
 }
 
-/** Counts the restarts of a container. */
+/** Adds the restarts of a container to the counts. */
 function addRestarts(counts: Pick<Summary, 'restarts' | 'restartedAt'>, status: JsonObject): void {
   counts.restarts += numberOf(status['restartCount']);
   const ended = objectAt(objectAt(status, 'lastState'), 'terminated');
@@ -28,7 +28,7 @@ function addRestarts(counts: Pick<Summary, 'restarts' | 'restartedAt'>, status: 
 const terminated = (status: JsonObject): JsonObject | undefined => objectAt(objectAt(status, 'state'), 'terminated');
 const waiting = (status: JsonObject): JsonObject | undefined => objectAt(objectAt(status, 'state'), 'waiting');
 
-/** Why a container ended. */
+/** Returns the reason why a container terminated. */
 function endReason(state: JsonObject): string {
   const reason = textOf(state['reason']);
   if (reason !== '') return reason;
@@ -44,7 +44,7 @@ function restartableInitContainers(pod: KubeObject): Set<string> {
   return new Set(containers.filter((c) => c['restartPolicy'] === 'Always').map((c) => textOf(c['name'])));
 }
 
-/** Looks at init containers; true where one of them is not done. */
+/** Adds the init containers to the summary. Returns true if one of them has not finished. */
 function summarizeInit(pod: KubeObject, summary: Summary, restartable: ReadonlySet<string>): boolean {
   const statuses = objectsOf(objectAt(pod, 'status')?.['initContainerStatuses']);
   const total = objectsOf(objectAt(pod, 'spec')?.['initContainers']).length;
@@ -151,7 +151,7 @@ const ENDINGS: Readonly<Record<string, string>> = {
   Failed: 'The pod failed.',
 };
 
-/** By this condition clients tell pods that are over. */
+/** Returns the condition by which clients recognize finished pods. */
 function conditions(pod: KubeObject): JsonValue | undefined {
   const phase = textOf(objectAt(pod, 'status')?.['phase']);
   const message = own(ENDINGS, phase);

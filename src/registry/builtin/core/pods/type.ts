@@ -27,7 +27,7 @@ export const pods = builtinType({
   selectableFields: [
     ...SPEC_FIELDS.map((field) => `spec.${field}`),
     'spec.hostNetwork',
-    // An old name of spec.nodeName.
+    // The former name of spec.nodeName.
     'spec.host',
     ...STATUS_FIELDS.map((field) => `status.${field}`),
     'status.podIPs',

@@ -14,7 +14,7 @@ import { containerErrors, hostPortErrors, paddedImageErrors, type PodParts, rest
 import { CONTAINER_LISTS } from '../fields.js';
 import { lifecycleErrors, probesErrors } from './handlers.js';
 
-/** Every container of a pod with its path, in the order of kube-apiserver. */
+/** Returns all containers of a pod with their paths, in kube-apiserver's order. */
 export function allContainers(spec: JsonObject, path: FieldPath): (readonly [JsonObject, FieldPath])[] {
   return CONTAINER_LISTS.flatMap((list) =>
     objectsOf(spec[list]).map((container, i) => [container, path.child(list).index(i)] as const),
@@ -44,7 +44,7 @@ export function regularErrors(containers: readonly JsonObject[], path: FieldPath
 
 const NOT_FOR_INIT = ['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'];
 
-/** Containers that run before the regular ones, or beside them where they are always started again. */
+/** Validates init containers, which run before the regular ones or, if they always restart, beside them. */
 export function initErrors(
   containers: readonly JsonObject[],
   regular: readonly JsonObject[],
@@ -60,7 +60,7 @@ export function initErrors(
     const errors = [...containerErrors(container, at, parts), ...restartErrors(container, at)];
     if (names.has(name)) errors.push(duplicate(at.child('name'), name));
     else if (name !== '') names.add(name);
-    // They run one after another, so that each is looked at by itself, as if it were the first.
+    // They run one after another: each is checked separately, as if it were the first.
     errors.push(...hostPortErrors([container], path));
     if (beside)
       return [...errors, ...lifecycleErrors(container, at, parts.grace), ...probesErrors(container, at, parts.grace)];
@@ -71,7 +71,7 @@ export function initErrors(
   });
 }
 
-/** An init container of which it is said already what may not be said any more. */
+/** Reports whether an existing init container already has the resize policy that is forbidden now. */
 const restartsOnResize = (container: JsonObject): boolean =>
   container['restartPolicy'] !== 'Always' &&
   objectsOf(container['resizePolicy']).some((policy) => policy['restartPolicy'] === 'RestartContainer');
@@ -84,7 +84,7 @@ function resizeErrors(container: JsonObject, path: FieldPath): FieldError[] {
   });
 }
 
-/** Fields that nothing temporary should have, in the order of the type. */
+/** The fields that ephemeral containers may not have, in the order of the type. */
 const NOT_FOR_EPHEMERAL = [
   'ports',
   'resources',
@@ -103,7 +103,7 @@ function isSet(container: JsonObject, field: string): boolean {
   return isObject(value) && (Object.keys(value).length > 0 || emptyMembersOf(value) !== undefined);
 }
 
-/** Containers that somebody started in a running pod to look at it. */
+/** Validates ephemeral containers, which users start in a running pod to debug it. */
 export function ephemeralErrors(spec: JsonObject, path: FieldPath, parts: PodParts): FieldError[] {
   const others = new Set(namesOf([...objectsOf(spec['containers']), ...objectsOf(spec['initContainers'])]));
   const names = new Set(others);

@@ -17,7 +17,7 @@ const STATUS = FieldPath.of('status');
 const HEALTH = ['Healthy', 'Unhealthy', 'Unknown'];
 const MAX_MESSAGE = 256;
 
-/** Claims for devices that were made for the pod. */
+/** Validates the statuses of the pod's resource claims. */
 export function claimStatusErrors(status: JsonObject, spec: JsonObject): FieldError[] {
   const known = new Set(objectsOf(spec['resourceClaims']).map(({ name }) => textOf(name)));
   const seen = new Set<string>();
@@ -38,7 +38,7 @@ const UNKNOWN_CONTAINER = 'must match the name of an entry in spec.initContainer
 const UNKNOWN_RESOURCE =
   'must match the extended resource name of an entry in spec.initContainers.resources.requests or spec.containers.resources.requests';
 
-/** The claim that was made for the pod's extended resources. */
+/** Validates the status of the resource claim for the pod's extended resources. */
 export function extendedClaimErrors(status: JsonObject, spec: JsonObject): FieldError[] {
   const given = objectAt(status, 'extendedResourceClaimStatus');
   if (given === undefined) return [];
@@ -73,7 +73,7 @@ export function extendedClaimErrors(status: JsonObject, spec: JsonObject): Field
   return [...errors, ...subdomainErrors(claim, at)];
 }
 
-/** The users that containers run as. */
+/** Validates the users that containers run as. */
 export function userErrors(status: JsonObject, spec: JsonObject): FieldError[] {
   const os = textOf(objectAt(spec, 'os')?.['name']) || 'linux';
   return STATUS_LISTS.flatMap((list) =>
@@ -120,7 +120,7 @@ function healthErrors(resources: readonly JsonObject[], path: FieldPath): FieldE
   });
 }
 
-/** How the devices do that containers were given. */
+/** Validates the health of the devices allocated to containers. */
 export function deviceErrors(status: JsonObject, spec: JsonObject): FieldError[] {
   return STATUS_LISTS.flatMap((list) => {
     const containers = objectsOf(spec[list === 'containerStatuses' ? 'containers' : 'initContainers']);

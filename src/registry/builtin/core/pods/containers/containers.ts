@@ -26,13 +26,13 @@ import { envErrors, envFromErrors } from './env.js';
 import { PULL_POLICIES } from '../fields.js';
 import { containerSecurityErrors } from '../validation/security.js';
 
-/** What containers are looked at with. */
+/** The parts of a pod that the validation of its containers needs. */
 export interface PodParts {
-  /** The volumes with which nothing is wrong. */
+  /** The valid volumes, by name. */
   readonly volumes: ReadonlyMap<string, JsonObject>;
-  /** Names of the pod's resource claims. */
+  /** The names of the pod's resource claims. */
   readonly claims: ReadonlySet<string>;
-  /** Seconds until the pod is ended by force. */
+  /** The termination grace period of the pod in seconds. */
   readonly grace: number | bigint | undefined;
   readonly restartPolicy: string;
   readonly hostUsers: boolean;
@@ -80,7 +80,7 @@ function recursiveErrors(mount: JsonObject, path: FieldPath): FieldError[] {
   return errors;
 }
 
-/** Where the container uses its volumes, once as files and once as devices: `path` is that of the container. */
+/** Validates the volume mounts of a container, none of which may also be a volume device. `path` is that of the container. */
 function mountErrors(container: JsonObject, path: FieldPath, { volumes }: PodParts): FieldError[] {
   const all = path.child('volumeMounts');
   const devices = new Map(
@@ -102,7 +102,7 @@ function mountErrors(container: JsonObject, path: FieldPath, { volumes }: PodPar
       errors.push(invalid(at.child('mountPath'), point, 'must not already exist as a path in volumeDevices'));
     }
     const [sub, expression] = [textOf(mount['subPath']), textOf(mount['subPathExpr'])];
-    // For some fields kube-apiserver names the list, not the item.
+    // For some fields kube-apiserver reports the list, not the item.
     if (sub !== '') errors.push(...descendingPathErrors(sub, all.child('subPath')));
     if (expression !== '') {
       const why = 'subPathExpr and subPath are mutually exclusive';
@@ -146,7 +146,7 @@ function deviceErrors(container: JsonObject, path: FieldPath, { volumes }: PodPa
   });
 }
 
-/** What becomes of a container whose resources are changed; kube-apiserver names the list in most of what it says. */
+/** Validates the resize policies of a container. In most errors kube-apiserver reports the list, not the item. */
 function resizeErrors(policies: readonly JsonObject[], path: FieldPath, restartPolicy: string): FieldError[] {
   const seen = new Set<string>();
   return policies.flatMap((policy, i) => {
@@ -163,7 +163,7 @@ function resizeErrors(policies: readonly JsonObject[], path: FieldPath, restartP
   });
 }
 
-/** What is wrong with a container of any list. */
+/** Validates a container of any list. */
 export function containerErrors(container: JsonObject, path: FieldPath, parts: PodParts): FieldError[] {
   const name = textOf(container['name']);
   const errors = name === '' ? [required(path.child('name'))] : labelErrors(name, path.child('name'));
@@ -187,14 +187,14 @@ export function containerErrors(container: JsonObject, path: FieldPath, parts: P
   ];
 }
 
-/** Pods say exactly which image they mean; templates of pods may not. */
+/** Rejects image names padded with whitespace. Only pod templates may have them. */
 export function paddedImageErrors(container: JsonObject, path: FieldPath): FieldError[] {
   const image = textOf(container['image']);
   if (image === image.trim()) return [];
   return [invalid(path.child('image'), image, 'must not have leading or trailing whitespace')];
 }
 
-/** Ports of the host that are wanted twice. */
+/** Rejects host ports that are used twice. */
 export function hostPortErrors(containers: readonly JsonObject[], path: FieldPath): FieldError[] {
   const seen = new Set<string>();
   return containers.flatMap((container, i) =>
@@ -215,7 +215,7 @@ const RESTART_ACTIONS = ['Restart', 'RestartAllContainers'];
 const MAX_RULES = 20;
 const MAX_EXIT_CODES = 255;
 
-/** When a container is started again, apart from what its pod says. */
+/** Validates the restart policy and the restart rules of a container, which override the pod's. */
 export function restartErrors(container: JsonObject, path: FieldPath): FieldError[] {
   const rules = objectsOf(container['restartPolicyRules']);
   const policy = container['restartPolicy'];

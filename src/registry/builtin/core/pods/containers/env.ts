@@ -25,7 +25,7 @@ const requiredOr = (
   check: (value: string, path: FieldPath) => FieldError[],
 ): FieldError[] => (value === '' ? [required(path)] : check(value, path));
 
-/** A key of a config map or of a secret. */
+/** Validates a reference to a key of a ConfigMap or Secret. */
 function keyRefErrors(ref: JsonObject, path: FieldPath): FieldError[] {
   const name = textOf(ref['name']);
   return [
@@ -36,7 +36,7 @@ function keyRefErrors(ref: JsonObject, path: FieldPath): FieldError[] {
   ];
 }
 
-/** A variable that a file sets. */
+/** Validates a reference to a variable in a file. */
 const fileRefErrors = (ref: JsonObject, path: FieldPath): FieldError[] => [
   ...requiredOr(textOf(ref['key']), path.child('key'), variableName),
   ...requiredOr(textOf(ref['volumeName']), path.child('volumeName'), labelErrors),
@@ -72,7 +72,7 @@ function valueFromErrors(variable: JsonObject, path: FieldPath): FieldError[] {
   return errors;
 }
 
-/** Variables of a container's environment. */
+/** Validates the environment variables of a container. */
 export function envErrors(variables: readonly JsonObject[], path: FieldPath): FieldError[] {
   return variables.flatMap((variable, i) => [
     ...requiredOr(textOf(variable['name']), path.index(i).child('name'), variableName),
@@ -80,7 +80,7 @@ export function envErrors(variables: readonly JsonObject[], path: FieldPath): Fi
   ]);
 }
 
-/** Config maps and secrets whose keys become variables. */
+/** Validates the ConfigMaps and Secrets whose keys become environment variables. */
 export function envFromErrors(sources: readonly JsonObject[], path: FieldPath): FieldError[] {
   return sources.flatMap((source, i) => {
     const at = path.index(i);
@@ -95,7 +95,7 @@ export function envFromErrors(sources: readonly JsonObject[], path: FieldPath): 
         ),
       );
     }
-    // kube-apiserver names the list, not the item.
+    // kube-apiserver reports the list, not the item.
     if (refs.length === 0) errors.push(invalid(path, '', 'must specify one of: `configMapRef` or `secretRef`'));
     else if (refs.length > 1) {
       errors.push(invalid(path, '', 'may not have more than one field specified at a time'));
@@ -104,7 +104,7 @@ export function envFromErrors(sources: readonly JsonObject[], path: FieldPath): 
   });
 }
 
-/** Files that set variables are in volumes that the pod itself fills. */
+/** Requires files with environment variables to be in emptyDir volumes, which the pod itself fills. */
 export function envFileErrors(
   containers: readonly (readonly [JsonObject, FieldPath])[],
   volumes: readonly JsonObject[],

@@ -13,7 +13,7 @@ import { choiceIfSet, filePathErrors, modeErrors } from '../../../shared/checks.
 import { quantityOf } from '../../../shared/resources.js';
 
 const METADATA = ['metadata.annotations', 'metadata.labels', 'metadata.name', 'metadata.namespace', 'metadata.uid'];
-/** What a reference may name at all; what it may name where it stands is less. */
+/** The fields that a reference may name at all. Each place allows only some of them. */
 const LABELS = new Set([
   ...METADATA,
   'spec.nodeName',
@@ -28,9 +28,9 @@ const LABELS = new Set([
 ]);
 const SUBSCRIPTED = ['metadata.annotations', 'metadata.labels'];
 
-/** Fields of a pod that a file may show. */
+/** The fields of a pod that a file may contain. */
 const FILE_FIELDS = METADATA;
-/** Fields of a pod that a variable may show. */
+/** The fields of a pod that an environment variable may contain. */
 export const VARIABLE_FIELDS = [
   'metadata.name',
   'metadata.namespace',
@@ -43,7 +43,7 @@ export const VARIABLE_FIELDS = [
   'status.podIPs',
 ];
 
-/** `metadata.labels['key']` in its parts. */
+/** Splits `metadata.labels['key']` into its path and its key. */
 function subscripted(path: string): readonly [path: string, key: string] | undefined {
   if (!path.endsWith("']")) return undefined;
   const at = path.indexOf("['");
@@ -59,7 +59,7 @@ function notConvertible(version: string, path: string): string | undefined {
   return LABELS.has(path) || path === 'spec.host' ? undefined : `field label not supported: ${path}`;
 }
 
-/** A field of the pod itself. */
+/** Validates a reference to a field of the pod. */
 export function fieldRefErrors(ref: JsonObject, path: FieldPath, allowed: readonly string[]): FieldError[] {
   const version = textOf(ref['apiVersion']);
   const field = textOf(ref['fieldPath']);
@@ -108,7 +108,7 @@ function divisorErrors(resource: string, quantity: Quantity, path: FieldPath): F
     : refuse(`only divisor's values ${UNIT_TEXT} are supported with the ${what} resource`);
 }
 
-/** What a container asks for or is limited to. */
+/** Validates a reference to a request or limit of a container. */
 export function resourceRefErrors(
   ref: JsonObject,
   path: FieldPath,
@@ -125,7 +125,7 @@ export function resourceRefErrors(
   return [...errors, ...divisorErrors(resource, quantityOf(ref['divisor']), path)];
 }
 
-/** A file that shows a field of the pod, or a resource of one of its containers. */
+/** Validates a file with a field of the pod, or with a resource of one of its containers. */
 export function downwardFileErrors(file: JsonObject, path: FieldPath): FieldError[] {
   const where = textOf(file['path']);
   const errors = where === '' ? [required(path.child('path'))] : [];

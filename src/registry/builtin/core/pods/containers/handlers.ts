@@ -11,7 +11,7 @@ import { regexError } from '../../../../../apimachinery/validation/names.js';
 import { choiceIfSet, integerOf, notNegative, portErrors } from '../../../shared/checks.js';
 import { numberOf } from '../../../shared/fields.js';
 
-/** How long a pod may take to end, in seconds. */
+/** The termination grace period of the pod in seconds. */
 type Grace = number | bigint | undefined;
 type Check = (action: JsonObject, path: FieldPath, grace: Grace) => FieldError[];
 
@@ -47,7 +47,7 @@ const ACTIONS: readonly (readonly [string, Check])[] = [
   ['sleep', sleep],
 ];
 
-/** What is done: one thing, of those that `kinds` names. */
+/** Validates a handler: it must have exactly one of the actions in `kinds`. */
 function handlerErrors(handler: JsonObject, path: FieldPath, grace: Grace, kinds: readonly string[]): FieldError[] {
   const errors: FieldError[] = [];
   let count = 0;
@@ -76,7 +76,7 @@ function probeErrors(probe: JsonObject, path: FieldPath, grace: Grace): FieldErr
   return errors;
 }
 
-/** Probes of a container, which say whether it lives, is ready, and has started. */
+/** Validates the liveness, readiness and startup probes of a container. */
 export function probesErrors(container: JsonObject, path: FieldPath, grace: Grace): FieldError[] {
   return ['livenessProbe', 'readinessProbe', 'startupProbe'].flatMap((name) => {
     const probe = objectAt(container, name);
@@ -93,7 +93,7 @@ export function probesErrors(container: JsonObject, path: FieldPath, grace: Grac
   });
 }
 
-/** What is done after a container's start and before its end. */
+/** Validates the postStart and preStop hooks of a container. */
 export function lifecycleErrors(container: JsonObject, path: FieldPath, grace: Grace): FieldError[] {
   const lifecycle = objectAt(container, 'lifecycle');
   return ['postStart', 'preStop'].flatMap((name) => {

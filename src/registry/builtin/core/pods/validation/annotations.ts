@@ -25,7 +25,7 @@ function seccompErrors(profile: string, path: FieldPath): FieldError[] {
     : [invalid(path, profile, 'must be a valid seccomp profile')];
 }
 
-/** What the annotations of a pod that Kubernetes knows must say; `old` undefined: the pod is created. */
+/** Validates the annotations of a pod that have a meaning in Kubernetes. `old` is undefined for a create. */
 export function annotationErrors(pod: KubeObject, old: KubeObject | undefined): FieldError[] {
   const annotations = pod.metadata.annotations ?? {};
   const spec = objectAt(pod, 'spec') ?? {};
@@ -59,7 +59,7 @@ export function annotationErrors(pod: KubeObject, old: KubeObject | undefined): 
   return errors;
 }
 
-/** Annotations that stay as they were. */
+/** Rejects changes of annotations that are immutable. */
 export function annotationChangeErrors(pod: KubeObject, old: KubeObject): FieldError[] {
   const now = pod.metadata.annotations ?? {};
   const before = old.metadata.annotations ?? {};
@@ -86,7 +86,7 @@ export function annotationChangeErrors(pod: KubeObject, old: KubeObject): FieldE
   ];
 }
 
-/** What annotations and fields of a created pod say about a profile must be the same. */
+/** Requires the annotations and fields of a created pod to specify the same profiles. */
 export function profileMatchErrors(pod: KubeObject): FieldError[] {
   const spec = objectAt(pod, 'spec') ?? {};
   const at = FieldPath.of('spec');
@@ -124,7 +124,7 @@ function profileOf(annotation: string): JsonObject | undefined {
   return local === '' ? undefined : { type: 'Localhost', localhostProfile: local };
 }
 
-/** Profiles of AppArmor that annotations name become fields of the containers, unless these, or the pod, have them. */
+/** Copies the AppArmor profiles in annotations to the fields of containers, unless the container has a profile or the pod has the same one. */
 export function appArmorAnnotationsToFields(pod: KubeObject, warn: (text: string) => void): void {
   const spec = objectAt(pod, 'spec') ?? {};
   if (objectAt(spec, 'os')?.['name'] === 'windows') return;

@@ -4,7 +4,7 @@ import { CONTAINER_LISTS, STATUS_LISTS } from '../fields.js';
 
 const PROJECTIONS = ['clusterTrustBundle', 'podCertificate'];
 
-/** Takes away what belongs to features that are off in Kubernetes itself. */
+/** Drops the fields of features that are off by default in Kubernetes. */
 export function dropDisabled(spec: JsonObject): void {
   delete spec['schedulingGroup'];
   for (const volume of objectsOf(spec['volumes'])) {
@@ -20,7 +20,7 @@ export function dropDisabled(spec: JsonObject): void {
   }
 }
 
-/** The same for a pod's status. */
+/** Drops the fields of such features in a pod's status. */
 export function dropDisabledStatus(status: JsonObject): void {
   delete status['nodeAllocatableResourceClaimStatuses'];
   for (const one of STATUS_LISTS.flatMap((list) => objectsOf(status[list]))) {

@@ -14,14 +14,14 @@ const LABEL_FORM = new RegExp(`^${LABEL}$`);
 const SEARCH_MESSAGE =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character";
 
-/** A subdomain in which underscores may stand where dashes may, and before a label. */
+/** Validates a search domain: a subdomain in which labels may have underscores in place of dashes, and before their first character. */
 function searchProblems(name: string): string[] {
   const problems = Buffer.byteLength(name) > MAX_SUBDOMAIN ? [maxLenCharacters(MAX_SUBDOMAIN)] : [];
   if (name.split('.').every((label) => LABEL_FORM.test(label))) return problems;
   return [...problems, regexError(SEARCH_MESSAGE, `${LABEL}(\\.${LABEL})*`, 'example.com')];
 }
 
-/** Where a pod looks names up. */
+/** Validates the DNS policy and the DNS configuration of a pod. */
 export function dnsErrors(spec: JsonObject, path: FieldPath): FieldError[] {
   const config = objectAt(spec, 'dnsConfig');
   const servers = textsOf(config?.['nameservers']);

@@ -8,7 +8,7 @@ import { REQUIRED } from '../fields.js';
 const SPEC = FieldPath.of('spec');
 const TERMS = SPEC.child('affinity', 'nodeAffinity', REQUIRED, 'nodeSelectorTerms');
 
-/** The labels of nodes that a pod asks for may become more as long as gates hold it back. */
+/** Allows only additions to the node selector of a pod that has scheduling gates. */
 export function selectorErrors(spec: JsonObject, old: JsonObject): FieldError[] {
   const now = objectAt(spec, 'nodeSelector') ?? {};
   const before = objectAt(old, 'nodeSelector') ?? {};
@@ -18,7 +18,7 @@ export function selectorErrors(spec: JsonObject, old: JsonObject): FieldError[] 
   return [invalid(SPEC.child('nodeSelector'), given, why)];
 }
 
-/** The terms in the unversioned type. */
+/** The path of the terms in the internal type. */
 const NAMES = ['Affinity', 'NodeAffinity', 'RequiredDuringSchedulingIgnoredDuringExecution', 'NodeSelectorTerms'];
 const shown = (terms: JsonObject | JsonObject[]): Printed => new Printed(internalJson('PodSpec', NAMES, terms));
 
@@ -28,7 +28,7 @@ const nodeAffinityOf = (spec: JsonObject): JsonObject | undefined =>
 const termsOf = (spec: JsonObject): JsonObject[] =>
   objectsOf(objectAt(nodeAffinityOf(spec) ?? {}, REQUIRED)?.['nodeSelectorTerms']);
 
-/** Terms one of which a node must meet may each ask for more, but there may not be more or fewer of them. */
+/** Allows only stricter node selector terms: as a node needs to match one of them, none may be added or removed. */
 export function nodeAffinityErrors(spec: JsonObject, old: JsonObject): FieldError[] {
   const before = termsOf(old);
   if (before.length === 0) return [];
@@ -47,7 +47,7 @@ export function nodeAffinityErrors(spec: JsonObject, old: JsonObject): FieldErro
 function onlyAdds(term: JsonObject, before: JsonObject): boolean {
   const lists = ['matchExpressions', 'matchFields'];
   const count = (of: JsonObject): number => lists.reduce((sum, list) => sum + objectsOf(of[list]).length, 0);
-  // What asks for nothing selects nothing, and would select more.
+  // A term without requirements matches no node, so that any addition would match more.
   if (count(before) === 0) return count(term) === 0;
   return lists.every((list) => {
     const old = objectsOf(before[list]);
@@ -55,7 +55,7 @@ function onlyAdds(term: JsonObject, before: JsonObject): boolean {
   });
 }
 
-/** The affinity of an update as if the pod's affinity to nodes had not changed. */
+/** Returns the affinity of an update with the pod's previous node affinity. */
 export function withNodeAffinityOf(spec: JsonObject, old: JsonObject): JsonObject | undefined {
   const affinity = objectAt(spec, 'affinity');
   const before = nodeAffinityOf(old);

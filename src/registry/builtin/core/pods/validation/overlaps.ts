@@ -2,7 +2,7 @@ import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json
 import { objectsOf, textOf } from '../../../../../apimachinery/json/values.js';
 import { quote } from '../../../../../apimachinery/meta/meta.js';
 
-/** A file of a volume, and what it comes from where a volume has several sources. */
+/** A file in a volume, with its source if the volume has several. */
 interface File {
   readonly path: string;
   readonly source: string;
@@ -28,7 +28,7 @@ function overlaps(files: readonly File[]): string[] {
 const nameOf = (kind: string, holder: JsonObject | undefined, field = 'name'): string =>
   `${kind} ${quote(textOf(holder?.[field]))}`;
 
-/** The files of the first of a projection's sources that has any. */
+/** Returns the files of a projected source, of the first kind that has any. */
 function projectedFiles(source: JsonObject): File[] {
   for (const [field, kind] of [
     ['configMap', 'ConfigMap'],
@@ -45,7 +45,7 @@ function projectedFiles(source: JsonObject): File[] {
 
 const KINDS = ['secret', 'configMap', 'downwardAPI', 'serviceAccountToken'];
 
-/** Files of one volume of which one would stand where another one stands. */
+/** Returns warnings about files in a volume whose paths overlap. */
 export function overlapWarnings(volumes: readonly JsonObject[]): string[] {
   return volumes.flatMap((volume) => {
     const name = quote(textOf(volume['name']));

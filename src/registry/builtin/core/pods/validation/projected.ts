@@ -14,14 +14,14 @@ import { downwardFileErrors } from '../containers/field-refs.js';
 const SOURCES = ['secret', 'configMap', 'downwardAPI', 'serviceAccountToken'];
 const CONFLICT = 'conflicting duplicate paths';
 
-/** A key of a secret or a config map that becomes a file. */
+/** Validates the projection of a key of a Secret or ConfigMap to a file. */
 export function keyErrors(item: JsonObject, path: FieldPath): FieldError[] {
   const errors = needs('key', 'path')(item, path, '');
   errors.push(...filePathErrors(textOf(item['path']), path.child('path')));
   return [...errors, ...modeErrors(item['mode'], path.child('mode'))];
 }
 
-/** Whether a path was there before; the empty one is none. */
+/** Reports whether a path occurred before, and records it. The empty path is ignored. */
 function taken(path: string, paths: Set<string>): boolean {
   if (path === '') return false;
   const had = paths.has(path);
@@ -58,7 +58,7 @@ function tokenErrors(source: JsonObject, at: FieldPath, whole: FieldPath): Field
   return [...errors, ...filePathErrors(where, whole.child('path'))];
 }
 
-/** A volume that is put together from several sources. */
+/** Validates a projected volume. */
 export function projectedErrors(source: JsonObject, path: FieldPath): FieldError[] {
   const errors = modeErrors(source['defaultMode'], path.child('defaultMode'));
   const paths = new Set<string>();

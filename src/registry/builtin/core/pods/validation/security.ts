@@ -33,7 +33,7 @@ function seccompErrors(profile: JsonObject | undefined, path: FieldPath): FieldE
   return errors;
 }
 
-/** A profile of AppArmor, wherever one is named. */
+/** Validates an AppArmor profile of a pod or container. */
 export function appArmorErrors(profile: JsonObject | undefined, path: FieldPath): FieldError[] {
   if (profile === undefined) return [];
   const type = textOf(profile['type']);
@@ -75,7 +75,7 @@ function escalationErrors(context: JsonObject, path: FieldPath): FieldError[] {
   return [...errors, ...added.map(() => refuse('`capabilities.Add` CAP_SYS_ADMIN'))];
 }
 
-/** What a container may do. Privileged ones are not allowed, as in a kube-apiserver without further flags. */
+/** Validates the security context of a container. Privileged ones are not allowed, as in a kube-apiserver without further flags. */
 export function containerSecurityErrors(container: JsonObject, path: FieldPath, hostUsers: boolean): FieldError[] {
   const context = objectAt(container, 'securityContext');
   if (context === undefined) return [];
@@ -96,21 +96,21 @@ export function containerSecurityErrors(container: JsonObject, path: FieldPath, 
 const SYSCTL = '^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$';
 const SYSCTL_MAX = 253;
 
-/** Segments of letters and digits, with dashes and underscores between them. */
+/** Reports whether a name consists of segments of letters and digits, with dashes and underscores between them. */
 function isSysctl(name: string): boolean {
   return (
     name.length <= SYSCTL_MAX && name.split(/[./]/).every((part) => /^[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?$/.test(part))
   );
 }
 
-/** Kernel parameters that belong to the namespace of interprocess communication. */
+/** The kernel parameters in the IPC namespace. */
 const IPC = new Set(
   ['sem', 'shmall', 'shmmax', 'shmmni', 'shm_rmid_forced', 'shm', 'msgmax', 'msgmnb', 'msgmni', 'msg'].map(
     (name) => `kernel.${name}`,
   ),
 );
 
-/** The namespace of a kernel parameter. Dots and slashes change places where a slash comes first. */
+/** Returns the namespace of a kernel parameter. Dots and slashes are swapped if a slash comes first. */
 function namespaceOf(sysctl: string): 'net' | 'ipc' | undefined {
   const slashed = /^[^.]*\//.test(sysctl);
   const name = slashed ? sysctl.replace(/[./]/g, (c) => (c === '.' ? '/' : '.')) : sysctl;
@@ -140,7 +140,7 @@ function sysctlErrors(context: JsonObject, spec: JsonObject, path: FieldPath): F
   });
 }
 
-/** What all containers of a pod may do. */
+/** Validates the security context of a pod. */
 export function podSecurityErrors(spec: JsonObject, path: FieldPath): FieldError[] {
   const context = objectAt(spec, 'securityContext') ?? {};
   const errors = ['fsGroup', 'runAsUser', 'runAsGroup'].flatMap((field) => idErrors(context[field], path.child(field)));
