@@ -2,10 +2,10 @@ import { compareUtf8 } from '../apimachinery/meta/meta.js';
 import { FieldSet } from '../structured-merge-diff/fieldpath/field-set.js';
 import type { Managed } from './managed.js';
 
-/** The most entries of updates that an object keeps. */
+/** The maximum number of update entries of an object. */
 const MAX_UPDATE_MANAGERS = 10;
 
-/** Merges the oldest entries of updates, by version, into one of `ancient-changes` until there are no more than the most. */
+/** Merges the oldest update entries of each version into `ancient-changes` until the maximum number is left. */
 export function capUpdateManagers(managed: Managed): void {
   const updaters: string[] = [];
   for (const [manager, owned] of managed.fields) if (!owned.applied) updaters.push(manager);
@@ -27,7 +27,7 @@ export function capUpdateManagers(managed: Managed): void {
     if (manager === bucket) continue;
     let sets = buckets.get(bucket);
     if (sets === undefined) {
-      // The bucket of earlier times, if there is one, stays; else the oldest manager becomes it.
+      // An existing bucket is kept; otherwise the oldest manager becomes the bucket.
       const old = managed.fields.get(bucket) ?? managed.fields.get(first) ?? owned;
       if (!managed.fields.has(bucket)) managed.fields.delete(first);
       buckets.set(bucket, (sets = [old.set]));
@@ -36,7 +36,7 @@ export function capUpdateManagers(managed: Managed): void {
     managed.fields.set(bucket, owned);
     managed.fields.delete(manager);
     count--;
-    // The time of the younger of both.
+    // Use the later of the two times.
     const time = managed.times.get(manager);
     if (time === undefined) managed.times.delete(bucket);
     else managed.times.set(bucket, time);

@@ -4,7 +4,7 @@ import { formatPath } from '../structured-merge-diff/fieldpath/path-element.js';
 import type { Conflict } from '../structured-merge-diff/updater.js';
 import { parseIdentifier } from './managed.js';
 
-/** 409 with one cause per field, grouped by the managers that own them. */
+/** Returns the 409 with one cause per field, grouped by the managers that own them. */
 export function conflictError(conflicts: readonly Conflict[]): ApiError {
   const paths = conflicts.map((conflict) => formatPath(conflict.path));
   const causes = conflicts.map((conflict, i) => ({

@@ -13,8 +13,8 @@ const definition: JsonObject = {
 };
 
 /**
- * What Kubernetes' built-in kinds hold before anything is set, where that is anything: members that are always there. Whoever creates an
- * object with them owns what is in them, but not them.
+ * The members that objects of Kubernetes' built-in kinds always have, even before anything is set. The manager that
+ * creates an object owns the fields inside these members, but not the members themselves.
  */
 const EMPTY: Readonly<Record<string, JsonObject>> = {
   Namespace: { spec: {}, status: {} },
@@ -71,7 +71,7 @@ const EMPTY: Readonly<Record<string, JsonObject>> = {
   'Scale.autoscaling': { spec: {}, status: { replicas: 0 } },
 };
 
-/** FieldManagerOptions.emptyObject of a built-in kind: never to be changed. */
+/** Returns FieldManagerOptions.emptyObject of a built-in kind. It must never be modified. */
 export function emptyObjectOf(kind: GroupKind): JsonObject {
   return EMPTY[formatGroupKind(kind)] ?? {};
 }

@@ -18,15 +18,15 @@ import { Managed } from './managed.js';
 import { kindText, StructuredMerge, withoutManagedFields } from './structured-merge.js';
 import { messageOf } from '../util/error-message.js';
 
-/** Shared by all field managers: objects of all types go through one bound. */
+/** The cache of all field managers, so that objects of all types share one bound. */
 export const fieldSets = new FieldSetCache();
 
-/** See FieldManager: the managers of Kubernetes' default chain, in their order. */
+/** Creates a FieldManager with the managers of Kubernetes' default chain, in their order. */
 export function createFieldManager(options: FieldManagerOptions): FieldManager {
   return new DefaultFieldManager(options);
 }
 
-/** The name under which an update works until it is known whether it changed anything. */
+/** The manager name of an update until it is known whether the update changed anything. */
 const SELF = 'current-operation';
 
 class DefaultFieldManager implements FieldManager {
@@ -65,11 +65,11 @@ class DefaultFieldManager implements FieldManager {
   }
 
   private updated(live: KubeObject | undefined, next: KubeObject, manager: string): ManagedFieldsEntry[] | undefined {
-    // Only subresources take it, whose strategy puts the kind right; nobody owns anything from then on.
+    // Only subresources accept another kind, which their strategy then corrects. The error makes the object lose its managedFields.
     if (next.kind !== this.options.kind.kind || next.apiVersion !== this.version)
       throw new Error(`an object of another type: ${kindText(next)}`);
     const managed = this.decodeLiveOrNext(live, next);
-    // Nobody was tracked from the object's creation on: tracking starts with the first apply.
+    // The object exists but has no managers: tracking starts with the first apply.
     if (managed.fields.size === 0 && hasUid(live)) return undefined;
     const before = live === undefined ? this.empty : withoutManagedFields(live);
     this.track(before, withoutManagedFields(next), managed, manager);
@@ -82,16 +82,16 @@ class DefaultFieldManager implements FieldManager {
     if (kind !== this.kind) throw newBadRequest(`invalid object type: ${kind}`);
     const before = live === undefined ? this.empty : withoutManagedFields(live);
     const object = this.applyLastApplied(before, configuration, managed, by);
-    // However the configuration writes it, as in `/v1`.
+    // In its usual form, whatever the configuration has, such as `/v1`.
     object.apiVersion = this.version;
-    // A configuration need not have metadata; what comes of it does.
+    // A configuration need not have metadata, but the result must.
     if (!isObject(object.metadata)) object.metadata = {};
     if (by.manager === KUBECTL) updateLastApplied(object, configuration);
     setManagedFields(object, managed.encode());
     return object;
   }
 
-  /** kubectl takes over without conflict what its own client-side applies set and nobody changed. */
+  /** Lets kubectl take over fields without a conflict if its own client-side apply set them and no other manager has changed them. */
   private applyLastApplied(live: KubeObject, configuration: JsonObject, managed: Managed, by: Applier): KubeObject {
     this.trackBeforeFirstApply(live, managed);
     try {
@@ -112,12 +112,12 @@ class DefaultFieldManager implements FieldManager {
     try {
       return this.merge.ownedByLastApplied(configuration, live);
     } catch {
-      // An annotation that does not fit the type gives no right to anything.
+      // An annotation that does not match the type grants nothing.
       return undefined;
     }
   }
 
-  /** What an object holds that nobody was tracked for belongs to a manager of its own once it is applied to. */
+  /** Assigns the fields of an object without managers to `before-first-apply`, when it is applied to for the first time. */
   private trackBeforeFirstApply(live: KubeObject, managed: Managed): void {
     if (managed.fields.size > 0) return;
     const { unconvertible } = this.options;
@@ -144,7 +144,7 @@ class DefaultFieldManager implements FieldManager {
     return object;
   }
 
-  /** An update by `manager`: its entry gets what it changed, and a new time if that is anything. */
+  /** Records an update by `manager`: adds the changed fields to its entry, and sets a new time if there are any. */
   private track(live: KubeObject, next: KubeObject, managed: Managed, manager: string): void {
     const identifier = this.identify(managed, manager, 'Update');
     const managers = this.merge.update(live, next, managed.fields, SELF);
@@ -170,8 +170,9 @@ class DefaultFieldManager implements FieldManager {
   }
 
   /**
-   * Subresources go by the live entries, whatever the request says. Else the request's count, so that they can be edited; those
-   * that are missing or cannot be read stand for the live ones, so that clients that do not know them do not drop them.
+   * Subresources always use the live entries. Otherwise the entries of the request are used, so that clients can edit
+   * them. If these are missing or cannot be decoded, the live ones are used, so that clients that do not know
+   * managedFields do not drop them.
    */
   private decodeLiveOrNext(live: KubeObject | undefined, next: KubeObject): Managed {
     const given = this.options.subresource === '' ? entriesOf(next) : undefined;
@@ -199,7 +200,7 @@ class DefaultFieldManager implements FieldManager {
   }
 }
 
-/** A manager that writes the same fields again keeps its set, so that its entry need not be rewritten. */
+/** Reuses the old set of a manager that writes the same fields again, so that its entry need not be rewritten. */
 function keepSets(before: Managed['fields'], after: Managed['fields'], manager: string): void {
   const old = before.get(manager);
   const now = after.get(manager);
@@ -217,7 +218,10 @@ function entriesOf(object: KubeObject | undefined): readonly JsonValue[] | undef
   return Array.isArray(entries) ? entries : undefined;
 }
 
-/** A list of one empty entry. An empty list does not reset, lest clients that do not know managedFields clear them. */
+/**
+ * Reports whether the list has a single empty entry. An empty list is not a reset, because clients that do not know
+ * managedFields would clear them.
+ */
 function isReset(entries: readonly JsonValue[]): boolean {
   const [only] = entries;
   if (entries.length !== 1 || !isObject(only)) return false;
@@ -229,7 +233,7 @@ function setManagedFields(object: KubeObject, entries: ManagedFieldsEntry[] | un
   else delete object.metadata.managedFields;
 }
 
-/** What a mutating admission left as managedFields: the error that they are refused with, undefined if they can be read. */
+/** Validates managedFields after mutating admission. Returns the error message, or undefined if they can be decoded. */
 export function validateManagedFields(entries: readonly JsonValue[] | undefined): string | undefined {
   try {
     Managed.decode(entries ?? [], fieldSets);

@@ -2,19 +2,20 @@ import { isObject, type JsonObject } from '../apimachinery/json/json.js';
 import { LruCache } from '../util/caches/lru-cache.js';
 import { type ReadFields, readFieldsV1 } from '../structured-merge-diff/fieldpath/serialize.js';
 
-/** What a text takes beside its characters: the set itself is a few times as large as its text. */
+/** The cost of a text in addition to its characters. The decoded set is a few times as large as the text. */
 const OVERHEAD = 256;
 
 /**
- * Decoded field sets by their JSON text. Objects of a type that a controller writes have the same few texts, and every object brings its
- * own back at each write. A hit returns the same set, by whose identity others cache in turn. Least recently used go first.
+ * Caches decoded field sets by their JSON text. Objects of one type that a controller writes share a few texts, and
+ * every write of an object repeats its own. A hit returns the same set object, so other caches can be keyed by its
+ * identity. Evicts the least recently used sets.
  */
 export class FieldSetCache {
   private readonly byText: LruCache<string, ReadFields>;
   private hitCount = 0;
   private missCount = 0;
 
-  /** `maxCharacters`: of all texts together; a text that needs more than a 64th of that is not kept. */
+  /** `maxCharacters` limits all texts together. A text that takes more than a 64th of it is not cached. */
   constructor(private readonly maxCharacters = 8 * 1024 * 1024) {
     this.byText = new LruCache({ capacity: maxCharacters, weigh: costOf });
   }
@@ -34,7 +35,7 @@ export class FieldSetCache {
     return decoded;
   }
 
-  /** For metrics. */
+  /** Counters for metrics. */
   get statistics(): {
     readonly sets: number;
     readonly characters: number;
@@ -47,10 +48,10 @@ export class FieldSetCache {
 
 const costOf = (text: string): number => text.length + OVERHEAD;
 
-/** Members of one part of a set beyond which its text would not be kept. */
+/** The number of members in one part of a set above which its text would not be cached. */
 const WIDE = 4096;
 
-/** Whether a set is one of a large map or list: two levels below the object's own fields, such as spec.items, are looked at. */
+/** Reports whether a set belongs to a large map or list. Checks two levels below the object's own fields, such as spec.items. */
 function isWide(fields: JsonObject, depth = 0): boolean {
   let left = WIDE;
   for (const key in fields) {
@@ -61,7 +62,7 @@ function isWide(fields: JsonObject, depth = 0): boolean {
   return false;
 }
 
-/** A set that cannot be serialized (nested too deep, numbers out of place) is not a field set. */
+/** Throws SyntaxError for a value that cannot be serialized (nested too deep, misplaced numbers), because it is not a field set. */
 function textOf(fields: JsonObject): string {
   try {
     return JSON.stringify(fields);

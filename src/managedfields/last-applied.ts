@@ -2,13 +2,13 @@ import { deepCopy, isObject, type JsonObject, objectAt, stringAt } from '../apim
 import { goJson, type KubeObject } from '../apimachinery/meta/meta.js';
 
 const ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
-/** Limit of all annotations of an object, keys and values. */
+/** The maximum size of all annotations of an object, keys and values, in bytes. */
 const MAX_ANNOTATIONS_BYTES = 256 * 1024;
 
-/** The manager whose applies keep and take over what client-side applies left. */
+/** The manager whose applies maintain the annotation of client-side apply and take over its fields. */
 export const KUBECTL = 'kubectl';
 
-/** The configuration that a client-side apply left in the object, undefined where there is none that can be read. */
+/** Returns the configuration of the last client-side apply, or undefined if there is none or it cannot be parsed. */
 export function lastApplied(object: JsonObject): JsonObject | undefined {
   const text = stringAt(objectAt(objectAt(object, 'metadata'), 'annotations'), ANNOTATION);
   if (text === undefined || text === '') return undefined;
@@ -20,7 +20,10 @@ export function lastApplied(object: JsonObject): JsonObject | undefined {
   }
 }
 
-/** Where a client-side apply left its configuration, puts the one applied now in its place, in place. It goes if it is too large. */
+/**
+ * Replaces the configuration of the last client-side apply, if any, with the one being applied. Deletes it if the
+ * annotations would be too large. Modifies the object in place.
+ */
 export function updateLastApplied(object: KubeObject, configuration: JsonObject): void {
   const annotations = objectAt(object.metadata, 'annotations');
   const before = stringAt(annotations, ANNOTATION);

@@ -8,47 +8,47 @@ import type { FieldSetCache } from './field-set-cache.js';
 export interface ManagerInfo {
   readonly manager: string;
   readonly operation: string;
-  /** Part of an updater's identity, not of an applier's, which is the same whatever version it speaks. */
+  /** Part of the identity of an updater. An applier is the same manager in every version. */
   readonly apiVersion: string;
   readonly subresource: string;
 }
 
-/** The entry that a manager was read from, to be used again if it is unchanged. */
+/** The entry that a manager was decoded from, which is reused if it is unchanged. */
 interface Source {
   readonly entry: ManagedFieldsEntry;
   readonly owned: VersionedSet;
   readonly time: string;
 }
 
-/** The managers of one object while it is written: decoded managedFields. */
+/** The decoded managedFields of one object during a write. */
 export class Managed {
-  /** By identifier. */
+  /** The owned fields by identifier. */
   fields: Managers = new Map();
-  /** RFC 3339 in UTC, seconds; none: the entry has no time. */
+  /** The times by identifier, RFC 3339 in UTC in whole seconds; absent if the entry has no time. */
   readonly times = new Map<string, string>();
   private readonly infos = new Map<string, ManagerInfo>();
   private readonly sources = new Map<string, Source>();
 
-  /** Throws an Error that says what is wrong with the entries. */
+  /** Throws an Error that describes what is wrong with the entries. */
   static decode(entries: readonly JsonValue[], cache: FieldSetCache): Managed {
     const managed = new Managed();
     for (let i = 0; i < entries.length; i++) managed.read(entries[i], i, cache);
     return managed;
   }
 
-  /** The identifier of a manager, which encode() then knows. */
+  /** Returns the identifier of a manager and registers it for encode(). */
   identify(info: ManagerInfo): string {
     const identifier = managerIdentifier(info);
     if (!this.infos.has(identifier)) this.infos.set(identifier, info);
     return identifier;
   }
 
-  /** Makes encode() know an identifier that came from elsewhere. */
+  /** Registers an identifier from another object for encode(). */
   adopt(identifier: string): void {
     if (!this.infos.has(identifier)) this.infos.set(identifier, parseIdentifier(identifier));
   }
 
-  /** The entries in their order; undefined: there are none. */
+  /** Returns the sorted entries, or undefined if there are none. */
   encode(): ManagedFieldsEntry[] | undefined {
     if (this.fields.size === 0) return undefined;
     const entries: ManagedFieldsEntry[] = [];
@@ -103,7 +103,7 @@ export class Managed {
   }
 }
 
-/** Equal for entries of the same manager. */
+/** Returns the same identifier for all entries of a manager. */
 function managerIdentifier(info: ManagerInfo): string {
   let text = '{';
   if (info.manager !== '') text += `"manager":${JSON.stringify(info.manager)},`;
@@ -113,7 +113,7 @@ function managerIdentifier(info: ManagerInfo): string {
   return `${text}}`;
 }
 
-/** Reads an identifier back. */
+/** Parses an identifier. */
 export function parseIdentifier(identifier: string): ManagerInfo {
   const {
     manager = '',
@@ -126,7 +126,7 @@ export function parseIdentifier(identifier: string): ManagerInfo {
 
 const KNOWN = new Set(['manager', 'operation', 'apiVersion', 'time', 'fieldsType', 'fieldsV1', 'subresource']);
 
-/** Whether the entry would be written as it is: known members, none of them empty. */
+/** Reports whether the entry would be written exactly like this: known members, none of them empty. */
 function isCanonical(entry: ManagedFieldsEntry): boolean {
   for (const key in entry) if (!KNOWN.has(key) || entry[key] === '') return false;
   return true;
@@ -134,10 +134,10 @@ function isCanonical(entry: ManagedFieldsEntry): boolean {
 
 const CANONICAL_TIME = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$/;
 
-/** Go's time of nothing. */
+/** Go's zero time. */
 const ZERO_TIME = '0001-01-01T00:00:00Z';
 
-/** In UTC, whole seconds. A JSON null is not a time. */
+/** Returns the time in UTC in whole seconds; '' for a JSON null or the zero time. */
 function normalizeTime(time: unknown): string {
   if (time === null || time === ZERO_TIME) return '';
   if (typeof time !== 'string') throw new Error('the time of a managed fields entry must be a string');
@@ -149,7 +149,7 @@ function normalizeTime(time: unknown): string {
 
 const order = (a: string | undefined, b: string | undefined): number => (a === b ? 0 : compareUtf8(a ?? '', b ?? ''));
 
-/** Appliers before updaters, then by time, name, version and subresource. */
+/** Sorts appliers before updaters, then by time, name, version and subresource. */
 function compareEntries(a: ManagedFieldsEntry, b: ManagedFieldsEntry): number {
   return (
     order(a.operation, b.operation) ||

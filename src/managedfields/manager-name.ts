@@ -3,12 +3,12 @@ import { wellFormed } from '../util/text/utf8.js';
 
 const PLAIN = /^[ -~]*$/;
 
-/** The manager named by the request, else the one its User-Agent stands for (which may be empty). */
+/** Returns the manager of the request, else the one derived from its User-Agent (which may be empty). */
 export function managerOrUserAgent(fieldManager: string, userAgent: string): string {
   return fieldManager === '' ? managerFromUserAgent(userAgent) : fieldManager;
 }
 
-/** What precedes the first slash, without unprintable characters, as far as a manager's name may be long. */
+/** Returns the text before the first slash without unprintable characters, cut to the maximum length of a manager's name. */
 export function managerFromUserAgent(userAgent: string): string {
   const slash = userAgent.indexOf('/');
   const prefix = slash < 0 ? userAgent : userAgent.slice(0, slash);

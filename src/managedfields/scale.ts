@@ -27,8 +27,8 @@ const scaleSchema = {
 };
 
 /**
- * The field manager of the scale subresource of custom resources. An apply works as long as it changes nothing: kube-apiserver takes what
- * it has merged for a custom resource.
+ * Creates the field manager for the scale subresource of custom resources. An apply only succeeds if it changes
+ * nothing, because kube-apiserver treats the merged Scale as a custom resource.
  */
 export function createScaleFieldManager(clock: Clock): FieldManager {
   const type = customResourceType(scaleSchema);
@@ -43,8 +43,9 @@ export function createScaleFieldManager(clock: Clock): FieldManager {
 }
 
 /**
- * Carries managedFields between an object and its scale. `paths`: where each version of the object (`group/version`) has its replicas,
- * null: it has no scale. Both functions throw an Error where entries cannot be read.
+ * Converts managedFields between an object and its scale. `paths` is the path of the replicas in each version of the
+ * object (`group/version`), or null if the version has no scale. Both methods throw an Error if entries cannot be
+ * decoded.
  */
 export class ScaleManagedFields {
   private readonly paths = new Map<string, Path | undefined>();
@@ -61,7 +62,7 @@ export class ScaleManagedFields {
       );
   }
 
-  /** The entries of the scale: the managers that own the replicas. */
+  /** Returns the entries of the scale: the managers that own the replicas. */
   toScale(): ManagedFieldsEntry[] | undefined {
     const managed = this.decodeParent();
     for (const [manager, owned] of managed.fields) {
@@ -72,7 +73,7 @@ export class ScaleManagedFields {
     return managed.encode();
   }
 
-  /** The entries of the object after its scale was written, and has `scale` for entries. */
+  /** Returns the entries of the object after a write to its scale, whose entries are `scale`. */
   toParent(scale: readonly JsonValue[] | undefined): ManagedFieldsEntry[] | undefined {
     const managed = this.decodeParent();
     const written = Managed.decode(scale ?? [], fieldSets);
@@ -84,7 +85,7 @@ export class ScaleManagedFields {
       const path = this.paths.get(owned.apiVersion);
       if (path === undefined || !owned.set.has(path)) continue;
       if (written.fields.delete(manager)) continue;
-      // The writer of the scale took the replicas from this manager.
+      // The writer of the scale has taken over the replicas from this manager.
       const set = owned.set.difference(FieldSet.ofPaths([path]));
       if (set.isEmpty) managed.fields.delete(manager);
       else managed.fields.set(manager, { ...owned, set });

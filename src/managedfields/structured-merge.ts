@@ -20,7 +20,7 @@ import { ConversionPending, type FieldManagerOptions, MissingVersionError } from
 const pathSet = (paths: readonly (readonly string[])[]): FieldSet =>
   FieldSet.ofPaths(paths.map((path) => path.map((name) => PathElement.field(name))));
 
-/** What nobody owns, because the server sets it or because it names the object. */
+/** Fields that no manager owns, because the server sets them or they identify the object. */
 const STRIPPED = pathSet([
   ['apiVersion'],
   ['kind'],
@@ -36,7 +36,7 @@ const STRIPPED = pathSet([
   ['metadata', 'resourceVersion'],
 ]);
 
-/** Ties the merge of typed values to the objects of one version. Objects come without managedFields. */
+/** Applies the updater for typed values to the objects of one version. Objects are passed without managedFields. */
 export class StructuredMerge {
   private readonly updater: Updater;
   private readonly version: string;
@@ -77,7 +77,7 @@ export class StructuredMerge {
     if (unconvertible !== undefined) throw notConverted(configuration, unconvertible);
     const { value } = applied.value;
     if (!isObject(value)) throw new Error('failed to convert new typed object to object');
-    // What was merged shares nothing with the arguments, but what a conversion made may share with what it was given.
+    // The merged value shares nothing with the arguments, but the result of a conversion may share parts of its input.
     const object = value as KubeObject;
     try {
       this.options.applyDefaults?.(object);
@@ -87,7 +87,7 @@ export class StructuredMerge {
     return { object, managers: applied.managers };
   }
 
-  /** What the client-side apply that left `lastApplied` owns: what still has the applied value. Undefined if unknown. */
+  /** Returns the fields that the client-side apply of `lastApplied` owns: those that still have the applied value. undefined if unknown. */
   ownedByLastApplied(lastApplied: JsonObject, live: JsonObject): FieldSet | undefined {
     if (lastApplied['apiVersion'] !== this.version || lastApplied['kind'] !== this.options.kind.kind) return undefined;
     const type = this.type();
@@ -102,7 +102,7 @@ export class StructuredMerge {
     return type;
   }
 
-  /** Members that `valid` has, too, were looked at before. */
+  /** Validates the object, except for members that it shares with `valid`, which has been validated before. */
   private typed(object: JsonObject, items: ListItems, failure: string, to = '', valid?: JsonObject): TypedValue {
     try {
       const type = this.type();
@@ -136,13 +136,13 @@ export class StructuredMerge {
     if (this.ignored.has(version)) return this.ignored.get(version);
     const paths = [...(this.options.resetFields?.['*'] ?? []), ...(this.options.resetFields?.[version] ?? [])];
     const set = paths.length === 0 ? undefined : pathSet(paths);
-    // Versions come from stored entries: those that mean nothing here are not kept.
+    // Versions come from stored entries, so the cache must be bounded.
     if (this.ignored.size < 64) this.ignored.set(version, set);
     return set;
   }
 }
 
-/** Whether a list can be read as managedFields. Others count as none. */
+/** Reports whether a list can be decoded as managedFields. Any other list counts as absent. */
 function areEntries(list: readonly JsonValue[]): boolean {
   const metadata = goType({ group: '', version: 'v1', kind: 'ConfigMap' })?.fields.get('metadata')?.type;
   const entry = metadata?.fields.get('managedFields')?.type.elem;
@@ -172,14 +172,14 @@ function describe(object: JsonObject): string {
   return `${stringAt(meta, 'namespace') ?? ''}/${stringAt(meta, 'name') ?? ''}; ${kindText(object)}`;
 }
 
-/** The kind that an object says it is of, as messages name it. */
+/** Returns the apiVersion and kind of an object for messages. */
 export function kindText(object: JsonObject): string {
   const gv = parseGroupVersion(stringAt(object, 'apiVersion') ?? '');
   if (gv === undefined) return formatGroupVersionKind({ group: '', version: '', kind: '' });
   return formatGroupVersionKind({ kind: stringAt(object, 'kind') ?? '', ...gv });
 }
 
-/** The object without metadata.managedFields; shares everything else with it. */
+/** Returns the object without metadata.managedFields; shares everything else with it. */
 export function withoutManagedFields(object: KubeObject): KubeObject {
   const meta = objectAt(object, 'metadata');
   if (meta?.['managedFields'] === undefined) return object;

@@ -6,7 +6,7 @@ import { PathElement } from './fieldpath/path-element.js';
 import type { ListType, MapType, Type } from './schema/schema.js';
 import { addedContent, type Content } from './to-field-set.js';
 
-/** What a change did. */
+/** The result of comparing two values. */
 export interface Comparison {
   readonly removed: FieldSet;
   readonly modified: FieldSet;
@@ -15,7 +15,7 @@ export interface Comparison {
 
 const NO_CHANGE: Comparison = { removed: FieldSet.empty, modified: FieldSet.empty, added: FieldSet.empty };
 
-/** Changes at and below one value; undefined stands for none, so that equal parts cost no more than being looked at. */
+/** The changes at and below one value. undefined means no change, so that equal parts cost no more than a comparison. */
 interface Change {
   readonly removed?: Content | undefined;
   readonly modified?: Content | undefined;
@@ -25,7 +25,7 @@ interface Change {
 const SELF: Content = { member: true, children: undefined };
 const MODIFIED: Change = { modified: SELF };
 
-/** What became of `before`, a value of the type, in `after`. */
+/** Compares `after` with `before`, a value of the type. */
 export function compare(type: Type, before: JsonValue | undefined, after: JsonValue | undefined): Comparison {
   const change = compareValue(type, before, after);
   if (change === undefined) return NO_CHANGE;
@@ -43,7 +43,7 @@ function compareValue(type: Type, before: JsonValue | undefined, after: JsonValu
   const was = kindOf(type, before);
   const is = kindOf(type, after);
   const change = compareAs(is, type, before, after);
-  // A value that became one of another type is looked at in both ways.
+  // If the kind of the value changed, compare it as both kinds.
   return was === is ? change : merge(compareAs(was, type, before, after), change);
 }
 
@@ -119,7 +119,7 @@ function comparePlaces(type: ListType, was: readonly JsonValue[], is: readonly J
   return changes?.done();
 }
 
-/** Several items of one name. */
+/** Several items with the same name. */
 class Duplicates {
   constructor(readonly items: JsonValue[]) {}
 }
@@ -142,8 +142,8 @@ function indexItems(names: ItemNames, items: readonly JsonValue[]): Map<string, 
 }
 
 /**
- * Items that are there once are compared as such; several of one name are one value. Where the one became the other, the fields of
- * the one are added or removed besides.
+ * Compares two unique items with each other, and duplicates of one name as a single value. If a unique item becomes a
+ * duplicate or the reverse, the fields of the unique item are also removed or added.
  */
 function compareItems(type: ListType, before: Items | undefined, after: Items | undefined): Change | undefined {
   if (before instanceof Duplicates) {
@@ -156,7 +156,7 @@ function compareItems(type: ListType, before: Items | undefined, after: Items | 
   return { added: SELF, removed: below };
 }
 
-/** Collects the changes of a map's or list's members. */
+/** Collects the changes of the members of a map or list. */
 class Changes {
   private removed: SetNode[] | undefined;
   private modified: SetNode[] | undefined;

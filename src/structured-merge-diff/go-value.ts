@@ -1,4 +1,4 @@
-/** A value of a Go type that JSON does not have, as Go's %T, %v and %#v print it. It fits no type of a schema. */
+/** A value of a Go type that JSON does not have, as printed by Go's %T, %v and %#v. It matches no type of a schema. */
 export class GoValue {
   readonly [part: string]: string;
   constructor(

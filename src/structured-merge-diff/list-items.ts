@@ -7,13 +7,13 @@ import { compareValues, elementText, hasTwins } from './value.js';
 
 interface ListKey {
   readonly name: string;
-  /** What stands in where an item lacks the key. */
+  /** The value of the key in items that omit it. */
   readonly default: JsonValue | undefined;
 }
 
-/** Identifies the items of one list; made once per list type. */
+/** The data to identify the items of one list type. Created once per list type. */
 interface ItemNamer {
-  /** By name, which is their order in path elements. */
+  /** Sorted by name, as in path elements. */
   readonly keys: readonly ListKey[];
   /** `"name":` for each key. */
   readonly labels: readonly string[];
@@ -33,7 +33,7 @@ function namerOf(list: ListType): ItemNamer {
   return namer;
 }
 
-/** Why an item has no path element, and so no identity; undefined if it has one. For lists that are not atomic. */
+/** Returns the reason why an item of a non-atomic list has no path element, and therefore no identity; undefined if it has one. */
 export function itemProblem(list: ListType, item: JsonValue | undefined): string | undefined {
   if (list.keys.length === 0) return setItemProblem(item);
   if (item === null || item === undefined) return 'associative list with keys may not have a null element';
@@ -53,8 +53,9 @@ function setItemProblem(item: JsonValue | undefined): string | undefined {
 }
 
 /**
- * The serialized path element of an item, by which items are equal but for how their numbers are written. Cheaper than the element itself.
- * What has none, which validation prevents, is equal to nothing else.
+ * Returns the serialized path element of an item. Equal items have equal texts, unless their numbers are written
+ * differently. Cheaper than creating the element. An item without an element, which validation prevents, gets a text
+ * that equals no other.
  */
 export function itemText(list: ListType, item: JsonValue | undefined, index: number): string {
   if (list.keys.length > 0) return keyedText(namerOf(list), item, index);
@@ -75,15 +76,16 @@ function keyedText({ keys, labels }: ItemNamer, item: JsonValue | undefined, ind
   return text === '' ? `!${String(index)}` : `${text}}`;
 }
 
-/** Maximum number of items with equal numbers in different digits that are compared; further ones count as different. */
+/** The maximum number of items with the same rounded numbers that are compared. Any further ones count as different. */
 const MAX_PEERS = 64;
 
 /**
- * Names the items of lists that are compared with each other, so that equal items have equal names. The texts of path elements do, but
- * where numbers are equal that are written differently: -0 and 0, integers beyond 2^53 and floats.
+ * Names the items of lists that are compared with each other, so that equal items get equal names. The texts of path
+ * elements do that too, except for equal numbers that are written differently: -0 and 0, integers beyond 2^53 and
+ * floats.
  */
 export class ItemNames {
-  /** Items with such numbers, by their text with all numbers as floats. Made for the first one. */
+  /** Items with such numbers, by their text with all numbers as floats. Created on first use. */
   private peers: Map<string, { readonly values: JsonValue[]; readonly text: string }[]> | undefined;
   private exact: Set<string> | undefined;
 
@@ -93,7 +95,7 @@ export class ItemNames {
     if (list.keys.length > 0) this.namer = namerOf(list);
   }
 
-  /** The serialized path element of the first item that is equal to this one. */
+  /** Returns the serialized path element of the first item that is equal to this one. */
   of(item: JsonValue | undefined, index: number): string {
     const { namer } = this;
     const text = namer === undefined ? itemText(this.list, item, index) : keyedText(namer, item, index);
@@ -121,15 +123,15 @@ export class ItemNames {
   }
 }
 
-/** A null is a value of its own, for which no default stands in. */
+/** Null is a value, so it is not replaced with the default. */
 function keyValue(item: JsonObject, key: ListKey): JsonValue | undefined {
   const value = member(item, key.name);
   return value === undefined ? key.default : value;
 }
 
 /**
- * Whether two lists have the same items in the same places, none of them twice, judged by a single key that is a string: the common
- * case, which spares naming the items. False: they may have nevertheless.
+ * Reports whether two lists have the same items at the same positions without duplicates, based on a single key that is
+ * a string: this common case avoids naming the items. False does not mean that they differ.
  */
 export function samePlaces(list: ListType, a: readonly JsonValue[], b: readonly JsonValue[]): boolean {
   const [key, second] = list.keys;
@@ -146,7 +148,7 @@ export function samePlaces(list: ListType, a: readonly JsonValue[], b: readonly 
   return true;
 }
 
-/** The path element of an item whose text is known. */
+/** Returns the path element of an item whose text is known. */
 export function itemElement(list: ListType, item: JsonValue | undefined, text: string): PathElement {
   if (list.keys.length === 0 || !isObject(item)) return PathElement.value(item ?? null, text);
   const names: string[] = [];

@@ -4,8 +4,8 @@ import { ItemNames } from './list-items.js';
 import type { ListType, MapType, Type } from './schema/schema.js';
 
 /**
- * Merges a configuration into a live value: what the configuration holds wins, nothing is removed. Items of lists stand as in `live`
- * unless the configuration orders them otherwise. The result shares nothing with the arguments.
+ * Merges a configuration into a live value: values of the configuration win, nothing is removed. List items keep the
+ * order of `live` unless the configuration orders them differently. The result shares nothing with the arguments.
  */
 export function mergeValues(
   type: Type,
@@ -54,16 +54,16 @@ function mergeLists(type: ListType, live: JsonValue, config: JsonValue): JsonVal
   return new ListMerge(type, old, now).run();
 }
 
-/** One merge of two lists whose items have identities. */
+/** Merges two associative lists. */
 class ListMerge {
   private readonly out: JsonValue[] = [];
   private readonly oldTexts: string[];
   private readonly nowTexts: string[];
-  /** An item that is there several times is not merged: null stands for it. */
+  /** The items by name. An item that occurs several times is not merged: its value is null. */
   private readonly oldItems = new Map<string, JsonValue>();
   private readonly nowItems = new Map<string, JsonValue>();
   private readonly merged = new Set<string>();
-  /** The items that both lists have, in the order of the configuration; `nextShared` is the position of the next. */
+  /** The items in both lists, in the order of the configuration; `nextShared` is the position of the next one. */
   private readonly shared: string[];
   private nextShared = 0;
   private oldAt = 0;
@@ -94,7 +94,10 @@ class ListMerge {
     return this.out;
   }
 
-  /** Items of the same name at both positions, or a shared item whose turn has not come. */
+  /**
+   * Merges items with the same name at both positions, or skips a shared item that comes later in the configuration.
+   * Returns false if neither applies.
+   */
   private bothAt(): boolean {
     const text = this.oldTexts[this.oldAt] ?? '';
     if (text === this.nowTexts[this.nowAt]) {

@@ -2,8 +2,9 @@ import { FieldSet, type SetNode } from './fieldpath/field-set.js';
 import { DEDUCED, type MapType, type Type, UNTYPED } from './schema/schema.js';
 
 /**
- * Brings a set that was written under an older schema in line with the type: where a map or list has become atomic, who owned
- * something in it now owns the whole. (What was atomic and no longer is stays as it was.) Returns the set itself if nothing changes.
+ * Adapts a set that was written under an older schema to the type: if a map or list has become atomic, the owner of any
+ * part of it now owns the whole. (A value that is no longer atomic is left as it was.) Returns the set itself if
+ * nothing changes.
  */
 export function reconcile(type: Type, set: FieldSet): FieldSet {
   if (type.map !== undefined)
@@ -37,13 +38,13 @@ function reconcileNode(type: Type, node: SetNode): SetNode {
   return children === node.children ? node : { element: node.element, member: node.member, children };
 }
 
-/** Fields that the schema does not know are left alone. */
+/** Fields that are not in the schema are not changed. */
 function mapMember(map: MapType | undefined, node: SetNode): Type | undefined {
   const name = node.element.fieldName;
   return (name === undefined ? undefined : map?.fields.get(name)?.type) ?? map?.element;
 }
 
-/** A map that declares no fields and takes any. */
+/** Reports whether a map declares no fields and allows any. */
 function isUntyped(map: MapType): boolean {
   const { element } = map;
   return map.fields.size === 0 && (element === DEDUCED || (element?.scalar === 'untyped' && element !== UNTYPED));

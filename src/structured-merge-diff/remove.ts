@@ -6,14 +6,14 @@ import { PathElement } from './fieldpath/path-element.js';
 import type { ListType, MapType, Type } from './schema/schema.js';
 
 /**
- * The value without the fields and items of the set. A list or map that loses all it had becomes null. The result shares what
- * remains with the value.
+ * Returns the value without the fields and items in the set. A list or map that loses all of its contents becomes null.
+ * The result shares the remaining parts with the value.
  */
 export function removeItems(type: Type, value: JsonValue, items: FieldSet): JsonValue {
   return items.isEmpty ? value : pick(type, value, items, 'remove');
 }
 
-/** The value with nothing but the fields and items of the set. */
+/** Returns the value with only the fields and items in the set. */
 export function extractItems(type: Type, value: JsonValue, items: FieldSet): JsonValue {
   return pick(type, value, items, 'extract');
 }

@@ -5,7 +5,7 @@ import { itemElement, ItemNames } from './list-items.js';
 import { PathElement } from './fieldpath/path-element.js';
 import type { ListType, MapType, Type } from './schema/schema.js';
 
-/** What a walk puts into the set for a value: whether the value itself, and what below it. */
+/** The part of a set that a value contributes: whether the value itself is a member, and the members below it. */
 export interface Content {
   readonly member: boolean;
   readonly children: FieldSet | undefined;
@@ -14,7 +14,7 @@ export interface Content {
 const LEAF: Content = { member: true, children: undefined };
 const NOTHING: Content = { member: false, children: undefined };
 
-/** The fields that a configuration mentions: leaves, items of lists, keys of maps that are not structs. */
+/** Returns the fields that a configuration specifies: leaves, items of lists, and keys of maps that are not structs. */
 export function toFieldSet(type: Type, value: JsonValue | undefined): FieldSet {
   return mentioned(type, value).children ?? FieldSet.empty;
 }
@@ -43,7 +43,7 @@ function mentionedInMap(type: Type, value: JsonValue, declared: boolean): Conten
   return empty || !declared ? { member: true, children: content.children } : content;
 }
 
-/** All that a value adds where there was none: like toFieldSet(), but every map and list on the way belongs to it. */
+/** Returns all fields that a new value adds: like toFieldSet(), but including every map and list on the path. */
 export function addedContent(type: Type, value: JsonValue | undefined): Content {
   switch (kindOf(type, value)) {
     case 'map':
@@ -99,7 +99,7 @@ function listContent(
       const element = itemElement(list, item, text);
       nodes.set(text, { element, member: true, children: contentOf(list.element, item).children });
     } else if (same.children !== undefined) {
-      // An item that occurs twice is only noted.
+      // A duplicate item is a member without its fields.
       nodes.set(text, { element: same.element, member: true, children: undefined });
     }
   }

@@ -8,26 +8,26 @@ import { removeItems } from './remove.js';
 import type { Type } from './schema/schema.js';
 import { toFieldSet } from './to-field-set.js';
 
-/** A value that was validated against its type, and the version that both are of. */
+/** A value that has been validated against its type, with the version of both. */
 export interface TypedValue {
   readonly version: string;
   readonly type: Type;
   readonly value: JsonValue;
 }
 
-/** What a manager owns, in the version in which it last wrote. */
+/** The fields that a manager owns, in the version in which it last wrote. */
 export interface VersionedSet {
   readonly set: FieldSet;
   readonly apiVersion: string;
-  /** By apply, not by update. */
+  /** True for apply, false for update. */
   readonly applied: boolean;
 }
 
-/** By manager. */
+/** The owned fields by manager. */
 export type Managers = Map<string, VersionedSet>;
 
 export interface Converter {
-  /** Undefined: the version does not exist (any more). Throws what else may go wrong, in a text that begins with `failure`. */
+  /** Returns undefined if the version does not exist (any more). Throws any other error with a message that begins with `failure`. */
   convert(value: TypedValue, version: string, failure: string): TypedValue | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface Conflict {
   readonly path: readonly PathElement[];
 }
 
-/** An apply would change fields that others own. By manager, then in the order of the set. */
+/** An apply would change fields that other managers own. Sorted by manager, then in the order of the set. */
 export class ConflictsError extends Error {
   override readonly name = 'ConflictsError';
   constructor(readonly conflicts: readonly Conflict[]) {
@@ -47,18 +47,18 @@ export class ConflictsError extends Error {
 const PRUNING = 'failed to prune fields: ';
 const ADDING_BACK = `${PRUNING}failed add back owned items: `;
 
-/** Computes who owns what after a change, and what an apply makes of an object. Keeps caches, no other state. */
+/** Computes the owners of fields after a change, and the result of an apply. Keeps caches, but no other state. */
 export class Updater {
-  /** Sets as the current schema has them, by type; sets come from a cache too, so most are met again. */
+  /** Sets adapted to the current schema, by type. Sets themselves come from a cache, so most of them occur repeatedly. */
   private readonly reconciled = new WeakMap<Type, WeakMap<FieldSet, FieldSet>>();
 
   constructor(
     private readonly converter: Converter,
-    /** The paths of a version that nobody can own. */
+    /** Returns the paths that no manager can own in a version. */
     private readonly ignored: (version: string) => FieldSet | undefined,
   ) {}
 
-  /** After a change of any kind but apply. Returns the new managers; `managers` is not changed. */
+  /** Updates the owners after any change except an apply. Returns the new managers; does not modify `managers`. */
   update(live: TypedValue, next: TypedValue, managers: Managers, manager: string): Managers {
     const reconciled = this.reconcileManagers(live, managers);
     const comparison = this.distribute(live, next, reconciled, manager, true);
@@ -71,8 +71,8 @@ export class Updater {
   }
 
   /**
-   * Merges a configuration. `value` is undefined if that changes nothing. Throws ConflictsError unless `force`; `managers` is not
-   * changed.
+   * Merges a configuration. `value` is undefined if that changes nothing. Throws ConflictsError unless `force` is set.
+   * Does not modify `managers`.
    */
   apply(
     live: TypedValue,
@@ -91,7 +91,7 @@ export class Updater {
     return { value: deepEqual(live.value, value.value, 'as floats') ? undefined : value, managers: reconciled };
   }
 
-  /** What `value` mentions and `other` holds as it is. */
+  /** Returns the fields of `value` that have the same value in `other`. */
   unchanged(type: Type, value: JsonValue, other: JsonValue): FieldSet {
     const { removed, modified, added } = compare(type, value, other);
     return toFieldSet(type, value).difference(modified).difference(added).difference(removed);
@@ -102,7 +102,7 @@ export class Updater {
     return ignored === undefined ? set : set.recursiveDifference(ignored);
   }
 
-  /** Takes from all other managers what the change gives a new value or removes. Changes `managers`. */
+  /** Removes fields that the change sets or removes from all other managers. Modifies `managers`. */
   private distribute(live: TypedValue, next: TypedValue, managers: Managers, self: string, force: boolean): Comparison {
     const own = this.filterComparison(compare(live.type, live.value, next.value), next.version);
     const effects = new Map<string, Effect>([[next.version, effectOf(own)]]);
@@ -148,7 +148,7 @@ export class Updater {
     };
   }
 
-  /** A copy of the managers whose versions exist, in line with the current schema. */
+  /** Returns a copy of the managers whose versions exist, adapted to the current schema. */
   private reconcileManagers(live: TypedValue, managers: Managers): Managers {
     const out: Managers = new Map();
     for (const [manager, owned] of managers) {
@@ -171,7 +171,7 @@ export class Updater {
     return reconciled;
   }
 
-  /** Removes what the manager applied last time, does not apply now, and nobody else owns. */
+  /** Removes the fields that the manager applied last time but not now, unless another manager owns them. */
   private prune(
     merged: TypedValue,
     managers: Managers,
@@ -180,7 +180,7 @@ export class Updater {
     last: VersionedSet | undefined,
   ): TypedValue {
     if (last === undefined || last.set.isEmpty) return merged;
-    // What is applied again is not removed: the walks that find that out can be saved, but for conversions, which may fail.
+    // If everything is applied again, nothing is removed. Skip the walks that would find that out, but not conversions, which may fail.
     const isAlone = ({ apiVersion }: VersionedSet): boolean => apiVersion === version;
     if (isAlone(last) && last.set.isSubsetOf(set) && [...managers.values()].every(isAlone) && !hasBareItems(last.set))
       return merged;
@@ -200,7 +200,7 @@ export class Updater {
     return pruned;
   }
 
-  /** Adds back what was removed but others own, or what is applied now. */
+  /** Adds back removed fields that other managers own or that are applied now. */
   private addBackOwned(merged: TypedValue, pruned: TypedValue, managers: Managers): TypedValue {
     const sets = new Map<string, FieldSet[]>([[merged.version, []]]);
     for (const { apiVersion, set } of managers.values()) {
@@ -211,7 +211,7 @@ export class Updater {
     let whole = merged;
     let out = pruned;
     for (const [version, owned] of sets) {
-      // The version of the pruned object comes first: a conversion may need what was removed in it.
+      // The pruned object's version comes first: a conversion to another version may need fields that were removed.
       if (owned.length === 0) continue;
       const set = FieldSet.unionOf(owned);
       const convertedWhole = this.converter.convert(
@@ -234,7 +234,7 @@ export class Updater {
     return out;
   }
 
-  /** Adds back what the manager did not own: what nobody owns, what lay in a removed item. */
+  /** Adds back removed fields that the manager did not own: those without an owner, and those inside a removed item. */
   private addBackDangling(merged: TypedValue, pruned: TypedValue, version: string, last: FieldSet): TypedValue {
     const failure = `${PRUNING}failed add back dangling items: failed to convert pruned object to last applied version: `;
     const converted = this.converter.convert(pruned, version, failure);
@@ -246,8 +246,8 @@ export class Updater {
 }
 
 /**
- * Whether there are items of which the set has no field, since all their keys are defaults. What they hold belongs to nobody, and is
- * removed when they are applied again; and with all that they hold they are gone themselves.
+ * Reports whether the set has items without any field, because all their keys are defaults. Their contents have no
+ * owner and are removed when the items are applied again; an item that loses all of its contents is removed as well.
  */
 function hasBareItems(set: FieldSet): boolean {
   for (const { element, children } of set.nodes)
@@ -257,7 +257,7 @@ function hasBareItems(set: FieldSet): boolean {
 
 const namedSet = (type: Type, value: JsonValue): FieldSet => toFieldSet(type, value).withNamedFields(type);
 
-/** What a change does to others: the fields that got a value, and those that went. */
+/** The effect of a change on other managers: the fields that got a value and those that were removed. */
 interface Effect {
   readonly set: FieldSet;
   readonly removed: FieldSet;

@@ -11,7 +11,7 @@ export interface ValidationError {
   readonly message: string;
 }
 
-/** A value that does not fit its type. */
+/** A value does not match its type. */
 export class TypeMismatchError extends Error {
   override readonly name = 'TypeMismatchError';
   constructor(readonly errors: readonly ValidationError[]) {
@@ -24,13 +24,10 @@ function formatErrors(errors: readonly ValidationError[]): string {
   return lines.length === 1 ? (lines[0] ?? '') : ['errors:', ...lines.map((line) => `  ${line}`)].join('\n');
 }
 
-/** Whether an item of a set or keyed list may come twice. */
+/** Whether items of a set or keyed list may occur twice. */
 export type ListItems = 'unique' | 'duplicates allowed';
 
-/**
- * Throws TypeMismatchError if the value does not fit the type.
- * Everything else here works on values that were validated.
- */
+/** Throws TypeMismatchError if the value does not match the type. All other functions of this folder expect validated values. */
 export function validateValue(type: Type, value: JsonValue | undefined, items: ListItems): void {
   const errors = validate(type, value, items, 0);
   if (errors !== undefined) throw new TypeMismatchError(errors);
@@ -75,7 +72,7 @@ function fits(scalar: Scalar, value: JsonValue | undefined): boolean {
   }
 }
 
-/** Go prints the wrapped value in as many ways as there are scalar types. */
+/** Go prints the wrapped value differently for each scalar type. */
 function scalarMismatch(scalar: Scalar, value: JsonValue = null): string {
   switch (scalar) {
     case 'string':
@@ -89,7 +86,7 @@ function scalarMismatch(scalar: Scalar, value: JsonValue = null): string {
   }
 }
 
-/** The errors found below a path element, with it before their paths. */
+/** Prefixes the paths of the errors found below a path element and appends them to `errors`. */
 function below(found: ValidationError[], errors: Errors, prefix: string): Errors {
   for (const error of found) error.path = prefix + error.path;
   if (errors === undefined) return found;
@@ -120,7 +117,7 @@ function validateList(list: ListType, values: readonly JsonValue[], items: ListI
   for (let i = 0; i < values.length; i++) {
     const item = values[i];
     const problem = list.atomic ? undefined : itemProblem(list, item);
-    // An item without an element ends the list, for nothing below it could be named.
+    // An item without a path element ends the validation of the list, because errors below it would have no path.
     if (problem !== undefined) return below(failure(`element ${String(i)}: ${problem}`), errors, '');
     if (seen !== undefined) {
       const text = seen.names.of(item, i);

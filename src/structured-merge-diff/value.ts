@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
 import { compareUtf8 } from '../apimachinery/meta/meta.js';
 
-/** Rank of a value's type in the order of values. */
+/** Returns the rank of a value's type in the order of values. */
 function rank(value: JsonValue): number {
   if (typeof value === 'number' || typeof value === 'bigint') return 0;
   if (typeof value === 'string') return 1;
@@ -10,7 +10,7 @@ function rank(value: JsonValue): number {
   return Array.isArray(value) ? 3 : 4;
 }
 
-/** A total order of JSON values: numbers, strings, booleans, lists, maps, null. */
+/** Compares JSON values in a total order: numbers, strings, booleans, lists, maps, null. */
 export function compareValues(a: JsonValue, b: JsonValue): number {
   if (typeof a === 'string' && typeof b === 'string') return compareUtf8(a, b);
   const byType = rank(a) - rank(b);
@@ -18,7 +18,7 @@ export function compareValues(a: JsonValue, b: JsonValue): number {
   if (Array.isArray(a) && Array.isArray(b)) return compareLists(a, b);
   if (isObject(a) && isObject(b)) return compareMaps(a, b);
   if (a === null || b === null || a === b) return 0;
-  // Beside a float an integer beyond 2^53 counts as one.
+  // Compared with a float, an integer beyond 2^53 counts as a float.
   if (typeof a !== typeof b) return compareValues(Number(a), Number(b));
   return a < b ? -1 : a > b ? 1 : 0;
 }
@@ -39,7 +39,7 @@ function compareMaps(a: JsonObject, b: JsonObject): number {
   for (let i = 0; i < length; i++) {
     const key = keys[i] ?? '';
     const byKey = compareUtf8(key, others[i] ?? '');
-    // The map that has the smaller key lacks nothing there, so it is the smaller one.
+    // The other map has no such key, so the map with the smaller key is the smaller one.
     if (byKey !== 0) return byKey;
     const order = compareValues(a[key] ?? null, b[key] ?? null);
     if (order !== 0) return order;
@@ -55,7 +55,7 @@ function sortedKeys(map: JsonObject): string[] {
 
 const UNSAFE = /[<>&\u2028\u2029\b\f]/;
 
-/** A string as it stands in serialized path elements: JSON with `<`, `>`, `&` and some others escaped by number. */
+/** Formats a string for serialized path elements: JSON with `<`, `>`, `&` and some others escaped by number. */
 function elementString(text: string): string {
   const json = JSON.stringify(text);
   if (!UNSAFE.test(text)) return json;
@@ -64,15 +64,15 @@ function elementString(text: string): string {
     .replace(/\\\\|\\b|\\f/g, (c) => (c === '\\b' ? '\\u0008' : c === '\\f' ? '\\u000c' : c));
 }
 
-/** Whether other numbers may be equal to it that are written differently: -0 and 0, integers beyond 2^53 and floats. */
+/** Reports whether an equal number may be written differently: -0 and 0, integers beyond 2^53 and floats. */
 export const hasTwins = (value: JsonValue | undefined): boolean =>
   typeof value === 'bigint' ||
   (typeof value === 'number' && (value === 0 || (!Number.isSafeInteger(value) && Number.isInteger(value))));
 
-/** A value as it stands in serialized path elements; keys of maps are sorted. */
+/** Formats a value for serialized path elements; the keys of maps are sorted. */
 export function elementText(value: JsonValue): string {
   if (typeof value === 'string') return elementString(value);
-  // Exponents have two digits at least.
+  // Exponents have at least two digits.
   if (typeof value === 'number' && !Number.isInteger(value)) return String(value).replace(/e-(\d)$/, 'e-0$1');
   if (Object.is(value, -0)) return '-0';
   if (typeof value !== 'object' || value === null) return String(value);

@@ -1,7 +1,7 @@
 import type { PathElement } from './path-element.js';
 import type { Type } from '../schema/schema.js';
 
-/** One element of a set: whether it belongs to the set itself, and what below it does. At least one of both. */
+/** One element of a set: whether it is a member itself, and the members below it. At least one of the two applies. */
 export interface SetNode {
   readonly element: PathElement;
   readonly member: boolean;
@@ -12,23 +12,23 @@ export interface SetNode {
 const byElement = (a: SetNode, b: SetNode): number => a.element.compare(b.element);
 
 /**
- * A set of paths. Immutable; operations share what they do not change, and return the set itself where the result is equal to
- * it, so that identity can stand for equality in caches.
+ * A set of paths. Immutable. Operations share unchanged parts and return the set itself if the result equals it, so
+ * that caches can use identity for equality.
  */
 export class FieldSet {
   static readonly empty = new FieldSet([]);
 
   private constructor(
-    /** In the order of elements, each element once. */
+    /** Sorted by element, without duplicates. */
     readonly nodes: readonly SetNode[],
   ) {}
 
-  /** Takes the array; elements are in order. */
+  /** Takes ownership of the array, which must be sorted by element. */
   static ofSorted(nodes: readonly SetNode[]): FieldSet {
     return nodes.length === 0 ? FieldSet.empty : new FieldSet(nodes);
   }
 
-  /** Takes the array, in any order, each element once. */
+  /** Takes ownership of the array, in any order but without duplicate elements. */
   static ofNodes(nodes: SetNode[]): FieldSet {
     return FieldSet.ofSorted(sortNodes(nodes));
   }
@@ -39,14 +39,14 @@ export class FieldSet {
     return set;
   }
 
-  /** The union of any number of sets, each of which is walked a logarithm of that number of times. */
+  /** Returns the union of any number of sets. Each set is walked a logarithmic number of times. */
   static unionOf(sets: readonly FieldSet[]): FieldSet {
     if (sets.length <= 2) return (sets[0] ?? FieldSet.empty).union(sets[1] ?? FieldSet.empty);
     const middle = sets.length >>> 1;
     return FieldSet.unionOf(sets.slice(0, middle)).union(FieldSet.unionOf(sets.slice(middle)));
   }
 
-  /** The empty path belongs to no set. */
+  /** The empty path is not a member of any set. */
   private static ofPath(path: readonly PathElement[], from: number): FieldSet {
     const element = path[from];
     if (element === undefined) return FieldSet.empty;
@@ -64,7 +64,7 @@ export class FieldSet {
     return count;
   }
 
-  /** The node of an element, undefined where there is none. */
+  /** Returns the node of an element, or undefined if there is none. */
   get(element: PathElement): SetNode | undefined {
     let low = 0;
     let high = this.nodes.length;
@@ -92,7 +92,7 @@ export class FieldSet {
     return (set ?? this).get(last)?.member === true;
   }
 
-  /** All members, those of a level before those of the levels below it. The path is reused: copy it to keep it. */
+  /** Visits all members, each level before the levels below it. The path array is reused: copy it to keep it. */
   forEach(visit: (path: readonly PathElement[]) => void): void {
     walk(this, [], visit);
   }
@@ -149,12 +149,12 @@ export class FieldSet {
     return this.sift(other, (a, b) => (b === undefined ? undefined : intersectNode(a, b)));
   }
 
-  /** What is in this set and not in `other`. A path does not stand for those below it. */
+  /** Returns the members that are not in `other`. A path does not include the paths below it. */
   difference(other: FieldSet): FieldSet {
     return this.subtract(other, false);
   }
 
-  /** As difference(), but a path in `other` takes all paths below it along. */
+  /** Like difference(), but a path in `other` also removes all paths below it. */
   recursiveDifference(other: FieldSet): FieldSet {
     return this.subtract(other, true);
   }
@@ -165,7 +165,7 @@ export class FieldSet {
     return this.sift(other, (a, b) => (b === undefined ? a : subtractNode(a, b, recursive)));
   }
 
-  /** What `keep` leaves of each node, looked at with the one that `other` has in its place. */
+  /** Applies `keep` to each node and the corresponding node of `other`, and returns a set of the results. */
   private sift(other: FieldSet, keep: (node: SetNode, other: SetNode | undefined) => SetNode | undefined): FieldSet {
     const out: SetNode[] = [];
     let changed = false;
@@ -175,7 +175,7 @@ export class FieldSet {
       const found = other.nodes[j];
       const isFound = found !== undefined && byElement(node, found) === 0;
       const kept = keep(node, isFound ? found : undefined);
-      // The next node may be equal to it, too, where it is a float: it is met once.
+      // Each node of `other` matches only once: with floats the next node may compare equal to it too.
       if (isFound) j++;
       if (kept !== undefined) out.push(kept);
       if (kept !== node) changed = true;
@@ -183,7 +183,7 @@ export class FieldSet {
     return changed ? FieldSet.ofSorted(out) : this;
   }
 
-  /** The members that have no members below them. */
+  /** Returns the members without members below them. */
   leaves(): FieldSet {
     const out: SetNode[] = [];
     let changed = false;
@@ -200,7 +200,7 @@ export class FieldSet {
     return changed ? new FieldSet(out) : this;
   }
 
-  /** Adds the declared fields of structs on the way to members, which sets of values do not hold by themselves. */
+  /** Adds the declared fields of structs on the paths to members. Sets of values do not contain these fields. */
   withNamedFields(type: Type | undefined): FieldSet {
     const out: SetNode[] = [];
     let changed = false;
@@ -220,7 +220,7 @@ export class FieldSet {
     return changed ? new FieldSet(out) : this;
   }
 
-  /** One member per line, for messages of tests. */
+  /** Returns one member per line, for the messages of tests. */
   toString(): string {
     const lines: string[] = [];
     this.forEach((path) => lines.push(path.join('')));
@@ -237,7 +237,7 @@ export function nonEmpty(set: FieldSet): FieldSet | undefined {
   return set.isEmpty ? undefined : set;
 }
 
-/** In place. Most lists are short or already in order, which a plain insertion sort is made for. */
+/** Sorts in place. Most lists are short or already sorted, for which a plain insertion sort is fastest. */
 function sortNodes(nodes: SetNode[]): SetNode[] {
   if (nodes.length > 24) return nodes.sort(byElement);
   for (let i = 1; i < nodes.length; i++) {
@@ -252,8 +252,8 @@ function sortNodes(nodes: SetNode[]): SetNode[] {
 }
 
 /**
- * The first position from `from` on whose element is not before that of `node`. Strides double, so that a small set is compared with a
- * large one in little more than its own size.
+ * Returns the first position, starting at `from`, whose element does not sort before that of `node`. The step doubles,
+ * so that comparing a small set with a large one costs little more than the size of the small one.
  */
 function advance(nodes: readonly SetNode[], from: number, node: SetNode): number {
   const isBefore = (at: number): boolean => {
@@ -281,7 +281,7 @@ function unionNode(a: SetNode, b: SetNode): SetNode {
   const member = a.member || b.member;
   const children =
     a.children === undefined ? b.children : b.children === undefined ? a.children : a.children.union(b.children);
-  // Elements may be equal and differ in their digits; those of the second set count.
+  // Equal elements may write their numbers differently; the spelling of the second set wins.
   const element = b.member && !a.element.isWrittenLike(b.element) ? b.element : a.element;
   return element === a.element && member === a.member && children === a.children ? a : { element, member, children };
 }
@@ -301,7 +301,7 @@ function subtractNode(a: SetNode, b: SetNode, recursive: boolean): SetNode | und
   return reduced(a, a.member && !b.member, children);
 }
 
-/** The node itself where nothing of it went, and none where nothing is left. */
+/** Returns the node itself if nothing was removed from it, or undefined if nothing is left. */
 function reduced(node: SetNode, member: boolean, children: FieldSet | undefined): SetNode | undefined {
   if (member === node.member && children === node.children) return node;
   return member || children !== undefined ? { element: node.element, member, children } : undefined;

@@ -3,13 +3,13 @@ import type { JsonValue } from '../../apimachinery/json/json.js';
 import { compareUtf8, quote } from '../../apimachinery/meta/meta.js';
 import { GoValue } from '../go-value.js';
 
-/** Go's %v of a number: integers of 64 bits plain, others as float64. */
+/** Formats a number like Go's %v: 64-bit integers in plain digits, others as float64. */
 function formatNumber(value: number | bigint): string {
   const whole = typeof value === 'bigint' ? BigInt.asIntN(64, value) === value : Number.isSafeInteger(value);
   return whole ? value.toString() : formatFloat(Number(value));
 }
 
-/** A value in a path, as messages show it: strings quoted, everything else plain. `floats`: all numbers are float64. */
+/** Formats a value of a path element for messages: strings are quoted. With `floats`, all numbers are float64. */
 export function formatKeyValue(value: JsonValue, floats: boolean): string {
   if (value === null) return 'null';
   if (typeof value === 'string') return quote(value);
@@ -23,7 +23,7 @@ export function formatKeyValue(value: JsonValue, floats: boolean): string {
     .join('');
 }
 
-/** Go's %v of decoded JSON: `map[a:1 b:[x y]]`. */
+/** Formats decoded JSON like Go's %v: `map[a:1 b:[x y]]`. */
 export function formatPlain(value: JsonValue): string {
   if (value === null) return '<nil>';
   if (typeof value === 'number' || typeof value === 'bigint') return formatNumber(value);
@@ -35,7 +35,7 @@ export function formatPlain(value: JsonValue): string {
     .join(' ')}]`;
 }
 
-/** Go's %#v of decoded JSON: `map[string]interface {}{"a":1}`. */
+/** Formats decoded JSON like Go's %#v: `map[string]interface {}{"a":1}`. */
 export function formatSyntax(value: JsonValue): string {
   if (value === null) return 'interface {}(nil)';
   if (typeof value === 'string') return quote(value);
@@ -48,7 +48,7 @@ export function formatSyntax(value: JsonValue): string {
     .join(', ')}}`;
 }
 
-/** Go's %T of decoded JSON. */
+/** Returns the type of decoded JSON like Go's %T. */
 export function goType(value: JsonValue): string {
   if (value === null) return '<nil>';
   if (typeof value === 'string') return 'string';

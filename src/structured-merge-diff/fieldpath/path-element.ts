@@ -3,7 +3,7 @@ import { compareUtf8 } from '../../apimachinery/meta/meta.js';
 import { formatKeyValue } from './format.js';
 import { compareValues, elementText } from '../value.js';
 
-/** In the order of path elements. */
+/** The kinds of path elements, in their sort order. */
 const FIELD = 0;
 const KEY = 1;
 const VALUE = 2;
@@ -11,19 +11,19 @@ const INDEX = 3;
 
 const NONE: readonly never[] = [];
 
-/** Most keys by far: one, a plain string or a small integer, already in canonical form. */
+/** Matches most keys: a single plain string or small integer, already in canonical form. */
 const PLAIN_KEY = /^k:\{"([^"\\\x00-\x1f]*)":(?:"([^"\\<>&\u2028\u2029\x00-\x1f]*)"|(0|-?[1-9][0-9]{0,14}))\}$/;
 
-/** One step of a path: a field of a map, an item of a list by its keys, by its value or by its index. Immutable. */
+/** One step of a path: a field of a map, or an item of a list by its keys, value or index. Immutable. */
 export class PathElement {
   private constructor(
     private readonly kind: typeof FIELD | typeof KEY | typeof VALUE | typeof INDEX,
-    /** The serialized form (`f:spec`, `k:{"name":"a"}`, `v:"a"`, `i:0`), canonical: equal elements have equal texts. */
+    /** The serialized form (`f:spec`, `k:{"name":"a"}`, `v:"a"`, `i:0`), which is canonical: equal elements have equal texts. */
     readonly text: string,
-    /** Names of the keys, sorted; or the field's name. */
+    /** The sorted names of the keys, or the name of the field. */
     private readonly names: readonly string[],
     private readonly values: readonly JsonValue[],
-    /** Serialized numbers are float64, for they are read as such in Kubernetes: beyond 2^53 they lose digits. */
+    /** True if parsed from the serialized form, whose numbers Kubernetes reads as float64: beyond 2^53 they lose digits. */
     private readonly parsed = false,
   ) {}
 
@@ -31,7 +31,7 @@ export class PathElement {
     return new PathElement(FIELD, `f:${name}`, [name], NONE);
   }
 
-  /** An item by its keys; `names` are sorted. `text` is the serialized form, where the caller has it. */
+  /** Returns the element of an item with keys. `names` must be sorted. `text` is the serialized form, if the caller has it. */
   static keys(names: readonly string[], values: readonly JsonValue[], text = keysText(names, values)): PathElement {
     return new PathElement(KEY, text, names, values);
   }
@@ -44,7 +44,7 @@ export class PathElement {
     return new PathElement(INDEX, `i:${String(index)}`, NONE, [index]);
   }
 
-  /** Reads the serialized form. Undefined: a kind of element that is not known. Throws SyntaxError. */
+  /** Parses the serialized form. Returns undefined for an unknown kind of element. Throws SyntaxError. */
   static parse(text: string): PathElement | undefined {
     if (text.length < 2) throw new SyntaxError('key must be 2 characters long:');
     if (text.charCodeAt(1) !== 58) throw new SyntaxError(`missing colon: ${text}`);
@@ -83,12 +83,12 @@ export class PathElement {
     return new PathElement(KEY, keysText(names, values), names, values, true);
   }
 
-  /** The field's name; undefined: the element is of another kind. */
+  /** The name of the field; undefined for other kinds of elements. */
   get fieldName(): string | undefined {
     return this.kind === FIELD ? this.names[0] : undefined;
   }
 
-  /** The names of the keys; undefined: the element is of another kind. */
+  /** The names of the keys; undefined for other kinds of elements. */
   get keyNames(): readonly string[] | undefined {
     return this.kind === KEY ? this.names : undefined;
   }
@@ -108,12 +108,12 @@ export class PathElement {
     return this.names.length - other.names.length;
   }
 
-  /** Whether an equal element writes its numbers alike. */
+  /** Reports whether an equal element writes its numbers in the same way. */
   isWrittenLike(other: PathElement): boolean {
     return this === other || this.kind === FIELD || this.text === other.text;
   }
 
-  /** As messages show it: `.spec`, `[name="a",port=80]`, `[="a"]`, `[0]`. */
+  /** Formats the element for messages: `.spec`, `[name="a",port=80]`, `[="a"]`, `[0]`. */
   toString(): string {
     switch (this.kind) {
       case FIELD:
@@ -137,7 +137,7 @@ function sortedNames(fields: JsonObject): string[] {
   return names.length < 2 ? names : names.sort(compareUtf8);
 }
 
-/** The path as messages show it: `.spec.containers[name="a"].image`. */
+/** Formats a path for messages: `.spec.containers[name="a"].image`. */
 export function formatPath(path: readonly PathElement[]): string {
   return path.join('');
 }

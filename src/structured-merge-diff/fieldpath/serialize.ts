@@ -2,10 +2,10 @@ import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/js
 import { FieldSet, nonEmpty, type SetNode } from './field-set.js';
 import { PathElement } from './path-element.js';
 
-/** Deepest nesting of a set that is read; nothing that this program writes comes near it. */
+/** The maximum nesting of a set that is read. Sets that Annex writes are nowhere near it. */
 export const MAX_DEPTH = 1000;
 
-/** The FieldsV1 form of a set, its keys in order. A new object at every call. */
+/** Returns the FieldsV1 form of a set, with sorted keys. Every call returns a new object. */
 export function toFieldsV1(set: FieldSet): JsonObject {
   const out: JsonObject = {};
   for (const node of set.nodes) {
@@ -25,11 +25,11 @@ export function toFieldsV1(set: FieldSet): JsonObject {
 
 export interface ReadFields {
   readonly set: FieldSet;
-  /** What was read is the form in which the set is written. */
+  /** True if the input is exactly how the set is written. */
   readonly canonical: boolean;
 }
 
-/** Reads the FieldsV1 form. Elements of unknown kind are left out. Throws SyntaxError. */
+/** Parses the FieldsV1 form. Elements of unknown kinds are skipped. Throws SyntaxError. */
 export function readFieldsV1(fields: JsonObject): ReadFields {
   const reader = new Reader();
   const set = reader.read(fields, 0) ?? FieldSet.empty;
@@ -38,7 +38,7 @@ export function readFieldsV1(fields: JsonObject): ReadFields {
 
 class Reader {
   canonical = true;
-  /** Whether what was read last says that the element above it is in the set: by a dot, or because nothing is below it. */
+  /** True if the fields that were read last make the element above them a member: they have a dot or are empty. */
   private member = false;
 
   read(fields: JsonObject, depth: number): FieldSet | undefined {
@@ -88,7 +88,7 @@ function isEmpty(fields: JsonObject): boolean {
   return true;
 }
 
-/** Two spellings of one key (its fields in another order) are one element. */
+/** Two spellings of one key (with its fields in a different order) are the same element. */
 function fromUnordered(nodes: SetNode[]): FieldSet {
   const byText = new Map<string, SetNode>();
   for (const node of nodes) {

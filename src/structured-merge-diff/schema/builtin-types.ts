@@ -6,7 +6,7 @@ import type { Type } from './schema.js';
 const REFERENCE = '#/components/schemas/';
 const OPEN: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
-/** The types of the built-in kinds, of their published schemas; a type is made when it is first asked for. */
+/** The types of the built-in kinds, from their published schemas. Each type is built on first use. */
 export class BuiltinTypes {
   private readonly builder: TypeBuilder;
   private readonly names = new Map<string, string>();
@@ -32,13 +32,13 @@ export class BuiltinTypes {
     return name === undefined ? undefined : this.builder.component(name);
   }
 
-  /** The published schema of a kind, without references. */
+  /** Returns the published schema of a kind with all references resolved. */
   schemaOf(kind: GroupVersionKind): JsonObject | undefined {
     const name = this.names.get(formatGroupVersionKind(kind));
     return name === undefined ? undefined : this.schemaNamed(name);
   }
 
-  /** The same of a component, by its name. What refers to itself is left open there. */
+  /** Returns the schema of a component with all references resolved. Recursive references become open objects. */
   schemaNamed(name: string): JsonObject {
     let whole = this.whole.get(name);
     if (whole === undefined) this.whole.set(name, (whole = this.resolve({ $ref: REFERENCE + name }, [])));

@@ -65,8 +65,8 @@ const resourceProperties: JsonObject = {
 };
 
 /**
- * The type of a version of a custom resource, of its structural schema (openAPIV3Schema); undefined: it has none.
- * `preserveUnknownFields`: the definition keeps unknown fields everywhere.
+ * Returns the type of a version of a custom resource, built from its structural `schema` (openAPIV3Schema), which is
+ * undefined if it has none. `preserveUnknownFields`: the definition preserves unknown fields everywhere.
  */
 export function customResourceType(schema: JsonObject | undefined, preserveUnknownFields = false): Type {
   if (schema === undefined) return { map: { fields: new Map(), element: DEDUCED, atomic: false } };

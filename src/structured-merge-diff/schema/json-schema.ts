@@ -12,20 +12,20 @@ import {
   UNTYPED,
 } from './schema.js';
 
-/** A type while it is made, so that types can refer to one another in circles. */
+/** A type under construction, so that types can refer to each other in cycles. */
 interface MutableType {
   scalar?: Scalar | undefined;
   list?: ListType | undefined;
   map?: MapType | undefined;
 }
 
-/** What a JSON schema says in ways that have no structure: quantities are numbers or strings, raw extensions anything. */
+/** Types that JSON schemas do not describe structurally: quantities are numbers or strings, raw extensions are anything. */
 const SPECIAL: ReadonlyMap<string, Type> = new Map<string, Type>([
   ['io.k8s.apimachinery.pkg.api.resource.Quantity', { scalar: 'untyped' }],
   ['io.k8s.apimachinery.pkg.runtime.RawExtension', UNTYPED],
 ]);
 
-/** Fields of a struct, each made when it is first asked for: schemas have thousands, most objects a few. */
+/** The fields of a struct, each built on first use: schemas have thousands, most objects only a few. */
 class LazyFields implements StructFields {
   private readonly made = new Map<string, StructField>();
   readonly size: number;
@@ -57,10 +57,10 @@ class LazyFields implements StructFields {
   }
 }
 
-/** Deepest nesting of a schema. */
+/** The maximum nesting of a schema. */
 const MAX_SCHEMA_DEPTH = 500;
 
-/** Makes types of JSON schemas that may refer to each other by name. */
+/** Builds types from JSON schemas that may refer to each other by name. */
 export class TypeBuilder {
   private readonly named = new Map<string, Type>();
   private readonly overridden = new Map<string, Type>();
@@ -68,11 +68,11 @@ export class TypeBuilder {
   /** `components`: schemas by name, as in `components.schemas` of OpenAPI v3. */
   constructor(
     private readonly components: Readonly<Record<string, JsonValue | undefined>> = {},
-    /** Properties that embedded resources have, whatever their schema says. */
+    /** Properties that embedded resources have in addition to their schema. */
     private readonly resourceProperties: JsonObject = {},
   ) {}
 
-  /** The type of a component, undefined where there is none. */
+  /** Returns the type of a component, or undefined if it does not exist. */
   component(name: string): Type | undefined {
     const known = this.named.get(name) ?? SPECIAL.get(name);
     if (known !== undefined) return known;
@@ -84,7 +84,7 @@ export class TypeBuilder {
     return type;
   }
 
-  /** The type of a schema. `preserve`: unknown fields of maps are kept, here and below. */
+  /** Returns the type of a schema. `preserve`: unknown fields of maps are preserved, here and below. */
   inline(schema: JsonObject, preserve: boolean, depth: number): Type {
     if (depth > MAX_SCHEMA_DEPTH) throw new Error('the schema is nested too deep');
     const keep = preserve || schema['x-kubernetes-preserve-unknown-fields'] === true;
@@ -117,7 +117,7 @@ export class TypeBuilder {
     return atomic === undefined ? type : this.override(name, type, atomic);
   }
 
-  /** A reference may say how the map or list that it names merges. */
+  /** A reference may override whether the map or list that it refers to is atomic. */
   private override(name: string, type: Type, atomic: boolean): Type {
     const key = `${name} ${String(atomic)}`;
     const known = this.overridden.get(key);
@@ -157,7 +157,7 @@ export class TypeBuilder {
   }
 }
 
-/** The component that a schema refers to, directly or by an `allOf` of one. */
+/** Returns the name of the component that a schema refers to, directly or through an `allOf` with one element. */
 function referenceOf(schema: JsonObject): string | undefined {
   const allOf = schema['allOf'];
   const only = Array.isArray(allOf) && allOf.length === 1 ? allOf[0] : undefined;
@@ -165,13 +165,13 @@ function referenceOf(schema: JsonObject): string | undefined {
   return reference?.slice(reference.lastIndexOf('/') + 1);
 }
 
-/** Whether a map is atomic; undefined: nothing is said. */
+/** Reports whether a map is atomic; undefined if the schema does not specify it. */
 function mapRelationship(schema: JsonObject): boolean | undefined {
   const type = schema['x-kubernetes-map-type'];
   return type === 'atomic' ? true : type === 'granular' ? false : undefined;
 }
 
-/** The keys of a list's items, none if it is a set; undefined: the list is atomic. */
+/** Returns the keys of a list's items, which are empty for a set; undefined if the list is atomic. */
 function listKeys(schema: JsonObject): readonly string[] | undefined {
   const type = stringAt(schema, 'x-kubernetes-list-type');
   if (type !== undefined) {

@@ -4,8 +4,8 @@ import type { MapType, Type } from './schema.js';
 export type Kind = 'map' | 'scalar' | 'list' | 'none';
 
 /**
- * As what a value of the type is treated: as what it is, if the type allows that, else as the first that the type allows of map,
- * scalar, list.
+ * Returns how to treat a value of the type: as its own kind if the type allows that, else as the first kind that the
+ * type allows of map, scalar and list.
  */
 export function kindOf(type: Type, value: JsonValue | undefined): Kind {
   if (typeof value === 'object') {
@@ -22,18 +22,18 @@ export function kindOf(type: Type, value: JsonValue | undefined): Kind {
 
 const NOTHING: Type = {};
 
-/** The type of a field of a map; for unknown fields one that accepts nothing. */
+/** Returns the type of a field of a map; for unknown fields, a type that accepts no value. */
 export function fieldType(map: MapType, name: string): Type {
   return map.fields.get(name)?.type ?? map.element ?? NOTHING;
 }
 
-/** A member of a map; what every object inherits (`constructor` …) is none. */
+/** Returns a member of a map, but not what every object inherits (`constructor` …). */
 export function member(map: JsonObject, key: string): JsonValue | undefined {
   const value: unknown = map[key];
   return typeof value === 'function' ? undefined : (value as JsonValue | undefined);
 }
 
-/** Whether a map or list is null or without content; of maps only what is defined counts. */
+/** Reports whether a map is empty; members that are undefined do not count. */
 export function isEmptyMap(map: JsonObject): boolean {
   for (const key in map) if (map[key] !== undefined) return false;
   return true;

@@ -1,12 +1,12 @@
 import type { JsonValue } from '../../apimachinery/json/json.js';
 import { PathElement } from '../fieldpath/path-element.js';
 
-/** What a scalar may be; `untyped` takes any. */
+/** The type of a scalar; `untyped` accepts any. */
 export type Scalar = 'numeric' | 'string' | 'boolean' | 'untyped';
 
 /**
- * A type: which of scalar, list and map a value may be, and how lists and maps merge. Types refer to each other directly, also in
- * circles, and are not changed once made. A type with none of the three takes no value.
+ * A type: which of scalar, list and map a value may be, and how lists and maps are merged. Types refer to each other
+ * directly, possibly in cycles, and are never changed once built. A type with none of the three accepts no value.
  */
 export interface Type {
   readonly scalar?: Scalar | undefined;
@@ -16,15 +16,15 @@ export interface Type {
 
 export interface ListType {
   readonly element: Type;
-  /** The list is one value, with one owner. */
+  /** An atomic list is a single value with one owner. */
   readonly atomic: boolean;
-  /** For a list that is not atomic: the fields that identify an item. None: the list is a set of scalars. */
+  /** The fields that identify an item of a list that is not atomic. Empty: the list is a set of scalars. */
   readonly keys: readonly string[];
 }
 
 export interface MapType {
   readonly fields: StructFields;
-  /** The type of fields that are not declared; undefined: there are none. */
+  /** The type of fields that are not declared; undefined if they are not allowed. */
   readonly element: Type | undefined;
   readonly atomic: boolean;
 }
@@ -45,10 +45,10 @@ function recursiveType(atomic: boolean, listElement: Type | undefined): Type {
   return type;
 }
 
-/** Takes anything, as one value. */
+/** Accepts any value and treats it as atomic. */
 export const UNTYPED: Type = recursiveType(true, undefined);
 
-/** Takes anything: maps merge key by key, lists are one value. */
+/** Accepts any value: maps are merged key by key, lists are atomic. */
 export const DEDUCED: Type = recursiveType(false, UNTYPED);
 
 export function structField(name: string, type: Type, defaultValue: JsonValue | undefined): StructField {
