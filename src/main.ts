@@ -25,13 +25,13 @@ import type { CheckResult, Finding } from './doctor/finding.js';
 import { foregroundClock, systemClock } from './util/clock.js';
 import { annexVersion, KUBERNETES_VERSION, platform } from './server/http/documents/version.js';
 
-// Keys of JSON objects are data: without this accessor `__proto__` is one like any other.
+// Keys of JSON objects are arbitrary data. Without this accessor `__proto__` is an ordinary key.
 Reflect.deleteProperty(Object.prototype, '__proto__');
 
-// What a command does is loaded when it is called: the server's parts take their time.
+// Commands import their code when they are called, because loading the server takes time.
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 
-/** A server that runs, and what its user reads then. */
+/** A running server, and the lines to print once it runs. */
 interface Started {
   readonly server: { stop(): Promise<void> };
   readonly lines: readonly string[];
@@ -67,20 +67,22 @@ function say(...lines: string[]): void {
 }
 
 async function serve(options: Options): Promise<void> {
-  // V8 lets a heap like this one more than double before it collects. With 60 percent the server takes 262 MB with 10,000 objects of 2 KiB
-  // instead of 313, and 329 instead of 380 at the peak; with less than that it collects so often that long answers cost three times as much.
+  // V8 lets a heap of this size more than double between collections. With 60 percent the server uses 262 MB with
+  // 10,000 objects of 2 KiB instead of 313 MB, and 329 MB instead of 380 MB at the peak. With less, it collects so
+  // often that long responses cost three times as much.
   setFlagsFromString('--heap-growing-percent=60');
-  // What a request makes dies with it. V8 concludes otherwise from some collections in the middle of requests, puts such objects among the old
-  // ones from then on, and collects all of the heap the more often: a get cost 15 percent more.
+  // Objects that a request allocates die with it. V8 concludes otherwise from some collections in the middle of
+  // requests, then allocates such objects in the old generation, and collects the whole heap more often: a get cost 15
+  // percent more.
   setFlagsFromString('--no-allocation-site-pretenuring');
-  // A server that waits for its store has nothing to finish; as the first process of a container it needs a handler to end at all.
+  // A server that is waiting for its store has nothing to finish. As the first process of a container it needs a handler to exit at all.
   const leave = (): void => process.exit(0);
   process.on('SIGTERM', leave);
   process.on('SIGINT', leave);
   const { server, lines } = isAggregated(options) ? await aggregated(options) : await standalone(options);
   let stopping = false;
   const stop = (): void => {
-    // The second signal does not wait.
+    // A second signal exits at once.
     if (stopping) process.exit(1);
     stopping = true;
     server.stop().then(
@@ -94,7 +96,7 @@ async function serve(options: Options): Promise<void> {
   };
   process.off('SIGTERM', leave).on('SIGTERM', stop);
   process.off('SIGINT', leave).on('SIGINT', stop);
-  // Only now: who reads that it serves may stop it at once, and is to see it stop as it should.
+  // Print this last: a reader of these lines may stop the server at once, and then expects a graceful shutdown.
   say(...lines);
 }
 
@@ -108,7 +110,7 @@ async function doctor(options: Options, { output, serverKubeconfig, verifyStore 
   const findings = isAggregated(options)
     ? examine(options, systemClock)
     : examineStandalone(options, serverKubeconfig, systemClock);
-  // A reader that has seen enough, such as head.
+  // The reader of the output, such as head, may exit early.
   process.stdout.on('error', fail);
   const results: CheckResult[] = [];
   const tell = (finding: Finding): void => {
@@ -174,7 +176,7 @@ for (const command of [program, ...program.commands]) {
 
 try {
   const args = process.argv.slice(2);
-  // Values of the other commands' options may look like flags of the server.
+  // Option values of the other commands may look like flags of the server.
   await program.parseAsync(OWN_OPTIONS.has(args[0]) ? args : normalizeArguments(args), { from: 'user' });
 } catch (error) {
   fail(error);

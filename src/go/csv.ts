@@ -3,7 +3,7 @@ export class CsvError extends Error {
   override readonly name = 'CsvError';
 }
 
-/** Records of RFC 4180 as Go's encoding/csv reads them: empty lines are skipped, quoted fields may span lines. */
+/** Parses RFC 4180 records like Go's encoding/csv: empty lines are skipped, quoted fields may span lines. */
 export function parseCsv(text: string): string[][] {
   const records: string[][] = [];
   const source = text.replaceAll('\r\n', '\n');

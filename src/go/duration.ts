@@ -9,10 +9,10 @@ const UNITS: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/** int64 nanoseconds, in milliseconds. */
+/** The maximum of int64 nanoseconds, in milliseconds. */
 const MAX_MILLIS = 2 ** 63 / 1e6;
 
-/** Go's time.ParseDuration: milliseconds of `1h2m3.5s`. Throws an Error with Go's text. */
+/** Like Go's time.ParseDuration: returns the milliseconds of `1h2m3.5s`. Throws an Error with Go's message. */
 export function parseGoDuration(text: string): number {
   const invalid = (): Error => new Error(`time: invalid duration ${goQuote(text)}`);
   let rest = text;
@@ -41,7 +41,7 @@ export function parseGoDuration(text: string): number {
   return sign * total || 0;
 }
 
-/** time.quote: control characters and what is not ASCII as bytes. */
+/** Like Go's time.quote: control characters and non-ASCII characters are escaped as bytes. */
 function goQuote(text: string): string {
   let out = '"';
   for (const char of text) {
@@ -52,7 +52,7 @@ function goQuote(text: string): string {
   return `${out}"`;
 }
 
-/** Go's Duration.String of milliseconds, to the nanosecond: `1m0s`, `500ms`, `42.3µs`, `0s`. */
+/** Like Go's Duration.String, for milliseconds with nanosecond precision: `1m0s`, `500ms`, `42.3µs`, `0s`. */
 export function formatGoDuration(millis: number): string {
   const sign = millis < 0 ? '-' : '';
   const abs = Number.isInteger(millis) ? Math.abs(millis) : Math.round(Math.abs(millis) * 1e6) / 1e6;

@@ -1,6 +1,6 @@
 import { textOfBytes } from '../util/text/utf8.js';
 
-/** Decodes %-escapes; undefined where one is broken. */
+/** Decodes %-escapes. Returns undefined if one is malformed. */
 export function unescapePath(text: string): string | undefined {
   if (!text.includes('%')) return text;
   if (/%(?![0-9a-fA-F]{2})/.test(text)) return undefined;

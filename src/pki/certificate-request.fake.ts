@@ -5,14 +5,14 @@ export interface FakeRequest {
   readonly commonName: string;
   readonly organizations?: readonly string[];
   readonly dnsNames?: readonly string[];
-  /** Signs with another key than the one in the request. */
+  /** Signs with a different key than the one in the request. */
   readonly forged?: boolean;
   readonly key?: 'ec' | 'rsa' | 'ed25519';
-  /** Of the signature, for keys that take one. */
+  /** The hash of the signature, for keys that use one. */
   readonly hash?: 'sha256' | 'sha1' | 'md5';
-  /** The length of the salt; RSA keys sign with PSS then. */
+  /** The length of the salt in bytes; if set, an RSA key signs with PSS. */
   readonly pss?: number;
-  /** Of the kind of `key`; made where it is not given. */
+  /** A key pair of the kind `key`; generated if not given. */
   readonly pair?: { readonly privateKey: KeyObject; readonly publicKey: KeyObject };
 }
 
@@ -27,7 +27,7 @@ function keyPair(kind: 'ec' | 'rsa' | 'ed25519'): { privateKey: KeyObject; publi
   return kind === 'ec' ? generateKeyPairSync('ec', { namedCurve: 'P-256' }) : generateKeyPairSync('ed25519');
 }
 
-/** Makes PKCS #10 requests for tests, as PEM. */
+/** Creates a PKCS #10 request for tests, as PEM. */
 export function makeCertificateRequest(request: FakeRequest): string {
   const { commonName, organizations = [], dnsNames = [], forged = false, key = 'ec', hash = 'sha256' } = request;
   const { pair = keyPair(key) } = request;
@@ -51,7 +51,7 @@ export function makeCertificateRequest(request: FakeRequest): string {
   return pem('CERTIFICATE REQUEST', sequence(info, sequence(oid(ALGORITHMS[hash][key])), bits(signature)));
 }
 
-/** PSS with SHA-256 and the mask function of the same. */
+/** Returns PSS with SHA-256, also for the mask function. */
 function pssAlgorithm(saltLength: number): Buffer {
   const sha256 = sequence(oid('2.16.840.1.101.3.4.2.1'));
   const parameters = sequence(

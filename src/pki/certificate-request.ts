@@ -9,7 +9,7 @@ const SUBJECT_ALT_NAME = '2.5.29.17';
 
 const LABEL = 'CERTIFICATE REQUEST';
 
-/** A PKCS #10 request as it was read; its signature is not yet checked. */
+/** A parsed PKCS #10 request, whose signature has not been verified yet. */
 export interface ParsedRequest {
   /** The whole request. */
   readonly raw: Buffer;
@@ -21,16 +21,16 @@ export interface ParsedRequest {
   readonly emailAddresses: readonly string[];
   readonly uris: readonly string[];
   readonly ipAddresses: readonly Buffer[];
-  /** The value of the extension with the other names, undefined where there is none. */
+  /** The value of the extension with the subject alternative names, or undefined if there is none. */
   readonly subjectAltName: Buffer | undefined;
 }
 
-/** What is wrong with a request, in the words of Go's library. */
+/** The request is invalid; the message is that of Go's library. */
 export class CertificateRequestError extends Error {
   override readonly name = 'CertificateRequestError';
 }
 
-/** Reads the request in a PEM text. Throws CertificateRequestError. */
+/** Parses the request in a PEM text. Throws CertificateRequestError. */
 export function parseCertificateRequest(pem: string): ParsedRequest {
   const block = nextPemBlock(pem);
   if (block?.label !== LABEL) throw new CertificateRequestError('PEM block type must be CERTIFICATE REQUEST');
@@ -117,11 +117,11 @@ function altNames(
 interface Algorithm {
   readonly key: 'ec' | 'rsa' | 'ed25519';
   readonly hash: string | undefined;
-  /** RSA with PSS, by the length of the salt; else with PKCS #1. */
+  /** The length of the salt in bytes for RSA with PSS; absent for PKCS #1. */
   readonly saltLength?: number;
 }
 
-/** SHA-1 is good enough for somebody who only says that a key is theirs. */
+/** SHA-1 is good enough here, because the signature only proves possession of the key. */
 const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
   '1.2.840.10045.4.1': { key: 'ec', hash: 'sha1' },
   '1.2.840.10045.4.3.2': { key: 'ec', hash: 'sha256' },
@@ -137,14 +137,14 @@ const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
 
 const PSS = '1.2.840.113549.1.1.10';
 const MGF1 = '1.2.840.113549.1.1.8';
-/** Hashes that PSS may go with; the salt has their length. */
+/** The hashes that PSS may use. The salt has the length of the hash. */
 const PSS_HASHES: Readonly<Record<string, Algorithm>> = {
   '2.16.840.1.101.3.4.2.1': { key: 'rsa', hash: 'sha256', saltLength: 32 },
   '2.16.840.1.101.3.4.2.2': { key: 'rsa', hash: 'sha384', saltLength: 48 },
   '2.16.840.1.101.3.4.2.3': { key: 'rsa', hash: 'sha512', saltLength: 64 },
 };
 
-/** PSS with the parameters that Go's library knows; undefined with others. */
+/** Returns PSS with parameters that Go's library supports, or undefined for others. */
 function pssAlgorithm(parameters: DerNode | undefined): Algorithm | undefined {
   if (parameters?.tag !== Tag.SEQUENCE) return undefined;
   const members = new Map(parameters.children().map((node) => [node.tag, node.children()[0]]));

@@ -55,7 +55,7 @@ export interface CertificateRequest {
   readonly notAfter: number;
 }
 
-/** The signer: an ECDSA key on P-256 with its certificate; without one the new certificate is self-signed. */
+/** The signer: an ECDSA key on P-256 with its certificate. Without a certificate the new one is self-signed. */
 export interface Issuer {
   readonly key: KeyObject;
   readonly certificate?: X509Certificate;
@@ -68,7 +68,7 @@ export interface KeyPair {
 
 export const generateKey = (): KeyPair => generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
-/** PKCS #8. */
+/** Returns the key as PKCS #8 in PEM. */
 export function keyPem(key: KeyObject): string {
   return key.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
@@ -87,7 +87,7 @@ export const extension = (type: string, value: Buffer, critical?: 'critical'): B
 
 const spki = (key: KeyObject): Buffer => key.export({ type: 'spki', format: 'der' });
 
-/** SHA-1 of the public key's bits, as RFC 5280 has it. */
+/** Returns the SHA-1 of the public key's bits, as specified in RFC 5280. */
 export function keyId(key: KeyObject): Buffer {
   const bitString = readDer(spki(key)).children()[1];
   return createHash('sha1')
@@ -115,7 +115,7 @@ function ipv6(text: string): Buffer {
 
 function extensions(request: CertificateRequest, issuerKey: KeyObject): Buffer[] {
   const ca = request.usage === 'ca';
-  // digitalSignature; for CAs keyCertSign and cRLSign as well.
+  // digitalSignature, and for CAs also keyCertSign and cRLSign.
   const usage = ca ? bits(Buffer.from([0x86]), 1) : bits(Buffer.from([0x80]), 7);
   const out = [
     extension(OID.keyUsage, usage, 'critical'),
@@ -131,7 +131,7 @@ function extensions(request: CertificateRequest, issuerKey: KeyObject): Buffer[]
   return out;
 }
 
-/** Makes an X.509 v3 certificate, ECDSA with SHA-256, and returns it as PEM. */
+/** Creates an X.509 v3 certificate, signed with ECDSA and SHA-256, and returns it as PEM. */
 export function createCertificate(request: CertificateRequest, issuer: Issuer): string {
   const serial = randomBytes(16);
   serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40;
@@ -151,7 +151,7 @@ export function createCertificate(request: CertificateRequest, issuer: Issuer): 
   return pem('CERTIFICATE', sequence(body, algorithm, bits(signature)));
 }
 
-/** The subject's name as it stands in the certificate. */
+/** Returns the subject's name exactly as encoded in the certificate. */
 export function subjectOf(certificate: X509Certificate): Buffer {
   const fields = readDer(certificate.raw).children()[0]?.children() ?? [];
   const subject = fields[fields[0]?.tag === explicitTag(0) ? 5 : 4];

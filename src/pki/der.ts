@@ -1,4 +1,4 @@
-/** The few ASN.1 types that certificates are made of, in DER. */
+/** The ASN.1 types in certificates, for their DER encoding. */
 export const Tag = {
   BOOLEAN: 0x01,
   INTEGER: 0x02,
@@ -18,25 +18,25 @@ export const Tag = {
   SET: 0x31,
 } as const;
 
-/** Tag of a context-specific element that holds another. */
+/** Returns the tag of a context-specific element that contains another element. */
 export const explicitTag = (number: number): number => 0xa0 | number;
-/** The same of a primitive type in its place. */
+/** Returns the tag of a context-specific element that replaces a primitive one. */
 export const implicitTag = (number: number): number => 0x80 | number;
 
 export class DerError extends Error {
   override readonly name = 'DerError';
 }
 
-/** One element. */
+/** One DER element. */
 export class DerNode {
   constructor(
     readonly tag: number,
     readonly content: Buffer,
-    /** With tag and length. */
+    /** The encoded element, including tag and length. */
     readonly raw: Buffer,
   ) {}
 
-  /** The elements of a constructed one. */
+  /** Returns the elements inside a constructed element. */
   children(): DerNode[] {
     const out: DerNode[] = [];
     let at = 0;
@@ -55,7 +55,7 @@ export class DerNode {
   }
 }
 
-/** Reads one element; throws DerError for anything but definite lengths in their shortest form that fit. */
+/** Reads one element. Throws DerError unless its length is definite, minimal, and within the input. */
 export function readDer(bytes: Buffer, offset = 0): DerNode {
   const tag = bytes[offset];
   const first = bytes[offset + 1];
@@ -74,7 +74,7 @@ export function readDer(bytes: Buffer, offset = 0): DerNode {
   return new DerNode(tag, bytes.subarray(start, end), bytes.subarray(offset, end));
 }
 
-/** Dotted text of an OBJECT IDENTIFIER's content. */
+/** Returns the dotted form of an OBJECT IDENTIFIER's content. */
 export function oidText(content: Buffer): string {
   const arcs: number[] = [];
   let value = 0;
@@ -91,7 +91,7 @@ export function oidText(content: Buffer): string {
   return arcs.join('.');
 }
 
-/** Text of a character string element; throws DerError for other types and for text that is not well formed. */
+/** Returns the text of a character string element. Throws DerError for other types and for malformed text. */
 export function stringText(node: DerNode): string {
   const { tag, content } = node;
   switch (tag) {
@@ -114,7 +114,7 @@ export function stringText(node: DerNode): string {
   }
 }
 
-/** An element of this tag around the parts. */
+/** Returns an element with this tag that contains the parts. */
 export function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;
@@ -132,10 +132,10 @@ export const octets = (content: Buffer): Buffer => der(Tag.OCTET_STRING, content
 export const utf8 = (text: string): Buffer => der(Tag.UTF8_STRING, Buffer.from(text, 'utf8'));
 export const boolean = (value: boolean): Buffer => der(Tag.BOOLEAN, Buffer.from([value ? 0xff : 0]));
 
-/** A BIT STRING of whole bytes, or with `unused` bits at its end. */
+/** Returns a BIT STRING, whose last `unused` bits are not part of it. */
 export const bits = (content: Buffer, unused = 0): Buffer => der(Tag.BIT_STRING, Buffer.from([unused]), content);
 
-/** A non-negative INTEGER from its bytes, most significant first. */
+/** Returns a non-negative INTEGER from its bytes, most significant first. */
 export function integer(magnitude: Buffer): Buffer {
   let at = 0;
   while (at < magnitude.length - 1 && magnitude[at] === 0) at++;
@@ -154,7 +154,7 @@ export function oid(text: string): Buffer {
   return der(Tag.OID, Buffer.from(bytes));
 }
 
-/** UTCTime up to 2049, GeneralizedTime after it, in whole seconds. */
+/** Returns a UTCTime until 2049 and a GeneralizedTime after that, in whole seconds. */
 export function time(millis: number): Buffer {
   const digits = new Date(millis).toISOString().replace(/[-:T]/g, '').slice(0, 14);
   return Number(digits.slice(0, 4)) < 2050
@@ -162,13 +162,13 @@ export function time(millis: number): Buffer {
     : der(Tag.GENERALIZED_TIME, Buffer.from(`${digits}Z`));
 }
 
-/** PEM with lines of 64 characters. */
+/** Returns PEM with lines of 64 characters. */
 export function pem(label: string, content: Buffer): string {
   const lines = content.toString('base64').match(/.{1,64}/g) ?? [];
   return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
 }
 
-/** The contents of all PEM blocks with this label. */
+/** Returns the contents of all PEM blocks with this label. */
 export function pemBlocks(text: string, label: string): Buffer[] {
   const pattern = new RegExp(`-----BEGIN ${label}-----([^-]*)-----END ${label}-----`, 'g');
   return [...text.matchAll(pattern)].map((match) => Buffer.from(match[1] ?? '', 'base64'));

@@ -1,9 +1,9 @@
 export interface PemBlock {
   readonly label: string;
-  /** Whether there are header lines before the content. */
+  /** True if header lines precede the content. */
   readonly headers: boolean;
   readonly content: Buffer;
-  /** Where the text goes on after the block. */
+  /** The position in the text after the block. */
   readonly end: number;
 }
 
@@ -12,7 +12,7 @@ const END = '-----END ';
 const DASHES = '-----';
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-/** The first PEM block from a place on, whatever its label; undefined where there is none. Takes time linear in the text. */
+/** Returns the first PEM block at or after a position, with any label; undefined if there is none. Takes time linear in the text. */
 export function nextPemBlock(text: string, from = 0): PemBlock | undefined {
   let ending = -1;
   for (let at = lineStart(text, BEGIN, from); at >= 0; at = lineStart(text, BEGIN, at + 1)) {
@@ -45,7 +45,7 @@ function lineEnd(text: string, from: number): number {
   return at < 0 ? text.length : at;
 }
 
-/** Headers are lines with a colon; the content begins after the last. */
+/** Returns the start of the content. Headers are lines with a colon; the content starts after the last one. */
 function afterHeaders(body: string): number {
   return lineEnd(body, body.lastIndexOf(':'));
 }

@@ -4,7 +4,7 @@ import { extension, keyId, OID, subjectOf } from './certificates.js';
 import { bits, explicitTag, implicitTag, der, integer, octets, oid, pem, sequence, time } from './der.js';
 import { own } from '../util/own.js';
 
-/** Bits of the key usage extension, from the first. */
+/** The bits of the key usage extension, counted from the first. */
 const KEY_USAGES: Readonly<Record<string, number>> = {
   signing: 0,
   'digital signature': 0,
@@ -35,7 +35,7 @@ const EXTENDED_USAGES: Readonly<Record<string, string>> = {
 };
 
 export interface SigningTerms {
-  /** Kubernetes' names of key usages. */
+  /** Key usages under Kubernetes' names. */
   readonly usages: readonly string[];
   /** Milliseconds since the epoch. */
   readonly notBefore: number;
@@ -68,8 +68,8 @@ function extendedUsage(usages: readonly string[]): Buffer[] {
 }
 
 /**
- * Issues the certificate that a request asks for: its subject, key and alternative names, nothing else of it. The request's
- * signature must have been checked. Returns PEM.
+ * Issues the certificate for a request. Only its subject, key and alternative names are used. The request's signature
+ * must have been verified. Returns PEM.
  */
 export function signRequest(request: ParsedRequest, terms: SigningTerms, authority: SigningAuthority): string {
   const serial = randomBytes(16);

@@ -3,10 +3,10 @@ import type { Evaluator, QuotaChange } from './evaluator.js';
 import { isAbout, type Quota } from './quota.js';
 import { add, excess, only, printed, printedNames, type ResourceList } from './resource-list.js';
 
-/** What the quotas are after a change that they allow, or why one of them does not. */
+/** The quotas after an allowed change, or the reason why a quota refuses it. */
 export type Charge = { readonly quotas: readonly Quota[] } | { readonly refused: string };
 
-/** Charges a change to the quotas of its namespace. Quotas that it does not change are the same objects as before. */
+/** Charges a change to the quotas of its namespace. Quotas that do not change are returned as the same objects. */
 export function charge(quotas: readonly Quota[], change: QuotaChange, evaluator: Evaluator, now: number): Charge {
   const { object, oldObject, operation, subresource } = change;
   if (object === undefined) return { quotas };
@@ -59,7 +59,7 @@ function chargeOne(
   return { quota: { ...quota, used } };
 }
 
-/** The refusal of a change that a quota has no room for. */
+/** Returns the refusal of a change that exceeds a quota. */
 export function exceededText(
   { name, hard, used }: Pick<Quota, 'name' | 'hard' | 'used'>,
   requested: ResourceList,
@@ -68,7 +68,7 @@ export function exceededText(
   return `exceeded quota: ${name}, requested: ${printed(requested)}, used: ${of(used)}, limited: ${of(hard)}`;
 }
 
-/** What objects of one type use of a quota's resources. */
+/** Returns the usage of the objects of one type within the scopes of a quota. */
 export function usageOf(
   evaluator: Evaluator,
   scopes: Quota['scopes'],

@@ -12,7 +12,7 @@ const NAMES = ['persistentvolumeclaims', STORAGE];
 const BY_CLASS = '.storageclass.storage.k8s.io/';
 const CLASS_ANNOTATION = 'volume.beta.kubernetes.io/storage-class';
 
-/** Claims and the storage that they ask for, each also by storage class. */
+/** Measures claims and the storage that they request, in total and by storage class. */
 export const claims: Evaluator = {
   groupResource: CLAIMS,
   readsObjects: true,
@@ -43,7 +43,7 @@ function classOf(claim: KubeObject): string {
   return claim.metadata.annotations?.[CLASS_ANNOTATION] ?? stringAt(objectAt(claim, 'spec'), 'storageClassName') ?? '';
 }
 
-/** Whole bytes; of a claim that was given more than it asks for now, what it was given. */
+/** Returns the storage in whole bytes: the request, or the allocated storage if that is larger. */
 function storageOf(claim: KubeObject): Quantity | undefined {
   const requests = resourceList(objectAt(objectAt(claim, 'spec'), 'resources')?.['requests']);
   const asked = requests.get('storage')?.roundedUpTo(0);

@@ -1,14 +1,14 @@
 import type { GroupResource, KubeObject } from '../apimachinery/meta/meta.js';
 import type { ResourceList } from './resource-list.js';
 
-/** One requirement of a quota's scopes and scope selector. */
+/** One requirement of a quota's scopes or scope selector. */
 export interface ScopeRequirement {
   readonly scopeName: string;
   readonly operator: string;
   readonly values: readonly string[];
 }
 
-/** A request that may use more of what a quota limits. */
+/** A request that may increase the usage of a quota. */
 export interface QuotaChange {
   readonly operation: 'CREATE' | 'UPDATE';
   readonly subresource: string;
@@ -17,25 +17,25 @@ export interface QuotaChange {
   readonly oldObject: KubeObject | undefined;
 }
 
-/** Measures what the objects of one type use (apiserver, quota.Evaluator). */
+/** Measures the usage of the objects of one type (apiserver, quota.Evaluator). */
 export interface Evaluator {
   readonly groupResource: GroupResource;
-  /** Whether it looks at the objects; otherwise it counts them. */
+  /** True if the evaluator reads the objects; false if it only counts them. */
   readonly readsObjects: boolean;
-  /** Whether the change can use more of anything. */
+  /** Reports whether the change can increase any usage. */
   handles(change: QuotaChange): boolean;
-  /** Whether the quota's resource is one that objects of the type use. */
+  /** Reports whether objects of the type use the quota's resource. */
   matchesResource(name: string): boolean;
   matchesScope(requirement: ScopeRequirement, object: KubeObject): boolean;
-  /** Why the object cannot be measured by these resources; undefined: it can. */
+  /** Returns the reason why the usage of these resources cannot be determined for the object, or undefined. */
   unmeasurable?(resources: readonly string[], object: KubeObject): string | undefined;
-  /** `now` in milliseconds. */
+  /** `now` is in milliseconds since the epoch. */
   usage(object: KubeObject, now: number): ResourceList;
 }
 
-/** Whether a requirement holds of an object with these values of the scope. */
+/** Reports whether a requirement holds for an object with these values of the scope. */
 export function matchesValues({ operator, values }: ScopeRequirement, actual: ReadonlySet<string>): boolean {
-  // As with labels: the object has one value at a time, and one that fits is enough.
+  // As with labels, the object has one value at a time; one that matches is enough.
   const each = actual.size === 0 ? [undefined] : [...actual];
   return each.some((value) => {
     switch (operator) {

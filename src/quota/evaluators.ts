@@ -5,7 +5,7 @@ import { objectCount } from './object-count.js';
 import { pods } from './pods.js';
 import { services } from './services.js';
 
-/** Types whose objects are only counted, under a name without `count/` too. */
+/** Types whose objects are only counted, also under a name without `count/`. */
 const NAMED = ['configmaps', 'resourcequotas', 'replicationcontrollers', 'secrets'];
 
 const SPECIAL = new Map<string, Evaluator>(
@@ -31,7 +31,7 @@ const IGNORED = new Set([
 const MAX_COUNTERS = 10_000;
 const counters = new Map<string, Evaluator>();
 
-/** The evaluator of a type; undefined if quotas ignore it. */
+/** Returns the evaluator of a type, or undefined if quotas ignore it. */
 export function evaluatorOf(type: GroupResource): Evaluator | undefined {
   const name = formatGroupResource(type);
   if (IGNORED.has(name)) return undefined;
@@ -42,10 +42,10 @@ export function evaluatorOf(type: GroupResource): Evaluator | undefined {
   return made;
 }
 
-/** Forgets a type that is gone. */
+/** Removes the evaluator of a type that no longer exists. */
 export function forgetEvaluator(type: GroupResource): void {
   counters.delete(formatGroupResource(type));
 }
 
-/** Those of the types that have more than a number. */
+/** Returns the evaluators of types with more resources than `count/…`. */
 export const specialEvaluators = (): Iterable<Evaluator> => SPECIAL.values();

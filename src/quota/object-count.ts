@@ -2,10 +2,10 @@ import { formatGroupResource, type GroupResource } from '../apimachinery/meta/me
 import type { Evaluator } from './evaluator.js';
 import { ONE } from './resource-list.js';
 
-/** The name under which quotas limit the number of a type's objects. */
+/** Returns the resource name under which quotas limit the number of a type's objects. */
 export const countName = (type: GroupResource): string => `count/${formatGroupResource(type)}`;
 
-/** Counts objects. `alias`: what quotas called it before there was a name for every type. */
+/** Counts objects. `alias` is the older resource name that some types have. */
 export function objectCount(groupResource: GroupResource, alias?: string): Evaluator {
   const names = [countName(groupResource), ...(alias === undefined ? [] : [alias])];
   const usage = new Map(names.map((name) => [name, ONE]));

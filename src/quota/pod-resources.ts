@@ -8,19 +8,19 @@ type Part = 'requests' | 'limits';
 
 const NOTHING: ResourceList = new Map();
 
-/** Whether the resource can be asked for by a pod as a whole. */
+/** Reports whether the resource can be specified at pod level. */
 const isPodLevel = (name: string): boolean => name === 'cpu' || name === 'memory' || name.startsWith('hugepages-');
 
 const partOf = (holder: JsonObject | undefined, part: Part): ResourceList =>
   resourceList(objectAt(holder, 'resources')?.[part]);
 
-/** Whether the pod says as a whole what it needs. */
+/** Reports whether the pod has pod-level resources. */
 export function hasPodLevelResources(pod: KubeObject): boolean {
   const spec = objectAt(pod, 'spec');
   return (['requests', 'limits'] as const).some((part) => [...partOf(spec, part).keys()].some(isPodLevel));
 }
 
-/** What a pod needs at most at any time: its init containers run one after the other, its sidecars beside all others. */
+/** Returns the maximum that a pod needs at any time: init containers run in sequence, sidecars alongside all other containers. */
 export function podResources(pod: KubeObject, part: Part): ResourceList {
   const spec = objectAt(pod, 'spec');
   const whole = only(partOf(spec, part), isPodLevel);
@@ -52,7 +52,7 @@ function containerResources(pod: KubeObject, part: Part): ResourceList {
   return greatest(total, initial);
 }
 
-/** While a pod is resized, both what it has and what it is going to have count. */
+/** While a pod is being resized, the maximum of its current and its desired resources counts. */
 function effectiveResources(pod: KubeObject, part: Part): (container: JsonObject) => ResourceList {
   const status = objectAt(pod, 'status');
   const statuses = new Map(
@@ -72,7 +72,7 @@ function effectiveResources(pod: KubeObject, part: Part): (container: JsonObject
   };
 }
 
-/** Whether a pod asks for nothing and is limited to nothing. */
+/** Reports whether the pod has no requests and no limits for CPU and memory. */
 export function isBestEffort(pod: KubeObject): boolean {
   const known = stringAt(objectAt(pod, 'status'), 'qosClass') ?? '';
   if (known !== '') return known === 'BestEffort';

@@ -21,7 +21,7 @@ const NAMES = new Set([
   ...COMPUTE.map((name) => `requests.${name}`),
   ...COMPUTE.map((name) => `limits.${name}`),
 ]);
-/** Where a quota limits these, every container has to say what it needs of them. */
+/** If a quota limits one of these resources, every container must specify it. */
 const TO_BE_SAID = new Set(['cpu', 'memory', 'requests.cpu', 'requests.memory', 'limits.cpu', 'limits.memory']);
 
 const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
@@ -30,7 +30,7 @@ const isExtended = (name: string): boolean =>
   (!isNative(name) && !name.startsWith(REQUESTS) && isQualifiedName(`${REQUESTS}${name}`).length === 0) ||
   name.startsWith(DEVICE_CLASS);
 
-/** Pods, and what they ask for and are limited to. */
+/** Measures pods with their requests and limits. */
 export const pods: Evaluator = {
   groupResource: PODS,
   readsObjects: true,
@@ -69,7 +69,7 @@ const ofContainer = (container: JsonObject): ResourceList => {
   return compute(resourceList(resources?.['requests']), resourceList(resources?.['limits']));
 };
 
-/** Under the names that quotas have for them. */
+/** Returns the resources under their names in quotas. */
 function compute(requests: ResourceList, limits: ResourceList): ResourceList {
   const result = new Map([['pods', ONE]]);
   for (const [name, amount] of requests) {
@@ -84,7 +84,7 @@ function compute(requests: ResourceList, limits: ResourceList): ResourceList {
   return result;
 }
 
-/** Pods that have ended use nothing, nor do those that should be gone by now. */
+/** Reports whether the pod uses resources: not if it has terminated or its deletion grace period is over. */
 function isCharged({ metadata, ...pod }: KubeObject, now: number): boolean {
   const phase = stringAt(objectAt(pod, 'status'), 'phase');
   if (phase === 'Failed' || phase === 'Succeeded') return false;
@@ -120,7 +120,7 @@ function matchesScope(requirement: ScopeRequirement, pod: KubeObject): boolean {
   }
 }
 
-/** Whether an affinity looks at pods of other namespaces. */
+/** Reports whether an affinity term selects pods in other namespaces. */
 function crossesNamespaces(pod: KubeObject): boolean {
   const affinity = objectAt(objectAt(pod, 'spec'), 'affinity');
   return ['podAffinity', 'podAntiAffinity'].some((kind) => {

@@ -4,17 +4,17 @@ import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { Evaluator, ScopeRequirement } from './evaluator.js';
 import { type ResourceList, resourceList } from './resource-list.js';
 
-/** A ResourceQuota, with what admission and the controller work with. */
+/** A ResourceQuota, parsed for admission and the controller. */
 export interface Quota {
   readonly object: KubeObject;
   readonly name: string;
   readonly scopes: readonly ScopeRequirement[];
-  /** `status.hard`: the limits that the controller has seen. */
+  /** `status.hard`: the limits that the controller has observed. */
   readonly hard: ResourceList;
   readonly used: ResourceList;
 }
 
-/** Scopes and the scope selector, as requirements of one form. */
+/** Returns scopes and the scope selector as requirements of the same form. */
 export function scopesOf(spec: JsonObject | undefined): ScopeRequirement[] {
   const named = textsOf(spec?.['scopes']).map((scopeName) => ({ scopeName, operator: 'Exists', values: [] }));
   const selected = objectsOf(objectAt(spec, 'scopeSelector')?.['matchExpressions']).map((expression) => ({
@@ -36,7 +36,7 @@ export function quotaOf(object: KubeObject): Quota {
   };
 }
 
-/** Whether the quota limits something that the object uses, and is about such objects. */
+/** Reports whether the quota limits a resource that the object uses and its scopes match the object. */
 export const isAbout = ({ hard, scopes }: Quota, evaluator: Evaluator, object: KubeObject): boolean =>
   [...hard.keys()].some((name) => evaluator.matchesResource(name)) &&
   scopes.every((scope) => evaluator.matchesScope(scope, object));

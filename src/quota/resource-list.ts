@@ -2,7 +2,7 @@ import { isObject, type JsonObject, type JsonValue } from '../apimachinery/json/
 import { compareUtf8 } from '../apimachinery/meta/meta.js';
 import { Quantity } from '../apimachinery/meta/quantity.js';
 
-/** Amounts by the names of resources. */
+/** Quantities by resource name. */
 export type ResourceList = ReadonlyMap<string, Quantity>;
 
 export const ZERO = Quantity.of(0n);
@@ -10,7 +10,7 @@ export const ONE = Quantity.of(1n);
 
 const NONE: ResourceList = new Map();
 
-/** Reads the JSON of a validated object; anything but quantities is left out. */
+/** Parses the JSON of a validated object. Values that are not quantities are skipped. */
 export function resourceList(value: JsonValue | undefined): ResourceList {
   if (!isObject(value)) return NONE;
   const list = new Map<string, Quantity>();
@@ -33,7 +33,7 @@ export function add(a: ResourceList, b: ResourceList): ResourceList {
   return sum;
 }
 
-/** The greater of both for each resource. */
+/** Returns the larger quantity of each resource. */
 export function greatest(a: ResourceList, b: ResourceList): ResourceList {
   const result = new Map(a);
   for (const [name, amount] of b) {
@@ -43,7 +43,7 @@ export function greatest(a: ResourceList, b: ResourceList): ResourceList {
   return result;
 }
 
-/** What `a` is more than `b`: nothing is less than zero. */
+/** Returns how much `a` exceeds `b`, at least zero for each resource. */
 export function excess(a: ResourceList, b: ResourceList): ResourceList {
   const result = new Map<string, Quantity>();
   for (const name of new Set([...a.keys(), ...b.keys()])) {
@@ -61,7 +61,7 @@ export function isEqual(a: ResourceList, b: ResourceList): boolean {
   return a.size === b.size && [...a].every(([name, amount]) => b.get(name)?.compare(amount) === 0);
 }
 
-/** `name=amount` pairs, sorted. */
+/** Formats a list as sorted `name=amount` pairs. */
 export function printed(list: ResourceList): string {
   const names = [...list.keys()].sort(compareUtf8);
   return names.map((name) => `${name}=${(list.get(name) ?? ZERO).toString()}`).join(',');

@@ -12,7 +12,7 @@ const NODE_PORTS = 'services.nodeports';
 const LOAD_BALANCERS = 'services.loadbalancers';
 const NAMES = [COUNT, 'services', NODE_PORTS, LOAD_BALANCERS];
 
-/** Services, the ports that they take on every node, and load balancers. */
+/** Measures services, their node ports and their load balancers. */
 export const services: Evaluator = {
   groupResource: SERVICES,
   readsObjects: true,
@@ -30,7 +30,7 @@ export const services: Evaluator = {
 
 const typeOf = (service: KubeObject): string => stringAt(objectAt(service, 'spec'), 'type') ?? '';
 
-/** Ports that have no number yet count, unless the service wants none to be allocated. */
+/** Counts ports without a number too, unless the service disables their allocation. */
 function nodePorts(service: KubeObject): number {
   const spec = objectAt(service, 'spec');
   const ports = objectsOf(spec?.['ports']);
