@@ -6,7 +6,7 @@ import type { EscalationDependencies } from '../registry/builtin/rbac/escalation
 import { rbacTypes } from '../registry/builtin/rbac/types.js';
 import type { ResourceType } from '../registry/rest/interfaces.js';
 
-/** Built-in types whose writes depend on nothing but the request, the store, and what the main thread can be asked. */
+/** The built-in types whose writes depend only on the request, the store, and calls to the main thread. */
 export function offloadableBuiltins(dependencies: EscalationDependencies): ResourceType[] {
   return [
     ...builtinResourceTypes(),
@@ -17,7 +17,7 @@ export function offloadableBuiltins(dependencies: EscalationDependencies): Resou
   ];
 }
 
-/** `group/resource` of these types. */
+/** The `group/resource` of these types. */
 export function offloadableNames(): ReadonlySet<string> {
   const nobody: EscalationDependencies = {
     authorizer: { authorize: () => Promise.reject(new Error('no authorizer: only names are wanted')) },

@@ -15,7 +15,7 @@ import type { Attributes, Revision } from '../storage/interfaces.js';
 import type { Layer } from '../util/metrics/stopwatch.js';
 import { messageOf } from '../util/error-message.js';
 
-/** A request for a worker: all that its handler looks at. */
+/** A request for a worker, with everything that its handler reads. */
 export interface Task {
   readonly type: 'task';
   readonly id: number;
@@ -32,7 +32,7 @@ export interface Task {
   readonly maxRequestBodyBytes: number;
   readonly admission: AdmissionFacts;
   readonly definition: DefinitionFacts | undefined;
-  /** The body is an object that was read: the request is answered with it, or it is made what it is in a list. */
+  /** Set if the body is a stored object: the response to a get, or an item of a list that is to be rendered. */
   readonly read: ReadFacts | undefined;
 }
 
@@ -40,29 +40,29 @@ export interface ReadFacts {
   readonly key: string;
   readonly revision: Revision;
   readonly flags: number;
-  /** Set for an item of a list. */
+  /** The form of the item; set for list items only. */
   readonly form: ItemForm | undefined;
 }
 
-/** What the admission of the request's type looks like from afar. */
+/** The properties of the admission chain that the worker needs for the request's type. */
 export interface AdmissionFacts {
   readonly mutates: readonly AdmissionOperation[];
-  /** Operations whose plugins look at the object itself, so that it must be sent. */
+  /** The operations whose plugins read the object, so that it must be sent. */
   readonly reads: readonly AdmissionOperation[];
 }
 
-/** A custom type, by its definition; the serialized form goes to each worker once. */
+/** A custom type and its definition. The serialized definition is sent to each worker only once. */
 export interface DefinitionFacts {
   readonly id: string;
-  /** Name of the type in the store. */
+  /** The name of the type in the store. */
   readonly resource: string;
   readonly cbor: boolean;
   readonly serialized: Uint8Array | undefined;
-  /** Definitions that are not asked for any more. */
+  /** The IDs of the definitions that the worker must drop. */
   readonly forget: readonly string[];
 }
 
-/** An encoded object on its way. */
+/** An encoded object to be written. */
 export interface SentValue {
   readonly head: string;
   readonly tail: string;
@@ -83,14 +83,14 @@ export interface SentAdmission {
   readonly operation: AdmissionOperation;
   readonly name: string;
   readonly namespace: string;
-  /** JSON; undefined: there is none, or nobody looks at it. */
+  /** The object as JSON; undefined if there is none, or if no plugin reads it. */
   readonly object: string | undefined;
   readonly oldObject: string | undefined;
   readonly options: string;
   readonly dryRun: boolean;
 }
 
-/** What a worker cannot do itself. */
+/** The calls of a worker to the main thread, for everything that it cannot do itself. */
 export type Call =
   | { readonly method: 'get'; readonly resource: string; readonly key: string }
   | {
@@ -104,13 +104,13 @@ export type Call =
   | { readonly method: 'authorize'; readonly attributes: AuthorizerAttributes }
   | { readonly method: 'policyRules'; readonly user: UserInfo; readonly namespace: string }
   | { readonly method: 'roleRules'; readonly ref: RoleRef; readonly namespace: string }
-  /** Asks the webhook of the request's type to convert objects. */
+  /** Sends a review to the conversion webhook of the request's type. */
   | { readonly method: 'review'; readonly body: string };
 
 export interface Answers {
   get: SentObject | undefined;
   write: { readonly committed: boolean; readonly object: SentObject | undefined };
-  /** The object as plugins left it. */
+  /** The object after mutation by the plugins. */
   admit: string | undefined;
   validate: undefined;
   authorize: AuthorizationResult;
@@ -123,12 +123,12 @@ export interface SentResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | number | string[]>>;
   readonly body: Uint8Array;
-  /** Set for an object that was shown. */
+  /** The attributes that selectors match; set in the response to a ShowTask. */
   readonly attributes?: Attributes;
 }
 
 export type FromWorker =
-  /** It is loaded: from now on work starts at once. */
+  /** The worker has loaded its program. From now on, its work starts at once. */
   | { readonly type: 'ready' }
   | { readonly type: 'call'; readonly task: number; readonly call: number; readonly request: Call }
   | { readonly type: 'warning'; readonly task: number; readonly text: string }
@@ -145,14 +145,14 @@ export type FromWorker =
       readonly what: 'request' | 'response' | 'status';
       readonly text: string;
     }
-  /** What declarative validation of a built-in type found. */
+  /** The result of declarative validation of a built-in type. */
   | { readonly type: 'compared'; readonly report: ValidationReport }
   | { readonly type: 'converted'; readonly task: number; readonly asked: AskedConversion }
   | { readonly type: 'spent'; readonly task: number; readonly layer: Layer; readonly millis: number }
   | { readonly type: 'done'; readonly task: number; readonly response: SentResponse }
   | { readonly type: 'failed'; readonly task: number; readonly error: SentError };
 
-/** A group version that is to be described; each kind by node:v8. */
+/** A group version to be described. Each kind is serialized by node:v8. */
 export interface DescribeTask {
   readonly type: 'describe';
   readonly id: number;
@@ -161,7 +161,7 @@ export interface DescribeTask {
   readonly kinds: readonly Uint8Array[];
 }
 
-/** An object that is to be shown in another version than the stored one. */
+/** An object to be rendered in a version other than the stored one. */
 export interface ShowTask {
   readonly type: 'show';
   readonly id: number;
@@ -184,7 +184,7 @@ export type ToWorker =
 export interface SentError {
   readonly message: string;
   readonly stack?: string | undefined;
-  /** Errors that only a mistake in the program makes keep their name. */
+  /** The name of the error's class, so that errors caused by a bug in the program keep it. */
   readonly name?: string | undefined;
   readonly api?: { readonly code: number; readonly reason: string; readonly details: StatusDetails | undefined };
   readonly storage?: {
@@ -227,7 +227,7 @@ export function receiveError({ message, stack, name, api, storage }: SentError):
   return error;
 }
 
-/** A copy that can be given away: what the bytes are part of may be far larger, and stays. */
+/** Returns a copy that can be transferred. The buffer of the original may be far larger, and stays with this thread. */
 export function detached(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const copy = new Uint8Array(bytes.length);
   copy.set(bytes);

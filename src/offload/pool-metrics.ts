@@ -1,10 +1,10 @@
 import type { Registry } from 'prom-client';
 import { metricsOf } from '../util/metrics/metrics.js';
 
-/** What can be seen of the pool from outside. */
+/** The metrics of the pool. */
 export interface PoolMetrics {
   state(queued: number, workers: number): void;
-  /** From the moment a request was queued to its answer. */
+  /** Observes the time from queueing a request to its response. */
   done(seconds: number): void;
   refused(): void;
 }

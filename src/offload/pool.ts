@@ -30,48 +30,48 @@ import { answerCall, passOn } from './task-host.js';
 import { buffersOf, transferable } from './transfer.js';
 import { describeWork, KnownDefinitions, requestWork, showWork, type Work } from './work.js';
 
-/** A worker as the pool sees it. */
+/** The connection of the pool to a worker. */
 export interface WorkerLink {
   post(message: ToWorker, transfer: readonly ArrayBuffer[]): void;
-  /** Both are called at most once each before the first message; `ended` once, with the reason where there is one. */
+  /** Registers the callbacks. Called once, before the first message. `ended` is called once, with the error if there is one. */
   listen(received: (message: FromWorker) => void, ended: (error: Error | undefined) => void): void;
   terminate(): void;
 }
 
 export interface PoolOptions {
-  /** Starts a worker; they are made when there is work, and end when there is none for a while. */
+  /** Starts a worker. Workers are started when there is work, and terminated when they have been idle for a while. */
   readonly spawn: () => WorkerLink;
-  /** Most workers. Each does one request at a time. */
+  /** The maximum number of workers. Each handles one request at a time. */
   readonly size: number;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Takes what declarative validation finds in workers. */
+  /** Receives the results of declarative validation in workers. */
   readonly report: DeclarativeValidation['report'];
-  /** What guards of roles ask; absent where there are no roles. */
+  /** The RBAC rules for the escalation checks of roles; undefined if there are no roles. */
   readonly rules?: RbacRuleSource | undefined;
   readonly metrics: PoolMetrics;
-  /** `group/resource` of the built-in types that workers know. */
+  /** The `group/resource` of the built-in types that workers support. */
   readonly builtins: ReadonlySet<string>;
-  /** Bytes of the bodies that wait; more are refused. */
+  /** The maximum number of bytes in queued bodies. Requests beyond it are rejected. */
   readonly maxQueuedBytes?: number;
-  /** Writes of less weight do not wait until the first worker is loaded. */
+  /** Writes below this weight do not wait for the first worker to load. */
   readonly moderateBytes?: number;
 }
 
 const QUEUED_BYTES = 64 << 20;
 const IDLE_MILLIS = 60_000;
-/** How long a worker may go on with a request that is over; then it is ended. */
+/** The time that a worker has to stop working on a canceled request. After that it is terminated. */
 const OVERDUE_MILLIS = 10_000;
-/** How long no second worker is tried after one that could not be loaded. */
+/** The time for which no second worker is started after one failed to load. */
 const HOLD_OFF_MILLIS = 10_000;
 const ENDED = 'the request could not be processed within the limits of memory and time';
 const TOO_LARGE = 'working on it takes more memory than a request may have';
-/** What is asked of this thread takes less, unless the store or a webhook keeps it waiting. */
+/** Calls to this thread take less time than this, unless they wait for the store or a webhook. */
 const PROMPT_MILLIS = 250;
-/** Workers that are started beside those that wait for somebody else. */
+/** The maximum number of workers started in addition, to replace those that wait for the store or a webhook. */
 const MOST_WAITING = 4;
 
-/** Whether the request was too much for a worker. */
+/** Reports whether a worker ended because the request needed too much memory. */
 const hadTooLittleMemory = (error: NodeJS.ErrnoException | undefined): boolean =>
   error?.code === 'ERR_WORKER_OUT_OF_MEMORY';
 
@@ -86,15 +86,15 @@ interface Worker {
   readonly link: WorkerLink;
   readonly definitions: KnownDefinitions;
   job: Job | undefined;
-  /** Its request waits for a webhook or the store, so that another worker may work meanwhile. */
+  /** True while its request waits for a webhook or the store, so that another worker may be started meanwhile. */
   waits: boolean;
-  /** It has loaded its program, which takes longer than a request of moderate size. */
+  /** True once it has loaded its program, which takes longer than a request of moderate size. */
   ready: boolean;
-  /** Ends it when it is idle, or overdue. */
+  /** Terminates the worker when it is idle for too long, or overdue. */
   timer: Timer | undefined;
 }
 
-/** The main thread's side: hands large writes to workers, and does for them what only this thread can do. */
+/** The main thread's side of offloading: passes large requests to workers, and handles the calls that only this thread can answer. */
 export class OffloadPool implements Offload {
   readonly expensive = new ExpensiveWrites<ServedVersion>();
   private readonly queue: Job[] = [];
@@ -102,7 +102,7 @@ export class OffloadPool implements Offload {
   private readonly workers = new Set<Worker>();
   private ids = 0;
   private closed = false;
-  /** Monotonic; until then no worker is started while another one works. */
+  /** The monotonic time until which no worker is started while another one is loaded. */
   private holdOff = 0;
 
   constructor(private readonly options: PoolOptions) {}
@@ -114,7 +114,7 @@ export class OffloadPool implements Offload {
   private takesNow(weight: number): boolean {
     if (this.closed) return false;
     if (weight >= (this.options.moderateBytes ?? OFFLOAD_WAIT_BYTES) || this.someReady()) return true;
-    // The main thread does it sooner than a worker would be loaded; the next one finds it loaded.
+    // The main thread handles this write sooner than a worker could load. The next one finds the worker loaded.
     if (this.workers.size === 0) this.rest(this.start());
     return false;
   }
@@ -144,12 +144,12 @@ export class OffloadPool implements Offload {
     return (await this.enqueue(requestWork(scope, bytes, { key, revision, flags, form }))).body;
   }
 
-  /** A description of a group version. */
+  /** Describes a group version. */
   async describe(what: Description, gv: OpenApiGroupVersion): Promise<Uint8Array> {
     return (await this.enqueue(await describeWork(what, gv))).body;
   }
 
-  /** A large object as it is shown in a version that a webhook converts to; undefined: it is to be done here. */
+  /** Renders a large object in a version that a webhook converts to. Returns undefined if the caller has to do it. */
   show(
     { groupVersion, offloadable }: Parameters<OffloadShow>[0],
     resource: string,
@@ -163,7 +163,7 @@ export class OffloadPool implements Offload {
     });
   }
 
-  /** Ends all workers; requests that wait or are under way fail. */
+  /** Terminates all workers. Queued and running requests fail. */
   close(): void {
     this.closed = true;
     for (const job of this.queue.splice(0)) job.reject(newInternalError(ENDED));
@@ -208,7 +208,7 @@ export class OffloadPool implements Offload {
     });
   }
 
-  /** The request is over: what waits is forgotten, what runs gets some time to notice. */
+  /** Cancels a job: a queued one is removed, a running one gets some time to stop. */
   private abandon(job: Job): void {
     const at = this.queue.indexOf(job);
     if (at >= 0) {
@@ -238,14 +238,14 @@ export class OffloadPool implements Offload {
     this.count();
   }
 
-  /** How many workers there may be: those that only wait are replaced, up to a bound. */
+  /** The current maximum number of workers. Those that only wait are replaced, up to a limit. */
   private most(): number {
     let waiting = 0;
     for (const { waits } of this.workers) if (waits) waiting++;
     return this.options.size + Math.min(waiting, MOST_WAITING);
   }
 
-  /** One without work, best one that is loaded. While another one is loaded, nothing waits for one that is not. */
+  /** Returns an idle worker, preferably a loaded one. While another worker is loaded, no job waits for one that is not. */
   private available(size: number): Worker | undefined {
     const idle = [...this.workers].filter(({ job }) => job === undefined);
     const loaded = idle.find(({ ready }) => ready);
@@ -335,7 +335,7 @@ export class OffloadPool implements Offload {
     this.next();
   }
 
-  /** It ends when nothing comes for a while. */
+  /** Terminates the worker after it has been idle for a while. */
   private rest(worker: Worker): void {
     worker.timer?.cancel();
     worker.timer = this.options.clock.setTimer(IDLE_MILLIS, () => {
@@ -368,7 +368,7 @@ export class OffloadPool implements Offload {
   }
 }
 
-/** Sends what a worker answers. */
+/** Sends the response of a worker to the client. */
 function answer(scope: RequestScope, response: SentResponse): void {
   for (const [name, value] of Object.entries(response.headers)) {
     if (name !== 'content-length') scope.response.setHeader(name, value);

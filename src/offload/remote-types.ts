@@ -19,13 +19,13 @@ import { builtinStorageName, loadMergeTypes } from '../registry/builtin/install.
 import { offloadableBuiltins } from './builtins.js';
 import type { DefinitionFacts, Task } from './messages.js';
 
-/** Reads and writes of any type; a write names the type, which knows what selectors look at. */
+/** Reads and writes objects of any type. A write passes the type, which determines the attributes that selectors match. */
 export interface TypeBackend {
   get(resource: string, key: string): Promise<StoredObject | undefined>;
   write(type: Pick<ResourceType, 'attributes'>, request: WriteRequest): Promise<WriteResult>;
 }
 
-/** The types that a worker has had to do with, over the store of the main thread. */
+/** The types that a worker has used so far, backed by the store of the main thread. */
 export class RemoteTypes {
   private readonly definitions = new Map<string, readonly StoredApi[]>();
   private builtins: readonly StoredApi[] | undefined;
@@ -92,7 +92,7 @@ export class RemoteTypes {
     const types = offloadableBuiltins(this.dependencies);
     return types.flatMap((type) => {
       const name = builtinStorageName(type);
-      // What selectors look at is the business of the type under whose name the object is kept.
+      // The attributes that selectors match are determined by the type under whose name the object is stored.
       const owner = types.find((other) => other.storedAs === undefined && builtinStorageName(other) === name) ?? type;
       const backend = this.backendOf(owner);
       const store = new ResourceStore(type, name, backend, emptyCache(name), this.clock);
@@ -113,7 +113,7 @@ export class RemoteTypes {
   }
 }
 
-/** Knows nothing, so that everything is read from the store. */
+/** Returns a cache that is always empty, so that everything is read from the store. */
 export function emptyCache(resource: string): ResourceCache {
   const nothing = (): Promise<never> =>
     Promise.reject(new StorageError('closed', `objects of ${resource} are not kept here`));

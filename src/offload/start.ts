@@ -14,21 +14,21 @@ import { OffloadPool, type WorkerLink } from './pool.js';
 import { poolMetrics } from './pool-metrics.js';
 
 const MOST_WORKERS = 2;
-/** MiB of heap; the largest request takes a fraction of it. */
+/** The heap limit of a worker, in MiB. The largest request takes a fraction of it. */
 const HEAP = 768;
 
 export interface OffloadContext {
-  /** The folder of the program. */
+  /** The root folder of the program. */
   readonly root: string;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly registry: Registry;
   readonly report: DeclarativeValidation['report'];
-  /** What guards of roles ask; absent where there are no roles. */
+  /** The RBAC rules for the escalation checks of roles; undefined if there are no roles. */
   readonly rules: RbacRuleSource | undefined;
 }
 
-/** The pool of worker threads of a process. */
+/** Creates the pool of worker threads of a process. */
 export function startOffload({ clock, logger, registry, root, report, rules }: OffloadContext): OffloadPool {
   const gates = [...featureGates.entries()].map(({ name, enabled }) => `${name}=${String(enabled)}`).join(',');
   const { emulation, minCompatibility } = effectiveVersion;
@@ -45,7 +45,7 @@ export function startOffload({ clock, logger, registry, root, report, rules }: O
   });
 }
 
-/** What a worker takes over from the main thread. */
+/** The settings that a worker takes over from the main thread. */
 export interface WorkerSettings {
   readonly gates: string;
   readonly emulation: number;
@@ -55,11 +55,11 @@ export interface WorkerSettings {
 function spawn(program: string, settings: WorkerSettings): WorkerLink {
   const worker = new Worker(program, {
     workerData: settings,
-    // Flags of the process, such as profilers, are the main thread's.
+    // The flags of the process, such as those for profilers, apply to the main thread only.
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: HEAP },
   });
-  // It must not keep a process alive that wants to end.
+  // A worker must not keep the process alive.
   worker.unref();
   return {
     post: (message, transfer) => {

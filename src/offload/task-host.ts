@@ -19,7 +19,7 @@ import {
   type SentValue,
 } from './messages.js';
 
-/** An object that was encoded elsewhere. It is parsed only where its fields are wanted, as MongoDB's documents want them. */
+/** An object that a worker encoded. It is parsed only if its fields are needed, as they are for documents in MongoDB. */
 class ReceivedValue implements EncodedObject {
   readonly head: string;
   readonly tail: string;
@@ -58,7 +58,7 @@ const sent = ({ key, revision, bytes, flags, unreadable, stale }: StoredObject):
   stale,
 });
 
-/** Does for a worker what only the main thread can do for the request: the store, admission, authorization. */
+/** Answers a call of a worker, with what only the main thread can do for the request: the store, admission, authorization. */
 export function answerCall(
   scope: RequestScope,
   call: Call,
@@ -109,7 +109,7 @@ async function answer(
   }
 }
 
-/** Waiting for a request that is over would keep a worker from others. */
+/** Rejects when the request is canceled: waiting any longer would keep the worker from other requests. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abandon = (): void => {
@@ -149,10 +149,10 @@ async function admit(
   return method === 'admit' && object !== undefined ? stringifyJson(object) : undefined;
 }
 
-/** What a worker tells while it works. */
+/** A message about the progress of a request. */
 type Notice = Extract<FromWorker, { readonly type: 'warning' | 'annotation' | 'audit' | 'converted' | 'spent' }>;
 
-/** Notes what a worker tells with the request, if it works on one: warnings, entries of the audit log, where time went. */
+/** Records a worker's message with its request, if it has one: warnings, audit annotations and objects, latencies. */
 export function passOn(context: RequestScope['context'] | undefined, notice: Notice): void {
   switch (notice.type) {
     case 'warning':

@@ -48,7 +48,7 @@ import {
 } from './messages.js';
 import { RemoteTypes, type TypeBackend } from './remote-types.js';
 
-/** Collects the answer that a handler writes. */
+/** Collects the response that a handler writes. */
 class CollectedResponse extends ServerResponse {
   readonly chunks: Uint8Array[] = [];
 
@@ -73,8 +73,8 @@ interface Waiting {
 }
 
 /**
- * The worker's side: runs the handlers of writes, one request at a time, over a store, an admission chain and an authorizer that are the
- * main thread's. The handlers are the same as there, and so is what they answer.
+ * The worker's side of offloading. It runs the handlers of requests, one request at a time, with the store, the admission chain and the
+ * authorizer of the main thread. The handlers, and therefore the responses, are the same as there.
  */
 export class TaskRunner {
   private readonly waiting = new Map<number, Waiting>();
@@ -110,7 +110,7 @@ export class TaskRunner {
     );
   }
 
-  /** Tells that this thread has loaded its program. */
+  /** Reports that this thread has loaded its program. */
   ready(): void {
     this.send({ type: 'ready' });
   }
@@ -192,7 +192,7 @@ export class TaskRunner {
     }
   }
 
-  /** Bytes that nobody else looks at are given away, not copied. */
+  /** Posts a message. The buffer of `bytes` is transferred instead of copied, if it holds nothing else. */
   private send(message: FromWorker, bytes?: Uint8Array): void {
     const own = bytes?.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength;
     this.port.postMessage(message, own ? [bytes.buffer] : []);
@@ -257,7 +257,7 @@ export class TaskRunner {
       clock: this.clock,
       maxRequestBodyBytes,
       minRequestTimeoutSeconds: 0,
-      // The main thread has counted the body.
+      // The main thread has already counted the body.
       metrics: {
         requestBodySize: nothing,
         watchEvents: nothing,
@@ -326,7 +326,7 @@ export class TaskRunner {
       stopwatch: {
         monotonic: () => this.clock.monotonic(),
         spent: (layer, millis) => {
-          // The main thread has read the body.
+          // The main thread has read the body, so it reports that phase itself.
           if (layer !== 'request-read') this.send({ type: 'spent', task: id, layer, millis });
         },
       },
@@ -335,7 +335,7 @@ export class TaskRunner {
 
   private audit(task: number): AuditRecorder {
     return {
-      // The main thread knows the level.
+      // The main thread applies the audit level.
       records: () => true,
       requestObject: (make) => {
         this.send({ type: 'audit', task, what: 'request', text: stringifyJson(make()) });

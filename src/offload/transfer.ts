@@ -1,10 +1,10 @@
 import type { answerCall } from './task-host.js';
 
-/** Memory that can be given away with its bytes. */
+/** Returns the buffer of the bytes for a transfer, if it holds nothing else. */
 export const buffersOf = (bytes: Uint8Array): ArrayBuffer[] =>
   bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength ? [bytes.buffer] : [];
 
-/** Bytes in an answer are copies already, made to be given away. */
+/** Returns the buffers of an answer for a transfer. Bytes in an answer are always copies made for that purpose. */
 export function transferable(value: Awaited<ReturnType<typeof answerCall>>): ArrayBuffer[] {
   if (typeof value !== 'object') return [];
   if (Array.isArray(value)) return [];

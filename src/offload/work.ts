@@ -17,28 +17,28 @@ import {
   type Task,
 } from './messages.js';
 
-/** Definitions that a worker keeps compiled. */
+/** The maximum number of definitions that a worker keeps compiled. */
 const DEFINITIONS = 32;
 const OPERATIONS: readonly AdmissionOperation[] = ['CREATE', 'UPDATE', 'DELETE'];
 
-/** What a worker can be asked for. */
+/** A unit of work for a worker. */
 export interface Work {
-  /** Undefined where it is not about a request. */
+  /** The scope of the request; undefined for work that does not belong to a request. */
   readonly scope: RequestScope | undefined;
-  /** Asks a webhook for work that is not about a request. */
+  /** Sends a review to the conversion webhook, for work that does not belong to a request. */
   readonly review?: OffloadableDefinition['review'];
   readonly bytes: number;
   readonly signal: AbortSignal;
-  /** Called when a worker is there for it, with the definitions that this worker has. */
+  /** Creates the message for a worker. Called when a worker is available, with the definitions that it has. */
   message(id: number, definitions: KnownDefinitions): Task | DescribeTask | ShowTask;
 }
 
-/** The definitions that one worker has, or is about to be sent. */
+/** The definitions that one worker has or is about to receive. */
 export class KnownDefinitions {
-  /** Least recently used first. */
+  /** The definition IDs, least recently used first. */
   private readonly ids = new Set<string>();
 
-  /** What the worker needs to know to use the definition, and the ones that it forgets for it. */
+  /** Returns what the worker needs in order to use the definition, including the IDs of the definitions that it must drop. */
   use(offloadable: OffloadableDefinition, resource: string, cbor: boolean): DefinitionFacts {
     const { id } = offloadable;
     const known = this.ids.delete(id);
@@ -49,7 +49,7 @@ export class KnownDefinitions {
   }
 }
 
-/** A request with its body, or with the object that was read for it. */
+/** Work for a request, with its body or with the stored object that was read for it. */
 export function requestWork(scope: RequestScope, body: Uint8Array, read: ReadFacts | undefined): Work {
   return {
     scope,
@@ -59,7 +59,7 @@ export function requestWork(scope: RequestScope, body: Uint8Array, read: ReadFac
   };
 }
 
-/** A description of a group version. Its kinds are copied one in a turn, for there may be many of them. */
+/** Work to describe a group version. Its kinds are serialized one per turn of the event loop, because there may be many. */
 export async function describeWork(what: Description, { kinds, ...gv }: OpenApiGroupVersion): Promise<Work> {
   const copies: Uint8Array[] = [];
   for (const kind of kinds) {
@@ -74,7 +74,7 @@ export async function describeWork(what: Description, { kinds, ...gv }: OpenApiG
   };
 }
 
-/** An object as it is shown in a version that a webhook converts to. */
+/** Work to render an object in a version that a webhook converts to. */
 export function showWork(
   offloadable: OffloadableDefinition,
   groupVersion: string,

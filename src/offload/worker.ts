@@ -6,7 +6,7 @@ import type { ToWorker } from './messages.js';
 import type { WorkerSettings } from './start.js';
 import { TaskRunner } from './task-runner.js';
 
-// As in the main thread: keys of JSON objects are data.
+// As in the main thread: `__proto__` is an ordinary key of JSON objects.
 Reflect.deleteProperty(Object.prototype, '__proto__');
 
 const port = parentPort;

@@ -68,7 +68,7 @@ const CONVERTED = definitionOf([versionOf('v0', true), versionOf('v1', false)], 
   webhook: { conversionReviewVersions: ['v1'], clientConfig: {} },
 });
 
-/** A store of objects by key, with one counter of revisions. */
+/** A store of objects by key, with one revision counter. */
 class MapBackend {
   readonly objects = new Map<string, StoredObject>();
   readonly requests: WriteRequest[] = [];
@@ -98,15 +98,15 @@ interface Setup {
   readonly maxQueuedBytes?: number;
   readonly moderateBytes?: number;
   readonly size?: number;
-  /** The worker gets no messages. */
+  /** True if the worker never processes its messages. */
   readonly stuck?: boolean;
-  /** Converts between v1 and the version in which objects are stored then. */
+  /** Sends conversion reviews. If set, v1 is converted from and to v0, the storage version. */
   readonly sender?: ReviewSender;
 }
 
 const closers: (() => void)[] = [];
 
-/** Ends the ports of all worlds; to be called after each test. */
+/** Closes the ports of all worlds. To be called after each test. */
 export function closeAll(): void {
   for (const close of closers.splice(0)) close();
 }

@@ -13,7 +13,7 @@ import { STRINGS_LIBRARY } from './library/strings.js';
 import { URLS_LIBRARY } from './library/kubernetes/urls.js';
 import { WELL_KNOWN_NAMES, wellKnownStruct } from './library/well-known.js';
 
-/** Whether an expression is new in this request or was stored before. */
+/** The origin of an expression: new in this request, or stored by an earlier one. */
 export type ExpressionOrigin = 'new' | 'stored';
 
 interface VersionedLibrary {
