@@ -1,4 +1,4 @@
-/** Runs a callback in a later turn of the event loop, after the input that is waiting now was handled. */
+/** Runs a callback in a later turn of the event loop, after the pending input was handled. */
 type Later = (callback: () => void) => void;
 
 /**
