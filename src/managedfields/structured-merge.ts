@@ -166,7 +166,7 @@ function strip(managers: Managers, manager: string): void {
 const notConverted = (configuration: JsonObject, why: string): ApiError =>
   new ApiError(500, '', `failed to convert new object (${describe(configuration)}) to proper version: ${why}`);
 
-/** `namespace/name; group/version, Kind=Kind`. */
+/** Formats an object for messages: `namespace/name; group/version, Kind=Kind`. */
 function describe(object: JsonObject): string {
   const meta = objectAt(object, 'metadata');
   return `${stringAt(meta, 'namespace') ?? ''}/${stringAt(meta, 'name') ?? ''}; ${kindText(object)}`;

@@ -26,7 +26,7 @@ export function readable(selector: Selector): LabelSelector {
   throw newInternalError(selector.message);
 }
 
-/** The criteria of a webhook of a configuration. */
+/** Returns the criteria of a webhook in a webhook configuration. */
 export const webhookCriteria = (webhook: JsonObject): MatchCriteria => ({
   ...commonCriteria(webhook),
   rules: rulesOf(webhook, 'rules'),
@@ -34,7 +34,7 @@ export const webhookCriteria = (webhook: JsonObject): MatchCriteria => ({
   matchesWithoutRules: false,
 });
 
-/** The criteria of a MatchResources: `matchConstraints` of a policy, `matchResources` of a binding. */
+/** Returns the criteria of a MatchResources: `matchConstraints` of a policy or `matchResources` of a binding. */
 export const policyCriteria = (resources: JsonObject | undefined): MatchCriteria => ({
   ...commonCriteria(resources ?? {}),
   rules: rulesOf(resources, 'resourceRules'),

@@ -10,7 +10,7 @@ export interface Rule {
   readonly apiVersions: readonly string[];
   readonly resources: readonly SplitResource[];
   readonly scope: string;
-  /** Empty: all names. */
+  /** The object names that the rule matches; empty: all names. */
   readonly resourceNames: readonly string[];
 }
 
