@@ -1,9 +1,9 @@
-// Schemas are walked by our own code rather than compiled by ajv. kube-apiserver's texts, bad values and order must be met
-// to the letter, the failures of the best alternative of anyOf and oneOf are chosen by counting passed checks, unchanged
-// fields are excused in the middle of the walk, integers are exact to 64 bits, and patterns need an engine of their own: of ajv
-// only the dispatch would remain, at 2 to 10 ms of code generation for each version of a CRD and half a megabyte of code for the
-// large ones. A tree of uniform nodes needs none, and checks a 2 KiB object in a few microseconds, because paths are
-// made only for errors and every walk skips the parts of the schema that do not concern it.
+// Schemas are walked by our own code rather than compiled by ajv. Error texts, bad values and their order must match
+// kube-apiserver to the letter, the errors of the best alternative of anyOf and oneOf are chosen by counting passed checks,
+// errors of unchanged fields are ratcheted during the walk, integers are exact to 64 bits, and patterns need an engine of their
+// own. Only ajv's dispatch would remain, at 2 to 10 ms of code generation for each version of a CRD and half a megabyte of code
+// for the large ones. A tree of uniform nodes needs no code generation, and checks a 2 KiB object in a few microseconds, because
+// paths are built only for errors and every walk skips the parts of the schema that do not concern it.
 import { createHash } from 'node:crypto';
 import type { FieldError } from '../apimachinery/meta/field-error.js';
 import { type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
@@ -28,7 +28,10 @@ import { NONE } from './ratchet.js';
 import { followPath, validateScaleSpec, validateScaleStatus } from './scale.js';
 import { validateValue } from './validate.js';
 
-/** Compiles the openAPIV3Schema of one version of a type, which must be a valid structural schema. `made`: what `nodesSliced` made of it. */
+/**
+ * Compiles the openAPIV3Schema of one version of a type, which must be a valid structural schema. `made`: the parts that
+ * `nodesSliced` has built from it.
+ */
 export function compileSchema(
   openAPIV3Schema: JsonSchemaProps,
   options: CompileOptions = {},
@@ -112,7 +115,7 @@ class StructuralSchema implements CompiledSchema {
   validateStatus(object: JsonObject, options: ValidationOptions): readonly FieldError[] {
     const { old } = options;
     const { status } = object;
-    // Where there was none, a null is none either.
+    // If the old object has no status, a null status counts as unchanged.
     const before = old === undefined ? NONE : (old['status'] ?? null);
     const errors = status === undefined ? [] : validateValue(this.status, status, 'status', before);
     if (this.scale !== undefined) errors.push(...validateScaleStatus(object, this.scale));
@@ -125,7 +128,7 @@ class StructuralSchema implements CompiledSchema {
     return 'error' in result ? undefined : result.value;
   }
 
-  /** Lists that had duplicates before may keep them. */
+  /** Adds list type errors, unless the old object already had duplicates. */
   private addListTypeErrors(object: JsonObject, old: JsonObject | undefined, errors: FieldError[]): void {
     if (!this.root.hasListTypes) return;
     const found = validateListTypes(object, this.root);

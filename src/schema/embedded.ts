@@ -6,16 +6,16 @@ import { validateObjectMeta } from '../apimachinery/validation/object-meta.js';
 import { inOrderOfKeys, MetadataError, readMetadata, type WrongFields } from './metadata.js';
 import type { Role, SchemaNode } from './node.js';
 
-/** How coercion treats what it finds. */
+/** How coercion treats wrong and unknown fields. */
 export interface CoerceOptions {
   readonly wrong: WrongFields;
-  /** Paths of dropped unknown fields are added here. */
+  /** Collects the paths of dropped unknown fields. */
   readonly unknown?: string[] | undefined;
 }
 
 /**
- * Rereads the metadata of embedded objects in place: unknown and empty fields go. Parts of the schema without embedded
- * objects are not walked. Returns the first error. A resource counts as embedded itself.
+ * Coerces the metadata of embedded objects in place: unknown and empty fields are dropped. Parts of the schema without embedded
+ * objects are skipped. Returns the first error. A value with the role `resource` counts as embedded itself.
  */
 export function coerceEmbedded(
   value: JsonValue | undefined,

@@ -3,7 +3,7 @@ import { isObject, type JsonObject, type JsonValue } from '../apimachinery/json/
 import type { SchemaNode } from './node.js';
 import { keyOf } from './ratchet.js';
 
-/** Duplicates in lists that are sets or maps. The path is text, made only where a list is walked into. */
+/** Returns the duplicates in lists that are sets or maps. Paths are strings, built only on the way to such lists. */
 export function validateListTypes(object: JsonObject, node: SchemaNode): FieldError[] {
   const errors: FieldError[] = [];
   if (node.hasListTypes) walkObject(object, node, '', errors);
@@ -55,7 +55,7 @@ const at = (path: string, index: number): string => `${path}[${String(index)}]`;
 
 const identity = (value: JsonValue): string => keyOf(['value'], { value });
 
-/** The index of the second appearance of each text that appears more than once. */
+/** Returns the index of the second occurrence of each text that occurs more than once. */
 function repeated(texts: readonly string[]): number[] {
   const seen = new Map<string, boolean>();
   const found: number[] = [];

@@ -3,7 +3,7 @@ import { goKind } from '../apimachinery/json/decode.js';
 import { compareUtf8 } from '../apimachinery/meta/meta.js';
 import { canonicalTime, TimeError } from '../apimachinery/meta/time.js';
 
-/** The Go type of a metadata field, as far as decoding looks at it. */
+/** The Go type of a metadata field, as far as decoding depends on it. */
 type FieldType = 'string' | 'uid' | 'int64' | 'int32' | 'bool' | 'time' | 'strings' | 'map' | 'any' | StructList;
 
 interface StructList {
@@ -57,22 +57,23 @@ const OBJECT_META: StructList = {
   },
 };
 
-/** Fields of metadata in the order in which Go has them. */
+/** The fields of ObjectMeta in the order of the Go struct. */
 export const OBJECT_META_FIELDS: readonly string[] = Object.keys(OBJECT_META.fields);
 
-/** Members that keep their zero value: they are pointers in Go, or always written. */
+/** Fields that keep their zero value, because they are pointers in Go or always written. */
 const KEPT = new Set(['deletionGracePeriodSeconds', 'controller', 'blockOwnerDeletion', 'fieldsV1']);
 const REQUIRED_OF_OWNER = ['apiVersion', 'kind', 'name', 'uid'];
 
 export class MetadataError extends Error {}
 
-/** What to do about fields of wrong types. */
+/** How to treat fields of wrong types. */
 export type WrongFields = 'throw' | 'drop';
 
 /**
- * Metadata of an embedded object, read as kube-apiserver reads ObjectMeta: unknown fields and empty values are dropped, the
- * former's paths reported to `unknown`. Throws a MetadataError at the first wrong type, unless wrong fields are dropped.
- * @param root where the paths start: at the metadata, unless told
+ * Reads the metadata of an embedded object as kube-apiserver reads ObjectMeta: unknown fields and empty values are dropped, and
+ * the paths of unknown fields are passed to `unknown`. Throws a MetadataError at the first wrong type, unless wrong fields are
+ * dropped.
+ * @param root where the paths start; by default, at the metadata
  */
 export function readMetadata(
   value: JsonValue,
@@ -88,7 +89,7 @@ export function readMetadata(
   return readStruct(value, OBJECT_META, root, wrong, unknown);
 }
 
-/** Paths of unknown fields as kube-apiserver finds them: it has re-encoded the metadata with sorted keys. */
+/** Sorts the paths of unknown fields in the order in which kube-apiserver finds them: it has re-encoded the metadata with sorted keys. */
 export const inOrderOfKeys = (paths: readonly string[]): string[] =>
   paths
     .map((path) => ({ path, key: path.replace(/\[(\d+)\]/g, (_, index: string) => `[${index.padStart(9, '0')}]`) }))
@@ -137,11 +138,11 @@ function readStruct(
 interface Failure {
   readonly key: string;
   readonly error: MetadataError;
-  /** Go goes on after a wrong type, and stops where a time cannot be read. */
+  /** Go continues after a wrong type, but stops at an invalid time. */
   readonly fatal: boolean;
 }
 
-/** Go has re-encoded the object by then, with sorted keys. */
+/** Returns the error that Go reports first. By then, Go has re-encoded the object with sorted keys. */
 function firstFailure(failures: Failure[]): MetadataError | undefined {
   const sorted = failures.sort((a, b) => (a.key < b.key ? -1 : 1));
   return (sorted.find(({ fatal }) => fatal) ?? sorted[0])?.error;
@@ -159,7 +160,7 @@ function readField(
   path: string,
   unknown: ((path: string) => void) | undefined,
 ): JsonValue | undefined {
-  // Indices are no part of the path in Go's decoding errors.
+  // Indices are not part of the path in Go's decoding errors.
   const fail = (found: JsonValue, goType: string): never => {
     const field = path.replace(/\[\d+\]/g, '');
     const number = typeof found === 'number' || typeof found === 'bigint';
@@ -205,12 +206,12 @@ function readMap(value: JsonObject, fail: (found: JsonValue) => never): JsonObje
     if (typeof member === 'string' || member === null) out[key] = member ?? '';
     else wrong.push(key);
   }
-  // Go reads the keys in their order.
+  // Go reads the keys in sorted order.
   const [first] = wrong.sort(compareUtf8);
   return first === undefined ? out : fail(value[first] ?? null);
 }
 
-/** metav1.Time: RFC 3339, written again in UTC with whole seconds. */
+/** Reads a metav1.Time: RFC 3339, rewritten in UTC with whole seconds. */
 function readTime(value: string): JsonValue {
   try {
     return canonicalTime(value) ?? value;

@@ -25,24 +25,24 @@ import {
   groupDiscoveryList,
 } from './documents.js';
 
-/** Where discovery gets what is served. */
+/** The source of the groups that discovery lists. */
 export interface DiscoverySource {
-  /** The core group (named '') and all others, in the order in which they are shown. */
+  /** Returns the core group (named '') and all others, in the order in which they are listed. */
   groups(): readonly ApiGroup[];
-  /** Whether `groups` gives all there are; until then lists of groups and of custom resources are withheld. */
+  /** Reports whether `groups` is complete. Until then, lists of groups and of custom resources are withheld. */
   isComplete(): boolean;
-  /** `changed` is called after every change of what `groups` gives. */
+  /** Registers `changed`, which is called after every change of `groups`. */
   onChange(changed: () => void): void;
 }
 
 export interface DiscoveryOptions extends WriterOptions {
-  /** Host and port under which clients reach the server. */
+  /** The host and port at which clients reach the server. */
   readonly serverAddress: string;
 }
 
 type Form = Pick<NegotiatedMedia, 'encoding' | 'mediaType' | 'pretty'>;
 
-/** Answers `/api`, `/apis` and what is directly below them. Documents are made on first use after a change. */
+/** Serves `/api`, `/apis` and the paths directly below. Documents are built on first use after a change. */
 export class Discovery {
   private bytes = new Map<string, Uint8Array>();
   private tags = new Map<string, string>();
@@ -73,7 +73,7 @@ export class Discovery {
     else await this.group(rest[0], rest[1], context, request, response);
   };
 
-  /** Built-in group versions are known from the start. Any group may have versions and types that a definition adds. */
+  /** Reports whether a group version is built in, and therefore known from the start. Definitions may add versions and types to any group. */
   private isBuiltIn(group = '', version = ''): boolean {
     const found = this.groups()
       .get(group)
@@ -107,7 +107,7 @@ export class Discovery {
     await this.either('/apis', document, aggregated, false, context, request, response);
   }
 
-  /** The aggregated document where the client asks for it, else the other. */
+  /** Writes the aggregated document if the client requests it, else the other one. */
   private async either(
     path: string,
     document: () => JsonObject,
@@ -159,7 +159,7 @@ export class Discovery {
       return;
     }
     if (version === undefined) {
-      // With slashes behind it the path is the router's.
+      // With trailing slashes, the path belongs to the router.
       const routed = context.info.path.endsWith('//') && !group.versions.some((one) => one.custom === true);
       if (routed && !(await this.allowsMethod(context, request, response))) return;
       await this.write(`/apis/${name}`, () => apiGroup(group), false, context, request, response);
@@ -181,7 +181,7 @@ export class Discovery {
     const custom = version.custom === true;
     if (!custom && !(await this.allowsMethod(context, request, response))) return;
     const path = `/apis/${group.name}/${version.version}`;
-    // The lists of built-in types alone are served in CBOR.
+    // Only the lists of built-in types are served in CBOR.
     const cbor = this.options.cbor && !custom;
     await this.write(path, () => apiResourceList(group, version), !custom, context, request, response, cbor);
   }
@@ -197,7 +197,7 @@ export class Discovery {
     return writeStatus({ context, request, response }, error, { ...this.options, cbor: false });
   }
 
-  /** Throws the 406 of the negotiation, for the caller to write like other errors. */
+  /** Writes a document. Throws the 406 of the negotiation, which the caller writes like other errors. */
   private async write(
     path: string,
     document: () => JsonObject,
@@ -236,7 +236,7 @@ const hints = (context: RequestContext, request: HttpRequest): { pretty: string 
   userAgent: context.userAgent,
 });
 
-/** The answer to paths that no API has. */
+/** Writes the 404 for paths that belong to no API. */
 function notFound(response: HttpResponse): void {
   const body = '404 page not found\n';
   response.setHeader('Content-Type', 'text/plain; charset=utf-8');

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
 import { formatGroupVersion } from '../../apimachinery/meta/meta.js';
 import type { ApiGroup, ApiGroupVersion, ApiResourceEntry } from '../../registry/rest/interfaces.js';
 
-/** The answer to `/api`. It has no apiVersion, as in kube-apiserver. */
+/** Builds the response to `/api`. It has no apiVersion, as in kube-apiserver. */
 export function apiVersions(core: ApiGroup | undefined, serverAddress: string): JsonObject {
   return {
     kind: 'APIVersions',
@@ -23,21 +23,21 @@ function groupMembers(group: ApiGroup): JsonObject {
   };
 }
 
-/** The answer to `/apis`. */
+/** Builds the response to `/apis`. */
 export const apiGroupList = (groups: readonly ApiGroup[]): JsonObject => ({
   kind: 'APIGroupList',
   apiVersion: 'v1',
   groups: groups.map(groupMembers),
 });
 
-/** The answer to `/apis/<group>`. */
+/** Builds the response to `/apis/<group>`. */
 export const apiGroup = (group: ApiGroup): JsonObject => ({
   kind: 'APIGroup',
   apiVersion: 'v1',
   ...groupMembers(group),
 });
 
-/** The answer to `/apis/<group>/<version>` and `/api/v1`; the latter has no apiVersion, as in kube-apiserver. */
+/** Builds the response to `/apis/<group>/<version>` and `/api/v1`; the latter has no apiVersion, as in kube-apiserver. */
 export function apiResourceList(group: ApiGroup, version: ApiGroupVersion): JsonObject {
   return {
     kind: 'APIResourceList',
@@ -71,7 +71,7 @@ const listed = (key: string, values: readonly string[] | undefined): JsonObject 
 /** The type of the aggregated discovery document. */
 export const aggregatedType = { group: 'apidiscovery.k8s.io', version: 'v2', kind: 'APIGroupDiscoveryList' };
 
-/** The answer to `/apis` (or `/api`, for the core group alone) for clients that ask for aggregated discovery. */
+/** Builds the aggregated discovery document for `/apis`, or for `/api` from the core group alone. */
 export const groupDiscoveryList = (groups: readonly ApiGroup[]): JsonObject => ({
   kind: aggregatedType.kind,
   apiVersion: `${aggregatedType.group}/${aggregatedType.version}`,
@@ -96,7 +96,7 @@ function versionDiscovery(group: ApiGroup, version: ApiGroupVersion): JsonObject
 
 const noVersion = { group: '', version: '' };
 
-/** Resources with their subresources; kinds of built-in types have no group and version, as in kube-apiserver. */
+/** Nests subresources in their resources. The kinds of built-in types have no group and version, as in kube-apiserver. */
 function aggregate(
   entries: readonly ApiResourceEntry[],
   own: { readonly group: string; readonly version: string },

@@ -3,40 +3,40 @@ import { type AcceptClause, namesOneOf, parseAccept } from './accept.js';
 
 export type Encoding = 'json' | 'yaml' | 'protobuf' | 'cbor';
 
-/** What a response is asked to be turned into. */
+/** The transformation that a client requests for a response. */
 type Transform = 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList';
 
-/** What an endpoint can serve. */
+/** The representations that an endpoint offers. */
 export interface Offer {
-  /** Custom resources and Annex' own kinds: Protobuf only where the answer is turned into PartialObjectMetadata. */
+  /** True for custom resources and Annex's own kinds: Protobuf only if the response is transformed to PartialObjectMetadata. */
   readonly noProtobuf: boolean;
-  /** The gate CBORServingAndStorage. */
+  /** The feature gate CBORServingAndStorage. */
   readonly cbor: boolean;
-  /** Whether Table and PartialObjectMetadata may be asked for. */
+  /** True if clients may request Table and PartialObjectMetadata. */
   readonly transforms: boolean;
-  /** The type has no columns: no Table may be asked for. */
+  /** True if the type has no columns, so that clients cannot request a Table. */
   readonly noTables?: boolean | undefined;
-  /** The answer is a stream of watch events. */
+  /** True if the response is a stream of watch events. */
   readonly watch?: boolean | undefined;
 }
 
-/** Where `pretty` may come from besides the media type. */
+/** The sources of `pretty` besides the media type. */
 export interface PrettyHints {
-  /** The `pretty` query parameter; undefined or empty where it is not given. */
+  /** The `pretty` query parameter; undefined or empty if absent. */
   readonly pretty?: string | undefined;
   readonly userAgent: string;
 }
 
 export interface NegotiatedMedia {
   readonly encoding: Encoding;
-  /** The Content-Type of the answer. */
+  /** The Content-Type of the response. */
   readonly mediaType: string;
   readonly as: Transform | undefined;
   readonly asVersion: 'v1' | 'v1beta1' | undefined;
   /** Always false for encodings other than JSON. */
   readonly pretty: boolean;
   readonly streaming: boolean;
-  /** Present where a stream is wanted in a form that has none: for the watch to throw once its options have been looked at. */
+  /** Set if a stream is requested in an encoding that has none. The watch throws it once its options are validated. */
   readonly notStreamed?: ApiError;
 }
 
@@ -50,7 +50,7 @@ interface Serializer {
   readonly mediaType: string;
   readonly subtype: string;
   readonly streamType: string | undefined;
-  /** How the type is listed when a watch is refused. */
+  /** The name of the type in the error that rejects a watch. */
   readonly streamName: string | undefined;
 }
 
@@ -85,7 +85,7 @@ const withCbor: readonly Serializer[] = [
 
 const offered = (cbor: boolean): readonly Serializer[] => (cbor ? withCbor : serializers);
 
-/** The media types of bodies and answers, as errors list them. */
+/** Returns the media types of requests and responses, as errors list them. */
 function acceptedMediaTypes(cbor: boolean): string[] {
   return offered(cbor).map((serializer) => serializer.mediaType);
 }
@@ -94,12 +94,12 @@ function streamTypes(cbor: boolean): string[] {
   return offered(cbor).flatMap((serializer) => (serializer.streamName === undefined ? [] : [serializer.streamName]));
 }
 
-/** An error of the router, as opposed to one of a handler: with empty details. */
+/** Builds an error of the router, which unlike one of a handler has empty details. */
 export const newRouterError = (code: number, reason: string, message: string): ApiError =>
   new ApiError(code, reason, message, {});
 
 /**
- * The representation that a client gets. Throws the 406 of kube-apiserver where there is none. The empty header means the
+ * Negotiates the representation of a response. Throws kube-apiserver's 406 if none is acceptable. An empty header selects the
  * first of the server's types.
  */
 export function negotiate(accept: string | undefined, offer: Offer, hints: PrettyHints): NegotiatedMedia {
@@ -120,7 +120,7 @@ export function negotiate(accept: string | undefined, offer: Offer, hints: Prett
   };
 }
 
-/** How an error is shown: without transformation, and undefined where nothing that the client accepts can be made. */
+/** Negotiates the representation of an error, without transformation. Returns undefined if the client accepts none. */
 export function negotiateStatus(
   accept: string | undefined,
   cbor: boolean,
@@ -140,7 +140,7 @@ export function negotiateStatus(
 }
 
 /**
- * The check of routes, which built-in endpoints have: Accept must name something of a list of their own, that of objects or that of
+ * Checks Accept as the routes of built-in endpoints do: it must name a type on a list of their own, that of objects or that of
  * lists and watches. Throws the router's 406.
  */
 export function checkRoute(accept: string | undefined, route: 'object' | 'list', cbor: boolean): void {
@@ -150,7 +150,7 @@ export function checkRoute(accept: string | undefined, route: 'object' | 'list',
   );
 }
 
-/** The router's 406 where the client takes nothing of what a path produces. */
+/** Throws the router's 406 if the client accepts none of the types that a path produces. */
 export function checkProduced(accept: string | undefined, produced: readonly string[]): void {
   const header = accept === undefined || accept === '' ? '*/*' : accept;
   if (namesOneOf(header, produced)) return;
@@ -165,7 +165,7 @@ interface Chosen {
   readonly asVersion: 'v1' | 'v1beta1' | undefined;
 }
 
-/** The headers that nearly every request has, answered without parsing them again. */
+/** The results for the headers that nearly every request has, to avoid parsing them again. */
 const remembered = new Map<string, Chosen | null>();
 const maxRemembered = 512;
 const maxRememberedLength = 512;
@@ -224,16 +224,14 @@ function accept(clause: AcceptClause, serializer: Serializer, offer: Offer): Cho
 
 const truths: ReadonlySet<string> = new Set(['1', 't', 'T', 'TRUE', 'true', 'True']);
 
-/** By the query, else for the programs that people read with: curl, wget and browsers. */
+/** Reports whether to indent JSON: by the query, else for the clients that people read with, which are curl, wget and browsers. */
 export function wantsPretty(hints: PrettyHints): boolean {
   if (hints.pretty !== undefined && hints.pretty !== '') return truths.has(hints.pretty);
   const agent = hints.userAgent;
   return agent.startsWith('curl') || agent.startsWith('Wget') || agent.startsWith('Mozilla/5.0');
 }
 
-/**
- * The encoding of a body. No Content-Type means JSON. Where there is no Protobuf it is refused with the same list of types.
- */
+/** Negotiates the encoding of a body. No Content-Type means JSON. Protobuf that is not offered is rejected with the same list of types. */
 export function negotiateInput(contentType: string | undefined, offer: Pick<Offer, 'noProtobuf' | 'cbor'>): Encoding {
   const mediaType = contentType === undefined || contentType === '' ? jsonType : parseMediaType(contentType);
   for (const serializer of offered(offer.cbor)) {
@@ -244,13 +242,13 @@ export function negotiateInput(contentType: string | undefined, offer: Pick<Offe
   throw newUnsupportedMediaType(acceptedMediaTypes(offer.cbor));
 }
 
-/** The check of a PATCH's route, which built-in endpoints have; throws the router's 415. */
+/** Checks the Content-Type of a PATCH as the routes of built-in endpoints do. Throws the router's 415. */
 export function checkPatchRoute(contentType: string | undefined, accepted: readonly string[]): void {
   if (!namesOneConsumed(contentType ?? '', accepted))
     throw newRouterError(415, 'UnsupportedMediaType', '415: Unsupported Media Type');
 }
 
-/** The media type of a PATCH, one of `accepted`, which is in the server's order. */
+/** Returns the media type of a PATCH, which is one of `accepted`, a list in the server's order. */
 export function negotiatePatch(contentType: string | undefined, accepted: readonly string[]): string {
   const header = contentType ?? '';
   const semicolon = header.indexOf(';');
@@ -266,7 +264,10 @@ function namesOneConsumed(header: string, accepted: readonly string[]): boolean 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const parameter = /^\s*([!#$%&'*+\-.^_`|~0-9A-Za-z]+)\s*=\s*([!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[^"\\]|\\.)*")\s*(?:;|$)/;
 
-/** The type in lower case without its parameters; undefined where the header is malformed, or gives one of them two values. One trailing semicolon is let pass. */
+/**
+ * Returns the type in lower case without its parameters; undefined if the header is malformed, or gives a parameter two values.
+ * One trailing semicolon is accepted.
+ */
 function parseMediaType(header: string): string | undefined {
   const semicolon = header.indexOf(';');
   const base = (semicolon === -1 ? header : header.slice(0, semicolon)).trim().toLowerCase();
@@ -286,8 +287,8 @@ function parseMediaType(header: string): string | undefined {
 }
 
 /**
- * Whether the header asks for an object of a certain type, given in the parameters `g`, `v` and `as`, and in which encoding: the first
- * alternative that does counts, though plain answers come before it. Undefined where none does.
+ * Negotiates a response of a certain type, given in the parameters `g`, `v` and `as`. The first alternative that requests it
+ * counts, even if plain ones precede it. Returns undefined if none does.
  */
 export function negotiateConversion(
   header: string | undefined,
@@ -312,7 +313,7 @@ export function negotiateConversion(
   return undefined;
 }
 
-/** A page for people that programs may ask for as an object. */
+/** The structured form of a text page, which clients may request as an object. */
 export interface StructuredMedia {
   readonly encoding: Exclude<Encoding, 'protobuf'>;
   readonly mediaType: string;
@@ -321,8 +322,8 @@ export interface StructuredMedia {
 }
 
 /**
- * How a page of text is wanted: as `text`, or as an object of one of the versions of its kind, which must be named. Throws the
- * 406 where it is neither.
+ * Negotiates the form of a text page: `text`, or an object of one of the versions of its kind, which must be named. Throws a 406
+ * if neither is acceptable.
  */
 export function negotiatePage(
   header: string | undefined,

@@ -15,7 +15,7 @@ import {
 import { forbidden } from '../access/forbidden.js';
 import { quote } from '../../../apimachinery/meta/meta.js';
 
-/** `legacy` is the verb `impersonate` alone; the others are constrained to what they are used for. */
+/** `legacy` only requires the verb `impersonate`; the other modes are constrained to the actions they are used for. */
 export type ImpersonationMode = 'associated-node' | 'arbitrary-node' | 'serviceaccount' | 'user-info' | 'legacy';
 
 export interface Impersonated {
@@ -26,13 +26,13 @@ export interface Impersonated {
 const NODE_NAME_KEY = 'authentication.kubernetes.io/node-name';
 const ASSOCIATED_KEYS = 'authentication.kubernetes.io/associated-node-keys';
 const AUTHENTICATION_GROUP = 'authentication.k8s.io';
-/** From so many checks on, one for everything is tried first. */
+/** From this many checks on, a single wildcard check is tried first. */
 const MANY = 4;
 const REMEMBERED_USERS = 10_000;
 
 const CONSTRAINED: readonly ImpersonationMode[] = ['associated-node', 'arbitrary-node', 'serviceaccount', 'user-info'];
 
-/** `system:serviceaccount:<namespace>:<name>` with a valid namespace and name. */
+/** Splits `system:serviceaccount:<namespace>:<name>`; undefined unless namespace and name are valid. */
 function splitServiceAccount(username: string): { namespace: string; name: string } | undefined {
   if (!username.startsWith(SERVICE_ACCOUNT_PREFIX)) return undefined;
   const parts = username.slice(SERVICE_ACCOUNT_PREFIX.length).split(':');
@@ -78,7 +78,7 @@ function applies(mode: ImpersonationMode, wanted: UserInfo, requestor: UserInfo)
   }
 }
 
-/** Tries the ways in which a user may act as another, the one that served this user last first. */
+/** Tries the modes in which a user may impersonate another, beginning with the one that last succeeded for this user. */
 export class ImpersonationModes {
   private readonly modes: readonly ImpersonationMode[];
   private readonly last = new LruCache<string, ImpersonationMode>({ capacity: REMEMBERED_USERS });
@@ -90,7 +90,7 @@ export class ImpersonationModes {
     this.modes = constrained ? [...CONSTRAINED, 'legacy'] : ['legacy'];
   }
 
-  /** The user to act as, or the error of the first mode that was tried and refused. */
+  /** Returns the user to impersonate, or the error of the first mode that was tried and denied. */
   async resolve(
     wanted: UserInfo,
     attributes: AuthorizerAttributes,
@@ -130,7 +130,7 @@ class Check {
   ) {
     this.constrained = mode !== 'legacy';
     this.verb = this.constrained ? `impersonate:${mode}` : 'impersonate';
-    // What is checked for an associated node must not depend on which node it is.
+    // The checks for an associated node must not depend on which node it is.
     this.requestor =
       mode === 'associated-node'
         ? { ...attributes.user, extra: { [ASSOCIATED_KEYS]: Object.keys(attributes.user.extra).sort() } }
@@ -243,7 +243,7 @@ class Check {
   }
 }
 
-/** Why extra values cannot be impersonated in a constrained mode. */
+/** Returns why extra values cannot be impersonated in a constrained mode; undefined if they can. */
 function extraProblem(extra: UserInfo['extra']): string | undefined {
   for (const [key, values] of Object.entries(extra)) {
     if (key === '') return 'impersonating the empty string key in extra is not allowed';

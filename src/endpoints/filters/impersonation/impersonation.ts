@@ -12,7 +12,10 @@ import { ImpersonationModes } from './impersonation-modes.js';
 
 const EXTRA_PREFIX = 'impersonate-extra-';
 
-/** The user that the headers ask for, raw; undefined where they ask for none. Throws 400 for parts without a user name. */
+/**
+ * Returns the user that the headers request, unchanged; undefined if they request none. Throws a 400 for other impersonation
+ * headers without a user name.
+ */
 export function wantedUser(rawHeaders: readonly string[]): UserInfo | undefined {
   let user: string | undefined;
   let uid: string | undefined;
@@ -23,14 +26,14 @@ export function wantedUser(rawHeaders: readonly string[]): UserInfo | undefined 
     const key = (rawHeaders[i] ?? '').toLowerCase();
     if (!key.startsWith('impersonate-')) continue;
     const value = headerText(rawHeaders[i + 1] ?? '');
-    // The first one counts, also where it is empty.
+    // The first one counts, even if it is empty.
     if (key === 'impersonate-user') user ??= value;
     else if (key === 'impersonate-uid') uid ??= value;
     else if (key === 'impersonate-group') groups.push(value);
     else if (key.startsWith(EXTRA_PREFIX)) {
       const encoded = key.slice(EXTRA_PREFIX.length);
       const name = unescapePath(encoded) ?? encoded;
-      // Keys are the client's: `constructor` is one like others.
+      // Clients choose the keys: `constructor` is a key like any other.
       if (Object.hasOwn(extra, name)) extra[name]?.push(value);
       else extra[name] = [value];
       parts = true;
@@ -43,7 +46,7 @@ export function wantedUser(rawHeaders: readonly string[]): UserInfo | undefined 
   return undefined;
 }
 
-/** Go's `%#v` of the user. */
+/** Formats the user like Go's `%#v`. */
 function goUser(uid: string, groups: readonly string[], extra: Readonly<Record<string, readonly string[]>>): string {
   const list = (values: readonly string[]): string => `[]string{${values.map(quote).join(', ')}}`;
   const keys = Object.keys(extra).sort();
@@ -55,7 +58,7 @@ function goUser(uid: string, groups: readonly string[], extra: Readonly<Record<s
   return `&user.DefaultInfo{Name:"", UID:${quote(uid)}, Groups:${shown}, Extra:${map}}`;
 }
 
-/** Cheap look whether any header asks for impersonation. */
+/** Reports cheaply whether any header requests impersonation. */
 function asksForImpersonation(rawHeaders: readonly string[]): boolean {
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const key = rawHeaders[i];
@@ -66,7 +69,7 @@ function asksForImpersonation(rawHeaders: readonly string[]): boolean {
   return false;
 }
 
-/** Acts as another user where the headers ask for it and the authorizer allows it. */
+/** Impersonates another user if the headers request it and the authorizer allows it. */
 export function withImpersonation(next: Step, config: ChainConfig): Step {
   const modes = new ImpersonationModes(config.authorizer, config.gates.enabled('ConstrainedImpersonation'));
   const respond = (exchange: Exchange, error: ApiError): void => {

@@ -1,25 +1,25 @@
 import { type TimerWheel, WheelEntry } from '../../../util/timer-wheel.js';
 
-/** Why a request got no seat, by kube-apiserver's names. */
+/** The reason why a request got no seat, in kube-apiserver's terms. */
 export type Refusal = 'queue-full' | 'time-out' | 'cancelled';
 
 export interface FairQueueOptions {
-  /** Requests that may be under way; 0: no limit. */
+  /** The maximum number of requests in flight; 0 means no limit. */
   readonly seats: number;
-  /** Milliseconds that a request waits for one. */
+  /** The maximum time that a request waits for a seat, in milliseconds. */
   readonly waitMillis: number;
   readonly wheel: TimerWheel;
   readonly clock: { monotonic(): number };
 }
 
-/** Requests of a flow that may wait; as many as in a queue of kube-apiserver. */
+/** The maximum number of waiting requests of a flow, the same as in a queue of kube-apiserver. */
 const FLOW_QUEUE_LENGTH = 50;
-/** And of all flows together. */
+/** The maximum number of waiting requests of all flows. */
 const MAX_WAITING = 1000;
-/** A flow leaves this part of the seats to others, also while they do not want them: requests may hang for long. */
+/** A flow leaves one in this many seats to others, even while they do not need them, because requests may hang for long. */
 const KEPT_FOR_OTHERS = 4;
 
-/** What one user has under way. */
+/** The executing and waiting requests of one user. */
 interface Flow {
   running: number;
   readonly waiting: Ticket[];
@@ -29,7 +29,7 @@ interface Flow {
 class Ticket extends WheelEntry {
   constructor(
     readonly flow: string,
-    /** Undefined: it has a seat. */
+    /** Called with undefined if the request has a seat. */
     readonly settle: (refusal: Refusal | undefined) => void,
     private readonly timedOut: (ticket: Ticket) => void,
   ) {
@@ -42,8 +42,9 @@ class Ticket extends WheelEntry {
 }
 
 /**
- * Seats for requests under way. While there are too few, requests wait in a queue of their flow (their user); a seat that gets free goes
- * to the flow that has the fewest, so that one flow's flood leaves others what they need. Queues are bounded in length and time.
+ * Assigns seats to requests in flight. While there are too few, requests wait in the queue of their flow (their user). A freed
+ * seat goes to the flow with the fewest, so that a flood from one flow leaves the others what they need. Queues are bounded in
+ * length and time.
  */
 export class FairQueue {
   private readonly flows = new Map<string, Flow>();
@@ -64,7 +65,7 @@ export class FairQueue {
     return this.waiting;
   }
 
-  /** Takes a seat for a request of the flow, if one is free for it and nobody of the flow waits. */
+  /** Takes a seat for a request of the flow, if one is available to it and no request of the flow is waiting. */
   tryEnter(flow: string): boolean {
     const { seats } = this.options;
     if (seats > 0 && this.taken >= seats) return false;
@@ -78,7 +79,7 @@ export class FairQueue {
     return true;
   }
 
-  /** Waits for a seat; undefined: it has one. */
+  /** Waits for a seat. Resolves with undefined once the request has one. */
   wait(flow: string, signal: AbortSignal): Promise<Refusal | undefined> {
     const known = this.flows.get(flow) ?? { running: 0, waiting: [] };
     if (known.waiting.length >= FLOW_QUEUE_LENGTH || this.waiting >= MAX_WAITING) return Promise.resolve('queue-full');
@@ -112,7 +113,7 @@ export class FairQueue {
     });
   }
 
-  /** A request of the flow is over. */
+  /** Releases the seat of a request of the flow. */
   leave(flow: string): void {
     const known = this.flows.get(flow);
     if (known === undefined) return;
@@ -122,7 +123,7 @@ export class FairQueue {
     this.forget(flow, known);
   }
 
-  /** Gives free seats to those who wait. */
+  /** Assigns free seats to waiting requests. */
   private giveAway(): void {
     while (this.taken < this.options.seats) {
       const next = this.poorest();
@@ -131,14 +132,14 @@ export class FairQueue {
       next.running++;
       this.taken++;
       this.waiting--;
-      // Among flows with as many seats, another one is next.
+      // Move the flow to the end, so that among flows with equally many seats another one is next.
       this.flows.delete(ticket.flow);
       this.flows.set(ticket.flow, next);
       ticket.settle(undefined);
     }
   }
 
-  /** The flow that waits with the fewest seats. */
+  /** Returns the waiting flow with the fewest seats. */
   private poorest(): Flow | undefined {
     let found: Flow | undefined;
     for (const flow of this.flows.values()) {

@@ -6,17 +6,17 @@ import type { Exchange } from '../exchange.js';
 import { FairQueue, type Refusal } from './fair-queue.js';
 import { writeText } from '../status.js';
 
-/** A request waits no longer than this part of the time that it has, as in kube-apiserver. */
+/** A request waits for at most its timeout divided by this, as in kube-apiserver. */
 const WAIT_PART = 4;
-/** Verbs that read whole collections: each may use up a slice of time at once. */
+/** Verbs that read whole collections, each of which may use up a time slice at once. */
 const WIDE: ReadonlySet<string> = new Set(['list', 'watch', 'deletecollection']);
 
 type Kind = 'readOnly' | 'mutating';
 
 /**
- * Bounds the requests under way, those that change something and the others each by themselves; watches do not count. Beyond the limit
- * requests wait in fair queues, one for each user, and get 429 where a queue is full or the wait too long. Requests that read whole
- * collections begin one in each turn of the event loop, users in turn.
+ * Limits the requests in flight, mutating and read-only ones separately; watches do not count. Beyond the limit, requests wait in
+ * fair queues, one per user, and get a 429 if a queue is full or the wait is too long. Requests that read whole collections start
+ * one per turn of the event loop, alternating between users.
  */
 export function withMaxInFlight(next: Step, config: ChainConfig): Step {
   const { clock, wheel, metrics } = config;
@@ -65,7 +65,7 @@ export function withMaxInFlight(next: Step, config: ChainConfig): Step {
   };
 }
 
-/** Starts requests that read whole collections one in each turn of the event loop, and none that memory has no room for. */
+/** Starts requests that read whole collections one per turn of the event loop, and rejects those that memory has no room for. */
 function inTurn(next: Step, { clock, turns, refusal, metrics, writeStatus }: ChainConfig): Step {
   return (exchange) => {
     const { verb } = exchange.info;

@@ -3,7 +3,7 @@ import type { HttpResponse } from '../../http.js';
 const TOTAL_RUNES = 4 * 1024;
 const ITEM_RUNES = 256;
 
-/** Collects the Warning headers of an answer: each text once, cut short when all together grow too long. */
+/** Collects the Warning headers of a response: each text once, truncated if they are too long in total. */
 export class WarningRecorder {
   private readonly texts: string[] = [];
   private headers: string[] = [];
@@ -51,7 +51,7 @@ function runes(text: string): number {
   return count;
 }
 
-/** `299 - "text"`, its UTF-8 bytes as header characters; undefined where the text holds what no header can. */
+/** Returns `299 - "text"`, with the UTF-8 bytes of the text as header characters; undefined if a header cannot contain the text. */
 export function warningHeader(text: string): string | undefined {
   if (/\p{Cc}/u.test(text) || /\p{Cs}/u.test(text)) return undefined;
   const quoted = text.replace(/["\\]/g, (char) => `\\${char}`);
