@@ -9,28 +9,28 @@ export interface JsonObject {
   [FACTS]?: Facts;
 }
 
-/** The key under which an object carries its facts: JSON, `for … in` and comparisons pass it over, a spread and `deepCopy` take it along. */
+/** The key of an object's facts. JSON, `for … in`, and comparisons skip it; a spread and `deepCopy` include it. */
 export const FACTS: unique symbol = Symbol('facts');
 
-/** What is known of a decoded object and not said by its members (docs/design/object-facts.md). Copies share it. */
+/** Information about a decoded object that its members do not contain (docs/design/object-facts.md). Copies share it. */
 export interface Facts {
-  /** Where whole numbers stand that were written as floats (`float.ts`). */
+  /** The paths of whole numbers that were written as floats (`float.ts`). */
   readonly floats?: readonly (readonly string[])[];
-  /** Members of a struct that were given, but are not written because they are empty (`empty-members.ts`). */
+  /** Members of a struct that were given but are not written, because they are empty (`empty-members.ts`). */
   readonly emptyMembers?: JsonObject;
   /**
-   * It was given members that nobody sees when it is read again, such as empty lists in metadata or nulls, so it is not the object that
-   * was there. kube-apiserver stores most of them and then finds something to write in the next request that changes nothing;
-   * Annex stores the fact alone.
+   * Set if it was given members that are not visible when it is read again, such as empty lists in metadata or nulls, so that it
+   * differs from the stored object. kube-apiserver stores most of them, and then finds something to write in the next request
+   * that changes nothing; Annex stores only this fact.
    */
   readonly unseenMembers?: 'stored' | 'dropped';
-  /** Its type adds something whenever it shows the object: it is not sent as it is stored. */
+  /** Set if its type adds something whenever the object is returned, so that it is not sent as stored. */
   readonly incomplete?: true;
-  /** An apply made it. It may have fields that the schema does not know, until nothing but the store looks at it. */
+  /** Set if an apply produced it. It may have fields that the schema does not know, until only the store still reads it. */
   readonly unpruned?: boolean;
-  /** Admission changed it. It may have fields that the schema does not know, which validating admission still sees. */
+  /** Set if admission changed it. It may have fields that the schema does not know, which validating admission still sees. */
   readonly mutated?: true;
-  /** What is wrong with the metadata that an apply made: where an object is converted, it is read before it is stored. */
+  /** The error in the metadata that an apply produced. If the object is converted, the metadata is decoded before it is stored. */
   readonly unreadable?: string;
 }
 
@@ -39,9 +39,9 @@ export function addFacts(object: JsonObject, facts: Facts): void {
 }
 
 /**
- * A float64 whose value is whole: what Kubernetes' decoder of unstructured objects makes of `1.0` and `1e3`. To schemas and rules it is
- * no integer, but what is stored and sent of it, is one. So objects hold plain numbers, and their facts say where such a float stands
- * (`float.ts`); only a copy that is judged holds these.
+ * A float64 with a whole value, as Kubernetes' decoder of unstructured objects reads `1.0` and `1e3`. For schemas and rules it is
+ * not an integer, but it is stored and sent as one. So objects contain plain numbers, and their facts record where such floats
+ * are (`float.ts`); only a copy made for evaluation contains Floats.
  */
 export class Float extends Number {}
 
@@ -49,7 +49,7 @@ export function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Float);
 }
 
-/** The object at a key, or undefined where there is none or it is something else. */
+/** Returns the object at a key; undefined if it is absent or not an object. */
 export function objectAt(parent: JsonObject | undefined, key: string): JsonObject | undefined {
   const value = parent?.[key];
   return isObject(value) ? value : undefined;
@@ -60,7 +60,7 @@ export function stringAt(parent: JsonObject | undefined, key: string): string | 
   return typeof value === 'string' ? value : undefined;
 }
 
-/** A deep copy, facts included; structuredClone is several times slower on plain JSON. */
+/** Returns a deep copy, facts included. structuredClone is several times slower on plain JSON. */
 export function deepCopy<T extends JsonValue | undefined>(value: T): T {
   return copyValue(value) as T;
 }
@@ -80,15 +80,15 @@ function copyValue(value: JsonValue | undefined): JsonValue | undefined {
   }
   const facts = value[FACTS];
   if (facts !== undefined) copy[FACTS] = facts;
-  // To ask every object would cost a third of a copy.
+  // Testing every object with instanceof would cost a third of the copy.
   return isEmpty && value instanceof Float ? value : copy;
 }
 
 type Bigints = 'exact' | 'as floats';
 
 /**
- * Deep equality of JSON values; the order of keys is immaterial, 1 and 1n are equal. An integer beyond 2^53 equals no float, though it may
- * be the same number, unless it is compared as a float.
+ * Reports whether two JSON values are deeply equal. The order of keys does not matter, and 1 equals 1n. An integer beyond 2^53
+ * equals no float, even of the same value, unless it is compared as a float.
  */
 export function deepEqual(a: JsonValue | undefined, b: JsonValue | undefined, bigints: Bigints = 'exact'): boolean {
   if (a === b) return true;
@@ -117,8 +117,8 @@ const equalsNumber = (a: bigint, b: JsonValue | undefined, bigints: Bigints): bo
   typeof b === 'number' && (bigints === 'as floats' || Number.isSafeInteger(b)) && Number(a) === b;
 
 /**
- * JSON text of a value. Values that hold a bigint take a slower way, because JSON.stringify refuses them.
- * Undefined members are left out, as JSON.stringify does.
+ * Returns the JSON text of a value. Values with a bigint take a slower path, because JSON.stringify rejects them. Undefined
+ * members are omitted, as by JSON.stringify.
  */
 export function stringifyJson(value: JsonValue): string {
   try {

@@ -1,21 +1,21 @@
 import { isObject, type JsonObject, type JsonValue } from './json.js';
 import { NumberRangeError } from './syntax.js';
 
-/** Literals of the numbers that have a fraction or an exponent, or are integers that no int64 holds: by the array or object that holds them, and key or index. */
+/** The literals of numbers that have a fraction or an exponent, or are integers outside int64: by their array or object, and key or index. */
 export type FloatLiterals = Map<JsonObject | JsonValue[], Map<string, string>>;
 
-/** The members of objects that have a key twice, by object: one object with one member for each, in the order of the text. */
+/** The members of objects with duplicate keys, by object: one object per member, in the order of the text. */
 export type Parts = Map<JsonObject, JsonObject[]>;
 
-/** Values that were replaced, by the object that holds them, and key. */
+/** Values that were replaced, by their object and key. */
 export type Replaced = Map<JsonObject, Map<string, JsonValue>>;
 
 const MAX_INT64 = 9223372036854775807n;
 const MIN_INT64 = -9223372036854775808n;
 
 /**
- * The value of a JSON number as Kubernetes reads it: what parses as an int64 is an integer (a bigint beyond 2^53),
- * everything else a float. Throws a NumberRangeError where not even a float can hold it.
+ * Converts a JSON number as Kubernetes does: what parses as an int64 is an integer (a bigint beyond 2^53), anything else a float.
+ * Throws a NumberRangeError if not even a float can hold it.
  */
 export function convertNumber(text: string): number | bigint {
   if (!/[.eE]/.test(text)) {
@@ -30,34 +30,34 @@ export function convertNumber(text: string): number | bigint {
   return float;
 }
 
-/** Stand-ins for scalars that are not written as usual. */
+/** Replaces scalars that are not written in the usual notation with tokens. */
 interface Tokens {
   concerns(text: string): boolean;
   token(text: string, value: JsonValue): JsonValue;
 }
 
 export interface ExactOptions {
-  /** Called at each key, before its value is read, with the key's path; `again` when the object had it already. */
+  /** Called at each key before its value is read, with the path of the parent. `again` is true if the object already has the key. */
   onKey?: (parent: string, key: string, again: boolean) => void;
-  /** A key that stands twice with an object each: the second adds to the first, as where Go decodes into a struct or a map. */
+  /** Merges two objects under a duplicate key, as Go does when it decodes into a struct or a map. */
   merges?: boolean;
-  /** Filled with the literals of floats: `1.0` reads as the number 1, but typed decoders do not take it for an integer. */
+  /** Filled with the literals of floats: `1.0` is read as the number 1, but typed decoders do not accept it as an integer. */
   floats?: FloatLiterals;
-  /** With `merges`: filled with values that a later null replaced, which for some types changes nothing. */
+  /** With `merges`, filled with values that a later null replaced; for some types such a null changes nothing. */
   nulled?: Replaced;
-  /** Tells scalars by their text; a token takes the place of one that is not written as usual. */
+  /** Inspects the text of scalars, and replaces one that is not written in the usual notation with a token. */
   literals?: Tokens | undefined;
-  /** Filled with all members of the objects that have a key twice; the literals of their floats are found by part. */
+  /** Filled with all members of the objects with duplicate keys. The literals of their floats are found by part. */
   parts?: Parts;
 }
 
 /**
- * A plain parser for texts that are known to be well-formed: slower than JSON.parse, but exact about numbers, and it sees
- * keys that occur twice. The last value of a key counts.
+ * A plain parser for well-formed texts. It is slower than JSON.parse, but exact about numbers, and it detects duplicate keys. The
+ * last value of a key wins.
  */
 export class ExactParser {
   private at = 0;
-  /** Literal of the float just read. */
+  /** The literal of the float just read. */
   private literal: string | undefined;
 
   constructor(
@@ -143,7 +143,7 @@ export class ExactParser {
     this.keepLiteral(part, key);
   }
 
-  /** A second value of a key adds to the first. */
+  /** Sets a member; a second value of a key is merged into the first. */
   private add(object: JsonObject, key: string, value: JsonValue): void {
     const before = object[key];
     if (before !== undefined && before !== null && value === null) {
@@ -182,7 +182,7 @@ export class ExactParser {
     const literal = this.text.slice(start, this.at);
     if (!literal.includes('\\')) return literal.slice(1, -1);
     const decoded: unknown = JSON.parse(literal);
-    // Halves of surrogate pairs become the replacement character.
+    // Lone surrogates become the replacement character.
     return Buffer.from(String(decoded), 'utf8').toString('utf8');
   }
 
@@ -211,7 +211,7 @@ export class ExactParser {
 }
 
 function merged(before: JsonValue | undefined, value: JsonValue): JsonValue {
-  // Go reads the elements of the second list into those of the first.
+  // Go decodes the elements of the second list into those of the first.
   if (Array.isArray(before) && Array.isArray(value))
     return value.map((item, i) => (isObject(item) ? merged(before[i], item) : item));
   if (!isObject(before) || !isObject(value)) return value;
@@ -219,9 +219,9 @@ function merged(before: JsonValue | undefined, value: JsonValue): JsonValue {
   return before;
 }
 
-/** Fields of schemas that are decoded again: their types have decoders of their own. */
+/** Schema fields that a second value replaces, because their types have decoders of their own. */
 const REPLACED = new Set(['items', 'additionalItems', 'additionalProperties']);
-/** Fields of schemas that hold schemas by name: a map keeps its keys, but what it holds under one is decoded again. */
+/** Schema fields that map names to schemas: the map keeps its keys, but a second schema under a key replaces the first. */
 const OF_SCHEMAS = new Set(['properties', 'patternProperties', 'definitions', 'dependencies']);
 
 function mergedField(key: string, before: JsonValue | undefined, value: JsonValue): JsonValue {

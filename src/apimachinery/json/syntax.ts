@@ -1,16 +1,16 @@
 import { quote } from '../meta/meta.js';
 
-/** Deepest nesting of arrays and objects that is read. */
+/** The maximum nesting depth of arrays and objects. */
 export const MAX_DEPTH = 10000;
 
-/** Text that is not JSON, or that cannot become a value. The message is the one that Go's decoder gives. */
+/** An error in text that is not JSON or cannot become a value. The message is that of Go's decoder. */
 export class JsonError extends Error {
   override readonly name = 'JsonError';
 }
 
-/** A number that no float64 holds. */
+/** A number outside the range of float64. */
 export class NumberRangeError extends JsonError {
-  /** @param place what of Go's it was to be read into */
+  /** @param place the part of the Go value that the number was to be decoded into */
   constructor(
     readonly literal: string,
     place = 'value',
@@ -32,14 +32,14 @@ const NINE = 0x39;
 const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 
-/** What may follow a backslash, beside `u`. */
+/** The characters that may follow a backslash, besides `u`. */
 const ESCAPES = 'bfnrt\\/"';
 
 const isDigit = (c: number): boolean => c >= ZERO && c <= NINE;
 const isSpace = (c: number): boolean => c === SPACE || c === NEWLINE || c === RETURN || c === TAB;
 const isHex = (c: number): boolean => isDigit(c) || (c >= 0x61 && c <= 0x66) || (c >= 0x41 && c <= 0x46);
 
-/** Ends the walk at the first mistake. */
+/** Stops the checker at the first error. */
 class Failure extends Error {}
 
 function quoteChar(c: number): string {
@@ -48,7 +48,7 @@ function quoteChar(c: number): string {
   return `'${quote(String.fromCharCode(c)).slice(1, -1)}'`;
 }
 
-/** Walks over a text that JSON.parse refused, to find what Go would say about it. */
+/** Walks over text that JSON.parse rejected, to find the error that Go would report. */
 class SyntaxChecker {
   private at = 0;
   constructor(private readonly bytes: Uint8Array) {}
@@ -67,7 +67,7 @@ class SyntaxChecker {
     throw new Failure(`invalid character ${quoteChar(this.bytes[this.at] ?? 0)} ${context}`);
   }
 
-  /** The byte at the cursor; the end of the text is an error. */
+  /** Returns the byte at the cursor. The end of the text is an error. */
   private need(): number {
     const c = this.bytes[this.at];
     if (c === undefined) throw new Failure('unexpected end of JSON input');
@@ -78,7 +78,7 @@ class SyntaxChecker {
     for (let c = this.bytes[this.at]; c !== undefined && isSpace(c); c = this.bytes[this.at]) this.at++;
   }
 
-  /** One value with everything in it, without recursion: the open brackets stand in a stack. */
+  /** Checks one value with everything in it, without recursion: the open brackets are on a stack. */
   private values(): void {
     const open: ('{' | '[')[] = [];
     let wanted: 'value' | 'value-or-end' | 'key' | 'key-or-end' | 'after' = 'value';
@@ -174,7 +174,7 @@ class SyntaxChecker {
     }
   }
 
-  /** The end of the text within a word counts as the space that would end it. */
+  /** Fails at the end of the text: within a word it counts as the space that would end the word. */
   private failAtEnd(context: string): void {
     if (this.at >= this.bytes.length) throw new Failure(`invalid character ' ' ${context}`);
   }
@@ -213,7 +213,7 @@ class SyntaxChecker {
   }
 }
 
-/** What Go's decoder says about the text; undefined when it is well-formed. */
+/** Returns what Go's decoder reports about the text; undefined if it is well-formed. */
 export function jsonSyntaxError(bytes: Uint8Array): string | undefined {
   return new SyntaxChecker(bytes).run();
 }

@@ -1,14 +1,14 @@
 import { isObject, type JsonObject, type JsonValue } from './json.js';
 
-/** The objects of a list; what is none is left out. */
+/** Returns the objects of a list, without its other items. */
 export function objectsOf(value: JsonValue | undefined): JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
-/** The texts of a list; what is none is left out. */
+/** Returns the strings of a list, without its other items. */
 export function textsOf(value: JsonValue | undefined): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 }
 
-/** A text; the empty one where there is none. */
+/** Returns a string; empty if the value is not a string. */
 export const textOf = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');

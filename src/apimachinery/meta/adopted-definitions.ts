@@ -2,32 +2,35 @@ import { objectAt, stringAt } from '../json/json.js';
 import { newTooManyRequests } from './errors.js';
 import type { GroupResource, KubeObject } from './meta.js';
 
-/** On a ResourceDefinition that an Adoption has made: how far it is. */
+/** Annotation of a ResourceDefinition that an Adoption created: the stage of the adoption. */
 export const ADOPTION_STAGE = 'kubeannex.io/adoption';
 
-/** Names of what an adoption makes in the cluster begin with it. */
+/** Prefix of the names of the objects that an adoption creates in the cluster. */
 export const ADOPTION_PREFIX = 'annex-adoption.';
 
 /**
+ * The stages of an adoption:
  * - Copying: the cluster serves the group; Annex keeps a copy.
- * - Switching: requests for the group come here, and nobody takes writes.
- * - Served: Annex alone takes writes.
- * - Closing: requests for the group come here, and no write begins any more.
- * - Returning: every write has ended; requests for the group come here, nobody takes writes, and watches end: the cluster is about to serve the group again.
- * - Left: the cluster serves the group again. Requests of a kube-apiserver that does not know yet are answered as in Returning.
+ * - Switching: requests for the group reach Annex, and no server accepts writes.
+ * - Served: only Annex accepts writes.
+ * - Closing: requests for the group reach Annex, and no new writes begin.
+ * - Returning: every write has ended. Requests for the group reach Annex, no server accepts writes, and watches end: the cluster
+ *   is about to serve the group again.
+ * - Left: the cluster serves the group again. Requests from a kube-apiserver that has not noticed yet are answered as in
+ *   Returning.
  */
 export type AdoptionStage = 'Copying' | 'Switching' | 'Served' | 'Closing' | 'Returning' | 'Left';
 
 const FOLLOWING: ReadonlySet<string> = new Set<AdoptionStage>(['Copying', 'Switching']);
 const OWN: ReadonlySet<string> = new Set<AdoptionStage>(['Served', 'Closing', 'Returning']);
 
-/** Whether Annex' objects of a definition are but a copy of the cluster's: they are not deleted with it. */
+/** Reports whether Annex's objects of a definition are only a copy of the cluster's; if so, they are not deleted with the definition. */
 export function isCopy({ metadata }: KubeObject): boolean {
   const stage = metadata.annotations?.[ADOPTION_STAGE];
   return stage !== undefined && !OWN.has(stage);
 }
 
-/** Whether the group of a definition goes back to the cluster: clients that watch it have to list it there. */
+/** Reports whether the group of a definition goes back to the cluster: clients that watch it have to relist there. */
 export function isLeaving({ metadata }: KubeObject): boolean {
   const stage = metadata.annotations?.[ADOPTION_STAGE];
   return stage === 'Returning' || stage === 'Left';
@@ -35,29 +38,29 @@ export function isLeaving({ metadata }: KubeObject): boolean {
 
 const RETRY_SECONDS = 1;
 
-/** The answer to a write to a group of which nobody takes writes for a moment; clients try again by themselves. */
+/** Returns the error for a write to a group for which no server accepts writes at the moment. Clients retry by themselves. */
 export const beingMoved = (group: string): Error =>
   newTooManyRequests(`${group} is being moved: writes are taken again in a moment, try again`, RETRY_SECONDS);
 
 const ROUTED: ReadonlySet<string> = new Set<string>(['Switching', ...OWN]);
 
-/** Which server gets the requests for a group. By default Annex, unless another one has it. */
+/** The server that receives the requests for a group. Ordinary: Annex, unless another server has the group. */
 export type GroupRoute = 'Ordinary' | 'Cluster' | 'Annex';
 
 interface Adopted {
   readonly group: string;
   readonly stage: string;
-  /** Revision of the definition before which every write was committed; undefined while there may be some. */
+  /** The revision of the definition before which every write was committed; undefined while writes are possible. */
   readonly closedAt: number | undefined;
 }
 
 /**
- * What definitions say of adoptions. It is told of each definition before that is served, so that no replica takes a write that the
- * definition does not allow.
+ * The state of adoptions according to their definitions. It sees each definition before that is served, so that no replica
+ * accepts a write that the definition does not allow.
  */
 export class AdoptedDefinitions {
   private readonly definitions = new Map<string, Adopted>();
-  /** Since when types took no writes whose definitions are gone. */
+  /** The revisions at which writes ended, by the names of definitions that are gone. */
   private readonly left = new Map<string, number>();
 
   /** Called when the route of a group may have changed. */
@@ -84,23 +87,23 @@ export class AdoptedDefinitions {
     if (this.definitions.delete(name)) this.changed();
   }
 
-  /** By the definitions' names. */
+  /** Returns the stages by the names of the definitions. */
   stages(): ReadonlyMap<string, string> {
     return new Map([...this.definitions].map(([name, { stage }]) => [name, stage]));
   }
 
-  /** Stages that nobody knows take no writes. */
+  /** Reports whether a type accepts writes. In an unknown stage it does not. */
   takesWrites({ group, resource }: GroupResource): boolean {
     const adopted = this.definitions.get(`${resource}.${group}`);
     return adopted === undefined || adopted.stage === 'Served';
   }
 
-  /** Whether the cluster owns the group, so that what changes there is written to the copy here. */
+  /** Reports whether the cluster owns the group, so that changes there are written to the copy here. */
   followsCluster({ group, resource }: GroupResource): boolean {
     return FOLLOWING.has(this.definitions.get(`${resource}.${group}`)?.stage ?? '');
   }
 
-  /** Whether a write that was committed at a revision came before the end of writes. */
+  /** Reports whether a write that was committed at a revision came before the end of writes. */
   tookWritesAt({ group, resource }: GroupResource, revision: number): boolean {
     const closedAt = this.closedAt(`${resource}.${group}`);
     return closedAt === undefined || revision < closedAt;

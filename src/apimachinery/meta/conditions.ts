@@ -6,7 +6,7 @@ import { formatTime } from './meta.js';
 export const conditionsOf = (object: JsonObject | undefined): JsonObject[] =>
   objectsOf(objectAt(object, 'status')?.['conditions']);
 
-/** When a condition got its status: the time of the one before, if that had the same status, else now. */
+/** Returns when a condition got its status: the previous transition time if the status is the same, else now. */
 export function transitionTime(before: JsonObject | undefined, status: string, now: number): string {
   const time = before?.['status'] === status ? before['lastTransitionTime'] : undefined;
   return typeof time === 'string' ? time : formatTime(now);

@@ -30,7 +30,7 @@ export interface Status extends JsonObject {
   code: number;
 }
 
-/** An error that reaches the client as a Status. Everything else that is thrown becomes a 500. */
+/** An error that reaches the client as a Status. Any other error that is thrown becomes a 500. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   constructor(
@@ -56,7 +56,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Empty strings and empty lists are left out, as `omitempty` does. */
+/** Leaves out empty values, as `omitempty` does. */
 function details(from: StatusDetails): StatusDetails {
   const out: StatusDetails = {};
   for (const key in from) {
@@ -91,11 +91,11 @@ export const newGenerateNameConflict = (gr: GroupResource, name: string, retryAf
 
 export const newUnauthorized = (message = 'not authorized'): ApiError => new ApiError(401, 'Unauthorized', message);
 
-/** A method that the path does not take, in the router's words. */
+/** Returns the error for a method that the path does not support, in the router's words. */
 export const newMethodNotAllowed = (): ApiError =>
   new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
 
-/** The empty resource gives `forbidden: …`. */
+/** Returns a Forbidden error. An empty resource yields `forbidden: …`. */
 export function newForbidden(gr: GroupResource, name: string, why: string): ApiError {
   const subject = formatGroupResource(gr);
   const message =
@@ -150,7 +150,7 @@ export const newInternalError = (why: string): ApiError =>
 export const newRequestEntityTooLarge = (message: string): ApiError =>
   new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: ${message}`);
 
-/** 406: none of the representations that the client accepts can be made. `accepted` in the server's order. */
+/** Returns the 406 for a client that accepts none of the available representations. `accepted` is in the server's order. */
 export const newNotAcceptable = (accepted: readonly string[]): ApiError =>
   new ApiError(406, 'NotAcceptable', `only the following media types are accepted: ${accepted.join(', ')}`);
 
@@ -161,7 +161,7 @@ export const newUnsupportedMediaType = (accepted: readonly string[]): ApiError =
     `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
   );
 
-/** The answer to a path that is not known while not all paths are: clients must not conclude that it is gone. */
+/** Returns the error for an unknown path while not all paths are installed: clients must not conclude that it is gone. */
 export const newPathsNotInstalled = (): ApiError =>
   new ApiError(
     503,
@@ -170,11 +170,11 @@ export const newPathsNotInstalled = (): ApiError =>
     { retryAfterSeconds: 5 },
   );
 
-/** The answer to a path that exists in no API: plain `404 page not found` bodies are made by the handlers. */
+/** Returns the error for a path that exists in no API. The handlers write the plain `404 page not found` bodies. */
 export const newGenericNotFound = (): ApiError =>
   new ApiError(404, 'NotFound', 'the server could not find the requested resource', {});
 
-/** Whatever was thrown, as an ApiError; what is not one becomes a bare 500 with the error's text, as kube-apiserver does. */
+/** Converts a thrown error to an ApiError. Any other error becomes a bare 500 with its message, as in kube-apiserver. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   return new ApiError(500, '', messageOf(error));

@@ -32,7 +32,7 @@ const TITLES: Record<FieldErrorType, string> = {
   InternalError: 'Internal error',
 };
 
-/** Types whose text never shows the value. */
+/** Types whose message never shows the value. */
 const VALUELESS = new Set<FieldErrorType>([
   'FieldValueRequired',
   'FieldValueForbidden',
@@ -46,7 +46,7 @@ export class FieldError {
   constructor(
     readonly type: FieldErrorType,
     readonly field: string,
-    /** Undefined prints as `null`; `OMIT` leaves the value out; `Printed` stands as it is. */
+    /** Undefined prints as `null`; `OMIT` omits the value; `Printed` is printed verbatim. */
     readonly badValue: JsonValue | undefined | Printed | typeof OMIT,
     readonly detail: string,
   ) {}
@@ -63,7 +63,7 @@ export class FieldError {
   }
 }
 
-/** A value in the text that Go prints for it, where that is not the JSON of its sorted members: structs, say. */
+/** The text that Go prints for a value, if that is not the JSON of its sorted members; used for structs, for example. */
 export class Printed {
   constructor(readonly text: string) {}
 }
@@ -99,7 +99,7 @@ export class FieldPath {
     return new FieldPath(`${this.text}[${key}]`);
   }
 
-  /** `<nil>` for the root, as Go prints a nil path. */
+  /** Returns `<nil>` for the root, as Go prints a nil path. */
   toString(): string {
     return this.text === '' ? '<nil>' : this.text;
   }
@@ -122,7 +122,7 @@ export const typeInvalid = (field: Where, value: JsonValue | undefined, detail: 
   new FieldError('FieldValueTypeInvalid', field.toString(), value, detail);
 export const forbidden = (field: Where, detail: string): FieldError =>
   new FieldError('FieldValueForbidden', field.toString(), '', detail);
-/** `maxLength` in bytes; negative: no figure is named. */
+/** `maxLength` is in bytes; if it is negative, the message does not state it. */
 export const tooLong = (field: Where, maxLength: number): FieldError =>
   new FieldError(
     'FieldValueTooLong',
@@ -139,7 +139,7 @@ export const tooMany = (field: Where, actual: number, max: number): FieldError =
     actual,
     max < 0 ? 'has too many items' : `must have at most ${String(max)} ${max === 1 ? 'item' : 'items'}`,
   );
-/** `supported` is printed in the order given. */
+/** `supported` is printed in the given order. */
 export const notSupported = (
   field: Where,
   value: JsonValue | undefined | Printed,
@@ -151,13 +151,13 @@ export const notSupported = (
     value,
     supported.length === 0 ? '' : `supported values: ${supported.map(quote).join(', ')}`,
   );
-/** The same for a type of constants, which Go prints as JSON. */
+/** Like notSupported, for a type of constants, which Go prints as JSON. */
 export const notSupportedConstant = (field: Where, value: string, supported: readonly string[]): FieldError =>
   notSupported(field, new Printed(goJson(value)), supported);
 export const internalError = (field: Where, detail: string): FieldError =>
   new FieldError('InternalError', field.toString(), undefined, detail);
 
-/** Go's ErrorList.ToAggregate().Error(): one error plain, several in brackets, texts that repeat once. */
+/** Formats errors as Go's ErrorList.ToAggregate().Error() does: one error plain, several in brackets, each text once. */
 export function aggregate(errors: readonly FieldError[]): string {
   const texts = [...new Set(errors.map((error) => error.toString()))];
   return texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;

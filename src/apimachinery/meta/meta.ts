@@ -20,7 +20,7 @@ export interface ManagedFieldsEntry extends JsonObject {
   subresource?: string;
 }
 
-/** meta/v1 ObjectMeta, after its types were checked by the decoder. */
+/** meta/v1 ObjectMeta, after the decoder has checked its types. */
 export interface ObjectMeta extends JsonObject {
   name?: string;
   generateName?: string;
@@ -66,7 +66,7 @@ export function formatGroupVersion(gv: GroupVersion): string {
   return gv.group === '' ? gv.version : `${gv.group}/${gv.version}`;
 }
 
-/** Undefined where the text has more than one slash. An empty text gives empty parts. */
+/** Parses a group version; undefined if the text has more than one slash. An empty text yields empty parts. */
 export function parseGroupVersion(text: string): GroupVersion | undefined {
   const parts = text.split('/');
   if (parts.length > 2) return undefined;
@@ -143,18 +143,18 @@ function goJsonString(text: string): string {
   return escapeHtml(JSON.stringify(wellFormed(text)));
 }
 
-/** JSON text as Go writes it into HTML. */
+/** Escapes JSON text for HTML, as Go does. */
 export const escapeHtml = (json: string): string =>
   json.replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-/** Order of two strings by their UTF-8 bytes, which is the order of Go and of the stores. */
+/** Compares two strings by their UTF-8 bytes, which is the order of Go and of the stores. */
 export function compareUtf8(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {
     const x = a.charCodeAt(i);
     const y = b.charCodeAt(i);
     if (x === y) continue;
-    // Surrogates stand for code points above all of the basic plane.
+    // Surrogates encode code points above the basic multilingual plane.
     const surrogateX = x >= 0xd800 && x <= 0xdfff;
     const surrogateY = y >= 0xd800 && y <= 0xdfff;
     if (surrogateX !== surrogateY) return surrogateX ? 1 : -1;
@@ -163,11 +163,11 @@ export function compareUtf8(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** That a decoder knows no such kind, in Kubernetes' words. */
+/** Returns the error message for an unknown kind, in Kubernetes' words. */
 export const kindNotRegistered = (apiVersion: string, kind: string): string =>
   `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
 
-/** As definitions say where objects of a type are. */
+/** The scope of a type, as definitions name it. */
 export type Scope = 'Namespaced' | 'Cluster';
 
 export const scopeOf = ({ namespaced }: { readonly namespaced: boolean }): Scope =>

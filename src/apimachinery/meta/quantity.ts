@@ -1,4 +1,4 @@
-/** A text that is not a quantity; the message is Go's. */
+/** An invalid quantity; the message is Go's. */
 export class QuantityError extends Error {
   override readonly name = 'QuantityError';
 }
@@ -7,10 +7,10 @@ const FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.
 
 type Format = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';
 
-/** Longer texts are refused before anything is computed with them. */
+/** Longer texts, in characters, are rejected before anything is computed with them. */
 const MAX_LENGTH = 1024;
 
-/** Exponents beyond are not expanded into digits; no resource needs them. */
+/** Larger exponents are not expanded into digits; no resource needs them. */
 const MAX_EXPONENT = 4096;
 
 const BINARY: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 };
@@ -31,7 +31,7 @@ const BINARY_SUFFIX = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 
 const MAX_INT64 = 9223372036854775807n;
 const NANO = -9;
-/** Amounts of fewer digits are kept as an int64 and an exponent. */
+/** Go keeps amounts below this as an int64 and an exponent. */
 const MAX_SHORT = 10n ** 18n;
 
 interface Suffix {
@@ -54,7 +54,7 @@ function interpretSuffix(suffix: string): Suffix {
 
 const power10 = (exponent: number): bigint => 10n ** BigInt(exponent);
 
-/** Rounds to billionths, away from zero: a request for anything gets something. */
+/** Rounds to billionths, away from zero, so that a nonzero amount never becomes zero. */
 function roundToNano(unscaled: bigint, exponent: number): { unscaled: bigint; exponent: number } {
   if (exponent >= NANO) return { unscaled, exponent };
   const divisor = power10(NANO - exponent);
@@ -64,13 +64,13 @@ function roundToNano(unscaled: bigint, exponent: number): { unscaled: bigint; ex
   return { unscaled: quotient + up, exponent: NANO };
 }
 
-/** A resource quantity: `unscaled` times ten to the `exponent`, and the form in which it is written. Immutable. */
+/** A resource quantity: `unscaled` times ten to the power of `exponent`, and the format in which it is written. Immutable. */
 export class Quantity {
   private constructor(
     readonly unscaled: bigint,
     readonly exponent: number,
     readonly format: Format,
-    /** The text as it was given, where it is canonical already. */
+    /** The given text, if it is already canonical. */
     private readonly text: string | undefined,
   ) {}
 
@@ -80,7 +80,7 @@ export class Quantity {
     return new Quantity(unscaled, exponent, format, undefined);
   }
 
-  /** Throws QuantityError. */
+  /** Parses a quantity. Throws QuantityError. */
   static parse(text: string): Quantity {
     if (text === '0') return Quantity.zero;
     const match =
@@ -94,7 +94,7 @@ export class Quantity {
     if (match[3] === undefined && suffixText === '' && whole === '') return Quantity.of(0n);
     const suffix = interpretSuffix(suffixText);
     const digits = BigInt(numerator + fraction);
-    // Go's way for large numbers wants at least one digit, the one for small numbers does not.
+    // Go's parser for large numbers requires at least one digit; the one for small numbers does not.
     const bare = match[2] === '' && fraction === '';
     if (bare && (suffix.base === 2 ? suffix.exponent > 40 : suffix.exponent < NANO)) {
       throw new QuantityError('unable to parse numeric part of quantity');
@@ -127,7 +127,7 @@ export class Quantity {
     const limit = MAX_INT64 * power10(-rounded.exponent);
     const sign = rounded.unscaled < 0n ? -1n : 1n;
     if (size > limit) return new Quantity(sign * MAX_INT64, 0, 'BinarySI', undefined);
-    // Below one, a binary form would have to be rounded.
+    // Below one, the binary format would need rounding.
     const format = size > 0n && size < power10(-rounded.exponent) ? 'DecimalSI' : 'BinarySI';
     return new Quantity(rounded.unscaled, rounded.exponent, format, undefined);
   }
@@ -153,14 +153,14 @@ export class Quantity {
     return Quantity.of(-this.unscaled, this.exponent, this.format);
   }
 
-  /** The value as a whole number, if it is one. */
+  /** Returns the value as an integer, or undefined if it is not one. */
   asInteger(): bigint | undefined {
     if (this.exponent >= 0) return this.unscaled * power10(this.exponent);
     const divisor = power10(-this.exponent);
     return this.unscaled % divisor === 0n ? this.unscaled / divisor : undefined;
   }
 
-  /** The whole number that is not nearer to zero. */
+  /** Returns the value rounded to an integer, away from zero. */
   roundedUp(): bigint {
     const whole = this.asInteger();
     if (whole !== undefined) return whole;
@@ -168,7 +168,7 @@ export class Quantity {
     return this.unscaled < 0n ? quotient - 1n : quotient + 1n;
   }
 
-  /** As roundedUp(), in Go's int64: of what is too large nothing is left where its digits fit, else the lower bits. */
+  /** Returns roundedUp() as Go's int64. A value that does not fit becomes 0 if its digits are few enough for an int64, else its lower 64 bits. */
   toInt64(): bigint {
     const whole = this.roundedUp();
     const wrapped = BigInt.asIntN(64, whole);
@@ -176,7 +176,7 @@ export class Quantity {
     return whole !== wrapped && isShort ? 0n : wrapped;
   }
 
-  /** Without what is smaller than that power of ten, rounded away from zero. */
+  /** Returns the value rounded to a multiple of that power of ten, away from zero. */
   roundedUpTo(exponent: number): Quantity {
     if (this.exponent >= exponent) return this;
     const scale = power10(exponent - this.exponent);
@@ -189,7 +189,7 @@ export class Quantity {
     return Number(`${this.unscaled.toString()}e${String(this.exponent)}`);
   }
 
-  /** The canonical text, as kube-apiserver returns it. */
+  /** Returns the canonical text, as kube-apiserver does. */
   toString(): string {
     if (this.text !== undefined) return this.text;
     if (this.unscaled === 0n) return '0';
@@ -225,7 +225,7 @@ function formatDecimal(unscaled: bigint, exponent: number, scientific: boolean):
   return `${mantissa.toString()}${DECIMAL_SUFFIX.get(power) ?? ''}`;
 }
 
-/** The canonical text of a quantity; throws QuantityError. */
+/** Returns the canonical text of a quantity. Throws QuantityError. */
 export function canonicalQuantity(text: string): string {
   return Quantity.parse(text).toString();
 }

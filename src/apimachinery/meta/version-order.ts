@@ -1,7 +1,7 @@
 const VERSION = /^v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?$/;
 const STAGES: Record<string, number> = { alpha: 0, beta: 1 };
 
-/** Order of versions, the most stable and newest first: v2, v1, v2beta1, v1beta2, v1alpha1, then other names by letter. */
+/** Compares versions, the most stable and newest first: v2, v1, v2beta1, v1beta2, v1alpha1, then other names alphabetically. */
 export function compareVersions(a: string, b: string): number {
   const x = VERSION.exec(a);
   const y = VERSION.exec(b);

@@ -1,4 +1,4 @@
-/** Members of a strategic merge patch that say what to do with the others. */
+/** Members of a strategic merge patch that direct how the others are merged. */
 export const DIRECTIVE = '$patch';
 export const RETAIN_KEYS = '$retainKeys';
 export const DELETE_PREFIX = '$deleteFromPrimitiveList';

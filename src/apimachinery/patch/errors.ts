@@ -2,15 +2,15 @@ import { ApiError } from '../meta/errors.js';
 import { goFormat, goTypeName } from '../json/go-format.js';
 import type { JsonObject, JsonValue } from '../json/json.js';
 
-/** Go's `%s` of nothing. */
+/** Go's `%s` of nil. */
 export const NO_TYPE = '%!s(<nil>)';
 
-/** A patch that cannot be carried out: kube-apiserver hides what exactly is wrong with it. */
+/** Returns the error for a patch that cannot be applied. As kube-apiserver does, it hides the exact reason. */
 export function unprocessable(): ApiError {
   return new ApiError(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
 }
 
-/** A failure for which kube-apiserver has no reason: 500 with the bare text. */
+/** Returns a failure for which kube-apiserver has no reason: a 500 with the bare message. */
 export function internal(message: string): ApiError {
   return new ApiError(500, '', message);
 }

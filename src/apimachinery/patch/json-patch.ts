@@ -10,29 +10,29 @@ import { Literals } from './literals.js';
 
 const MAX_JSON_PATCH_OPERATIONS = 10000;
 
-/** Bytes by which all copy operations of a patch together may grow an object, by default. */
+/** The default number of bytes by which all copy operations of a patch together may grow an object. */
 const MAX_COPY_BYTES = 3 * 1024 * 1024;
 
 export interface DecodedPatch<T> {
   readonly patch: T;
-  /** `json patch unknown field "[0].foo"`. Empty unless asked for. */
+  /** Errors such as `json patch unknown field "[0].foo"`. Empty unless decoding is strict. */
   readonly strictErrors: readonly string[];
-  /** Set on a JSON patch when asked for: its objects in which a key stands twice. */
+  /** Set on a JSON patch if decoding is strict: its objects with duplicate keys. */
   readonly parts?: Parts | undefined;
 }
 
-/** A patch that takes texts over as they are. */
+/** A patch that keeps scalars as they are written. */
 export interface TextPatch<T> extends DecodedPatch<T> {
   readonly literals: Literals;
 }
 
-/** An operation, its fields unchecked: what is wrong with it shows when it is carried out. */
+/** An operation with unchecked fields; errors in them surface when it is applied. */
 export type JsonPatchOperation = JsonObject;
 
 const TEXTS = ['op', 'path', 'from'];
 const FIELDS = new Set([...TEXTS, 'value']);
 
-/** Reads a JSON patch. Throws ApiError; the text of objections depends on `strict` (fieldValidation Warn or Strict). */
+/** Decodes a JSON patch. Throws ApiError, whose message depends on `strict` (fieldValidation Warn or Strict). */
 export function decodeJsonPatch(body: Uint8Array | string, strict: boolean): TextPatch<readonly JsonPatchOperation[]> {
   const prefix = strict ? 'error decoding patch: ' : '';
   const listType = strict ? '[]handlers.jsonPatchOp' : 'jsonpatch.Patch';
@@ -44,7 +44,7 @@ export function decodeJsonPatch(body: Uint8Array | string, strict: boolean): Tex
     refuse(`json: cannot unmarshal ${goKind(value)} into Go value of type ${type}`);
   const literals = new Literals(true);
   const { duplicates, source, ...decoded } = decode(body, strict, literals, refuse);
-  // The same value, but its objects are the ones of which the parts are known.
+  // The same value, but with the objects whose parts are known.
   const value = source?.value ?? decoded.value;
   if (value === null) return { patch: [], strictErrors: [], literals };
   if (!Array.isArray(value)) return mismatch(value, listType);
@@ -62,7 +62,7 @@ export function decodeJsonPatch(body: Uint8Array | string, strict: boolean): Tex
       `The allowed maximum operations in a JSON patch is ${String(MAX_JSON_PATCH_OPERATIONS)}, got ${String(operations.length)}`,
     );
   }
-  // In the order of the operations, as one pass over the text finds them.
+  // Sort by operation, the order in which one pass over the text finds them.
   if (strictErrors.length > 1) strictErrors.sort((a, b) => operationOf(a) - operationOf(b));
   return { patch: operations, strictErrors, literals, parts: source?.parts };
 }
@@ -76,7 +76,7 @@ function decode(
   try {
     return decodeDetailed(body, { strict, literals });
   } catch (error) {
-    // Strictly read, numbers are known to be a value.
+    // In strict decoding, a number is known to be in the field `value`.
     if (strict && error instanceof NumberRangeError)
       return refuse(new NumberRangeError(error.literal, 'struct field jsonPatchOp.value').message);
     if (error instanceof JsonError) return refuse(error.message);
@@ -96,19 +96,19 @@ function checkFields(item: JsonObject, i: number, errors: string[], refuse: (tex
   }
 }
 
-/** Why an operation could not be carried out, in the words of kube-apiserver's library. */
+/** The reason that an operation cannot be applied, in the words of kube-apiserver's library. */
 export class PatchFailure extends Error {
   override readonly name: string = 'PatchFailure';
 }
 
-/** The operation is a test, and the value is another one. */
+/** A test operation whose value differs from the actual one. */
 export class TestFailure extends PatchFailure {
   override readonly name = 'TestFailure';
 }
 
 const missing = (text: string): PatchFailure => new PatchFailure(`${text}: missing value`);
 
-/** Says of a failure what was being done. */
+/** Prefixes a failure with what was being done. */
 function during<T>(what: string, run: () => T): T {
   try {
     return run();
@@ -142,7 +142,7 @@ const isContainer = (value: JsonValue | undefined): value is Container => typeof
 const decodeToken = (token: string): string => token.replace(/~1/g, '/').replace(/~0/g, '~');
 
 class Patcher {
-  /** Containers that this patch made itself, and so may change. */
+  /** Containers that this patch created itself, and so may modify. */
   private readonly own = new Set<Container>();
   private copied = 0;
 
@@ -199,8 +199,9 @@ class Patcher {
   }
 
   /**
-   * The container that a path's last token stands in, and that token. What stands before the first slash is ignored. Also
-   * what is only looked at becomes the patch's own: kube-apiserver shows it in another order than what no path leads through.
+   * Returns the container of a path's last token, and that token. Anything before the first slash is ignored. Containers that the
+   * path only traverses become the patch's own too: kube-apiserver returns their members in another order than those that no path
+   * traverses.
    */
   private find(path: string, absent: string): [Container, string] {
     const tokens = path.split('/').map(decodeToken);
@@ -234,7 +235,7 @@ class Patcher {
     });
   }
 
-  /** An object need not have the key that is replaced, as in kube-apiserver. */
+  /** Replaces a value. As in kube-apiserver, an object need not have the key. */
   private replace(path: string, operation: JsonPatchOperation): void {
     const value = valueOf(operation);
     if (path === '') {
@@ -283,7 +284,7 @@ class Patcher {
       this.allWritable(actual);
   }
 
-  /** A container with everything in it, as the patch's own. */
+  /** Makes a container and everything in it the patch's own. */
   private allWritable(container: Container): Container {
     const own = this.writable(container);
     for (const [key, value] of Object.entries(own)) {
@@ -292,7 +293,7 @@ class Patcher {
     return own;
   }
 
-  /** The value as it is now, whatever becomes of the patch's own parts of it. */
+  /** Returns the value as it is now, so that later changes of the patch's own containers do not affect it. */
   private snapshot(value: JsonValue): JsonValue {
     if (!isContainer(value) || !this.own.has(value)) return value;
     if (Array.isArray(value)) return value.map((item) => this.snapshot(item));
@@ -317,7 +318,7 @@ class Patcher {
   }
 }
 
-/** Undefined where an object lacks the key; an array must have the index. */
+/** Returns a member; undefined if an object lacks the key. An array must have the index. */
 function read(container: Container, key: string): JsonValue | undefined {
   if (Array.isArray(container)) return container[index(key, container.length, 'existing')];
   return Object.hasOwn(container, key) ? container[key] : undefined;
@@ -335,7 +336,7 @@ function drop(container: Container, key: string): void {
   else delete container[key];
 }
 
-/** An index that an array has; undefined: it has none of that name. */
+/** Returns the index in an array; undefined if the array does not have it. */
 function placeOf(key: string, length: number): number | undefined {
   if (!INDEX.test(key)) return undefined;
   const given = Number(key);
@@ -345,7 +346,7 @@ function placeOf(key: string, length: number): number | undefined {
 
 const valueOf = (operation: JsonPatchOperation): JsonValue => operation['value'] ?? null;
 
-/** Equality of values; a missing one equals null, but only at the top. */
+/** Reports whether two values are equal. A missing value equals null, but only at the top. */
 function testEqual(actual: JsonValue | undefined, expected: JsonValue | undefined): boolean {
   const a = actual ?? null;
   const b = expected ?? null;
@@ -360,9 +361,7 @@ function testEqual(actual: JsonValue | undefined, expected: JsonValue | undefine
   );
 }
 
-/**
- * The document after the patch; neither is changed, and what the patch does not touch is shared with them. Throws PatchFailure.
- */
+/** Returns the patched document. Neither argument is modified; the result shares what the patch does not touch. Throws PatchFailure. */
 export function applyOperations(
   document: JsonObject,
   operations: readonly JsonPatchOperation[],
@@ -373,7 +372,7 @@ export function applyOperations(
   return patcher.result();
 }
 
-/** The same for the patch of a client, who only learns that an operation does not apply: throws that 422. */
+/** Does the same for a client's patch. The client only learns that an operation does not apply: throws that 422. */
 export function applyJsonPatch(
   document: JsonObject,
   operations: readonly JsonPatchOperation[],

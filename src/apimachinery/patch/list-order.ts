@@ -3,7 +3,7 @@ import { isObject, type JsonObject, type JsonValue } from '../json/json.js';
 import { DIRECTIVE, ORDER_PREFIX } from './directives.js';
 import { badArgument, internal, noMergeKey } from './errors.js';
 
-/** The list of a patch must be a part of the order it asks for, in that order. */
+/** Throws unless the list of a patch is part of the order that the patch requests, in that order. */
 export function validateOrder(list: JsonValue[], order: JsonValue[], mergeKey: string): void {
   if (list.length === 0 || order.length === 0) return;
   const kept = mergeKey === '' ? list : list.filter((item) => !isDeletion(item));
@@ -34,7 +34,7 @@ function sameElement(left: JsonValue | undefined, right: JsonValue | undefined, 
   return keyValue(left, mergeKey) === keyValue(right, mergeKey);
 }
 
-/** The element's value of the merge key, which it must have. */
+/** Returns the element's value of the merge key, which it must have. */
 export function keyValue(item: JsonValue | undefined, mergeKey: string): JsonValue | undefined {
   if (!isObject(item)) throw badArgument('map[string]interface {}', item);
   if (!Object.hasOwn(item, mergeKey)) throw noMergeKey(item, mergeKey);
@@ -42,8 +42,8 @@ export function keyValue(item: JsonValue | undefined, mergeKey: string): JsonVal
 }
 
 /**
- * An insertion sort, because what has no place counts as smaller than everything before it: the outcome then depends on the
- * algorithm, and clients see it.
+ * Sorts elements by place. This is an insertion sort, because an element without a place counts as smaller than everything before
+ * it: the result then depends on the algorithm, and clients see it.
  */
 function sortByPlace(list: JsonValue[], place: (item: JsonValue) => number): JsonValue[] {
   const entries = list.map((item) => ({ item, at: place(item) }));
@@ -59,7 +59,10 @@ function sortByPlace(list: JsonValue[], place: (item: JsonValue) => number): Jso
 
 const goesBefore = (a: number, b: number): boolean => a < 0 || b < 0 || a < b;
 
-/** Tells elements that an order has from others. It is read from the start, up to the element's like; all that is read of it must be objects. */
+/**
+ * Returns a function that reports whether an order has an element. It reads the order from the start up to a match; everything it
+ * reads must be an object.
+ */
 function membership(order: readonly JsonValue[], mergeKey: string): (value: JsonValue | undefined) => boolean {
   const odd = mergeKey === '' ? -1 : order.findIndex((item) => !isObject(item));
   const read = odd < 0 ? order : order.slice(0, odd);
@@ -71,10 +74,7 @@ function membership(order: readonly JsonValue[], mergeKey: string): (value: Json
   };
 }
 
-/**
- * Puts a merged list in order: the elements of the patch as the patch has them; those that only the server has where they
- * stood, relative to the others.
- */
+/** Orders a merged list: elements of the patch as in the patch, and elements that only the server has where they were, relative to the others. */
 export function inOrder(
   merged: JsonValue[],
   patchOrder: JsonValue[],

@@ -7,36 +7,36 @@ interface Literal {
   readonly value: JsonValue;
 }
 
-/** What an escape of Go's may stand for. */
+/** The characters that Go escapes. */
 const ESCAPED = /[<>&\u2028\u2029]/;
 /** Escapes that Go does not write. */
 const ODD_ESCAPE = /\\[^"\\nrt]/;
 
-/** Beyond all integers of 64 bits, which are all that a JSON value has. */
+/** The first token. It is beyond all 64-bit integers, which are the only ones in a JSON value. */
 const FIRST = 1n << 64n;
 
-/** `-0` is an integer that is written in an odd way. */
+/** Reports whether a literal is a float. `-0` is an integer in an unusual notation. */
 const isFloat = ({ text, value }: Literal): boolean =>
   typeof value === 'number' && (/[.eE]/.test(text) || !Number.isSafeInteger(value));
 
 /**
- * Scalars of a patch whose text is not the one in which their value is written: `1.0`, `"\u0041"`. kube-apiserver patches texts: such
- * a scalar equals only what is written like it, errors show it as it came, and a float stays one. While the patch is carried out a number that
- * stands for nothing else takes its place.
+ * Scalars of a patch whose text differs from the usual notation of their value: `1.0`, `"\u0041"`. kube-apiserver patches texts:
+ * such a scalar equals only scalars with the same text, errors show it as written, and a float stays one. While the patch is
+ * applied, a token takes its place: a number that has no other meaning.
  */
 export class Literals {
   private readonly tokens = new Map<string, bigint>();
   private readonly known: Literal[] = [];
 
-  /** `compares`: values are compared by their texts, not only shown. */
+  /** With `compares`, values are compared by their texts, not only printed. */
   constructor(private readonly compares = false) {}
 
-  /** Whether a text may hold such a scalar, numbers apart. */
+  /** Reports whether a text may contain such a scalar, apart from numbers. */
   concerns(text: string): boolean {
     return ODD_ESCAPE.test(text) || (this.compares && ESCAPED.test(text));
   }
 
-  /** The scalar, or what takes its place. */
+  /** Returns the scalar, or the token that takes its place. */
   token(text: string, value: JsonValue): JsonValue {
     const shown = escapeHtml(text);
     if ((this.compares ? text : shown) === goJson(value)) return value;
@@ -53,17 +53,17 @@ export class Literals {
     return typeof value === 'bigint' && value >= FIRST ? this.known[Number(value - FIRST)] : undefined;
   }
 
-  /** The text of a scalar in errors. */
+  /** Returns the text of a scalar for errors. */
   show(value: JsonValue | undefined): string {
     return this.of(value)?.text ?? goJson(value);
   }
 
-  /** The scalar that a token stands for. */
+  /** Returns the scalar that a token stands for. */
   read(value: JsonValue | undefined): JsonValue | undefined {
     return this.of(value)?.value ?? value;
   }
 
-  /** A copy with all scalars in their places; the literals of numbers are added to `floats`. */
+  /** Returns a copy with the scalars in place of the tokens. The literals of floats are added to `floats`. */
   resolve(value: JsonValue, floats: FloatLiterals): JsonValue {
     if (typeof value !== 'object' || value === null) return this.read(value) ?? null;
     const copy: JsonObject | JsonValue[] = Array.isArray(value) ? [] : {};

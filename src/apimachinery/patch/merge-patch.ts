@@ -7,7 +7,7 @@ import { Literals } from './literals.js';
 
 const BAD_PATCH = 'Invalid JSON Patch';
 
-/** Reads a JSON merge patch. Throws ApiError. Without `strict` a list is taken, and replaces the object. */
+/** Decodes a JSON merge patch. Throws ApiError. Without `strict` a list is accepted, and replaces the object. */
 export function decodeMergePatch(body: Uint8Array | string, strict: boolean): TextPatch<JsonObject | JsonValue[]> {
   const literals = new Literals();
   let decoded;
@@ -29,7 +29,7 @@ export function decodeMergePatch(body: Uint8Array | string, strict: boolean): Te
   );
 }
 
-/** A value of a patch that meets nothing to be merged with: nulls in objects vanish, also within lists. */
+/** Returns a patch value that has nothing to be merged with: nulls in objects are dropped, also within lists. */
 function pruneNulls(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map((item) => (item === null ? null : pruneNulls(item)));
   if (!isObject(value)) return value;
@@ -49,13 +49,13 @@ function mergeObjects(document: JsonObject, patch: JsonObject): JsonObject {
     const current = Object.hasOwn(out, key) ? out[key] : undefined;
     if (value === null) delete out[key];
     else if (!isObject(current)) out[key] = pruneNulls(value);
-    // Over an object, a value that is none stands as it is.
+    // A value that is not an object replaces an object unchanged.
     else out[key] = isObject(value) ? mergeObjects(current, value) : value;
   }
   return out;
 }
 
-/** The document after the patch. Neither is changed; the result may share parts with both. */
+/** Returns the patched document. Neither argument is modified; the result may share parts with both. */
 export function applyMergePatch(document: JsonObject, patch: JsonObject | JsonValue[]): JsonValue {
   return Array.isArray(patch) ? pruneNulls(patch) : mergeObjects(document, patch);
 }
