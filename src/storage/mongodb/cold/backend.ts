@@ -17,7 +17,7 @@ import { changesAfter } from './changes.js';
 import type { ColdFile } from './file.js';
 import { ColdType } from './type.js';
 
-/** A store in MongoDB whose caches put what memory has no room for into a file of this process. */
+/** A store in MongoDB whose caches keep what does not fit into memory in a local file of this process. */
 export class ColdBackend implements Backend {
   private readonly types = new Map<string, ColdType>();
 
@@ -48,7 +48,7 @@ export class ColdBackend implements Backend {
     await this.file.close();
   }
 
-  /** Refused while the file takes nothing: what is written would have to be held in memory. Deletions make room. */
+  /** Rejects creates and updates while the file is full, because the written states would have to stay in memory. Deletions free space. */
   write(request: WriteRequest): Promise<WriteResult> {
     const { ok, reason } = this.file.state();
     if (!ok && request.value !== undefined) return Promise.reject(new StorageError('unavailable', reason));

@@ -11,8 +11,8 @@ const MAX_BYTES = 64 << 20;
 type Log = Pick<MongoBackend, 'batchAt' | 'currentRevision' | 'events'>;
 
 /**
- * What the log tells of a type after a checkpoint; undefined where it is another log by now, does not reach back so far, or tells more
- * than is worth it.
+ * Returns the changes of a type after a checkpoint, or undefined if the log is another one by now, does not reach back that far, or has
+ * more changes than are worth reading.
  */
 export async function changesAfter(
   log: Log,
@@ -48,7 +48,7 @@ class Reading implements Changes {
     public revision: number,
   ) {}
 
-  /** False where there is a hole, or more than is worth reading. */
+  /** Takes events; false if there is a gap, or more events than are worth reading. */
   take(events: readonly LogEvent[]): boolean {
     for (const { revision, resource, key, type, object } of events) {
       if (revision !== this.revision + 1) return false;

@@ -26,36 +26,36 @@ import {
 } from './records.js';
 
 export interface ColdFileOptions {
-  /** A directory of this process alone; a later one on this machine may go on with what is in it. */
+  /** A directory used by this process only; a later process on this machine may resume from its contents. */
   readonly directory: string;
   readonly clock: Clock;
-  /** Bytes that the file may take of the disk; 0 leaves it to the disk. */
+  /** The maximum size of the file in bytes; 0: as much as the disk has. */
   readonly limit?: number;
-  /** How long superseded states are kept: longer than lists of the past are answered from memory. */
+  /** How long superseded states are kept, in milliseconds: longer than lists of past states are answered from memory. */
   readonly keepMillis?: number;
-  /** How many objects a save writes at once. */
+  /** The number of objects that a save writes at once. */
   readonly savedAtOnce?: number;
-  /** Tells one start of the machine from another; '' where that is not known. By default the kernel is asked. */
+  /** Identifies the current boot of the machine; '' if unknown. By default the kernel's boot id. */
   readonly boot?: string;
 }
 
 const FILE = 'cold.mdb';
 const KEEP_MILLIS = 3 * 60_000;
-/** Types that nobody has asked for so long after a start are served no more. */
+/** Types that were not requested for this long after the start are no longer served. */
 const UNCLAIMED_MILLIS = 10 * 60_000;
 const TICK_MILLIS = 1_000;
 const SOON_MILLIS = 20;
 const REMOVALS = 500;
 const SAVED_AT_ONCE = 100;
-/** A page holds several objects; one of LMDB's default size is half empty with objects of 2 KiB. */
+/** A page holds several objects. With LMDB's default size, pages would be half empty for objects of 2 KiB. */
 const PAGE_BYTES = 16 << 10;
-/** Bytes that stay free: LMDB writes pages anew to remove anything, so a file without room never shrinks. */
+/** Bytes that stay free: LMDB writes new pages even to remove data, so a full file could never shrink. */
 const LEAST_ROOM = 32 << 20;
-/** What a file that was full must have free before it takes anything again. */
+/** Bytes that must be free before a full file accepts data again. */
 const ENOUGH_ROOM = 2 * LEAST_ROOM;
-/** How much is written before the room is looked at again. */
+/** Bytes written between two checks of the free space. */
 const LOOK_EVERY = 4 << 20;
-/** With less nothing can be removed: such a file begins anew. */
+/** With less free space nothing can be removed, so such a file is created again. */
 const TOO_LITTLE = 8 << 20;
 const NOTHING = new Uint8Array();
 
@@ -66,26 +66,26 @@ interface PageCounts {
   readonly overflowPages: number;
 }
 
-/** A record that nobody will read a while later. */
+/** A record that will no longer be read after a while. */
 interface Superseded {
   readonly load: number;
   readonly revision: Revision;
   readonly since: number;
 }
 
-/** A load whose place another one took, or whose type is gone. */
+/** A load that another one has replaced, or whose type is gone. */
 interface Ended {
   readonly load: number;
   readonly since: number;
-  /** The type that may still have a checkpoint in it. */
+  /** The type that may still have a checkpoint of the load. */
   readonly resource: string | undefined;
-  /** Which kinds of its keys are removed. */
+  /** The number of kinds of its keys that have been removed. */
   kinds: number;
 }
 
 /**
- * Objects of a store that is elsewhere, in a file of this process: where the cache puts the bytes of what it has not used lately.
- * Nothing waits for the disk, so the file is worth something only until the machine stops (docs/design/cold-file.md).
+ * Objects of a remote store in a local file of this process: the cache puts the bytes here that it has not used recently. Nothing is synced
+ * to disk, so the file is only valid until the machine stops (docs/design/cold-file.md).
  */
 export class ColdFile {
   private readonly superseded: Superseded[] = [];
@@ -93,9 +93,9 @@ export class ColdFile {
   private readonly unclaimed = new Map<string, Checkpoint>();
   private openedAt = 0;
   private loads = 0;
-  /** Why it takes nothing. */
+  /** The reason why the file accepts no data; empty if it does. */
   private full = '';
-  /** Bytes taken in since the room was looked at. */
+  /** Bytes written since the free space was checked. */
   private unseen = 0;
   private timer: Timer | undefined;
 
@@ -109,7 +109,7 @@ export class ColdFile {
     this.savedAtOnce = options.savedAtOnce ?? SAVED_AT_ONCE;
   }
 
-  /** By each of its users; the first one makes it, and the last one that closes it ends it. */
+  /** Opens the file. Called by each of its users: the first call opens it, and the last call of `close` closes it. */
   open(): Promise<void> {
     this.users++;
     return (this.opening ??= this.make());
@@ -139,7 +139,7 @@ export class ColdFile {
     }
   }
 
-  /** Undefined where it cannot be used. */
+  /** Opens the file of an earlier process; undefined if it cannot be used. */
   private async resumed(): Promise<Database | undefined> {
     let root: Database | undefined;
     try {
@@ -148,7 +148,7 @@ export class ColdFile {
       this.takeStock(root);
       if (this.roomIn(root) >= TOO_LITTLE) return root;
     } catch {
-      // It begins anew.
+      // The file is created again.
     }
     this.forget();
     await root?.close();
@@ -168,7 +168,7 @@ export class ColdFile {
 
   private environment(): Database {
     const { path } = this;
-    // Of readers that are gone: the directory is locked.
+    // The lock file belongs to readers that are gone: the directory is locked.
     rmSync(`${path}-lock`, { force: true });
     const root = open<Buffer, Buffer>(path, {
       encoding: 'binary',
@@ -180,12 +180,12 @@ export class ColdFile {
       overlappingSync: false,
       pageSize: PAGE_BYTES,
     });
-    // What it holds is as secret as the store.
+    // Its contents are as secret as the store.
     chmodSync(path, 0o600);
     return root;
   }
 
-  /** What a process before has left: loads to go on with, and what is to be removed. */
+  /** Finds the data of an earlier process: loads to resume, and loads to remove. */
   private takeStock(root: Database): void {
     const resumable = new Set<number>();
     for (const { key, value } of root.getRange({ start: Buffer.of(CHECKPOINT), end: Buffer.of(CHECKPOINT + 1) })) {
@@ -224,7 +224,7 @@ export class ColdFile {
     this.unclaimed.clear();
   }
 
-  /** Whether it takes what memory has no room for. */
+  /** Reports whether the file accepts data. */
   state(): { readonly ok: boolean; readonly reason: string } {
     if (this.unseen >= LOOK_EVERY) this.look();
     return { ok: this.full === '', reason: this.full };
@@ -234,7 +234,7 @@ export class ColdFile {
     return ++this.loads;
   }
 
-  /** Nobody goes on with a load of a type any more. All that it has of it goes a while later, the checkpoint first. */
+  /** Ends a load of a type: it is not resumed any more. All of its data is removed after a while, the checkpoint first. */
   endLoad(load: number, resource: string | undefined): void {
     this.ended.push({ load, since: this.options.clock.monotonic(), resource, kinds: 0 });
     if (resource !== undefined)
@@ -243,22 +243,22 @@ export class ColdFile {
       });
   }
 
-  /** A record that has no place any more; what its place was took part in a `write` that has succeeded. */
+  /** Schedules the removal of a record that no place refers to any more. The `write` that changed the place must have succeeded. */
   supersede(load: number, revision: Revision): void {
     this.superseded.push({ load, revision, since: this.options.clock.monotonic() });
   }
 
-  /** What a process before has left of a type, and nobody has claimed yet; a while after the start it goes. */
+  /** Returns the unclaimed checkpoint of a type from an earlier process. Unclaimed ones are removed a while after the start. */
   leftOf(resource: string): Checkpoint | undefined {
     return this.unclaimed.get(resource);
   }
 
-  /** False where it is gone. */
+  /** Claims the checkpoint of a type; false if it is gone. */
   claim(resource: string): boolean {
     return this.unclaimed.delete(resource);
   }
 
-  /** False where there is no room. */
+  /** Stores a checkpoint; false if there is no room. */
   setCheckpoint(resource: string, checkpoint: Checkpoint): boolean {
     return this.write((root) => {
       root.putSync(checkpointKey(resource), encodeCheckpoint(checkpoint));
@@ -275,14 +275,14 @@ export class ColdFile {
       shared = root.getBinaryFast(id);
     }
     if (shared === undefined) return undefined;
-    // Its length says how much of it is the record, and not all of Node's functions go by that.
+    // Only `length` bytes of it are the record, and not all of Node's functions respect that.
     const record = decodeRecord(Buffer.from(shared.buffer, shared.byteOffset, shared.length));
     if (record === undefined)
       return { key, revision, bytes: NOTHING, flags: 0, unreadable: `its record in ${FILE} is damaged` };
     return { key, revision, ...record };
   }
 
-  /** Pairs of a range, as they are now. */
+  /** Returns the current pairs of a range. */
   range(start: Buffer, end: Buffer, limit: number): readonly { readonly key: Buffer; readonly value: Buffer }[] {
     const root = this.opened?.root;
     if (root === undefined) throw new StorageError('closed', 'the file of --cache-dir is closed');
@@ -290,12 +290,12 @@ export class ColdFile {
     return [...root.getRange({ start, end, limit })];
   }
 
-  /** Told of what it has taken in, so that it looks at the room now and then. */
+  /** Counts stored bytes, so that the free space is checked from time to time. */
   took(bytes: number): void {
     this.unseen += bytes;
   }
 
-  /** One transaction. False where nothing of it was written: the disk has no room. */
+  /** Runs one transaction; false if nothing was written because the disk is full. */
   write(change: (root: Database) => void): boolean {
     const root = this.opened?.root;
     if (root === undefined) return false;
@@ -326,7 +326,7 @@ export class ColdFile {
     this.unclaimed.clear();
   }
 
-  /** Whether there is room. */
+  /** Checks the free space. */
   private look(): void {
     this.unseen = 0;
     const root = this.opened?.root;
@@ -338,7 +338,7 @@ export class ColdFile {
     }
   }
 
-  /** Bytes that fit: pages of the file that hold nothing, and by how much it may grow. Pages that were removed hold something until no read sees them. */
+  /** Returns the number of bytes that fit: unused pages, and how much the file may grow. Removed pages count as used until no read sees them. */
   private roomIn(root: Database): number {
     const { lastPageNumber, treeBranchPageCount, treeLeafPageCount, overflowPages } = root.getStats() as PageCounts;
     const size = lastPageNumber * PAGE_BYTES;
@@ -348,7 +348,7 @@ export class ColdFile {
     return size - used + growth;
   }
 
-  /** Removes some of what nobody reads any more; true where there may be more. */
+  /** Removes some of the data that is no longer read; true if there may be more. */
   private removeSome(): boolean {
     const due = this.options.clock.monotonic() - (this.options.keepMillis ?? KEEP_MILLIS);
     const gone: Superseded[] = [];
@@ -378,7 +378,7 @@ export class ColdFile {
     return isDone;
   }
 
-  /** Keys of a load that has ended; none: there are no more. */
+  /** Returns keys of a load that has ended, or none if all are removed. */
   private someOf(ended: Ended): readonly Buffer[] {
     for (let kind = OF_LOADS[ended.kinds]; kind !== undefined; kind = OF_LOADS[++ended.kinds]) {
       const range = { start: loadPrefix(kind, ended.load), end: loadPrefix(kind, ended.load + 1), limit: REMOVALS };
@@ -389,7 +389,7 @@ export class ColdFile {
   }
 }
 
-/** Without its checkpoint nobody misses what is removed of a load. Another load may have one by now. */
+/** Removes the checkpoint of a load, unless the checkpoint is another load's by now. Without it, no process misses removed data of the load. */
 function removeCheckpoint(root: Database, resource: string, load: number): void {
   const key = checkpointKey(resource);
   const value = root.getBinary(key);

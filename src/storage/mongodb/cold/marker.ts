@@ -5,11 +5,11 @@ import { isObject } from '../../../apimachinery/json/json.js';
 import { RECORD_FORMAT } from '../../record.js';
 
 const MARKER = 'cold.json';
-/** Of the file, and of the objects' texts and flags in it, which are those of the store's records. */
+/** The format of the file and of the objects' texts and flags in it, which is that of the store's records. */
 const FORMAT = `1.${RECORD_FORMAT}`;
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 
-/** Which start of the machine this is; '' where that is not to be known. */
+/** Returns the id of the machine's current boot, or '' if unknown. */
 export function bootOfMachine(): string {
   try {
     return readFileSync(BOOT_ID, 'utf8').trim();
@@ -18,7 +18,7 @@ export function bootOfMachine(): string {
   }
 }
 
-/** Whether a file was written since the machine was started: nothing in it was synced, so what was written before may be there in part. */
+/** Reports whether the file was written since the machine booted. Nothing in it was synced, so older data may be incomplete. */
 export function isOfThisBoot(directory: string, boot: string): boolean {
   try {
     const marker = parseJson(readFileSync(join(directory, MARKER)));
@@ -32,7 +32,7 @@ export function removeMarker(directory: string): void {
   rmSync(join(directory, MARKER), { force: true });
 }
 
-/** Half of it is no marker, and one of another start of the machine is worth nothing: so it is neither renamed into place nor synced. */
+/** Writes the marker. A partial marker is invalid, and one of another boot is worthless, so it is neither renamed into place nor synced. */
 export function writeMarker(directory: string, boot: string): void {
   writeFileSync(join(directory, MARKER), JSON.stringify({ format: FORMAT, boot }), { mode: 0o600 });
 }

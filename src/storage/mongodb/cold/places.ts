@@ -3,7 +3,7 @@ import { decodePlace, type Place } from './records.js';
 
 export type Database = RootDatabase<Buffer, Buffer>;
 
-/** A place, also within a transaction; one that is damaged is none. */
+/** Returns a place, also within a transaction, or undefined if it is missing or damaged. */
 export function placeAt(root: Database, id: Buffer): Place | undefined {
   const shared = root.getBinaryFast(id);
   return shared && decodePlace(id, Buffer.from(shared.buffer, shared.byteOffset, shared.length));

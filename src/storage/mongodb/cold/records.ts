@@ -2,34 +2,34 @@ import { crc32 } from 'node:zlib';
 import { isObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import type { Revision, StoredObject } from '../../interfaces.js';
 
-/** Of the keys, the first byte says what they are for. */
+/** The kinds of keys, as their first byte. */
 export const CHECKPOINT = 1;
 export const RECORD = 2;
 export const PLACE = 3;
 export const LEFT = 4;
-/** What belongs to a load. */
+/** The kinds of keys that belong to a load. */
 export const OF_LOADS = [RECORD, PLACE, LEFT] as const;
 
-/** The newest state of an object that a load has taken in. */
+/** The newest state of an object that a load has stored. */
 export interface Place {
   readonly revision: Revision;
   readonly flags: number;
   readonly length: number;
 }
 
-/** Up to which revision a type is in its load. */
+/** The revision up to which a load has the whole type. */
 export interface Checkpoint {
   readonly load: number;
   readonly revision: Revision;
-  /** Names the batch of the log that has the revision; no other one has this name. */
+  /** The name of the log's batch that contains the revision; no other batch has this name. */
   readonly batch: string;
 }
 
 const NO_STATE = 0xffff_ffff;
-/** Of what happened after the revision that a save is for. */
+/** The revision in places of objects that changed after the revision of a save. */
 export const LATER = Number.MAX_SAFE_INTEGER;
 
-/** Of an object whose state is not there: it was gone at the revision. */
+/** Returns the place of an object without a state: it was gone at the revision. */
 export const goneAt = (revision: Revision): Place => ({ revision, flags: 0, length: NO_STATE });
 
 export const isGone = ({ length }: Place): boolean => length === NO_STATE;
@@ -40,7 +40,7 @@ const RECORD_HEADER = CRC + 1;
 const PLACE_BYTES = CRC + 8 + 4 + 1;
 const BEYOND_32_BITS = 0x1_0000_0000;
 
-/** What all keys of one kind of a load begin with. */
+/** Returns the prefix of all keys of one kind of a load. */
 export function loadPrefix(kind: number, load: number, more = 0): Buffer {
   const key = Buffer.allocUnsafe(LOAD_PREFIX + more);
   key[0] = kind;
@@ -50,7 +50,7 @@ export function loadPrefix(kind: number, load: number, more = 0): Buffer {
 
 export const loadOf = (key: Buffer): number => key.readUInt32BE(1);
 
-/** Of a record, or of what says that it is left. */
+/** Returns the key of a record, or of the entry that marks a record without a place. */
 export function revisionKey(kind: typeof RECORD | typeof LEFT, load: number, revision: Revision): Buffer {
   const key = loadPrefix(kind, load, 8);
   key.writeUInt32BE(Math.floor(revision / BEYOND_32_BITS), LOAD_PREFIX);
@@ -79,13 +79,13 @@ export function encodeRecord({ flags, bytes }: Pick<StoredObject, 'flags' | 'byt
   return sealed(record);
 }
 
-/** A view of a record; undefined where it is damaged. */
+/** Returns a view of a record, or undefined if it is damaged. */
 export function decodeRecord(record: Buffer): Pick<StoredObject, 'flags' | 'bytes'> | undefined {
   if (!isIntact(record, RECORD_HEADER)) return undefined;
   return { flags: record[CRC] ?? 0, bytes: record.subarray(RECORD_HEADER) };
 }
 
-/** `key` is that of the place, so that it is not taken for another one's. */
+/** `key` is the key of the place. It is part of the checksum, so that the value is not taken for that of another place. */
 export function encodePlace(key: Buffer, { revision, flags, length }: Place): Buffer {
   const place = Buffer.allocUnsafe(PLACE_BYTES);
   place.writeDoubleLE(revision, CRC);

@@ -26,21 +26,21 @@ import {
 const AT_ONCE = 1_000;
 const NEXT = Buffer.of(0);
 
-/** Goes on with a load of a process before: its objects, with what the log tells after its checkpoint over them. */
+/** Resumes a load of an earlier process: its objects, overlaid with the changes in the log after its checkpoint. */
 export class Resumption {
   private readonly slicer: Slicer;
 
   constructor(
     private readonly file: ColdFile,
     private readonly checkpoint: Checkpoint,
-    /** The last state of what changed after the checkpoint; undefined: the object is gone. */
+    /** The last states of the objects that changed after the checkpoint; undefined if the object is gone. */
     private readonly newer: ReadonlyMap<string, StoredObject | undefined>,
     clock: Clock,
   ) {
     this.slicer = new Slicer(clock);
   }
 
-  /** In the order of the keys; throws where the file does not fit the log. */
+  /** Visits the objects in the order of their keys; throws if the file does not match the log. */
   async run(visit: (object: WalkedObject) => void): Promise<void> {
     await this.removeLeft();
     await this.removeOld();
@@ -57,7 +57,7 @@ export class Resumption {
     }
   }
 
-  /** Of objects that the log tells of: whatever the file has of them is not what is there now. */
+  /** Removes the states of objects that changed in the log: the file only has outdated ones. */
   private async removeOld(): Promise<void> {
     const { load } = this.checkpoint;
     const keys = [...this.newer.keys()];
@@ -88,7 +88,7 @@ export class Resumption {
     const { load, revision } = this.checkpoint;
     const { newer } = this;
     const rest = [...newer.keys()].sort(compareUtf8).reverse();
-    /** What the log tells before a key; undefined: all that is left of it. */
+    /** Visits the changed objects before a key, or all remaining ones if undefined. */
     const giveUpTo = (key: string | undefined): void => {
       for (let next = rest.at(-1); next !== undefined; next = rest.at(-1)) {
         if (key !== undefined && compareUtf8(next, key) >= 0) return;
@@ -106,7 +106,7 @@ export class Resumption {
         if (place === undefined) throw notToBeUsed('is damaged');
         const key = objectKeyOf(id);
         giveUpTo(key);
-        // What was given may have been put there by now.
+        // Visited objects may have been stored in the file by now.
         if (newer.has(key)) continue;
         if (place.revision > revision) throw notToBeUsed('is of another history');
         if (isGone(place)) gone.push(id);
@@ -130,7 +130,7 @@ function notToBeUsed(why: string): StorageError {
   return new StorageError('unavailable', `the file of --cache-dir ${why}; the type is read from the store`);
 }
 
-/** A state of which the file has the record. */
+/** A state whose record is in the file. */
 class KeptObject implements WalkedObject {
   readonly revision: Revision;
   readonly flags: number;

@@ -17,19 +17,19 @@ import {
   type Checkpoint,
 } from './records.js';
 
-/** The store that a type of the file comes from. */
+/** The store that a type in the file comes from. */
 export interface ColdSource {
   readonly resource: string;
   readonly clock: Clock;
-  /** Its newest state, object by object in the order of their keys, and its revision. */
+  /** Visits its newest state, object by object in the order of their keys, and returns the revision. */
   walk(visit: (object: StoredObject) => void): Promise<Revision>;
-  /** The name of the batch of the log that has a revision; undefined where it is no longer there. */
+  /** Returns the name of the log's batch that contains a revision, or undefined if it is gone. */
   batchAt(revision: Revision): Promise<string | undefined>;
-  /** What happened to the type after a checkpoint; undefined where the log does not tell all of it. */
+  /** Returns the changes of the type after a checkpoint, or undefined if the log does not have all of them. */
   changesAfter(checkpoint: Checkpoint): Promise<Changes | undefined>;
 }
 
-/** The last state that each changed object has; undefined: it is gone. */
+/** The last state of each changed object; undefined if it is gone. */
 export interface Changes {
   readonly states: ReadonlyMap<string, StoredObject | undefined>;
   readonly revision: Revision;
@@ -39,17 +39,17 @@ const SAVE_MILLIS = 30_000;
 const MAX_NOTED = 50_000;
 const MARK = Buffer.of(1);
 
-/** One type of a `ColdFile`: what its cache has put there, and how far a later process could go on with it. */
+/** One type of a `ColdFile`: what its cache has stored there, and how far a later process could resume from it. */
 export class ColdType {
   readonly atHand: AtHand;
   private load: number;
-  /** The load before, which readers of past states may still need. */
+  /** The previous load, which readers of past states may still need. */
   private before = 0;
-  /** Whether the load has put anything there. */
+  /** True if the load has stored anything. */
   private isUsed = false;
-  /** Keys of objects that changed since they were written, once `isUsed`. */
+  /** The keys of objects that changed since they were written, once `isUsed`. */
   private noted = new Set<string>();
-  /** Whether what is in memory has been written at least once. */
+  /** True if everything in memory has been written at least once. */
   private isWhole = false;
   private isSaving = false;
   private savedAt: number;
@@ -87,7 +87,7 @@ export class ColdType {
     return this.source.walk(visit);
   }
 
-  /** What is left of a process before is used once: whatever makes another load necessary may lie in it. */
+  /** Resumes from the data of an earlier process, which is used only once: the reason for another load may lie in that data. */
   private async resume(visit: (object: WalkedObject) => void): Promise<Revision | undefined> {
     const { file, source } = this;
     const checkpoint = file.leftOf(source.resource);
@@ -103,7 +103,7 @@ export class ColdType {
     return changes.revision;
   }
 
-  /** Without a checkpoint first: what is put there from now on is another load's. */
+  /** Ends the load, first of all its checkpoint: data stored from now on belongs to another load. */
   private endLoad(): void {
     if (this.isUsed) this.file.endLoad(this.load, this.source.resource);
     this.before = this.load;
@@ -120,7 +120,7 @@ export class ColdType {
     });
   }
 
-  /** One transaction; the records that it leaves without a place go later. */
+  /** Runs one transaction. The records that it leaves without a place are removed later. */
   private change(how: (root: Database, left: Revision[]) => void): boolean {
     const { load } = this;
     const left: Revision[] = [];
@@ -132,7 +132,7 @@ export class ColdType {
     return isDone;
   }
 
-  /** `left`: gets the revision whose record has no place any more, if there is one. */
+  /** Stores a state. `left` receives the revision of the record that no place refers to any more, if there is one. */
   private put(root: Database, state: KeptState, left: Revision[]): void {
     const { load, file } = this;
     const { key, revision, flags } = state;
@@ -153,7 +153,7 @@ export class ColdType {
     return this.noted.size >= MAX_NOTED || this.source.clock.monotonic() - this.savedAt >= SAVE_MILLIS;
   }
 
-  /** Takes in what changed; then all of the type up to the revision is there. */
+  /** Stores what has changed. After that, the file has the whole type up to the revision. */
   private async save(states: NewestStates): Promise<void> {
     this.isSaving = true;
     const { load } = this;
@@ -167,14 +167,14 @@ export class ColdType {
       if (!isAll) for (const key of keys) this.noted.add(key);
       else if (await this.mark(states.revision)) await this.inSlices(keys, (some) => this.clear(some, states.revision));
     } catch {
-      // MongoDB does not tell the batch: another time.
+      // MongoDB did not return the batch; the next save tries again.
     } finally {
       this.isSaving = false;
       this.savedAt = this.source.clock.monotonic();
     }
   }
 
-  /** False where it is of one slice, or the load has ended. */
+  /** Passes the keys to `take` in slices. Returns false if `take` did for one slice, or the load has ended. */
   private async inSlices(keys: ReadonlySet<string>, take: (some: readonly string[]) => boolean): Promise<boolean> {
     const { load } = this;
     const slicer = new Slicer(this.source.clock);
@@ -191,7 +191,7 @@ export class ColdType {
     return take(some) && isAll;
   }
 
-  /** False where a state could not be taken in. */
+  /** Stores some states; false if one of them could not be stored. */
   private saveSome(keys: readonly string[], states: NewestStates): boolean {
     const { load } = this;
     const hasRoom = this.file.state().ok;
@@ -204,7 +204,7 @@ export class ColdType {
           continue;
         }
         if (state !== undefined) isAll = false;
-        // Where the state cannot be taken in, at least the one before makes room.
+        // If the state cannot be stored, at least free the space of the previous one.
         const id = placeKey(load, key);
         const place = placeAt(root, id);
         if (place === undefined || place.revision === state?.revision) continue;
@@ -216,14 +216,14 @@ export class ColdType {
     return isDone && isAll;
   }
 
-  /** All of the type up to a revision is there. */
+  /** Stores the checkpoint: the file has the whole type up to a revision. */
   private async mark(revision: Revision): Promise<boolean> {
     const { load, source, file } = this;
     const batch = await source.batchAt(revision);
     return batch !== undefined && load === this.load && file.setCheckpoint(source.resource, { load, revision, batch });
   }
 
-  /** Objects that were gone at the checkpoint need no place. */
+  /** Removes the places of objects that were gone at the checkpoint. */
   private clear(keys: readonly string[], revision: Revision): boolean {
     const { load } = this;
     return this.file.write((root) => {

@@ -6,21 +6,21 @@ import { isWithin, momentOf, type Moment } from '../log/time.js';
 import type { Writers } from './writers.js';
 
 /**
- * How an insert ended.
- * - committed: durable on a majority, and surely not void.
- * - stale: a batch has the first revision; it may be the same one.
- * - refused: MongoDB will not take it, now or later; nothing was written.
+ * The outcome of an insert.
+ * - committed: durable on a majority, and certainly not void.
+ * - stale: a batch with this first revision exists; it may be the same batch.
+ * - refused: MongoDB does not accept it, now or later; nothing was written.
  * - unsent: there is no primary to send it to; nothing was written.
- * - unknown: the answer was lost, or came late.
+ * - unknown: the answer was lost or came late.
  */
 export type Inserted =
   | { readonly outcome: 'committed' | 'stale' }
   | { readonly outcome: 'refused' | 'unsent' | 'unknown'; readonly error: unknown };
 
 /**
- * What the log says of a batch whose outcome is unknown.
- * - absent: it is not there (yet), and its place is free.
- * - lost: the floor has reached its place too long after it was sent: nobody can tell.
+ * The verdict of the log on a batch whose outcome is unknown.
+ * - absent: it is not in the log (yet), and its first revision is free.
+ * - lost: the floor has reached its revision too long after it was sent, so the outcome cannot be determined.
  */
 export type Verdict = 'committed' | 'stale' | 'absent' | 'lost';
 
@@ -39,12 +39,12 @@ export class Appender {
 
   constructor(private readonly options: AppenderOptions) {}
 
-  /** What MongoDB's time is at least. */
+  /** A lower bound of MongoDB's cluster time. */
   get moment(): Moment {
     return momentOf(this.session?.clusterTime?.clusterTime);
   }
 
-  /** `head`: when the batch before was the newest one. */
+  /** Inserts a batch. `head`: a time when the batch before it was the newest one. */
   async insert(batch: BatchDocument, head: Moment): Promise<Inserted> {
     const { place, writers, historyMillis } = this.options;
     const { client } = writers;
@@ -61,15 +61,15 @@ export class Appender {
       if (isDuplicateKey(error)) return { outcome: 'stale' };
       return { outcome: isRefusal(error) ? 'refused' : 'unknown', error };
     }
-    // Had the revision been taken and trimmed, that would have lasted a window.
+    // If the revision had been taken and trimmed, that would have taken a whole window.
     if (isWithin(head, this.moment, historyMillis / 2)) return { outcome: 'committed' };
     return { outcome: 'unknown', error: new Error('the answer came late') };
   }
 
-  /** `sent`: a moment before the first attempt to insert the batch. */
+  /** Determines whether a batch was committed. `sent`: a time before the first attempt to insert it. */
   async judge(batch: BatchDocument, sent: Moment): Promise<Verdict> {
     const { place, historyMillis } = this.options;
-    // In this order: what is trimmed between the two lies below the floor.
+    // In this order: a batch that is trimmed between the two reads is below the floor.
     const found = await batchesOf(place).findOne(
       { _id: batch._id },
       { projection: { writer: 1, batch: 1 }, ...place.latest.options },

@@ -7,20 +7,20 @@ import type { BatchDocument, Entry } from '../documents.js';
 import type { Followed } from '../following/follower.js';
 import { headId, type KnownState } from '../following/known-states.js';
 
-/** A write that waits for its commit; `raw` bytes stand in for its value in tests of corruption. */
+/** A write waiting for its commit. Tests of corruption set `raw` bytes in place of its value. */
 export interface PendingWrite {
   readonly request: WriteRequest;
   readonly raw: Uint8Array | undefined;
-  /** Monotonic milliseconds after which it is given up. */
+  /** The deadline in monotonic milliseconds, after which the write is rejected. */
   readonly deadline: number;
   resolve(result: WriteResult): void;
   reject(error: StorageError): void;
 }
 
 export interface BatchOptions {
-  /** The newest revision that is known; the batch follows it. */
+  /** The newest known revision, which the batch follows. */
   readonly base: Revision;
-  /** The states there, as far as they are known. */
+  /** The states at that revision, as far as they are known. */
   readonly states: ReadonlyMap<string, KnownState>;
   readonly writer: string;
   readonly number: number;
@@ -28,22 +28,22 @@ export interface BatchOptions {
   readonly maxObjectBytes: number;
 }
 
-/** A document takes 16 MiB. */
+/** A document may have 16 MiB. */
 const MAX_DOCUMENT_BYTES = (16 << 20) - (64 << 10);
 const ENTRY_BYTES = 128;
 
-/** Writes that are committed together: checked one after the other against the state that those before lead to. */
+/** Writes that are committed together. Each is checked against the state that the ones before it lead to. */
 export class Batch {
   readonly events: LogEvent[] = [];
   readonly values: (EncodedObject | undefined)[] = [];
-  /** Those that the commit decides, also conflicts with what it makes. */
+  /** The writes that the commit decides, including conflicts with states that it makes. */
   readonly writes: PendingWrite[] = [];
-  /** Those for which there was no room, or whose state is not known any more; they stay in order. */
+  /** The writes that did not fit, or whose current state is no longer known, in order. */
   readonly rest: PendingWrite[] = [];
   private readonly entries: Entry[] = [];
   private bytes = 0;
   private readonly results: WriteResult[] = [];
-  /** States that the batch itself makes; undefined: it deletes the object. */
+  /** The states that the batch itself makes; undefined if it deletes the object. */
   private readonly made = new Map<string, StoredObject | undefined>();
 
   constructor(private readonly options: BatchOptions) {}
@@ -67,7 +67,7 @@ export class Batch {
     return { first, last, writer: this.options.writer, events, values };
   }
 
-  /** The commit is durable: the writers are told. */
+  /** Resolves the writes once the commit is durable. */
   resolve(): void {
     this.writes.forEach((write, i) => {
       const result = this.results[i];
@@ -85,7 +85,7 @@ export class Batch {
     const current = this.made.has(id) ? this.made.get(id) : this.options.states.get(id)?.object;
     if ((current?.revision ?? 0) !== expected) {
       const result: WriteResult = { outcome: 'conflict', current };
-      // A state of this batch is told to nobody before it is durable.
+      // A state of this batch is not returned before it is durable.
       if (this.made.has(id)) this.decide(write, result);
       else write.resolve(result);
       return;

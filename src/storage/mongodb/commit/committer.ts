@@ -32,28 +32,28 @@ export interface CommitterOptions {
   readonly writer: string;
   readonly historyMillis: number;
   readonly maxObjectBytes: number;
-  /** How long a write is tried while MongoDB does not answer. */
+  /** How long a write is retried while MongoDB does not respond, in milliseconds. */
   readonly writeMillis: number;
-  /** No write succeeded for long; the commit path has begun anew. */
+  /** Called when no write succeeded for a long time, after the commit path was restarted. */
   startedOver(): void;
 }
 
 const MAX_BATCH_WRITES = 256;
 const MAX_BATCH_BYTES = 4 << 20;
 const MAX_WAITING = 20_000;
-/** Attempts that follow one another without a pause: most trouble is over at once. */
+/** The number of attempts without a pause: most problems are over immediately. */
 const QUICK_ATTEMPTS = 3;
-/** Pauses between attempts while MongoDB is away: they double from the first to the last one. */
+/** The shortest and the longest pause between attempts while MongoDB is down. Pauses double. */
 const PAUSE_MILLIS = 20;
 const MAX_PAUSE_MILLIS = 1_000;
-/** Waits for what somebody else has committed: about as long as a commit takes, and longer each time. */
+/** The shortest and the longest wait for commits of other replicas: about as long as a commit takes, and longer each time. */
 const BUSY_MILLIS = 5;
 const MAX_BUSY_MILLIS = 50;
-/** How often writes whose time is over are looked for while something is under way. */
+/** The interval at which overdue writes are rejected while something is in progress. */
 const CHECK_MILLIS = 250;
-/** No reading of the log or of states is waited for longer. */
+/** The maximum time of reading the log or states. */
 const READ_MILLIS = 10_000;
-/** Nor for the answer to an insert, which has to come from a majority. */
+/** The maximum time of an insert, which a majority must acknowledge. */
 const ANSWER_MILLIS = 30_000;
 
 const NO_ANSWER = 'MongoDB does not answer';
@@ -63,18 +63,18 @@ const NOT_TOLD = 'MongoDB did not tell whether the write was committed';
 
 type Appended = Inserted & { readonly sent: Moment };
 
-/** What is being committed. */
+/** The writes that are being committed. */
 interface Handful {
   readonly writes: readonly PendingWrite[];
-  /** Whether MongoDB may have been asked for the commit. */
+  /** True if the commit may have been sent to MongoDB. */
   asked: boolean;
-  /** What keeps it from being committed. */
+  /** The reason why it is not committed yet. */
   why: string;
 }
 
 const handful = (writes: readonly PendingWrite[]): Handful => ({ writes, asked: false, why: NO_ANSWER });
 
-/** The single writer of a replica: takes all writes that wait, commits them together, and takes what gathered meanwhile. */
+/** The single writer of a replica: takes all waiting writes, commits them together, and then takes those that arrived in the meantime. */
 export class Committer {
   private readonly turns: Turns;
   private readonly health: WriteHealth;
@@ -85,11 +85,11 @@ export class Committer {
   private running: Promise<void> | undefined;
   private batches = 0;
   private own: Revision = 0;
-  /** When the batch before the one that is being committed was the newest. */
+  /** A time when the batch before the one being committed was the newest. */
   private head: Moment = NaN;
-  /** When the head was last known to be the newest, or was about to be. */
+  /** When the head was last known to be the newest, or was about to be checked. */
   private fresh: { readonly now: number; readonly monotonic: number };
-  /** What the commit path failed with since the last commit. */
+  /** The error of the commit path since the last commit, if any. */
   private trouble: unknown;
 
   constructor(private readonly options: CommitterOptions) {
@@ -112,35 +112,35 @@ export class Committer {
     });
   }
 
-  /** Newest revision that this replica itself appended. */
+  /** The newest revision that this replica itself has appended. */
   get acknowledged(): Revision {
     return this.own;
   }
 
-  /** Whether writes get through. */
+  /** Reports whether writes succeed. */
   state(): { readonly ok: boolean; readonly reason: string } {
     return this.health.state();
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no write is in progress. */
   async idle(): Promise<void> {
     while (this.running !== undefined) await this.running;
   }
 
-  /** Waits no longer: who still waits is told. */
+  /** Stops, and rejects the writes that still wait. */
   stop(): void {
     this.stopped = true;
     this.checking?.cancel();
     this.tellOverdue(Infinity);
   }
 
-  /** Whoever writes is told in time, also while MongoDB keeps a question to itself. */
+  /** Rejects overdue writes in time, even while MongoDB does not answer. */
   private check(): void {
     this.checking ??= this.options.clock.setTimer(CHECK_MILLIS, () => {
       this.checking = undefined;
       if (this.running === undefined) return;
       this.tellOverdue(this.options.clock.monotonic());
-      // Whatever the commit path waits for fails with its connections.
+      // All pending operations of the commit path fail with its connections.
       if (this.health.isStuck()) {
         this.options.writers.startOver();
         this.options.startedOver();
@@ -161,7 +161,7 @@ export class Committer {
 
   private async run(): Promise<void> {
     while (this.waiting.length > 0 && !this.stopped) {
-      // The requests that came in with this turn of the event loop belong to one commit.
+      // Requests of the same turn of the event loop share a commit.
       await yieldNow();
       await this.turns.giveWay(this.own);
       const writes = this.takeSome();
@@ -174,7 +174,7 @@ export class Committer {
       this.inHand = handful([]);
     }
     this.health.idle();
-    // In the same step as the last look at the queue: a write that comes later starts anew.
+    // In the same step as the last check of the queue: a later write starts a new run.
     this.running = undefined;
   }
 
@@ -189,7 +189,7 @@ export class Committer {
     return this.waiting.splice(0, count);
   }
 
-  /** Commits writes, or finds out why they cannot be. Each of them is told in the end. */
+  /** Commits writes, or finds out why they cannot be committed. Every write is settled in the end. */
   private async settle(writes: readonly PendingWrite[]): Promise<void> {
     const { clock, projector } = this.options;
     let pending = writes;
@@ -208,7 +208,7 @@ export class Committer {
         continue;
       }
       const inBatch = this.expire(batch.writes, NO_ANSWER);
-      // Those that were told of their failure must not be written.
+      // Writes that were rejected as overdue must not be committed.
       if (inBatch.length < batch.writes.length || batch.events.length === 0) {
         pending = [...inBatch, ...batch.rest];
         continue;
@@ -219,7 +219,7 @@ export class Committer {
     }
   }
 
-  /** After an append: the writes that are still to be committed. */
+  /** Handles the result of an append; returns the writes that are still to be committed. */
   private async goOn(batch: Batch, result: Appended, attempt: number): Promise<readonly PendingWrite[]> {
     const pending = batch.writes;
     switch (result.outcome) {
@@ -238,7 +238,7 @@ export class Committer {
       case 'unknown':
         this.health.gaveUp();
         for (const write of pending) write.reject(notTold(result.error));
-        // Whoever comes next goes on from the present state.
+        // Later writes continue from the current state.
         await this.read(this.options.follower.catchUp()).catch(() => undefined);
         return [];
     }
@@ -263,7 +263,10 @@ export class Committer {
     return batch;
   }
 
-  /** Who has slept knows an old head: what it appended there might be void, and nobody could tell. No clock decides about that, this only helps. */
+  /**
+   * Catches up if the replica was suspended, because its head is old: a batch appended there might be void, with no way to find out. These
+   * clocks only help to avoid that; no decision depends on them.
+   */
   private async refresh(): Promise<void> {
     const { clock, follower, historyMillis } = this.options;
     const time = timeOf(clock);
@@ -272,12 +275,12 @@ export class Committer {
     this.fresh = time;
   }
 
-  /** By rules 1 to 3 of docs/design/mongodb-log.md. */
+  /** Appends by rules 1 to 3 of docs/design/mongodb-log.md. */
   private async append(batch: Batch): Promise<Appended> {
     const { inHand, options, head } = this;
     const { appender, clock, writeMillis } = options;
     const { document } = batch;
-    // Known before the first attempt is sent, so that no attempt is older.
+    // Determined before the first attempt is sent, so that no attempt is older.
     const sent = laterOf(appender.moment, head);
     inHand.asked = true;
     try {
@@ -311,25 +314,25 @@ export class Committer {
     this.health.succeeded();
     this.trouble = undefined;
     this.turns.won();
-    // It followed the newest known revision; where it is known already, the log or the change stream told it first.
+    // The batch follows the newest known revision. If it is known already, the log or the change stream delivered it first.
     follower.take(batch.followed, sent);
     projector.wake();
     batch.resolve();
   }
 
-  /** Reads have an end, whatever becomes of the driver's. */
+  /** Limits the time of a read, whatever limit the driver has. */
   private read<T>(answer: Promise<T>): Promise<T> {
     return within(this.options.clock, READ_MILLIS, answer);
   }
 
-  /** An insert whose answer nobody waits for any longer may still succeed. */
+  /** Inserts with a time limit. An insert that exceeds it may still succeed. */
   private async insert(document: BatchDocument): Promise<Inserted> {
     const { appender, clock } = this.options;
     const answer = appender.insert(document, this.head);
     return within(clock, ANSWER_MILLIS, answer).catch((error: unknown) => ({ outcome: 'unknown', error }));
   }
 
-  /** Another replica has appended. */
+  /** Waits for the batch that another replica has appended. */
   private async awaitOthers(attempt: number): Promise<void> {
     const { follower } = this.options;
     const { revision } = follower;
@@ -338,7 +341,7 @@ export class Committer {
     if (follower.revision === revision) await follower.catchUp().catch(() => undefined);
   }
 
-  /** MongoDB refuses a batch: alone, it tells which write it means. */
+  /** Retries the writes of a refused batch one by one, to find out which one MongoDB refuses. */
   private async isolate(pending: readonly PendingWrite[], error: unknown): Promise<void> {
     if (pending.length === 1) for (const write of pending) write.reject(unavailable(error));
     else for (const write of pending) await this.settle([write]);
@@ -356,7 +359,7 @@ export class Committer {
     return left;
   }
 
-  /** Tells the writes whose time is over; returns the others. */
+  /** Rejects the overdue writes; returns the others. */
   private expire(
     pending: readonly PendingWrite[],
     cause: unknown,

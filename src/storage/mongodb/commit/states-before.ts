@@ -13,8 +13,8 @@ export interface StatesOptions {
 type Read = ReadonlyMap<string, StoredObject | undefined>;
 
 /**
- * Asks MongoDB where a state that writes find is not known, or speaks against a write that may fit what others have written meanwhile.
- * Undefined: there is nothing to ask.
+ * Reads from MongoDB if the current state for a write is unknown, or if it conflicts with a write that may match newer changes of other
+ * replicas. Returns undefined if nothing must be read.
  */
 export function askFor(
   pending: readonly PendingWrite[],
@@ -32,7 +32,7 @@ export function askFor(
       continue;
     }
     const revision = state.object?.revision ?? 0;
-    // No object ever gets an old revision back.
+    // An older expected revision cannot come back, so the conflict is certain.
     if (revision !== expected && (expected === 0 || expected > revision)) isUnsure = true;
   }
   if (unknown.size === 0) return isUnsure ? follower.catchUp().then(() => new Map()) : undefined;
@@ -47,8 +47,8 @@ export function askFor(
 }
 
 /**
- * The states at the newest revision that the log told of. To be called in the step in which they are used: what was read counts only as
- * long as the log tells of no change.
+ * Returns the states at the newest known revision of the log. Must be called in the step in which they are used: states that were read are
+ * valid only until the log delivers a change.
  */
 export function statesBefore(
   pending: readonly PendingWrite[],

@@ -3,24 +3,24 @@ import type { Revision } from '../../interfaces.js';
 import type { LogFollower } from '../following/follower.js';
 import type { Writers } from './writers.js';
 
-/** A replica that appended within this time is considered contending, */
+/** A replica counts as contending for this long after it has appended. */
 const RIVAL_MILLIS = 100;
-/** and is given this much time for its turn, and more if it wrote more before. */
+/** The length of a contending replica's turn; longer if it wrote more before. */
 const TURN_MILLIS = 5;
 const TURN_MILLIS_PER_WRITE = 1.5;
 const MAX_TURN_MILLIS = 60;
 
-/** A replica that others beat to it for so long asks for a turn, and again after as long. */
+/** A replica that has lost to others for this long asks for a turn, and again after the same time. */
 const LOSING_MILLIS = 250;
-/** It needs time to hear of the newest revision, and for one append. */
+/** The length of a requested turn, in attempts: it must suffice to learn the newest revision and to append once. */
 const ATTEMPTS_PER_TURN = 4;
 const MIN_CLAIM_MILLIS = 20;
 const MAX_CLAIM_MILLIS = 500;
-/** Commits that follow one another faster leave no gap for anybody. */
+/** Commits in quicker succession than this leave no gap for other replicas. */
 const BACK_TO_BACK_MILLIS = 50;
-/** How often a replica that commits back to back looks whether somebody asks for a turn. */
+/** How often a replica that commits back to back checks whether another one asks for a turn. */
 const LOOK_MILLIS = 250;
-/** After a turn that was asked for, as long as it took is for writing; after one that nobody used, this many times as long. */
+/** After a requested turn, the replica writes for as long as the turn took; after an unused turn, this many times as long. */
 const BETWEEN_UNUSED_TURNS = 4;
 
 export interface TurnsOptions {
@@ -30,20 +30,20 @@ export interface TurnsOptions {
 }
 
 /**
- * Replicas that write at the same time take turns. Each sees from the log that others write too; one that never gets
- * there, because its way to MongoDB is longer, asks for a turn.
+ * Replicas that write at the same time take turns. Each one sees in the log that others write, too. A replica that never succeeds, because
+ * its connection to MongoDB is slower, asks for a turn.
  */
 export class Turns {
-  /** When the replica whose turn was not used had last been heard of. */
+  /** When the replica that did not use its turn was last seen to write. */
   private unused: number | undefined;
   private lastCommit = -Infinity;
   private readonly losing = { since: undefined as number | undefined, slowest: 0, claimed: -Infinity };
-  /** What others ask for. */
+  /** The turn that other replicas ask for. */
   private readonly claim = { millis: 0, looked: -Infinity, next: -Infinity };
 
   constructor(private readonly options: TurnsOptions) {}
 
-  /** Before writes are taken up: whoever appended last, `own` being its newest revision, lets others go first. */
+  /** Called before writes are taken: the replica that appended last (`own` is its newest revision) lets others go first. */
   async giveWay(own: Revision): Promise<void> {
     const { follower, clock } = this.options;
     const now = clock.monotonic();
@@ -57,11 +57,11 @@ export class Turns {
     const isUsed = follower.revision !== own;
     if (claimed > 0) this.claim.next = after + (isUsed ? 1 : BETWEEN_UNUSED_TURNS) * (after - now);
     if (isUsed) return;
-    // Who did not use a turn gets none before it writes again.
+    // A replica that did not use its turn gets no other one before it writes again.
     this.unused = lastForeign;
   }
 
-  /** An append came too late, after so long. */
+  /** Called when an append lost to another replica, with the milliseconds that it took. */
   lost(millis: number): void {
     const { losing, options } = this;
     const now = options.clock.monotonic();
@@ -71,7 +71,7 @@ export class Turns {
     losing.claimed = now;
     const wanted = Math.ceil(ATTEMPTS_PER_TURN * losing.slowest);
     const turn = Math.min(Math.max(wanted, MIN_CLAIM_MILLIS), MAX_CLAIM_MILLIS);
-    // Who still loses asks again.
+    // A replica that still loses asks again.
     options.writers.claim(turn).catch(() => undefined);
   }
 
@@ -87,7 +87,7 @@ export class Turns {
     return Math.min(TURN_MILLIS + TURN_MILLIS_PER_WRITE * lastForeignEntries, MAX_TURN_MILLIS);
   }
 
-  /** Looks in the background whether somebody asks for a turn. */
+  /** Checks in the background whether another replica asks for a turn. */
   private look(now: number): void {
     const { claim, options } = this;
     if (now - claim.looked < LOOK_MILLIS) return;

@@ -1,46 +1,46 @@
 import type { Clock } from '../../../util/clock.js';
 
-/** Writes that have waited for so long without any success fail. */
+/** Writes fail if they have waited this long without any success. */
 const FAILING_MILLIS = 10_000;
-/** After so long the commit path begins anew, and again after as long. */
+/** The time after which the commit path restarts, and restarts again. */
 const START_OVER_MILLIS = 30_000;
-/** So long a failure counts where nobody tries again. */
+/** How long a failure counts if no write is tried again. */
 const REMEMBERED_MILLIS = 30_000;
 
-/** Whether writes get through: for how long none has succeeded while some waited. */
+/** Tracks whether writes succeed: for how long none has succeeded while some waited. */
 export class WriteHealth {
   private waiting = false;
-  /** Since when nothing has succeeded although something waited. */
+  /** When the time without success began in which writes were waiting. */
   private since = 0;
   private failed = -Infinity;
   private startedOver = -Infinity;
 
   constructor(private readonly clock: Clock) {}
 
-  /** A write waits. */
+  /** Called when a write waits. */
   waits(): void {
     if (this.waiting) return;
     if (!this.remembersFailure()) this.since = this.clock.monotonic();
     this.waiting = true;
   }
 
-  /** A commit succeeded. */
+  /** Called when a commit succeeded. */
   succeeded(): void {
     this.since = this.clock.monotonic();
     this.failed = -Infinity;
   }
 
-  /** A write was given up. */
+  /** Called when a write was rejected. */
   gaveUp(): void {
     this.failed = this.clock.monotonic();
   }
 
-  /** No write waits any more. */
+  /** Called when no write waits any more. */
   idle(): void {
     this.waiting = false;
   }
 
-  /** Whether it is time to begin anew with new connections; true once each time. */
+  /** Reports whether it is time to restart with new connections; true once each time. */
   isStuck(): boolean {
     const now = this.clock.monotonic();
     if (!this.waiting || now - Math.max(this.since, this.startedOver) < START_OVER_MILLIS) return false;

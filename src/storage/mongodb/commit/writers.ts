@@ -3,16 +3,16 @@ import type { Clock } from '../../../util/clock.js';
 import { MAIN_LOG, WRITERS } from '../documents.js';
 import { within } from '../connection/within.js';
 
-/** A replica that is there, for each log that it writes to. */
+/** A running replica, with one document for each log that it writes to. */
 export interface WriterDocument {
   readonly _id: string;
-  /** Absent: the main one. */
+  /** Absent for the main log. */
   readonly log?: string;
-  /** Which types have logs of their own, as this replica was told. */
+  /** The layout that this replica was started with: the types with logs of their own. */
   readonly layout?: string;
-  /** By MongoDB's clock; a document that nobody renews expires. */
+  /** The last announcement, by MongoDB's clock. A document that is not renewed expires. */
   readonly seen: Date;
-  /** When the replica asked for a turn because others were always faster, by MongoDB's clock, and how long it needs one. */
+  /** When the replica asked for a turn because others were always faster, by MongoDB's clock, and how long a turn it needs. */
   readonly wants?: Date;
   readonly turnMillis?: number;
 }
@@ -24,39 +24,39 @@ export interface WritersOptions {
   readonly id: string;
   readonly log: string;
   readonly layout: string;
-  /** A client like the first one, with connections of its own. */
+  /** Creates a client like the first one, with connections of its own. */
   connect(): MongoClient;
 }
 
-/** No question to MongoDB is waited for longer. */
+/** The maximum time of a request to MongoDB. */
 const QUESTION_MILLIS = 10_000;
-/** Who has not asked again for so long needs no turn any more. */
+/** A replica that has not asked again for this long no longer needs a turn. */
 const CLAIM_MILLIS = 2_000;
 
-/** The replicas that write to a log: this one tells the others that it is there, and which turn it asks for. */
+/** The replicas that write to a log: announces this one to the others, and the turns that it asks for. */
 export class Writers {
-  /** What this one writes with. */
+  /** The client that this replica writes with. */
   client: MongoClient;
 
   constructor(private readonly options: WritersOptions) {
     this.client = options.client;
   }
 
-  /** Tells other replicas that this one is (still) there. */
+  /** Announces that this replica is (still) running. */
   async announce(): Promise<void> {
     const { log, layout, id } = this.options;
     const update = { $set: { log, layout }, $currentDate: { seen: true as const } };
     await this.ask(this.writers.updateOne({ _id: id }, update, { upsert: true }));
   }
 
-  /** Goes on with connections of a new client. */
+  /** Continues with a new client and its connections. */
   startOver(): void {
     const { client, options } = this;
     this.client = options.connect();
     if (client !== options.client) void client.close().catch(() => undefined);
   }
 
-  /** Asks those who commit back to back to wait once, for so long. */
+  /** Asks replicas that commit back to back to wait once for this long. */
   async claim(turnMillis: number): Promise<void> {
     const { id } = this.options;
     await this.ask(
@@ -64,7 +64,7 @@ export class Writers {
     );
   }
 
-  /** How long the others in the same log ask to wait; 0: nobody does. */
+  /** Returns the longest wait that other replicas of the same log ask for; 0 if none does. */
   async claimed(): Promise<number> {
     const fresh = { $expr: { $gt: ['$wants', { $subtract: ['$$NOW', CLAIM_MILLIS] }] } };
     const others = await this.ask(this.writers.find({ _id: { $ne: this.options.id }, ...fresh }).toArray());
@@ -84,7 +84,7 @@ export class Writers {
     return this.client.db(this.options.database).collection<WriterDocument>(WRITERS);
   }
 
-  /** Replicas of an earlier version do not name the main log. */
+  /** Reports whether a replica writes to the same log. Replicas of an earlier version do not name the main log. */
   private sharesLog({ log = MAIN_LOG }: WriterDocument): boolean {
     return log === this.options.log;
   }

@@ -17,45 +17,45 @@ export interface FollowerOptions {
   readonly clock: Clock;
   readonly known: KnownStates;
   readonly backlog: Backlog;
-  /** Where following begins: all batches at or before it are projected. */
+  /** The revision to start from: all batches at or before it are projected. */
   readonly revision: Revision;
-  /** The batch there, if it is the newest one. */
+  /** The batch at that revision if it is the newest one. */
   readonly head: Head | undefined;
-  /** This replica's name; its own batches come from its commits, not by the change stream. */
+  /** The id of this replica. Its own batches come from its commits, not from the change stream. */
   readonly writer: string;
   readonly historyMillis: number;
-  /** What lies before is no longer kept. */
+  /** Returns the oldest revision that is kept. */
   oldest(): Revision;
-  /** Nobody is told of what happened up to a revision any more. */
+  /** Called when events up to a revision are no longer delivered. */
   lost(revision: Revision): void;
-  /** The change stream broke off. */
+  /** Called when the change stream failed. */
   failed(error: unknown): void;
 }
 
-/** Batches read at once. */
+/** The number of batches read at once. */
 const READ_AHEAD = 50;
-/** No reading of the log is waited for longer. */
+/** The maximum time of reading the log. */
 const READ_MILLIS = 10_000;
 const STREAM_BATCH = 500;
 const AWAIT_MILLIS = 1_000;
 const RETRY_MILLIS = 50;
 const MAX_RETRY_MILLIS = 2_000;
-/** A change stream that does not answer for so long is broken. */
+/** A change stream that does not respond for this long is broken. */
 const SILENT_MILLIS = 10_000;
-/** A resume token that failed so often in a row is given up. */
+/** A resume token is dropped after this many failures in a row. */
 const TOKEN_ATTEMPTS = 3;
 
 /** A committed batch. */
 export interface Followed extends Head {
   readonly writer: string;
   readonly events: readonly LogEvent[];
-  /** What was written, where this replica has heard of the commit itself. */
+  /** The written values, if this replica itself learned of the commit. */
   readonly values?: readonly (EncodedObject | undefined)[];
 }
 
 /**
- * Knows the log up to some revision and goes on from there without a hole: by this replica's commits, by the change stream
- * for what other replicas append, and by reading the log itself wherever those two leave something out.
+ * Knows the log up to some revision and follows it from there without a gap: by this replica's commits, by the change stream for batches of
+ * other replicas, and by reading the log itself wherever those two leave something out.
  */
 export class LogFollower {
   private readonly stopping = new AbortController();
@@ -67,9 +67,9 @@ export class LogFollower {
   private foreignEntries = 0;
   private newest: Head | undefined;
   private at: Moment = NaN;
-  /** Why the change stream failed; empty while it runs. */
+  /** The reason why the change stream failed; empty while it runs. */
   private trouble = '';
-  /** When it was last heard of, in monotonic milliseconds. */
+  /** When the change stream last responded, in monotonic milliseconds. */
   private heard: number;
 
   constructor(private readonly options: FollowerOptions) {
@@ -78,12 +78,12 @@ export class LogFollower {
     this.heard = options.clock.monotonic();
   }
 
-  /** The newest known batch; undefined until there is one. */
+  /** The newest known batch; undefined until one is known. */
   get head(): Head | undefined {
     return this.newest;
   }
 
-  /** When nothing after the newest known revision had been committed yet. */
+  /** A time when nothing after the newest known revision had been committed yet. */
   get moment(): Moment {
     return this.at;
   }
@@ -97,12 +97,12 @@ export class LogFollower {
     return this.foreign;
   }
 
-  /** How many entries of other replicas came in then: how much somebody else has to write. */
+  /** The number of entries of other replicas that arrived then: a measure of how much they have to write. */
   get lastForeignEntries(): number {
     return this.foreignEntries;
   }
 
-  /** Whether news of other replicas comes in. */
+  /** Reports whether batches of other replicas are being received. */
   health(): { readonly ok: boolean; readonly reason: string } {
     if (this.trouble !== '') return { ok: false, reason: this.trouble };
     const silent = this.options.clock.monotonic() - this.heard;
@@ -121,16 +121,16 @@ export class LogFollower {
     await this.following;
   }
 
-  /** Events after a revision, for any number of readers. */
+  /** Returns the events after a revision, for any number of readers. */
   events(after: Revision, signal: AbortSignal): AsyncIterable<readonly LogEvent[]> {
     return this.feed.read(after, signal);
   }
 
-  /** Takes a committed batch, after which nothing had been committed at a moment; false where there is a hole before it. */
+  /** Takes a committed batch. At `moment`, nothing after it had been committed. Returns false if there is a gap before it. */
   take({ first, last, writer, events, values }: Followed, moment: Moment): boolean {
     const { revision } = this.feed;
     if (first <= revision) {
-      // A void batch, too, may begin in what is known.
+      // A void batch may start within the known revisions, too.
       if (values !== undefined) this.options.backlog.hear(first, values);
       return true;
     }
@@ -148,7 +148,7 @@ export class LogFollower {
     return true;
   }
 
-  /** Reads what the log has after the newest known revision. Whoever comes while one reads waits for one that begins later. */
+  /** Reads the log after the newest known revision. A caller that arrives during a read waits for one that starts later. */
   async catchUp(): Promise<void> {
     const running = this.reading;
     if (running !== undefined) {
@@ -162,7 +162,7 @@ export class LogFollower {
     return reading;
   }
 
-  /** Resolves when something after a revision is known, or when the time is over. */
+  /** Resolves when a revision after the given one is known, or on timeout. */
   async progress(after: Revision, millis: number): Promise<void> {
     if (this.revision > after || this.stopping.signal.aborted) return;
     await new Promise<void>((resolve) => {
@@ -197,7 +197,7 @@ export class LogFollower {
     try {
       const first = await firstOf(place, after + 1);
       const { batches } = await this.batchesAfter(first - 1, undefined);
-      // What was read at or below the floor may have been trimmed, or void.
+      // Batches read at or below the floor may have been trimmed, or be void.
       const lost = await within(this.options.clock, READ_MILLIS, readOldest(place));
       if (after < lost) throw compacted(after, lost);
       const events = batches.flatMap((batch) => eventsOf(batch, after + 1));
@@ -220,10 +220,10 @@ export class LogFollower {
     for (;;) {
       const { at } = this;
       const { batches, ended, moment } = await this.batchesAfter(this.revision, session);
-      // Commits of this replica may have come in between.
+      // Commits of this replica may have arrived in between.
       const fresh = batches.filter((batch) => batch._id > this.revision);
       const isNext = fresh.length === 0 || fresh[0]?._id === this.revision + 1;
-      // What follows cannot have been trimmed yet, or void, so soon after the newest known revision.
+      // So soon after the newest known revision, the next batches cannot have been trimmed, or be void.
       if (!isNext || !isWithin(at, moment, historyMillis)) {
         const { floor } = await within(clock, READ_MILLIS, readFloor(place));
         if (this.revision < floor) {
@@ -248,7 +248,7 @@ export class LogFollower {
     this.at = moment;
   }
 
-  /** Nobody knows what happened before a revision: readers are told so, and no state known so far counts. */
+  /** Continues after a revision because the events before it are unknown: readers get an error, and all known states are dropped. */
   private goOnFrom(revision: Revision): void {
     const lost = this.feed;
     this.options.known.clear(revision);
@@ -279,7 +279,7 @@ export class LogFollower {
       } catch (error) {
         if (this.stopping.signal.aborted) return;
         failures++;
-        // What the driver says names hosts; whoever observes is told it.
+        // The driver's message names hosts; only the observer receives it.
         this.trouble = 'the change stream failed';
         this.options.failed(error);
         if (isTokenLost(error) || failures >= TOKEN_ATTEMPTS) token = undefined;
@@ -288,13 +288,13 @@ export class LogFollower {
     }
   }
 
-  /** Until the stream ends (the collection was dropped) or fails. */
+  /** Follows the change stream until it ends (the collection was dropped) or fails. */
   private async followStream(token: unknown, received: (token: unknown) => void): Promise<void> {
     const { client, writer } = this.options;
     const { db, collection } = this.options.place;
     const { signal } = this.stopping;
     const session = client.startSession({ causalConsistency: true });
-    // Numbers of cursors do not fit into JavaScript's. A command does not take the client's ways of decoding.
+    // Cursor ids do not fit into JavaScript numbers. Commands ignore the client's decoding options.
     const options = { session, promoteLongs: false, promoteBuffers: true, signal };
     try {
       const stage = token === undefined ? {} : { resumeAfter: token };
@@ -313,7 +313,7 @@ export class LogFollower {
           options,
         ),
       );
-      // What was appended before the stream began; the session sees at least what was there then.
+      // Batches appended before the stream started; the session sees at least the state of that time.
       await this.readOn(session);
       for (;;) {
         await this.takeStreamed(cursor.changes);
@@ -342,7 +342,7 @@ export class LogFollower {
     this.sawForeign(fresh.map(({ fullDocument }) => fullDocument));
     for (const { fullDocument, clusterTime } of fresh) {
       if (this.take(followed(fullDocument), momentOf(clusterTime))) continue;
-      // This replica's own batches are left out of the stream, so there are gaps where they belong.
+      // This replica's own batches are filtered out of the stream, which leaves gaps.
       await this.catchUp();
       return;
     }

@@ -1,32 +1,32 @@
 import type { KnownRevision, LogEvent, Revision, StoredObject, WriteRequest } from '../../interfaces.js';
 import { copyOf } from '../../object-bytes.js';
 
-/** A state; undefined: there is no such object. */
+/** A known state; `object` is undefined if the object does not exist. */
 export interface KnownState {
   readonly object: StoredObject | undefined;
 }
 
 interface Head extends KnownState {
-  /** The last change known. */
+  /** The revision of the last known change. */
   readonly revision: Revision;
 }
 
-/** Tells what the caches above know of an object. */
+/** Returns the revision of an object that the caches above know. */
 export type Consulted = (resource: string, key: string) => KnownRevision | undefined;
 
 const ENTRY_BYTES = 200;
 
 /**
- * What a replica knows of objects at the newest revision that it follows. A commit rests on it, as the log takes what was checked: a state
- * is known exactly, or not at all. Those written or read lately are kept, and the log keeps them current; of the others the caches above know
- * the revisions.
+ * The states of objects that a replica knows at the newest revision that it follows. Commits depend on them, because the log accepts writes
+ * that were checked against them: a state is known exactly, or not at all. States that were written or read recently are kept, and the log
+ * keeps them current. For the others, the caches above know the revisions.
  */
 export class KnownStates {
   private readonly heads = new Map<string, Head>();
   private bytes = 0;
-  /** Every change after this revision is among the heads. */
+  /** Every change after this revision is in `heads`. */
   private horizon: Revision;
-  /** Changes that came while states were read. */
+  /** Changes that arrived while states were being read. */
   private readonly readings = new Set<Map<string, StoredObject | undefined>>();
   private cleared = 0;
 
@@ -38,7 +38,7 @@ export class KnownStates {
     this.horizon = revision;
   }
 
-  /** The state that a write finds, as far as it is known. */
+  /** Returns the state that a write is checked against, if it is known. */
   before({ resource, key, expected, previous }: WriteRequest): KnownState | undefined {
     const id = headId(resource, key);
     const head = this.heads.get(id);
@@ -62,7 +62,7 @@ export class KnownStates {
     for (const reading of this.readings) reading.set(id, object);
   }
 
-  /** Takes what is read, by identifier; where the log tells of a change meanwhile, that is the result. */
+  /** Takes the states that are read, by id. If the log delivers a change in the meantime, the changed state is the result. */
   async learn(
     read: () => Promise<Map<string, StoredObject | undefined>>,
   ): Promise<ReadonlyMap<string, StoredObject | undefined>> {
@@ -84,7 +84,7 @@ export class KnownStates {
     }
   }
 
-  /** Nothing counts that was known before a revision. */
+  /** Drops all states that were known before a revision. */
   clear(revision: Revision): void {
     this.heads.clear();
     this.bytes = 0;

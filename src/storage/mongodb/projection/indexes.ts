@@ -3,20 +3,20 @@ import { sleep, type Clock } from '../../../util/clock.js';
 import { errorCode } from '../../errors.js';
 import type { StateDocument } from '../documents.js';
 
-/** Names of the indexes that belong to the store; others are left alone. */
+/** The prefix of the store's own indexes; others are left alone. */
 const OURS = 'annex:';
 const NAMESPACE_NOT_FOUND = 26;
 const INDEX_NOT_FOUND = 27;
-/** Somebody has made an index on the same field, under a name of their own. */
+/** A user has created an index on the same field, under another name. */
 const INDEX_EXISTS = new Set([85, 86]);
 const RETRY_MILLIS = 1_000;
 const MAX_RETRY_MILLIS = 60_000;
 
 export interface IndexerOptions {
   readonly clock: Clock;
-  /** The collection of a type's objects. */
+  /** Returns the collection of a type's objects. */
   collection(resource: string): Collection<StateDocument>;
-  /** Called for every failure; it is tried again. */
+  /** Called for every failure; it is retried. */
   failed(resource: string, error: unknown): void;
 }
 
@@ -28,7 +28,7 @@ export class Indexer {
 
   constructor(private readonly options: IndexerOptions) {}
 
-  /** From now on the type has indexes on these fields, and of those made before on no others. */
+  /** Sets the indexed fields of a type. The store's indexes on other fields are removed. */
   want(resource: string, fields: readonly string[]): void {
     this.wanted.set(resource, fields.filter(isIndexable));
     this.running ??= this.run();
@@ -58,12 +58,12 @@ export class Indexer {
       await sleep(this.options.clock, retry, signal);
       retry = Math.min(2 * retry, MAX_RETRY_MILLIS);
     }
-    // In the same step as the last look: what is wanted later starts anew.
+    // In the same step as the last check: fields that are set later start a new run.
     this.running = undefined;
   }
 }
 
-/** A path of names that MongoDB can tell apart. */
+/** Reports whether a field is a path of names that MongoDB can tell apart. */
 function isIndexable(field: string): boolean {
   return field !== '' && field.split('.').every((name) => name !== '' && !/[$[\]'"\\]/.test(name));
 }

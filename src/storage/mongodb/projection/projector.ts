@@ -11,35 +11,35 @@ export interface ProjectorOptions {
   readonly clock: Clock;
   readonly backlog: Backlog;
   readonly writer: string;
-  /** Hears why something was not projected; it is tried again. */
+  /** Called when something could not be projected; it is retried. */
   failed?(error: unknown): void;
 }
 
-/** What gathers in this time is projected together. */
+/** Batches of this period, in milliseconds, are projected together. */
 const GATHER_MILLIS = 100;
 const RETRY_MILLIS = 100;
 const MAX_RETRY_MILLIS = 5_000;
-/** How often it is asked what others have projected, while there is something that they have not; */
+/** The interval of checking what other replicas have projected, while some of their batches are not known to be projected. */
 const LOOK_MILLIS = 1_000;
-/** and where somebody waits for it. */
+/** The interval of these checks while a caller waits for the projection. */
 const SOON_MILLIS = 50;
-/** What nobody has projected for so long is taken over. */
+/** Batches that their writer has not projected for this long are taken over. */
 const TAKEOVER_MILLIS = 10_000;
-/** Writes wait while more than this waits to be projected. */
+/** Writes wait while more than this waits to be projected, in bytes or objects. */
 const MAX_BYTES = 64 << 20;
 const MAX_OBJECTS = 50_000;
 
-/** Brings the projection up to what this replica commits, and to what others leave undone. */
+/** Projects the batches that this replica commits, and those that other replicas leave undone. */
 export class Projector {
   private running: Promise<void> | undefined;
   private looking: Timer | undefined;
   private readonly stopping = new AbortController();
-  /** Requests of this replica may still be on their way. */
+  /** True if requests of this replica may still be in flight. */
   private doubt = false;
 
   constructor(private readonly options: ProjectorOptions) {}
 
-  /** Whether more may be committed. */
+  /** True if more may be committed. */
   get hasRoom(): boolean {
     const { bytes, lag } = this.options.backlog;
     return bytes < MAX_BYTES && lag.objects < MAX_OBJECTS;
@@ -47,7 +47,7 @@ export class Projector {
 
   start(): void {
     this.looking = this.options.clock.setTimer(LOOK_MILLIS, () => {
-      // What could not be done now is done the next time.
+      // Whatever could not be done now is done the next time.
       void this.look()
         .catch((error: unknown) => this.options.failed?.(error))
         .finally(() => {
@@ -56,12 +56,12 @@ export class Projector {
     });
   }
 
-  /** Something was committed. */
+  /** Called after a commit. */
   wake(): void {
     if (!this.stopping.signal.aborted && this.own().length > 0) this.running ??= this.run();
   }
 
-  /** Projects what waits, once. */
+  /** Stops, after projecting this replica's pending batches once. */
   async stop(): Promise<void> {
     this.stopping.abort();
     this.looking?.cancel();
@@ -81,7 +81,7 @@ export class Projector {
     }
   }
 
-  /** Does at once what nobody else does any more. */
+  /** Projects all pending batches immediately, whichever replica wrote them. */
   async takeOverAll(): Promise<void> {
     for (const [writer, batches] of byWriter(this.options.backlog.all())) await this.project(writer, batches);
   }
@@ -102,11 +102,11 @@ export class Projector {
         retry = Math.min(2 * retry, MAX_RETRY_MILLIS);
       }
     }
-    // In the same step as the last look: what is committed later starts anew.
+    // In the same step as the last check: a later commit starts a new run.
     this.running = undefined;
   }
 
-  /** It may come about while something is awaited. */
+  /** Returns the current value, which may change during an await. */
   private isStopping(): boolean {
     return this.stopping.signal.aborted;
   }
@@ -121,10 +121,10 @@ export class Projector {
     if (own.length > 0) await this.project(this.options.writer, own);
   }
 
-  /** Hears what others have projected, and takes over what is overdue. */
+  /** Learns what other replicas have projected, and takes over overdue batches. */
   private async look(): Promise<void> {
     const { backlog, place, clock, writer } = this.options;
-    // What came by the log only, and not by its commit.
+    // This replica's batches may have arrived by the log only, not by their commit.
     this.wake();
     if (!backlog.all().some((batch) => batch.writer !== writer)) return;
     for (const [who, upTo] of await readProjected(place)) backlog.settle(who, upTo);
@@ -134,7 +134,7 @@ export class Projector {
     }
   }
 
-  /** All batches of one writer that wait. */
+  /** Projects all pending batches of one writer. */
   private async project(who: string, batches: readonly Waiting[]): Promise<void> {
     const { place, backlog } = this.options;
     const unheard = batches.filter(({ values }) => values === undefined);
@@ -144,7 +144,7 @@ export class Projector {
       await this.hold(isDoubtful ? batches : unheard);
       if (isDoubtful) this.doubt = false;
       const { floor } = await readFloor(place);
-      // The floor never passes what is not projected: they are void, or were projected.
+      // The floor never passes batches that are not projected: these are void, or were projected.
       for (const batch of unheard) if (batch.first <= floor) backlog.drop(batch);
       valid = batches.filter(({ first, values }) => values !== undefined || first > floor);
     }
@@ -155,7 +155,7 @@ export class Projector {
     backlog.settle(who, last.first);
   }
 
-  /** From now on the tombstones of these keys stay. */
+  /** Keeps the tombstones of these keys from now on. */
   private async hold(batches: readonly Waiting[]): Promise<void> {
     const { db, name: log } = this.options.place;
     const keys = new Map<string, Pick<HeldDocument, 'log' | 'resource' | 'key'>>();

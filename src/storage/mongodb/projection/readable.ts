@@ -2,20 +2,20 @@ import { BSON } from 'mongodb';
 import { isObject, objectAt, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import type { EncodedObject, Revision } from '../../interfaces.js';
 
-/** Deeper values stand as JSON text: MongoDB refuses documents that are nested too deeply. */
+/** Deeper values are replaced by placeholders: MongoDB refuses documents that are nested too deeply. */
 const MAX_DEPTH = 90;
 const MAX_DOCUMENT_BYTES = (16 << 20) - (64 << 10);
-/** Objects up to this size fit into a document in any form. */
+/** Objects up to this size, in bytes, fit into a document in any form. */
 const SMALL_BYTES = 1 << 20;
 const INT64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 
-/** A document as the driver takes it: Maps stand for objects with names that the driver keeps for itself. */
+/** A document as passed to the driver: Maps stand for objects with names that the driver reserves. */
 export type Readable = Record<string, unknown>;
 
 /**
- * The fields under which people find an object with MongoDB's own tools: all of it but managedFields. It is no more than
- * that: the exact bytes stand beside it, so what BSON cannot hold may be shown in another way. The result shares the
- * object's values and must not be changed. Undefined where it would not fit into a document.
+ * Returns the fields by which users find an object with MongoDB's own tools: all of it except managedFields. The exact bytes are stored
+ * beside them, so values that BSON cannot hold may be shown in another form. The result shares the object's values and must not be changed.
+ * Undefined if it would not fit into a document.
  */
 export function readableForm(encoded: EncodedObject, revision: Revision): Readable | undefined {
   const { object } = encoded;
@@ -40,7 +40,7 @@ function holdsSpecialNames(text: string): boolean {
   return text.includes('"_bsontype"') || text.includes('\\u0000');
 }
 
-/** Whether the driver writes the value as it is. */
+/** Reports whether the driver writes the value unchanged. */
 function isPlain(value: JsonValue | undefined, depth: number): boolean {
   if (typeof value === 'bigint') return value >= INT64.min && value <= INT64.max;
   if (typeof value !== 'object' || value === null) return true;
@@ -65,12 +65,12 @@ function converted(value: JsonValue | undefined, depth: number): unknown {
   return document;
 }
 
-/** What stands for a value that is nested too deeply. */
+/** Returns the placeholder for a value that is nested too deeply. */
 function abridged(value: JsonValue[] | JsonObject): string {
   return isObject(value) ? '{…}' : '[…]';
 }
 
-/** BSON ends names with NUL; its visible symbol stands for it. */
+/** Replaces NUL, which ends names in BSON, with its visible symbol. */
 function withoutNul(name: string): string {
   return name.includes('\0') ? name.replaceAll('\0', '\u2400') : name;
 }

@@ -7,8 +7,8 @@ import { isDuplicateKey } from '../connection/failures.js';
 import { readableForm } from './readable.js';
 
 /**
- * A copy in collections of its own, one for each type: `~copy.<name>.<type>`. Documents have the form of a type's own collection,
- * so that the copy can take its place by being renamed.
+ * A copy in separate collections, one for each type: `~copy.<name>.<type>`. Documents have the form of a type's own collection, so that a
+ * rename puts the copy in its place.
  */
 export class MongoStaging implements Staging {
   private readonly prefix: string;
@@ -16,7 +16,7 @@ export class MongoStaging implements Staging {
   constructor(
     private readonly db: Db,
     name: string,
-    /** Resolves when the projection has everything of the log. */
+    /** Resolves when the projection has everything in the log. */
     private readonly settled: () => Promise<void>,
   ) {
     this.prefix = `~copy.${name}.`;
@@ -48,7 +48,7 @@ export class MongoStaging implements Staging {
     if (objects.length === 0) return;
     const operations = objects.map((object): AnyBulkWriteOperation<StateDocument> => {
       const { key, revision } = object;
-      // A newer state makes this an insertion of a key that is there, which fails alone.
+      // If a newer state exists, this is an insert of an existing key, and only this operation fails.
       const filter = { _id: key, '_annex.revision': { $lt: revision } };
       return { replaceOne: { filter, replacement: stateOf(object), upsert: true } };
     });
@@ -101,7 +101,7 @@ export class MongoStaging implements Staging {
   }
 }
 
-/** Without the form for people where MongoDB does not take that. */
+/** Returns the document of an object, without readable fields if it is encrypted or too large. */
 function stateOf({ revision, value }: StagedObject): Omit<StateDocument, '_id'> {
   const readable = value.sealed === undefined ? readableForm(value, revision) : undefined;
   return { _annex: { revision, bytes: encodeRecord(value, revision) }, ...readable };

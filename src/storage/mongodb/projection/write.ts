@@ -10,20 +10,20 @@ import { isDuplicateKey, isRefusal } from '../connection/failures.js';
 import { readableForm } from './readable.js';
 import type { CommittedBatch } from '../following/backlog.js';
 
-/** What becomes of an object in the projection. */
+/** The new state of an object in the projection. */
 interface Projected {
   readonly event: LogEvent;
-  /** What was written, where this process wrote it; undefined: it is read from the event. */
+  /** The written value, if this process wrote it; undefined: it is read from the event. */
   readonly value: EncodedObject | undefined;
-  /** Whether this process wrote it. */
+  /** True if this process wrote it. */
   readonly isOwn: boolean;
-  /** There was no such object before. */
+  /** True if no such object existed before. */
   readonly isNew: boolean;
 }
 
 const ENCRYPTED = Buffer.from('k8s:enc:');
 
-/** Brings the projection up to some batches, the last state of each object. A document never goes back to an older revision. */
+/** Projects some batches: the last state of each object. A document never goes back to an older revision. */
 export async function project(db: Db, batches: readonly CommittedBatch[]): Promise<void> {
   for (const [resource, states] of lastStates(batches)) {
     const collection = statesOf(db, resource);
@@ -31,7 +31,7 @@ export async function project(db: Db, batches: readonly CommittedBatch[]): Promi
       const document = { _id: one.event.key, ...stateOf(one) };
       return one.isNew ? { insertOne: { document } } : replacementOf(document);
     });
-    // A newer state is there, or the tombstone of an earlier object.
+    // The document that exists is a newer state, or the tombstone of an earlier object.
     const left = there.filter(({ isNew }) => isNew);
     await written(collection, left, (one) => replacementOf({ _id: one.event.key, ...stateOf(one) }));
   }
@@ -52,13 +52,13 @@ function lastStates(batches: readonly CommittedBatch[]): Map<string, Map<string,
 
 type Operation = AnyBulkWriteOperation<StateDocument>;
 
-/** Changes only what is older; where there is something newer, it fails as a duplicate. */
+/** Replaces an older document. If a newer one exists, the operation fails as a duplicate. */
 function replacementOf({ _id, ...replacement }: StateDocument): Operation {
   const filter = { _id, '_annex.revision': { $lt: replacement._annex.revision } };
   return { replaceOne: { filter, replacement, upsert: true } };
 }
 
-/** Does what it can; tells of which a document was in the way. */
+/** Executes the operations that succeed; returns the objects for which a document was in the way. */
 async function written(
   collection: Collection<StateDocument>,
   all: readonly Projected[],
@@ -71,7 +71,7 @@ async function written(
   } catch (error) {
     if (!isRefusal(error)) throw error;
     if (error instanceof MongoBulkWriteError) return await inTheWay(collection, all, operationOf, error);
-    // The driver refuses all for the sake of one.
+    // The driver refuses the whole bulk because of one operation.
     const there: Projected[] = [];
     for (const one of all) if (await isInTheWay(collection, operationOf(one))) there.push(one);
     return there;
@@ -95,7 +95,7 @@ async function inTheWay(
   return there;
 }
 
-/** One by itself, and without the form for people where MongoDB does not take that. */
+/** Executes a single operation, without the readable fields if MongoDB refuses them. Returns true if a document was in the way. */
 async function isInTheWay(collection: Collection<StateDocument>, operation: Operation): Promise<boolean> {
   for (const attempt of [operation, bare(operation)]) {
     try {
@@ -128,7 +128,7 @@ function stateOf(one: Projected): State {
   return { _annex: { revision, bytes: recordOf(object) }, ...readable };
 }
 
-/** What a replica reads of another one's write; undefined where it is encrypted, or no object. */
+/** Returns the value of another replica's write, or undefined if it is encrypted or not an object. */
 function valueOf({ object: { bytes, flags } }: LogEvent): EncodedObject | undefined {
   if (flags === UNCHECKED || asBuffer(bytes).subarray(0, ENCRYPTED.length).equals(ENCRYPTED)) return undefined;
   try {

@@ -23,20 +23,20 @@ export interface HistoryOptions {
   readonly follower: Pick<LogFollower, 'revision' | 'head'>;
   readonly backlog: Pick<Backlog, 'lowest'>;
   readonly projector: Pick<Projector, 'settled'>;
-  /** Called now and then, when the history is looked after. */
+  /** Called from time to time, during maintenance of the history. */
   renew(): Promise<void>;
 }
 
 const RENEW_MILLIS = 60_000;
-/** So many marks are set in a window, and kept for three. */
+/** The number of marks that are set per window; marks are kept for three windows. */
 const MARKS = 12;
-/** No request to MongoDB is on its way for so long. */
+/** No request to MongoDB is in flight for this long. */
 const HELD_MILLIS = 24 * 3_600_000;
 const DURABLE = { writeConcern: { w: 'majority', journal: true } } as const;
 
 /**
- * Removes what is older than the window from the log, and with it the tombstones of what was deleted then. How old a revision is, marks
- * in the database say: revisions that were committed and projected at a moment of MongoDB's time.
+ * Removes log entries that are older than the window, and the tombstones of objects deleted then. The age of a revision follows from marks
+ * in the database: revisions that were committed and projected at a time of MongoDB's clock.
  */
 export class History {
   private known: Revision = FIRST_REVISION;
@@ -44,9 +44,9 @@ export class History {
   private timer: Timer | undefined;
   private stopped = false;
   private renewed: number;
-  /** Up to where this replica has removed everything. */
+  /** The revision up to which this replica has removed everything. */
   private removed: Revision = 0;
-  /** When the last run succeeded, or the first could begin. */
+  /** When the last run succeeded, or when the first could start. */
   trimmedAt: number;
 
   constructor(private readonly options: HistoryOptions) {
@@ -54,7 +54,7 @@ export class History {
     this.renewed = options.clock.monotonic();
   }
 
-  /** What lies before is no longer kept. */
+  /** The oldest revision that is kept. */
   get oldest(): Revision {
     return this.known;
   }
@@ -70,7 +70,7 @@ export class History {
     await this.running?.catch(() => undefined);
   }
 
-  /** Nobody is told of what happened up to a revision any more, although the log may still have it. */
+  /** Compacts up to a revision: its events are no longer delivered, although the log may still have them. */
   async forget(revision: Revision): Promise<void> {
     const { place, projector } = this.options;
     await projector.settled(revision);
@@ -78,7 +78,7 @@ export class History {
     this.lost(revision);
   }
 
-  /** The same, as somebody else says. */
+  /** Records that everything up to a revision was compacted, possibly by another replica. */
   lost(revision: Revision): void {
     this.known = Math.max(this.known, revision);
   }
@@ -86,7 +86,7 @@ export class History {
   private schedule(): void {
     const every = Math.min(Math.max(this.options.historyMillis / 60, 100), 5_000);
     this.timer = this.options.clock.setTimer(every, () => {
-      // What could not be removed now is removed the next time.
+      // Whatever could not be removed now is removed the next time.
       this.running ??= this.trim()
         .then(() => void (this.trimmedAt = this.options.clock.now()))
         .catch(() => undefined)
@@ -103,7 +103,7 @@ export class History {
       await this.options.renew();
       await this.release();
     }
-    // All up to there was committed and projected before the reading that follows.
+    // Everything up to this revision was committed and projected before the following read.
     const revision = (backlog.lowest ?? follower.revision + 1) - 1;
     const { document, moment } = await readMeta(place, place.marksId);
     const marks = document?.marks ?? [];
@@ -131,11 +131,11 @@ export class History {
       .catch(() => undefined);
   }
 
-  /** What lies at or below the floor, which a majority has. */
+  /** Removes everything at or below the floor, which a majority has. */
   private async remove(floor: Revision): Promise<void> {
     const { place, follower } = this.options;
     const newest = follower.head?.first ?? 0;
-    // The newest batch stays: it tells the revision.
+    // The newest batch stays, because it holds the current revision.
     const trimmed = { _id: { $lte: floor, $lt: newest } };
     const log = batchesOf(place);
     const deleted = new Map<string, Set<string>>();
@@ -150,13 +150,13 @@ export class History {
     }
     for (const [resource, keys] of deleted) await this.removeTombstones(resource, [...keys], floor);
     await log.deleteMany(trimmed);
-    // A replica that has none has no batch above the floor that is projected, as if it had one below.
+    // A missing document means the same as one at or below the floor: no batch above the floor is projected.
     await metaOf(place.db).deleteMany({ _id: /^projected\./, log: place.name, revision: { $lte: floor } });
   }
 
   private async removeTombstones(resource: string, keys: readonly string[], floor: Revision): Promise<void> {
     const { db } = this.options.place;
-    // After the floor: who takes a batch over holds its keys, and then reads the floor.
+    // After the floor was raised: a replica that takes over a batch holds its keys first, and then reads the floor.
     const held = await db
       .collection<HeldDocument>(HELD)
       .find({ _id: { $in: keys.map((key) => heldId(resource, key)) } }, { projection: { key: 1 } })
@@ -171,7 +171,7 @@ export class History {
     await statesOf(this.options.place.db, resource).deleteMany({ _id: { $in: [...keys] }, ...old });
   }
 
-  /** Keys that have been held for long enough. */
+  /** Removes the tombstones of keys that have been held for long enough. */
   private async release(): Promise<void> {
     const { place } = this.options;
     const held = place.db.collection<HeldDocument>(HELD);

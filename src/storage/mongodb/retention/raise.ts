@@ -8,7 +8,7 @@ import { Projector } from '../projection/projector.js';
 
 const READ_AHEAD = 50;
 
-/** Appends a gap, with which a log goes on above a revision: whoever follows it begins anew there. */
+/** Appends a gap, so that a log continues above a revision: replicas that follow it start over there. */
 export async function appendGap(place: LogPlace, above: Revision, clock: Clock, historyMillis: number): Promise<Head> {
   for (;;) {
     const begun = clock.monotonic();
@@ -21,12 +21,12 @@ export async function appendGap(place: LogPlace, above: Revision, clock: Clock, 
       if (isDuplicateKey(error)) continue;
       throw error;
     }
-    // Later the revision may have been taken, and trimmed: then nobody sees this gap, and another one does no harm.
+    // After a longer time the revision may have been taken and trimmed. Then this gap is never seen, and another one does no harm.
     if (clock.monotonic() - begun < historyMillis / 2) return { first, last };
   }
 }
 
-/** After which revision there may be batches that are not projected. */
+/** Returns the revision after which there may be batches that are not projected. */
 export async function projectedUpTo(place: LogPlace): Promise<Revision> {
   const [{ floor }, base, marks] = await Promise.all([
     readFloor(place),
@@ -46,7 +46,7 @@ export async function projectedUpTo(place: LogPlace): Promise<Revision> {
   return upTo;
 }
 
-/** Projects all of a log that nobody follows. */
+/** Projects all remaining batches of a log that no replica follows. */
 export async function projectRest(place: LogPlace, clock: Clock): Promise<void> {
   const backlog = new Backlog(clock);
   let after = await projectedUpTo(place);
@@ -61,7 +61,7 @@ export async function projectRest(place: LogPlace, clock: Clock): Promise<void> 
   }
 }
 
-/** Lets a log that nobody follows go on above a revision; what lies before is told to nobody. */
+/** Continues a log that no replica follows above a revision, and compacts everything before. */
 export async function raiseAlone(place: LogPlace, above: Revision, clock: Clock, historyMillis: number): Promise<void> {
   const { last } = await appendGap(place, above, clock, historyMillis);
   await projectRest(place, clock);
