@@ -4,7 +4,7 @@ import type { JsonSchemaProps } from './interfaces.js';
 import { type NumericRules, compileNumeric } from './numeric.js';
 import { type Pattern, patternFor } from '@annex/cel/re2';
 
-/** What a JSON value is, as bits, in the way Go's decoder of unstructured objects sees it. */
+/** The kinds of JSON values, as bits, as Go's decoder of unstructured objects distinguishes them. */
 export const STRING = 1;
 export const INTEGER = 2;
 /** A number with a fraction, or beyond 64 bits, or whose text had a fraction or an exponent. */
@@ -16,7 +16,7 @@ export const OBJECT = 32;
 const MIN_INT64 = -(1n << 63n);
 const MAX_INT64 = (1n << 63n) - 1n;
 
-/** The kind of a value that is not null. */
+/** Returns the kind of a value that is not null. */
 export function kindOf(value: JsonValue): number {
   switch (typeof value) {
     case 'string':
@@ -33,7 +33,7 @@ export function kindOf(value: JsonValue): number {
   }
 }
 
-/** JSON type and Go's format of each kind, as error texts name them. */
+/** The JSON type and Go's format of each kind, as error texts name them. */
 const KIND_NAMES: Readonly<Record<number, readonly [string, string]>> = {
   [STRING]: ['string', ''],
   [INTEGER]: ['integer', 'int64'],
@@ -45,7 +45,7 @@ const KIND_NAMES: Readonly<Record<number, readonly [string, string]>> = {
 
 export interface LengthRules {
   readonly min: number | undefined;
-  /** With all its digits. */
+  /** `min` with all its digits. */
   readonly minText: string;
   readonly max: number | undefined;
 }
@@ -69,10 +69,10 @@ const TYPE_LISTS: ReadonlyMap<string, readonly string[]> = new Map(
 );
 const NO_CHILDREN: readonly NamedNode[] = [];
 
-/** Whether a value is a whole object, or a part of one that counts as an object only where the schema says that it is embedded. */
+/** The role of a value: a whole object, or a part of one that counts as an object only if the schema marks it as embedded. */
 export type Role = 'resource' | 'part';
 
-/** Schemas nest no deeper than this; deeper ones are refused when the definition is validated. */
+/** The maximum nesting depth of a schema. Deeper ones are rejected when the definition is validated. */
 export const MAX_SCHEMA_DEPTH = 500;
 
 export class SchemaTooDeepError extends Error {
@@ -83,16 +83,16 @@ export class SchemaTooDeepError extends Error {
 }
 
 /**
- * One level of a schema, prepared for the walks over objects. All nodes have the same fields in the same order, so that the
- * walks stay monomorphic; what most nodes don't have stands in objects of their own that are undefined.
+ * One level of a schema, prepared for the walks over objects. All nodes have the same fields in the same order, so that the walks
+ * stay monomorphic. Rules that most nodes lack are in separate objects, which are undefined if absent.
  */
 export class SchemaNode {
   readonly types: readonly string[];
   readonly nullable: boolean;
   readonly format: string;
-  /** Whether there is a type or format to check. */
+  /** True if there is a type or format to check. */
   readonly typed: boolean;
-  /** Kinds that pass the check of the type. */
+  /** The kinds that pass the type check. */
   readonly accepts: number;
   readonly formatCheck: ((text: string) => boolean) | undefined;
   readonly length: LengthRules | undefined;
@@ -104,7 +104,7 @@ export class SchemaNode {
   readonly items: SchemaNode | undefined;
   readonly itemCount: LengthRules | undefined;
   readonly properties: ReadonlyMap<string, SchemaNode> | undefined;
-  /** The schema of additional properties, whether they are allowed at all, or undefined where nothing is said. */
+  /** The schema of additional properties, or whether they are allowed at all; undefined if unspecified. */
   readonly additional: SchemaNode | boolean | undefined;
   readonly required: readonly string[];
   readonly propertyCount: LengthRules | undefined;
@@ -113,7 +113,7 @@ export class SchemaNode {
   readonly embedded: boolean;
   readonly listType: string;
   readonly listMapKeys: readonly string[];
-  /** Undefined where there is none; a default of null counts as none. */
+  /** The default; undefined if there is none. A default of null counts as none. */
   readonly fallback: JsonValue | undefined;
 
   /** Properties that have a default. */
@@ -189,7 +189,7 @@ export class SchemaNode {
   }
 }
 
-/** What a type error says was expected and found. */
+/** Returns the expected and the found type of a type error. */
 export function typeFault(node: SchemaNode, kind: number): readonly [expected: string, found: string] {
   const [type, format] = KIND_NAMES[kind] ?? ['', ''];
   if (kind !== STRING && kind !== ARRAY && node.format !== '' && !matchesType(node.types, node.format, type, format)) {
@@ -202,7 +202,7 @@ function matchesType(types: readonly string[], wanted: string, type: string, for
   return types.includes(type) || format === wanted || (type === 'integer' && types.includes('number'));
 }
 
-/** Kube-apiserver's rules: a format alone takes strings and, by an oddity, arrays. */
+/** Returns the accepted kinds by kube-apiserver's rules: a format alone accepts strings and, by an oddity, arrays. */
 function acceptedKinds(types: readonly string[], format: string): number {
   const masks = format === '' ? PLAIN_MASKS : undefined;
   const known = masks?.get(types);
@@ -275,15 +275,15 @@ function compileProperties(value: JsonValue | undefined, sub: Sub): ReadonlyMap<
 
 interface NodeOptions {
   readonly depth?: number;
-  /** As defaults are validated, where int-or-string says nothing about the type, and formats go unsifted. */
+  /** Set for validating defaults, where int-or-string implies no type, and unsupported formats are not filtered out. */
   readonly bare?: boolean;
   readonly made?: MadeParts | undefined;
 }
 
-/** What was made of the parts of a schema before. */
+/** The nodes already built for parts of a schema. */
 export interface MadeParts {
   readonly nodes: ReadonlyMap<JsonSchemaProps, SchemaNode>;
-  /** Properties of parts that have many. */
+  /** The properties of parts that have many of them. */
   readonly properties: ReadonlyMap<JsonSchemaProps, ReadonlyMap<string, SchemaNode>>;
 }
 
@@ -303,7 +303,7 @@ const NOTHING_NOTABLE: Notable = {
   hasRules: false,
 };
 
-/** The properties that have something to them besides being validated. */
+/** Collects the properties that matter beyond validation. */
 function notable(properties: ReadonlyMap<string, SchemaNode> | undefined): Notable {
   if (properties === undefined) return NOTHING_NOTABLE;
   const defaulted: NamedNode[] = [];
@@ -321,5 +321,5 @@ function notable(properties: ReadonlyMap<string, SchemaNode> | undefined): Notab
   return { defaulted, defaultsBelow, listTypes, embedded, hasRules };
 }
 
-/** Says nothing about its value. */
+/** A node without constraints. */
 export const EMPTY_NODE: SchemaNode = new SchemaNode({});

@@ -5,9 +5,9 @@ import type { JsonObject, JsonValue } from '../apimachinery/json/json.js';
 /** A bound or factor, prepared for both ways in which kube-apiserver compares: as int64 and as float64. */
 interface Limit {
   readonly value: number;
-  /** Go's int64(value): truncated, and the smallest integer where it does not fit. */
+  /** Go's int64(value): truncated, or the smallest integer if it does not fit. */
   readonly whole: number;
-  /** Text of an error that the limit itself does not fit its type; it is reported for every value. */
+  /** Returns the error that the limit itself does not fit its type, which is reported for every value; undefined if it fits. */
   readonly misfit: ((path: string) => string) | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface NumericRules {
   readonly exclusiveMaximum: boolean;
 }
 
-/** What is wrong with a number: `value` undefined for faults that name no field. */
+/** An error of a number; `value` is undefined for errors that name no field. */
 export interface NumericFault {
   readonly message: string;
   readonly value: JsonValue | Printed | undefined;
@@ -55,7 +55,7 @@ export function compileNumeric(schema: JsonObject, types: readonly string[], for
   };
 }
 
-/** Whether the number passes; the common case, without any text. */
+/** Reports whether the number passes: the common case, which builds no text. */
 export function numberPasses(rules: NumericRules, value: number | bigint, whole: boolean): boolean {
   const { minimum, maximum, multipleOf } = rules;
   if (!fitsRange(value, rules.typeName, rules.format)) return false;
@@ -69,7 +69,7 @@ export function numberPasses(rules: NumericRules, value: number | bigint, whole:
   );
 }
 
-/** Everything that is wrong with a number, in kube-apiserver's order. */
+/** Returns all errors of a number, in kube-apiserver's order. */
 export function numericFaults(
   rules: NumericRules,
   value: number | bigint,
@@ -120,7 +120,7 @@ export function numericFaults(
   return faults;
 }
 
-/** What was compared as a float is shown as one. */
+/** Returns the value as errors show it: as a float if it was compared as one. */
 const shown = (value: number | bigint, whole: boolean): JsonValue | Printed =>
   whole ? value : new Printed(formatFloat(Number(value)));
 
@@ -146,12 +146,12 @@ function isMultiple(limit: Limit, value: number | bigint, whole: boolean): boole
   return isJsonInteger(limit.value < 1 ? (1 / limit.value) * number : number / limit.value);
 }
 
-/** Whether a float is near enough to an integer to pass for one (relative error below 1e-9). */
+/** Reports whether a float is close enough to an integer to count as one (relative error below 1e-9). */
 export function isJsonInteger(value: number): boolean {
   if (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER) return false;
   if (Number.isInteger(value)) return true;
   const whole = Math.trunc(value);
-  // Go converts by way of uint64, so a negative fraction is never near.
+  // Go converts through uint64, so a negative fraction is never close.
   if (whole === 0 || value < 0) return false;
   return Math.abs(value - whole) / (Math.abs(value) + Math.abs(whole)) < 1e-9;
 }
@@ -159,7 +159,7 @@ export function isJsonInteger(value: number): boolean {
 function fitsRange(value: number | bigint, typeName: string, format: string): boolean {
   if (typeName === 'integer') {
     if (format === 'int32') return value >= -(2 ** 31) && value < 2 ** 31 && isWhole(value);
-    // What did not fit an int64 came as a float, whose shortest text is beyond the smallest, too.
+    // A value that does not fit an int64 arrives as a float. -2^63 is rejected as a float, because its shortest text is below the smallest int64.
     const isAbove = typeof value === 'bigint' ? value >= -MAX_INT64 : value > -MAX_INT64;
     return isWhole(value) && isAbove && value < MAX_INT64;
   }

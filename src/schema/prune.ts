@@ -2,21 +2,21 @@ import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json/
 import { compareUtf8 } from '../apimachinery/meta/meta.js';
 import type { Role, SchemaNode } from './node.js';
 
-/** Unknown fields of one object are listed up to this number of fields and of characters; a last entry counts the rest. */
+/** The maximum number of unknown fields, and of their characters, that are listed for one object; a last entry counts the rest. */
 const MAX_PATHS = 10_000;
 const MAX_PATH_CHARACTERS = 1 << 20;
 
-/** Where the walk is, and the unknown fields found. */
+/** The position of a walk, and the unknown fields it has found. */
 class Trail {
   readonly path: (string | number)[] = [];
   readonly found: string[] = [];
-  /** Whether a null was removed. */
+  /** True if a null was removed. */
   lostNulls = false;
   private characters = 0;
   private left = 0;
 
   readonly collect: boolean;
-  /** Whether nulls are removed, too. */
+  /** True if nulls are removed, too. */
   readonly nulls: boolean;
 
   constructor({ collect, nulls }: Pick<Trail, 'collect' | 'nulls'>) {
@@ -49,8 +49,8 @@ class Trail {
 export const isMetaField = (key: string): boolean => key === 'metadata' || key === 'kind' || key === 'apiVersion';
 
 /**
- * Removes, in place and in one walk, the fields that the schema does not know, and nulls of fields that are neither nullable
- * nor have a default. Of a resource, apiVersion, kind and metadata are left alone. Returns the unknown fields' paths, sorted.
+ * Removes, in place and in one walk, unknown fields, and nulls of fields that are neither nullable nor have a default. Leaves
+ * apiVersion, kind and metadata of a resource alone. Returns the sorted paths of the unknown fields.
  */
 export function pruneObject(object: JsonValue, node: SchemaNode, collect: boolean): readonly string[] {
   const trail = new Trail({ collect, nulls: true });
@@ -59,14 +59,14 @@ export function pruneObject(object: JsonValue, node: SchemaNode, collect: boolea
   return trail.sorted();
 }
 
-/** The same without a list; whether nulls were removed. */
+/** Like pruneObject, without the list of paths. Returns whether nulls were removed. */
 export function pruneRead(object: JsonObject, node: SchemaNode): boolean {
   const trail = new Trail({ collect: false, nulls: true });
   pruneMembers(object, node, true, trail);
   return trail.lostNulls;
 }
 
-/** Removes only the fields that the schema does not know. */
+/** Removes only unknown fields. */
 export function pruneUnknown(value: JsonValue, node: SchemaNode, role: Role): void {
   const trail = new Trail({ collect: false, nulls: false });
   if (role === 'resource' && isObject(value)) pruneMembers(value, node, true, trail);
@@ -76,7 +76,7 @@ export function pruneUnknown(value: JsonValue, node: SchemaNode, role: Role): vo
 function prune(value: JsonValue | undefined, node: SchemaNode | undefined, trail: Trail): void {
   if (typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) {
-    // Items below a field that keeps unknown fields keep theirs, too.
+    // Items of a field that preserves unknown fields preserve theirs, too.
     const items = node?.items;
     const depth = trail.path.length;
     for (let i = 0; i < value.length; i++) {
@@ -95,7 +95,7 @@ function prune(value: JsonValue | undefined, node: SchemaNode | undefined, trail
   } else pruneMembers(value, node, node.embedded, trail);
 }
 
-/** Below a field that keeps unknown fields: only what is specified is pruned further. */
+/** Prunes below a field that preserves unknown fields, where only specified fields are pruned further. */
 function keep(value: JsonValue, node: SchemaNode | undefined, trail: Trail): void {
   if (node === undefined || typeof value !== 'object' || value === null) return;
   if (node.preserve || Array.isArray(value)) {
@@ -149,7 +149,7 @@ function members(value: JsonObject, node: SchemaNode, isResource: boolean, prese
   }
 }
 
-/** Only the removal of nulls, for metadata: its unknown fields are another layer's. */
+/** Removes only nulls. Used for metadata, whose unknown fields another layer handles. */
 function pruneNulls(value: JsonValue | undefined, node: SchemaNode | undefined): void {
   if (node === undefined || typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) {

@@ -1,18 +1,21 @@
 import { deepEqual, Float, isObject, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
 import type { SchemaNode } from './node.js';
 
-/** Stands for an old value that cannot be correlated with the new one. */
+/** Marks an old value that cannot be correlated with the new one. */
 export const NONE = Symbol('no old value');
 export type Old = JsonValue | typeof NONE;
 
-/** The old value of a property, where the old object has it. */
+/** Returns the old value of a property, if the old object has it. */
 export function oldProperty(old: Old, key: string): Old {
   if (old === NONE || !isObject(old)) return NONE;
   const value = old[key];
   return value === undefined || typeof value === 'function' ? NONE : value;
 }
 
-/** Finds the old item for a new one. Only items of map lists that have all their keys can be correlated: the first one counts. */
+/**
+ * Returns a function that finds the old item for a new one. Only items of map lists that have all their keys can be correlated;
+ * of duplicates, the first counts.
+ */
 export function itemCorrelator(node: SchemaNode, old: Old): ((item: JsonValue) => Old) | undefined {
   if (node.listType !== 'map' || !Array.isArray(old)) return undefined;
   let index: Map<string, JsonObject> | undefined;
@@ -30,7 +33,7 @@ export function itemCorrelator(node: SchemaNode, old: Old): ((item: JsonValue) =
   };
 }
 
-/** Whether every key of an item is there, and is a scalar. */
+/** Reports whether an item has all its keys, and they are scalars. */
 const hasKeys = (keys: readonly string[], item: JsonObject): boolean =>
   keys.every((key) => {
     const value = item[key];
@@ -38,7 +41,7 @@ const hasKeys = (keys: readonly string[], item: JsonObject): boolean =>
     return value !== undefined && typeof value !== 'object' && typeof value !== 'function';
   });
 
-/** The values of an item's keys as one text; different values have different texts. */
+/** Returns the values of an item's keys as one text; different values have different texts. */
 export function keyOf(keys: readonly string[], item: JsonObject): string {
   let text = '';
   for (const key of keys) {
@@ -63,8 +66,8 @@ function compound(value: JsonValue): string {
 }
 
 /**
- * Whether an update left the value as it was, as kube-apiserver compares: items of map lists by key, whatever their order,
- * and objects only as far as the schema knows their fields (an unknown field makes a change).
+ * Reports whether an update left the value unchanged, as kube-apiserver compares: items of map lists by key, regardless of their
+ * order, and objects only as far as the schema specifies their fields (an unknown field counts as a change).
  */
 export function unchanged(node: SchemaNode | undefined, value: JsonValue, old: Old): boolean {
   if (old === NONE) return false;

@@ -24,7 +24,7 @@ export function addTypeError(node: SchemaNode, kind: number, walk: Walk): void {
   walk.add(typeInvalid(walk.field(name), found, message), message);
 }
 
-/** Length and pattern; the first fault ends the check. */
+/** Checks length and pattern; the first error ends the check. */
 export function checkText(node: SchemaNode, value: string, walk: Walk): void {
   const { length, pattern } = node;
   if (length !== undefined) {
@@ -90,7 +90,10 @@ export function checkEnum(node: SchemaNode, value: JsonValue, walk: Walk): void 
   addEnumError(values, value, walk);
 }
 
-/** Equal after Go's conversion to the type of the allowed value: floats are truncated to integers, integers become characters. */
+/**
+ * Reports whether two values are equal after Go's conversion to the type of the allowed value: floats are truncated to integers,
+ * integers become characters.
+ */
 function convertsTo(value: JsonValue, allowed: JsonValue): boolean {
   if (typeof value === 'number' || typeof value === 'bigint' || value instanceof Float) {
     const kind = kindOf(value);

@@ -5,10 +5,10 @@ import type { ScalePaths } from './interfaces.js';
 
 const MAX_INT32 = 2 ** 31 - 1;
 
-/** What a simple path leads to, or why it leads nowhere. */
+/** The value at a simple path, or the error of following it. */
 export type PathResult = { readonly value: JsonValue | undefined } | { readonly error: string };
 
-/** The members of a simple path like `.spec.replicas`. */
+/** Returns the keys of a simple path like `.spec.replicas`. */
 export const simplePath = (path: string): readonly string[] => path.replace(/^\./, '').split('.');
 
 /** Follows a simple path, as the getters of unstructured objects do. */

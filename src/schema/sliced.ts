@@ -6,7 +6,7 @@ import { EMPTY_NODE, type MadeParts, MAX_SCHEMA_DEPTH, SchemaNode, SchemaTooDeep
 const SINGLE = ['items', 'additionalProperties', 'not'];
 const LISTS = ['allOf', 'anyOf', 'oneOf'];
 
-/** Every part of a schema, each after the one that it is part of; a step after every so many. */
+/** Returns all parts of a schema, each after its parent, and yields after every SCHEMA_STEP_PARTS parts. */
 export function* partsOf(schema: JsonSchemaProps): Generator<undefined, readonly JsonSchemaProps[]> {
   const parts = [schema];
   let depth = 0;
@@ -37,7 +37,7 @@ function* addParts(schema: JsonObject, parts: JsonObject[]): Generator<undefined
   }
 }
 
-/** The schemas of the properties of a part, some at a time. */
+/** Yields the schemas of a part's properties in batches. */
 export function* batchesOf({ properties }: JsonSchemaProps): Generator<readonly (JsonValue | undefined)[], void> {
   if (!isObject(properties)) return;
   const keys = Object.keys(properties);
@@ -45,7 +45,7 @@ export function* batchesOf({ properties }: JsonSchemaProps): Generator<readonly 
     yield keys.slice(from, from + SCHEMA_STEP_PROPERTIES).map((key) => properties[key]);
 }
 
-/** Makes the nodes of all parts of a schema, those of inner parts first, in steps. */
+/** Builds the nodes of all parts of a schema in steps, inner parts first. */
 export function* nodesSliced(schema: JsonSchemaProps): Generator<undefined, MadeParts> {
   const parts = yield* partsOf(schema);
   const nodes = new Map<JsonSchemaProps, SchemaNode>();

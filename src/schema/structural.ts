@@ -8,7 +8,7 @@ import { textOf } from './node.js';
 import { batchesOf, partsOf } from './sliced.js';
 import { type Pattern, patternFor } from '@annex/cel/re2';
 
-/** Where a schema stands: some messages differ by it. */
+/** The position of a schema, on which some messages depend. */
 type Level = 'root' | 'item' | 'field';
 
 const UNSUPPORTED: readonly (readonly [key: string, name: string, isSet: (value: JsonValue | undefined) => boolean])[] =
@@ -22,7 +22,7 @@ const UNSUPPORTED: readonly (readonly [key: string, name: string, isSet: (value:
     ['definitions', 'definitions', isSet],
   ];
 
-/** Whether a member says anything: false, empty texts, lists and maps do not. */
+/** Reports whether a member is set. False and empty texts, lists and maps count as unset. */
 function isSet(value: JsonValue | undefined): boolean {
   if (value === undefined || value === null || value === '' || value === false) return false;
   return typeof value !== 'object' || Object.keys(value).length > 0;
@@ -43,7 +43,7 @@ function propertiesOf(schema: JsonObject): readonly (readonly [string, JsonObjec
   return Object.keys(properties).map((key) => [key, objectAt(properties, key) ?? NOTHING]);
 }
 
-/** Why a schema cannot be read as a structural one at all, or undefined. */
+/** Returns why a schema cannot be read as a structural schema at all, or undefined. */
 export function structuralError(schema: JsonSchemaProps): string | undefined {
   const unsupported = unsupportedMember(schema);
   if (unsupported !== undefined) return `OpenAPIV3Schema '${unsupported}' is not supported`;
@@ -81,9 +81,9 @@ function unsupportedMember(schema: JsonObject): string | undefined {
 
 const LOGIC = ['allOf', 'anyOf', 'oneOf'];
 
-/** Whether `structuralError` and `validateStructural` have nothing to say, in steps. */
+/** Reports, in steps, whether `structuralError` and `validateStructural` find no error. */
 export function* isStructuralSliced(schema: JsonSchemaProps): Generator<undefined, boolean> {
-  // Each takes milliseconds to compile. They are held to the end, so that this happens here alone, and not again with many in one step.
+  // Each pattern takes milliseconds to compile. They are held to the end, so that this happens only here, and not again with many in one step.
   const held: Pattern[] = [];
   for (const { pattern } of yield* partsOf(schema)) {
     if (textOf(pattern) === '') continue;
@@ -117,7 +117,7 @@ export function* isStructuralSliced(schema: JsonSchemaProps): Generator<undefine
   return true;
 }
 
-/** What keeps a schema from being structural, in the order of the texts. */
+/** Returns the errors that keep a schema from being structural, sorted by their texts. */
 export function validateStructural(schema: JsonSchemaProps, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   invariants(schema, 'root', path, errors);
@@ -145,7 +145,7 @@ function invariants(schema: JsonObject, level: Level, path: FieldPath, errors: F
   partInvariants(schema, level, path, errors);
 }
 
-/** What the schema says itself, without its parts. */
+/** Checks the invariants of a schema itself, without its parts. */
 function partInvariants(schema: JsonObject, level: Level, path: FieldPath, errors: FieldError[]): void {
   const type = textOf(schema['type']);
   if (type === 'array' && objectAt(schema, 'items') === undefined)
@@ -225,9 +225,9 @@ function restrictsNamesOnly(metadata: JsonObject): boolean {
   );
 }
 
-/** Members that point to something: whatever it is, there is one. */
+/** Members that are pointers: any value except null counts as set. */
 const POINTING = new Set(['default', 'items', 'not', 'additionalProperties', 'externalDocs', 'example']);
-/** Lists that are taken over into the structural schema though they are empty, which makes it differ from one without. */
+/** Lists that are copied to the structural schema even if they are empty, which makes it differ from one without them. */
 const KEPT_EMPTY = ['required', 'x-kubernetes-list-map-keys', 'x-kubernetes-validations'];
 const KEPT_EMPTY_IN_LOGIC = [...KEPT_EMPTY, 'properties'];
 
@@ -241,7 +241,7 @@ function hasKeptEmpty(schema: JsonObject, kept: readonly string[]): boolean {
   return empty !== undefined && kept.some((key) => empty[key] !== undefined);
 }
 
-/** Exactly `anyOf: [{type: integer}, {type: string}]`. */
+/** Reports whether the list is exactly `anyOf: [{type: integer}, {type: string}]`. */
 function isIntOrString(anyOf: readonly JsonObject[]): boolean {
   const hasOnlyType = (schema: JsonObject | undefined, type: string): boolean =>
     schema?.['type'] === type &&
@@ -287,10 +287,10 @@ const FORBIDDEN_IN_LOGIC: readonly (readonly [key: string, detail: string])[] = 
   ['x-kubernetes-validations', 'must be empty to be structural'],
 ];
 
-/** Members of which any value is a value. */
+/** Members for which any value except null counts as set. */
 const BY_PRESENCE = new Set(['default', 'x-kubernetes-list-type', 'x-kubernetes-map-type']);
 
-/** Below anyOf, allOf, oneOf and not only values may be validated. */
+/** Checks a schema below anyOf, allOf, oneOf or not, which may only validate values. */
 function nested(schema: JsonObject, skipAnyOf: boolean, path: FieldPath, errors: FieldError[]): void {
   valueValidation(schema, skipAnyOf, false, path, errors);
   const items = objectAt(schema, 'items');
@@ -313,7 +313,7 @@ function nested(schema: JsonObject, skipAnyOf: boolean, path: FieldPath, errors:
   }
 }
 
-/** Everything that is validated must be specified outside of the logic, too. */
+/** Checks that everything validated by the logic is also specified outside it. */
 function valueCompleteness(
   schema: JsonObject,
   structure: JsonObject,

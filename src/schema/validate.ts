@@ -18,12 +18,12 @@ import { addTypeError, checkEnum, checkFormat, checkNull, checkNumber, checkText
 import { Exhausted, MAX_ERRORS, MAX_VISITS, Walk } from './walk.js';
 
 /**
- * Validates a value by a schema: kube-apiserver's checks, texts and order (kube-openapi's validators, with the conversion
- * to field errors). `prefix` is the path of the value; with `old`, errors of unchanged values are dropped.
+ * Validates a value against a schema with kube-apiserver's checks, texts and order (kube-openapi's validators, with the
+ * conversion to field errors). `prefix` is the path of the value; with `old`, errors of unchanged values are dropped.
  */
 export function validateValue(node: SchemaNode, value: JsonValue, prefix: string, old: Old = NONE): FieldError[] {
   const errors = collect(node, value, prefix, NONE);
-  // Only where there are errors the old value matters.
+  // The old value matters only if there are errors.
   return errors.length > 0 && old !== NONE ? collect(node, value, prefix, old) : errors;
 }
 
@@ -55,7 +55,7 @@ function check(node: SchemaNode, value: JsonValue, walk: Walk, old: Old): void {
     return;
   }
   const kind = kindOf(value);
-  // Each validator that applies counts one, besides what it counts itself, and the node counts one at the end.
+  // Each applicable validator counts one match, besides those it counts itself, and the node counts one at the end.
   walk.matches += 4;
   if (node.typed) {
     walk.matches += 1;
@@ -140,7 +140,7 @@ function checkObject(node: SchemaNode, value: JsonObject, walk: Walk, old: Old):
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i] as string;
     const member = value[key];
-    // What an object inherits are functions.
+    // Inherited members are functions.
     if (member !== undefined && typeof member !== 'function') continue;
     if (walk.onlyNoted()) return;
     const name = `${walk.name}.${key}`;
@@ -148,7 +148,7 @@ function checkObject(node: SchemaNode, value: JsonObject, walk: Walk, old: Old):
   }
 }
 
-/** Changes of apiVersion and kind at the root cannot be seen, so they are never excused. */
+/** Returns the old value of a property. Changes of apiVersion and kind at the root cannot be seen, so these are never ratcheted. */
 function childOld(old: Old, depth: number, key: string): Old {
   if (old === NONE || (depth === 0 && (key === 'kind' || key === 'apiVersion'))) return NONE;
   return oldProperty(old, key);
@@ -169,7 +169,7 @@ function checkPropertyCount({ min, minText, max }: LengthRules, value: JsonObjec
   }
 }
 
-/** Whether the value passes, without an error's text being made. Counts the passed checks where it does. */
+/** Reports whether the value passes, without building error texts. If it does, its passed checks are counted. */
 function passes(node: SchemaNode, value: JsonValue, walk: Walk): boolean {
   const { failed, probing, matches } = walk;
   walk.failed = false;
@@ -202,7 +202,7 @@ function failuresOf(node: SchemaNode, value: JsonValue, walk: Walk): Failures {
   return failures;
 }
 
-/** Adds the failures of the alternative that passed the most checks, the first of equals. */
+/** Adds the failures of the alternative that passed the most checks; of equals, the first. */
 function addBest(nodes: readonly SchemaNode[], value: JsonValue, walk: Walk): void {
   let best: Failures | undefined;
   for (const node of nodes) {

@@ -1,38 +1,38 @@
 import { type FieldError, invalid, type Printed } from '../apimachinery/meta/field-error.js';
 import type { JsonValue } from '../apimachinery/json/json.js';
 
-/** Errors beyond this number are not collected; a last one says so. */
+/** The maximum number of collected errors; an additional one reports that there are more. */
 export const MAX_ERRORS = 10_000;
-/** Values visited by one validation; alternatives (anyOf …) visit a value once each. A fifth of a second of work. */
+/** The maximum number of values that one validation visits; each alternative (anyOf …) visits a value again. A fifth of a second of work. */
 export const MAX_VISITS = 3_000_000;
-/** What an error costs in visits. */
+/** The cost of an error, in visits. */
 const ERROR_COST = 10;
 
 type Segment = string | number;
 
-/** Thrown to leave a walk that costs too much. */
+/** Thrown to abort a walk that costs too much. */
 export class Exhausted extends Error {}
 
 /**
- * What one validation collects. The path is kept as a stack of segments and becomes text only where there is an error;
- * `matches` counts passed checks, by which kube-apiserver selects the failures of the best alternative of anyOf and oneOf.
+ * The state of one validation. The path is a stack of segments that becomes text only for errors; `matches` counts passed checks,
+ * by which kube-apiserver selects the failures of the best alternative of anyOf and oneOf.
  */
 export class Walk {
   errors: FieldError[] = [];
-  /** The texts by which equal errors are recognized, in step with `errors`. */
+  /** The texts that identify equal errors, in step with `errors`. */
   messages: string[] = [];
   readonly path: Segment[] = [];
   matches = 0;
   visits = 0;
-  /** Whether the first segment is an additional property: its path begins with a dot. */
+  /** True if the first segment is an additional property: its path begins with a dot. */
   rootAdditional = false;
-  /** Only whether there is an error is asked: nothing is collected. */
+  /** True if only the presence of an error matters, so that none is collected. */
   probing = false;
   failed = false;
 
   constructor(private readonly prefix: string) {}
 
-  /** The path as messages have it, relative to the prefix. */
+  /** The path as messages show it, relative to the prefix. */
   get name(): string {
     let text = '';
     for (const segment of this.path) {
@@ -42,7 +42,7 @@ export class Walk {
     return text;
   }
 
-  /** The field of an error at a path. */
+  /** Returns the field of an error at a path. */
   field(name: string): string {
     const tail = name.startsWith('.') ? name.slice(1) : name;
     if (tail === '') return this.prefix === '' ? '<nil>' : this.prefix;
@@ -53,7 +53,7 @@ export class Walk {
     return this.failed;
   }
 
-  /** Called before an error's text is made: true where nobody wants it. */
+  /** Records a failure before its text is built. Returns true if the text is not needed. */
   onlyNoted(): boolean {
     this.failed = true;
     return this.probing;
@@ -70,7 +70,7 @@ export class Walk {
     this.add(invalid(this.field(name), value, message), message);
   }
 
-  /** An error that names no field. */
+  /** Adds an error that names no field. */
   addGeneral(message: string): void {
     this.add(invalid(this.field(''), '', message), message);
   }
@@ -80,7 +80,7 @@ export class Walk {
     this.messages.length = length;
   }
 
-  /** Equal errors count once. */
+  /** Returns the errors without duplicates. */
   unique(): FieldError[] {
     if (this.errors.length < 2) return this.errors;
     const seen = new Set<string>();

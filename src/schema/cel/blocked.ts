@@ -1,6 +1,6 @@
 import { type FieldError, FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
 
-/** Errors of the schema that keep rules from being evaluated. */
+/** Schema errors that prevent rules from being evaluated. */
 const BLOCKING = new Set([
   'FieldValueNotSupported',
   'FieldValueRequired',
@@ -9,7 +9,7 @@ const BLOCKING = new Set([
   'FieldValueTypeInvalid',
 ]);
 
-/** The error that stands for the rules left out because the object is not valid; undefined if none are left out. */
+/** Returns the error that reports skipped rules because the object is invalid; undefined if none are skipped. */
 export function blockedRules(errors: readonly FieldError[]): FieldError | undefined {
   if (!errors.some((error) => BLOCKING.has(error.type))) return undefined;
   const why =

@@ -4,12 +4,12 @@ import { resolveFieldPath } from './field-path.js';
 import type { Rule } from './rule.js';
 import { trimSpace } from '../../util/text/trim-space.js';
 
-/** The cost that one evaluation of one expression may have. */
+/** The cost limit of one evaluation of one expression. */
 export const PER_CALL_LIMIT = 1_000_000;
-/** The cost of all rules on one object. */
+/** The cost limit of all rules on one object. */
 export const RUNTIME_BUDGET = 10_000_000;
 
-/** What became of one rule. */
+/** The result of compiling one rule. */
 export interface CompiledRule {
   readonly rule: Rule;
   /** Absent if the rule is blank or does not compile. */
@@ -18,11 +18,11 @@ export interface CompiledRule {
   readonly usesOldSelf: boolean;
   readonly messageProgram?: Program;
   readonly messageError?: string;
-  /** The path of the field the rule blames, relative to the rule's place; empty: the place itself. */
+  /** The path of the field that the rule reports, relative to the rule's place; empty for the place itself. */
   readonly fieldPath: string;
 }
 
-/** Picks the environment of an expression: stored ones may use more than new ones. */
+/** Selects the environment of an expression: stored expressions may use more than new ones. */
 export interface RuleEnvironments {
   rule(expression: string): Environment;
   messageExpression(expression: string): Environment;
@@ -30,7 +30,7 @@ export interface RuleEnvironments {
 
 let names = 0;
 
-/** A registry of object types under a name of its own. */
+/** Creates a registry of object types with a unique name. */
 export const newSchemaTypes = (): SchemaTypes => new SchemaTypes(`selfType${names++}`);
 
 function withSelf(base: Environment, self: Type, optionalOld: boolean, registry: SchemaTypes): Environment {
@@ -43,7 +43,7 @@ function withSelf(base: Environment, self: Type, optionalOld: boolean, registry:
   );
 }
 
-/** Environments are alike for most rules of a node, so they are made once. */
+/** The environments of a node, cached because they are the same for most of its rules. */
 class NodeEnvironments {
   private readonly made = new Map<Environment, [Environment | undefined, Environment | undefined]>();
 
@@ -52,7 +52,7 @@ class NodeEnvironments {
     private readonly registry: SchemaTypes,
   ) {}
 
-  /** Types are named by their path from the node, whatever is above it. */
+  /** Renames the types in a text by their path from the node, regardless of its parents. */
   relative(text: string): string {
     return text.replaceAll(this.self.path, this.registry.prefix);
   }
@@ -65,7 +65,7 @@ class NodeEnvironments {
   }
 }
 
-/** Compiles the rules of one node, in their order. */
+/** Compiles the rules of one node, in order. */
 export function compileNode(
   rules: readonly Rule[],
   schema: JsonObject,
@@ -117,7 +117,7 @@ function compileMessage(
   return { messageProgram: program };
 }
 
-/** The path is left alone if the message does not compile. */
+/** Returns the normalized field path; empty if there is none, it is invalid, or the message does not compile. */
 function normalizedPath(rule: Rule, schema: JsonObject, message: CompiledMessage): string {
   if (rule.fieldPath === '' || message.messageError !== undefined) return '';
   const resolved = resolveFieldPath(rule.fieldPath, schema);

@@ -10,7 +10,7 @@ function keysOf(schema: JsonObject): readonly string[] {
   return textsOf(schema['x-kubernetes-list-map-keys']);
 }
 
-/** The values of the key fields as one text; undefined if one is missing or no scalar. */
+/** Returns the values of the key fields as one text; undefined if one is missing or not a scalar. */
 function identity(item: JsonValue | undefined, keys: readonly string[]): string | undefined {
   if (!isObject(item)) return undefined;
   let text = '';
@@ -54,7 +54,7 @@ export class KeyedItems {
   }
 }
 
-/** A part of the new object beside the same part of the old one; it knows whether they are equal. */
+/** Pairs a part of the new object with the same part of the old one, and compares them once. */
 export class Correlation {
   private equality: boolean | undefined;
   private children: Map<string | number, Correlation> | undefined;
@@ -66,7 +66,7 @@ export class Correlation {
     private readonly schema: JsonObject,
   ) {}
 
-  /** Whether the part is unchanged. Parts that the schema does not describe count as changed. */
+  /** True if the part is unchanged. Parts that the schema does not describe count as changed. */
   get unchanged(): boolean {
     this.equality ??= this.compare();
     return this.equality;
@@ -97,7 +97,7 @@ export class Correlation {
     return keys.length === Object.keys(old).length && keys.every((key) => this.key(key)?.unchanged === true);
   }
 
-  /** The member of an object; undefined if it is new, or unknown to the schema. */
+  /** Returns the correlation of a member; undefined if it is new, or unknown to the schema. */
   key(name: string): Correlation | undefined {
     const known = this.children?.get(name);
     if (known !== undefined) return known;
@@ -111,7 +111,7 @@ export class Correlation {
     return schema === undefined ? undefined : this.keep(name, new Correlation(current, old, schema));
   }
 
-  /** The element of a keyed list; undefined if the old list has none of its key. */
+  /** Returns the correlation of an element of a keyed list; undefined if the old list has none with its key. */
   index(at: number): Correlation | undefined {
     const known = this.children?.get(at);
     if (known !== undefined) return known;
@@ -131,7 +131,7 @@ export class Correlation {
   }
 }
 
-/** Where a walk stands: the correlation of the current part, else that of the nearest part above that has one. */
+/** The position of a walk: the correlation of the current part, else that of the nearest ancestor that has one. */
 export class Ratchet {
   static readonly none = new Ratchet(undefined, undefined);
 
@@ -140,7 +140,7 @@ export class Ratchet {
     private readonly parent: Correlation | undefined,
   ) {}
 
-  /** Whether an error of a rule at this place was there before. */
+  /** True if the value is unchanged, so that an error of a rule here is ratcheted. */
   get unchanged(): boolean {
     return (this.current ?? this.parent)?.unchanged ?? false;
   }
@@ -155,7 +155,7 @@ export class Ratchet {
     return this.current === undefined ? this : new Ratchet(this.current.index(at), this.current);
   }
 
-  /** For rules inside allOf. */
+  /** The position for rules inside allOf. */
   get above(): Ratchet {
     return new Ratchet(undefined, this.parent);
   }

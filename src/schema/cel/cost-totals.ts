@@ -1,17 +1,17 @@
 import { type FieldError, type FieldPath, forbidden } from '../../apimachinery/meta/field-error.js';
 import { UNBOUNDED } from '@annex/cel';
 
-/** The largest estimate that one rule may have, its possible repetitions counted. */
+/** The maximum estimated cost of one rule, including its possible repetitions. */
 export const RULE_COST_LIMIT = 10_000_000;
-/** The largest estimate of all rules of one version. */
+/** The maximum estimated cost of all rules of one version. */
 const TOTAL_COST_LIMIT = 100_000_000;
 const NAMED_RULES = 4;
 
-/** The product of a cost and how often it can arise; 2^64 stands for whatever is beyond 64 bits. */
+/** Multiplies a cost by how often it can arise. 2^64 stands for anything beyond 64 bits. */
 export const timesCardinality = (cost: number, cardinality: number): number =>
   cost === 0 ? 0 : Math.min(cost * cardinality, UNBOUNDED);
 
-/** Sums estimates and remembers the largest. */
+/** Sums estimates and keeps the largest. */
 export class CostTotals {
   private total = 0;
   private largest: { path: FieldPath; cost: number }[] = [];
@@ -24,7 +24,7 @@ export class CostTotals {
     this.largest = this.largest.slice(0, NAMED_RULES);
   }
 
-  /** The errors of a version whose rules cost too much together. */
+  /** Returns the errors of a version whose rules cost too much in total. */
   errors(path: FieldPath): FieldError[] {
     if (this.total <= TOTAL_COST_LIMIT) return [];
     const why = 'contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema';
@@ -36,7 +36,7 @@ export class CostTotals {
   }
 }
 
-/** Says by how much a cost is too high, and what to do about it. */
+/** Returns a message with the factor by which a cost exceeds its limit, and a hint. */
 export function costMessage(name: string, cost: number, limit: number): string {
   const factor = cost / limit;
   const shown = factor > 100 ? 'more than 100x' : factor < 1.5 ? `${factor.toFixed(6)}x` : `${factor.toFixed(1)}x`;
