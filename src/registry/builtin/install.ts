@@ -23,12 +23,12 @@ export interface BuiltinApisOptions {
   readonly clock: Clock;
   readonly cbor: boolean;
   readonly mergeTypes: BuiltinTypes;
-  /** The minor version of Kubernetes 1 whose versions of types are served. */
+  /** The minor version of Kubernetes 1 whose API versions are served. */
   readonly emulation: number;
   readonly declarative: DeclarativeValidation;
 }
 
-/** Groups in the order in which discovery lists them; those that are not here come after. */
+/** The groups in the order of discovery. All others come last. */
 const GROUP_ORDER = [
   '',
   'apiregistration.k8s.io',
@@ -47,7 +47,7 @@ const priorityOf = (group: string): number => {
   return at < 0 ? GROUP_ORDER.length : at;
 };
 
-/** Published schemas of the built-in types: each file under data/openapi holds the components of a group version. */
+/** Loads the published schemas of the built-in types. Each file in data/openapi has the components of a group version. */
 export function loadMergeTypes(): BuiltinTypes {
   const documents = readdirSync(dataFile('openapi'))
     .filter((name) => name.endsWith('.json'))
@@ -58,17 +58,17 @@ export function loadMergeTypes(): BuiltinTypes {
   return new BuiltinTypes(documents);
 }
 
-/** The name under which the store keeps a built-in type: `configmaps`, `roles.rbac.authorization.k8s.io`. */
+/** Returns the name of a built-in type in the store: `configmaps`, `roles.rbac.authorization.k8s.io`. */
 export const builtinStorageName = (type: ResourceType): string =>
   type.storedAs?.resource ?? (type.group === '' ? type.resource : `${type.resource}.${type.group}`);
 
-/** Installs stored built-in types, each on a cache of its own. Returns their stores by storage name. */
+/** Installs stored built-in types, each with a watch cache of its own. Returns their stores by storage name. */
 export function installBuiltins(
   types: readonly ResourceType[],
   options: BuiltinApisOptions,
 ): Map<string, ResourceStore> {
   const stores = new Map<string, ResourceStore>();
-  // Types that share another's objects come last: the cache's attributes are the owner's.
+  // Types that share another type's objects come last: the attributes in the cache are the owner's.
   for (const type of [...types].sort((a, b) => Number(a.storedAs !== undefined) - Number(b.storedAs !== undefined))) {
     const { backend, cacher, clock, registry, cbor, mergeTypes, emulation, declarative } = options;
     const name = builtinStorageName(type);

@@ -7,7 +7,7 @@ import { validatingAdmissionPolicies } from './validatingadmissionpolicies/type.
 import { validatingAdmissionPolicyBindings } from './validatingadmissionpolicybindings/type.js';
 import { validatingWebhookConfigurations } from './validatingwebhookconfigurations/type.js';
 
-/** The policies of admission and their bindings. */
+/** Returns the types of admission policies and their bindings. */
 export const admissionPolicyTypes = (access: ParamAccess): readonly ResourceType[] => [
   validatingAdmissionPolicies(access),
   validatingAdmissionPolicyBindings(access),
@@ -15,7 +15,7 @@ export const admissionPolicyTypes = (access: ParamAccess): readonly ResourceType
   mutatingAdmissionPolicyBindings(access),
 ];
 
-/** The configurations of admission webhooks. */
+/** The types of admission webhook configurations. */
 export const webhookConfigurationTypes: readonly ResourceType[] = [
   validatingWebhookConfigurations,
   mutatingWebhookConfigurations,

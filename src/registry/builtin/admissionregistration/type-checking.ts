@@ -21,11 +21,11 @@ import {
 
 const MAX_TYPES = 10;
 
-/** What is known of the types that policies are about. */
+/** Looks up the types that policies match. */
 export interface KnownTypes {
-  /** The kind of a resource that is served. */
+  /** Returns the kind of a served resource. */
   kindOf(resource: GroupVersionResource): GroupVersionKind | undefined;
-  /** The whole schema of a kind. */
+  /** Returns the whole schema of a kind. */
   schemaOf(kind: GroupVersionKind): JsonObject | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface ExpressionWarning extends JsonObject {
   warning: string;
 }
 
-/** What the types that a policy matches say against its expressions (status.typeChecking). */
+/** Checks the expressions of a policy against the types that it matches (status.typeChecking). */
 export function checkPolicyTypes(policy: KubeObject, known: KnownTypes): ExpressionWarning[] {
   const spec = objectAt(policy, 'spec') ?? {};
   const environments = typesToCheck(spec, known).flatMap((kind): CheckedType[] => {
@@ -67,7 +67,7 @@ function checkExpression(expression: string, checked: readonly CheckedType[]): s
     .join('\n');
 }
 
-/** Where `object`, `oldObject` and `params` have the types of their schemas. */
+/** Returns an environment in which `object`, `oldObject` and `params` have the types of their schemas. */
 function environmentFor(spec: JsonObject, kind: GroupVersionKind, schema: JsonObject, known: KnownTypes): Environment {
   const objects = new SchemaTypes(kind.kind);
   const object = objects.declare(schema, true)?.type ?? types.DYN;
@@ -102,7 +102,7 @@ function kindOfParams(paramKind: JsonObject): GroupVersionKind {
   return { group, version, kind: stringAt(paramKind, 'kind') ?? '' };
 }
 
-/** The kinds that rules name without wildcards, at most ten. */
+/** Returns the kinds that rules name without wildcards, at most ten. */
 function typesToCheck(spec: JsonObject, known: KnownTypes): GroupVersionKind[] {
   const found = new Map<string, GroupVersionKind>();
   for (const rule of objectsOf(objectAt(spec, 'matchConstraints')?.['resourceRules'])) {

@@ -18,9 +18,9 @@ const VERSION = 'v1';
 const INVALID_TOKEN = 'invalid bearer token';
 
 export interface AuthenticationReviewDependencies {
-  /** All token methods of the server; undefined: there is none, and nothing is said of any token. */
+  /** All token authenticators of the server. If undefined, it has none, and reviews return an empty status. */
   readonly tokens: TokenAuthenticator | undefined;
-  /** For whom a token must be valid where a review names nobody (`--api-audiences`). */
+  /** The audiences that a token must be valid for if a review names none (`--api-audiences`). */
   readonly apiAudiences: readonly string[];
   readonly clock: Clock;
 }
@@ -45,7 +45,7 @@ function names(kind: string): Omit<CreateOnlyType, 'create'> {
   return { group: GROUP, version: VERSION, resource: `${singular}s`, singular, kind, namespaced: false };
 }
 
-/** Whatever was sent, the answer says who sent it. */
+/** Returns a review of the request's user, whatever object was sent. */
 function selfSubjectReview(user: UserInfo, now: number): KubeObject {
   return {
     kind: 'SelfSubjectReview',
@@ -65,12 +65,12 @@ async function tokenReview(
   const spec = objectAt(object, 'spec');
   const token = stringAt(spec, 'token') ?? '';
   if (token === '') throw newBadRequest('token is required for TokenReview in authentication');
-  // What the caller claims in the status is never passed on as the server's word.
+  // A status sent by the client must never be returned as the server's own.
   object['status'] = { user: {} };
   if (tokens === undefined) return object;
   const asked = textsOf(spec?.['audiences']);
   const audiences = asked.length === 0 ? apiAudiences : asked;
-  // As in a header, surrounding spaces do not count.
+  // As in a header, surrounding spaces are ignored.
   const bare = bearerTokenOf(`Bearer ${token}`) ?? '';
   const outcome = bare === '' ? INVALID_TOKEN : await authenticate(tokens, bare, audiences, signal);
   object['status'] =
@@ -78,7 +78,7 @@ async function tokenReview(
   return object;
 }
 
-/** The response, or why the token is refused. */
+/** Returns the authentication response, or the error if the token is rejected. */
 async function authenticate(
   tokens: TokenAuthenticator,
   token: string,
@@ -93,7 +93,7 @@ async function authenticate(
   }
 }
 
-/** kube-apiserver asks the method for its own loopback token too, which refuses in its own words. */
+/** Adds the error of kube-apiserver's authenticator for its own loopback token, which rejects the token as well. */
 function alsoInvalid(text: string): string {
   if (text === INVALID_TOKEN) return INVALID_TOKEN;
   const several = text.startsWith('[') && text.endsWith(']');
@@ -105,7 +105,7 @@ function status(
   audiences: readonly string[],
   apiAudiences: readonly string[],
 ): JsonObject {
-  // A method that knows no audiences vouches for those of the server itself.
+  // An authenticator that ignores audiences vouches for the server's own ones.
   const valid = own ?? audiences.filter((audience) => apiAudiences.includes(audience));
   const common = audiences.some((audience) => valid.includes(audience));
   if (audiences.length > 0 && !common) {

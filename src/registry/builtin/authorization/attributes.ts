@@ -8,10 +8,10 @@ import type { UserInfo } from '../../../authentication/user/user.js';
 import type { AuthorizerAttributes, SelectorRequirement } from '../../../authorization/authorizer/interfaces.js';
 import { fieldRequirements, labelRequirements } from '../../../authorization/authorizer/selectors.js';
 
-/** Attributes of a review, and which of its selectors could not be read whole. */
+/** The attributes of a review, and the errors of its selectors that could not be fully parsed. */
 export interface ReviewAttributes {
   readonly attributes: AuthorizerAttributes;
-  /** For `status.evaluationError`. */
+  /** The errors for `status.evaluationError`. */
   readonly selectorErrors: readonly string[];
 }
 
@@ -22,7 +22,7 @@ interface Parsed {
 
 const NOTHING: Parsed = { requirements: [], failed: false };
 
-/** The user that a SubjectAccessReview's spec names. */
+/** Returns the user that a SubjectAccessReview's spec names. */
 export function userFrom(spec: JsonObject): UserInfo {
   const extra: Record<string, readonly string[]> = {};
   for (const [key, values] of Object.entries(objectAt(spec, 'extra') ?? {})) extra[key] = textsOf(values);
@@ -34,7 +34,7 @@ export function userFrom(spec: JsonObject): UserInfo {
   };
 }
 
-/** What a valid spec asks about. */
+/** Returns the attributes of a valid spec for the authorizer. */
 export function attributesFrom(user: UserInfo, spec: JsonObject): ReviewAttributes {
   const given = objectAt(spec, 'resourceAttributes');
   const resource = given ?? {};
@@ -81,7 +81,7 @@ function readSelector(
   if (selector === undefined) return NOTHING;
   const list = objectsOf(selector['requirements']);
   if (list.length > 0) {
-    // Requirements that cannot be used are left out: all are to be met, so that the question only gets broader.
+    // Invalid requirements are omitted. As all of them must be met, this only makes the question broader.
     const requirements = list.map(read).filter((requirement) => requirement !== undefined);
     return { requirements, failed: requirements.length < list.length };
   }

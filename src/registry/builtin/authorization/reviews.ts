@@ -64,7 +64,7 @@ function virtualType(kind: string, scope: Scope, create: Create): CreateOnlyType
   };
 }
 
-/** Where requests are authorized without selectors, those of a review are ignored and dropped from the response. */
+/** Ignores the selectors of a review, and drops them from the response, if requests are authorized without selectors. */
 function withoutSelectors(create: Create): Create {
   return (context, object, namespace) => {
     if (!featureGates.enabled('AuthorizeWithSelectors')) {
@@ -78,7 +78,7 @@ function withoutSelectors(create: Create): Create {
 
 const specOf = (object: KubeObject): JsonObject => objectAt(object, 'spec') ?? {};
 
-/** kube-apiserver names no kind here, as its internal objects have none. */
+/** kube-apiserver names no kind in this error, because its internal objects have none. */
 function refuse(errors: readonly FieldError[]): void {
   if (errors.length > 0) throw newInvalid({ group: GROUP, kind: '' }, '', errors);
 }
@@ -101,7 +101,7 @@ async function review(
   return object;
 }
 
-/** The answer is a new object: neither metadata nor spec of the review comes back. */
+/** Returns a new object, without metadata and spec of the review. */
 function rulesReview(object: KubeObject, user: UserInfo, resolver: RuleResolver): KubeObject {
   const namespace = stringAt(specOf(object), 'namespace') ?? '';
   if (namespace === '') throw newBadRequest('no namespace on request');
@@ -114,7 +114,7 @@ function rulesReview(object: KubeObject, user: UserInfo, resolver: RuleResolver)
   };
 }
 
-/** Also used for the answers of `kubectl auth can-i --list`. */
+/** Returns the status of a review; `kubectl auth can-i --list` prints it. */
 function rulesStatus({ resourceRules, nonResourceRules, incomplete, error }: RulesResult): JsonObject {
   return {
     resourceRules: resourceRules.map(({ verbs, apiGroups, resources, resourceNames }) => ({

@@ -72,13 +72,13 @@ function validateSpec(spec: JsonObject, { wantsUser }: { readonly wantsUser: boo
   return errors;
 }
 
-/** Go prints the internal type, whose fields have no JSON names. */
+/** Returns the attributes as Go prints the internal type, whose fields have no JSON names. */
 function showNonResource(attributes: JsonObject): JsonObject {
   return { Path: stringAt(attributes, 'path') ?? '', Verb: stringAt(attributes, 'verb') ?? '' };
 }
 
 interface KeyValidation {
-  /** Errors before and after those of the operator. */
+  /** `before` and `after` return the errors that precede and follow those of the operator. */
   before(requirement: JsonObject, path: FieldPath): FieldError[];
   after(requirement: JsonObject, path: FieldPath): FieldError[];
 }
@@ -119,7 +119,7 @@ function validateSelector(selector: JsonObject, path: FieldPath, keys: KeyValida
   return errors;
 }
 
-/** Operators that are not known pass, so that newer clients are understood as far as possible. */
+/** Unknown operators are accepted, for compatibility with newer clients. */
 function validateOperator(requirement: JsonObject, path: FieldPath): FieldError[] {
   const count = textsOf(requirement['values']).length;
   switch (stringAt(requirement, 'operator')) {
@@ -156,7 +156,7 @@ function isUnset(value: ObjectMeta[string]): boolean {
   return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0;
 }
 
-/** Go's encoder writes these as escapes. */
+/** Escapes the characters that Go's encoder escapes. */
 function escapeHtml(json: string): string {
   return json.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -8,14 +8,14 @@ const MAX_PATH = 253 + 63 + 1;
 function labelErrors(path: FieldPath, segment: string, check: (label: string) => readonly string[]): FieldError[] {
   for (const label of segment.split('.')) {
     const texts = check(label);
-    // The first bad one says enough.
+    // Report only the first invalid label.
     if (texts.length > 0)
       return texts.map((text) => invalid(path, segment, `validating label ${quote(label)}: ${text}`));
   }
   return [];
 }
 
-/** A signer's name: a domain, a slash and a path, as in `example.com/signer-name`. */
+/** Validates a signer name: a domain, a slash and a path, as in `example.com/signer-name`. */
 export function validateSignerName(path: FieldPath, signerName: string): FieldError[] {
   if (signerName === '') return [required(path)];
   const [domain, tail, ...more] = signerName.split('/');

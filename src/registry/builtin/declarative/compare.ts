@@ -1,21 +1,21 @@
 import type { FieldError } from '../../../apimachinery/meta/field-error.js';
 import { ERROR_OF, type Marker } from './markers.js';
 
-/** An error that one of the two ways of validation finds and the other does not. */
+/** An error that only one of the two validations finds. */
 export interface Difference {
   readonly field: string;
   readonly type: string;
   readonly foundBy: 'declarative' | 'hand-written';
 }
 
-/** `rules[3].verbs` as `rules.*.verbs`. */
+/** Returns `rules.*.verbs` for `rules[3].verbs`. */
 const placeOf = ({ field }: FieldError): string => field.replace(/\[\d+\]/g, '.*');
 
-/** Whether a marker stands for an error that hand-written code found. */
+/** Reports whether a marker covers an error of the hand-written validation. */
 export const isCovered = (error: FieldError, markers: readonly Marker[]): boolean =>
   markers.some(({ path, rule }) => ERROR_OF[rule.name] === error.type && path.join('.') === placeOf(error));
 
-/** Errors are the same when they are of one type and at one place; the texts may differ. */
+/** Returns the errors that only one of the validations finds. Errors are equal if they have the same type and field; their texts may differ. */
 export function differences(
   handWritten: readonly FieldError[],
   declarative: readonly FieldError[],

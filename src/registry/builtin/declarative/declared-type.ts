@@ -7,7 +7,7 @@ import { type Difference, differences, isCovered } from './compare.js';
 import { type Marker, MARKERS } from './markers.js';
 import { validateDeclaratively } from './validate.js';
 
-/** What the comparison of the two ways of validation shows; `validation` is `role_create` for instance. */
+/** A result of comparing the two validations. `validation` is an identifier such as `role_create`. */
 export type ValidationReport =
   | ({ readonly kind: 'mismatch'; readonly validation: string } & Difference)
   | { readonly kind: 'panic'; readonly validation: string; readonly error: string };
@@ -24,9 +24,9 @@ interface Checked {
 }
 
 /**
- * Runs a type's markers beside its strategies, while the gate DeclarativeValidation is on, and reports where they differ. The
- * hand-written errors are the answer unless the markers' errors take the place of those that they cover: of stage beta by
- * DeclarativeValidationBeta, of all by DeclarativeValidationTakeover.
+ * Runs a type's markers beside its strategies while the feature gate DeclarativeValidation is on, and reports where they differ.
+ * The hand-written errors are returned unless the markers' errors replace those that they cover: with DeclarativeValidationBeta
+ * those of stage beta, with DeclarativeValidationTakeover all.
  */
 export function declaredType(
   type: ResourceType,
@@ -88,7 +88,7 @@ function compared(
   }
 }
 
-/** The markers whose errors are the answer. */
+/** Returns the markers whose errors replace the hand-written ones. */
 function answeringMarkers(markers: readonly Marker[], gates: FeatureGates): readonly Marker[] {
   if (gates.enabled('DeclarativeValidationTakeover')) return markers;
   return gates.enabled('DeclarativeValidationBeta') ? markers.filter(({ stage }) => stage === 'beta') : [];

@@ -1,20 +1,20 @@
 import type { FieldErrorType } from '../../../apimachinery/meta/field-error.js';
 
-/** A rule that a field's schema states, instead of a function that checks the whole object. */
+/** A rule that a field's schema states, instead of a function that validates the whole object. */
 export interface Marker {
-  /** Names of members; `*` stands for each item of a list. */
+  /** The names of members; `*` stands for each item of a list. */
   readonly path: readonly string[];
   readonly rule: Rule;
-  /** Rules of stage beta are the answer while DeclarativeValidationBeta is on; those of stage alpha are only compared. */
+  /** Rules of stage beta are enforced while DeclarativeValidationBeta is on; those of stage alpha are only compared. */
   readonly stage: 'alpha' | 'beta';
 }
 
 type Rule =
   | { readonly name: 'required' }
-  /** At most one item of a list of conditions is of one of these types. */
+  /** At most one item of a list of conditions has one of these types. */
   | { readonly name: 'zeroOrOneOf'; readonly types: readonly string[] };
 
-/** The type of error that a rule finds. */
+/** The type of the errors that a rule reports. */
 export const ERROR_OF: Readonly<Record<Rule['name'], FieldErrorType>> = {
   required: 'FieldValueRequired',
   zeroOrOneOf: 'FieldValueInvalid',
@@ -26,8 +26,8 @@ const ROLE = [required('rules', '*', 'verbs')];
 const BINDING = [required('subjects', '*', 'name'), required('roleRef', 'name')];
 
 /**
- * The markers of the types that Kubernetes 1.36 validates declaratively and Annex serves, by `<resource>.<group>`; there all of these
- * are of stage alpha. They hold for subresources too.
+ * The markers of the types that Kubernetes 1.36 validates declaratively and that Annex serves, by `<resource>.<group>`. There, all
+ * of them are of stage alpha. They also apply to subresources.
  */
 export const MARKERS: Readonly<Record<string, readonly Marker[]>> = {
   'clusterroles.rbac.authorization.k8s.io': ROLE,

@@ -6,7 +6,7 @@ import type { DeclarativeValidation } from './declared-type.js';
 const PREFIX = 'apiserver_validation_declarative_validation';
 const LABELS = ['validation_identifier'];
 
-/** Counts and logs what the comparison of the two ways of validation shows. */
+/** Returns a reporter that counts and logs the differences between the two validations. */
 export function declarativeReporter(registry: Registry, logger: Logger): DeclarativeValidation['report'] {
   const counter = (name: string, help: string, labels: readonly string[] = []): CellCounter =>
     new CellCounter({ name, help, labels }, registry);

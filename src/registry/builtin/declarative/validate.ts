@@ -6,7 +6,7 @@ import type { Marker } from './markers.js';
 
 type Value = JsonValue | undefined;
 
-/** A value, the one that it had before, and whether that is known: items of lists are not matched with former ones. */
+/** A value, its previous value, and whether that is known: items of lists are not matched with former ones. */
 interface Place {
   readonly path: FieldPath;
   readonly value: Value;
@@ -14,7 +14,7 @@ interface Place {
   readonly correlated: boolean;
 }
 
-/** What the markers find. In an update (`old` is given) what has not changed is not looked at again. */
+/** Returns the errors that the markers report. On an update (`old` is given), unchanged values are not validated again. */
 export function validateDeclaratively(
   markers: readonly Marker[],
   object: KubeObject,
@@ -41,7 +41,7 @@ function* placesOf([step, ...rest]: readonly string[], place: Place): Iterable<P
 
 const memberOf = (value: Value, name: string): Value => (isObject(value) ? value[name] : undefined);
 
-/** Go's zero values: what is not there, and what is empty. */
+/** Reports whether a value is absent or empty, which Go does not distinguish. */
 const isEmpty = (value: Value): boolean =>
   value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
 

@@ -159,7 +159,7 @@ const STATUS: JsonObject = {
 
 const column = (name: string, jsonPath: string, type = 'string'): JsonObject => ({ name, type, jsonPath });
 
-/** Adoption of kubeannex.io/v1alpha1, as its definition. It is not in the store, so nobody can change it. */
+/** Returns the definition of Adoption, kubeannex.io/v1alpha1. It is not in the store, so clients cannot change it. */
 export function adoptionDefinition(): KubeObject {
   return {
     apiVersion: 'kubeannex.io/v1',

@@ -6,15 +6,15 @@ import { customResourceDefinitionType } from '../../apiextensions/customresource
 import { AGE_COLUMN, column, NAME_COLUMN, tableWithAge } from '../../rest/columns.js';
 import type { ResourceType, Strategy, TableConvertor } from '../../rest/interfaces.js';
 
-/** The objects of a type; undefined where it is not served in the version. */
+/** Returns the number of objects of a type, or undefined if it is not served in the version. */
 export type ObjectCount = (type: GroupVersionResource) => number | undefined;
 
 export const RESOURCE_DEFINITIONS = { group: 'kubeannex.io', resource: 'resourcedefinitions' };
 
 /**
- * ResourceDefinition of kubeannex.io/v1: declares a type that Annex serves inside a cluster, where CustomResourceDefinition is
- * the cluster's own. Its spec and status are those of a CustomResourceDefinition, and so is all that is done with it. `count`
- * is asked for the objects of a type.
+ * Returns the type ResourceDefinition of kubeannex.io/v1. It declares a type that Annex serves inside a cluster, where the cluster
+ * itself serves CustomResourceDefinition. Its spec, its status and its processing are those of a CustomResourceDefinition. `count`
+ * returns the number of objects of a type.
  */
 export function resourceDefinitionType(count: ObjectCount): ResourceType {
   const type = customResourceDefinitionType({});
@@ -35,7 +35,7 @@ export function resourceDefinitionType(count: ObjectCount): ResourceType {
   };
 }
 
-/** What is said of the fields of one kind holds for the other's. */
+/** Makes the reset fields of CustomResourceDefinition apply to ResourceDefinition. */
 function ofOurs(strategy: Strategy): Strategy {
   return { ...strategy, resetFields: { 'kubeannex.io/v1': Object.values(strategy.resetFields ?? {}).flat() } };
 }
@@ -62,7 +62,7 @@ function tableOf(count: ObjectCount): TableConvertor {
       objects(definition, versions, count),
     ];
   });
-  // Rows are never kept: the count changes without the definition.
+  // Rows are never cached: the count changes independently of the definition.
   return {
     columns: COLUMNS,
     cells: (definition, now) => table.cells(definition, now),
@@ -71,7 +71,7 @@ function tableOf(count: ObjectCount): TableConvertor {
   };
 }
 
-/** The names of the versions that a definition, or a CustomResourceDefinition, has served. */
+/** Returns the names of the served versions of a ResourceDefinition or CustomResourceDefinition. */
 export const servedVersions = (definition: KubeObject): string[] =>
   objectsOf(objectAt(definition, 'spec')?.['versions'])
     .filter((version) => version['served'] === true)

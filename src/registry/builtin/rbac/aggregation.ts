@@ -5,15 +5,15 @@ import { SelectorError, type LabelSelector } from '../../../apimachinery/selecto
 import { compareUtf8, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import { readRule, writeRule } from '../../../authorization/rbac/types.js';
 
-/** The selectors of an aggregated cluster role; undefined: it is not aggregated. */
+/** Returns the selectors of an aggregated ClusterRole, or undefined if it is not aggregated. */
 export function aggregationSelectors(role: KubeObject): readonly JsonObject[] | undefined {
   const aggregation = objectAt(role, 'aggregationRule');
   return aggregation === undefined ? undefined : objectsOf(aggregation['clusterRoleSelectors']);
 }
 
 /**
- * The rules that an aggregated cluster role should have: those of all cluster roles that a selector matches, by name within
- * each selector, each rule once. Undefined: the role is not aggregated, or one of its selectors is invalid.
+ * Returns the rules that an aggregated ClusterRole should have: those of all ClusterRoles that a selector matches, by name within
+ * each selector, each rule once. Returns undefined if the role is not aggregated, or if one of its selectors is invalid.
  */
 export function aggregatedRules(role: KubeObject, clusterRoles: Iterable<KubeObject>): JsonObject[] | undefined {
   const selectors = aggregationSelectors(role);
@@ -34,7 +34,7 @@ export function aggregatedRules(role: KubeObject, clusterRoles: Iterable<KubeObj
   return [...rules.values()];
 }
 
-/** Whether a role's rules are the given ones, in the same order. */
+/** Reports whether a role has the given rules, in the same order. */
 export function sameRules(role: KubeObject, rules: readonly JsonObject[]): boolean {
   const current = objectsOf(role['rules']);
   return (
@@ -42,7 +42,7 @@ export function sameRules(role: KubeObject, rules: readonly JsonObject[]): boole
   );
 }
 
-/** Equal for rules that are semantically equal: absent and empty lists are the same. */
+/** Returns the same key for semantically equal rules: absent and empty lists are the same. */
 function ruleKey(rule: JsonObject): string {
   return JSON.stringify(writeRule(readRule(rule)));
 }

@@ -7,7 +7,7 @@ import { sleep, type Clock } from '../../../util/clock.js';
 import type { LoopbackClient, LoopbackClients } from '../../rest/loopback-client.js';
 import { reconcileBinding, reconcileRole, type Reconciliation } from './reconcile.js';
 
-/** Kinds in the order in which they are created, with their resource. */
+/** The kinds in the order of their creation, with their resource. */
 const KINDS = [
   ['ClusterRole', 'clusterroles', reconcileRole],
   ['ClusterRoleBinding', 'clusterrolebindings', reconcileBinding],
@@ -15,16 +15,16 @@ const KINDS = [
   ['RoleBinding', 'rolebindings', reconcileBinding],
 ] as const;
 
-/** Bindings that were split off others: where the first is missing, the second's subjects, labels and annotations go into it. */
+/** Bindings that were split off others. If the first is missing, it is created with the subjects, labels and annotations of the second. */
 const SPLIT: readonly (readonly [string, string])[] = [['system:public-info-viewer', 'system:discovery']];
 
 const ROUND_MILLIS = 1_000;
 const ROUNDS = 30;
-/** Waits between attempts at an object that others write at the same time. */
+/** The delays in milliseconds between attempts to write an object that other clients write at the same time. */
 const BACKOFF_MILLIS = [10, 50, 250];
 const RECREATE_ATTEMPTS = 3;
 
-/** The default roles and bindings as data/rbac-defaults.json holds them; throws where it holds something else. */
+/** Parses the default roles and bindings in data/rbac-defaults.json. Throws if there is anything else in it. */
 export function parseRbacDefaults(json: JsonValue): readonly KubeObject[] {
   const known = new Set<string>(KINDS.map(([kind]) => kind));
   if (!Array.isArray(json)) throw new Error('default roles: not a list');
@@ -42,14 +42,14 @@ export interface BootstrapDependencies {
   readonly clients: LoopbackClients;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Called for every object that could not be created or completed. */
+  /** Called for every object that could not be created or updated. */
   failed(text: string): void;
 }
 
 /**
- * Creates the default roles and bindings and gives existing ones what they lack, unless they opted out. To be run at each
- * start; retries for half a minute and throws if some are still missing. Stored objects that cannot be read are reported
- * and left: only an administrator can remove it, and needs a server for that.
+ * Creates the default roles and bindings, and adds what existing ones lack unless they opted out. Runs on each start. Retries for
+ * half a minute and throws if some are still missing. Stored objects that cannot be decoded are reported and skipped: only an
+ * administrator can remove them, and needs a server for that.
  */
 export async function ensureRbacDefaults(
   defaults: readonly KubeObject[],
@@ -79,7 +79,7 @@ async function attempt(defaults: readonly KubeObject[], dependencies: BootstrapD
       try {
         await withRetries(() => ensure(client, expected, reconcile, dependencies.clients), dependencies);
       } catch (error) {
-        // One that fails must not keep the others from being made.
+        // A failure must not prevent the creation of the others.
         dependencies.failed(
           `unable to reconcile ${kind.toLowerCase()}.${RBAC_GROUP}/${expected.metadata.name ?? ''}: ${String(error)}`,
         );
@@ -117,7 +117,7 @@ async function ensure(
       else await carryOut(client, existing, reconcile(existing, expected));
       return;
     } catch (error) {
-      // Made or removed by somebody else meanwhile: look again.
+      // Another client created or removed it meanwhile: read it again.
       if (left === 0 || !(hasReason(error, 'AlreadyExists') || hasCode(error, 404))) throw error;
     }
   }

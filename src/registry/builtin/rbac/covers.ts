@@ -4,8 +4,8 @@ import type { PolicyRule } from '../../../authorization/rbac/types.js';
 const NONE: readonly string[] = [];
 
 /**
- * Which of the wanted permissions the owner's rules do not cover, broken down to rules with one group, resource, verb and
- * name each (kube-apiserver's `Covers`).
+ * Returns the wanted permissions that the owner's rules do not cover, as rules with one group, resource, verb and name each
+ * (kube-apiserver's `Covers`).
  */
 export function uncovered(owner: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] {
   const missing: PolicyRule[] = [];
@@ -39,7 +39,7 @@ function* breakDown(rule: PolicyRule): Iterable<PolicyRule> {
   }
 }
 
-/** `part` comes from breakDown. */
+/** Reports whether a rule covers `part`, which comes from breakDown. */
 function covers(owner: PolicyRule, part: PolicyRule): boolean {
   if (!hasOrAll(owner.verbs, part.verbs[0]) || !hasOrAll(owner.apiGroups, part.apiGroups[0])) return false;
   const resource = part.resources[0];
@@ -64,7 +64,7 @@ function urlCovers(held: string, wanted: string): boolean {
   return held === wanted || (held.endsWith('*') && wanted.startsWith(held.replace(/\*+$/, '')));
 }
 
-/** Joins the verbs of rules for the same resource and name; the rest stays as it is. */
+/** Merges the verbs of rules for the same resource and name. All other rules stay unchanged. */
 export function compact(rules: readonly PolicyRule[]): PolicyRule[] {
   const others: PolicyRule[] = [];
   const simple = new Map<string, PolicyRule & { readonly verbs: string[] }>();
@@ -82,7 +82,7 @@ export function compact(rules: readonly PolicyRule[]): PolicyRule[] {
   return [...others, ...simple.values()];
 }
 
-/** A rule as escalation messages show it: `{APIGroups:["" "apps"], Resources:["pods"], Verbs:["get"]}`. */
+/** Formats a rule as escalation messages show it: `{APIGroups:["" "apps"], Resources:["pods"], Verbs:["get"]}`. */
 export function compactString(rule: PolicyRule): string {
   const parts: string[] = [];
   const add = (label: string, values: readonly string[]): void => {
@@ -96,7 +96,7 @@ export function compactString(rule: PolicyRule): string {
   return `{${parts.join(', ')}}`;
 }
 
-/** Go's `%q` of a list of strings. */
+/** Formats a list of strings like Go's `%q`. */
 export function quoteList(values: readonly string[]): string {
   return `[${values.map(quote).join(' ')}]`;
 }

@@ -16,7 +16,7 @@ import type { RequestContext } from '../../../request/context.js';
 import { compact, compactString, quoteList, uncovered } from './covers.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
 
-/** A RbacRuleSource, or one that has to ask somebody. */
+/** An RbacRuleSource, which may also be asynchronous. */
 interface AskedRules {
   policyRulesFor(user: UserInfo, namespace: string): MaybePromise<HeldRules>;
   roleRules(ref: RoleRef, namespace: string): MaybePromise<readonly PolicyRule[] | undefined>;
@@ -28,15 +28,15 @@ export interface EscalationDependencies {
   readonly rules: AskedRules;
 }
 
-/** Every permission there is: what setting an aggregation rule takes. */
+/** All permissions, which are needed to set an aggregation rule. */
 const FULL_AUTHORITY: readonly PolicyRule[] = [
   { verbs: ['*'], apiGroups: ['*'], resources: ['*'], resourceNames: [], nonResourceURLs: [] },
   { verbs: ['*'], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: ['*'] },
 ];
 
 /**
- * The guard of roles and cluster roles, to be called before a create (`old` undefined) or an update is stored: the user must
- * hold every permission of the role, or have `escalate` on it. Throws the ApiError for the client.
+ * The guard of roles and cluster roles, called before a create (`old` is undefined) or an update is stored. The user must hold
+ * every permission of the role, or have `escalate` on it. Throws the ApiError for the client.
  */
 export async function guardRole(
   context: RequestContext,
@@ -57,7 +57,7 @@ export async function guardRole(
   }
 }
 
-/** The guard of bindings: the user must hold every permission of the role, or have `bind` on it. */
+/** The guard of bindings. The user must hold every permission of the role, or have `bind` on it. */
 export async function guardBinding(
   context: RequestContext,
   object: KubeObject,
@@ -80,7 +80,7 @@ export async function guardBinding(
   if (problem !== undefined) throw newForbidden(resource, object.metadata.name ?? '', problem);
 }
 
-/** Why the user may not grant the rules; undefined: all of them are held. */
+/** Returns why the user may not grant the rules, or undefined if the user holds all of them. */
 async function escalation(
   { user, info }: RequestContext,
   rules: readonly PolicyRule[],
@@ -92,7 +92,7 @@ async function escalation(
   const lines = [...new Set(compact(missing).map(compactString))].sort(compareUtf8);
   const text = `user ${quote(user.name)} (groups=${quoteList(user.groups)}) is attempting to grant RBAC permissions not currently held:\n${lines.join('\n')}`;
   if (held.unresolved.length === 0) return text;
-  // kube-apiserver names the resource of the request here, not that of the role that is missing.
+  // kube-apiserver names the resource of the request here, not that of the missing role.
   const errors = held.unresolved.map((ref) => `${info.resource}.${RBAC_GROUP} ${quote(ref.name)} not found`);
   return `${text}; resolution errors: [${aggregateTexts(errors)}]`;
 }
@@ -134,7 +134,10 @@ function hasAggregationRule(object: KubeObject | undefined): boolean {
   return Array.isArray(selectors) && selectors.length > 0;
 }
 
-/** Owner references and finalizers may be changed by the garbage collector without holding the role's permissions. */
+/**
+ * Reports whether only fields changed that the garbage collector may change without the role's permissions, such as owner
+ * references and finalizers.
+ */
 function onlyCollectorFieldsChange(object: KubeObject, old: KubeObject): boolean {
   const bare = (from: KubeObject): KubeObject => {
     const { ownerReferences: _o, finalizers: _f, selfLink: _s, managedFields: _m, ...metadata } = from.metadata;

@@ -24,7 +24,8 @@ function followKind(
   signal: AbortSignal,
 ): Promise<void> {
   return new Promise((resolve) => {
-    // After a gap what comes anew is taken at once, and what did not come goes at the end, so that nobody is refused meanwhile.
+    // After a gap, objects are updated as they are delivered again; those that are not are removed at the end. So no request is
+    // refused meanwhile.
     let told: Set<string> | undefined;
     clients.for({ group: RBAC_GROUP, resource }).watch(
       {

@@ -6,16 +6,16 @@ import { uncovered } from './covers.js';
 
 const AUTO_UPDATE_ANNOTATION = 'rbac.authorization.kubernetes.io/autoupdate';
 
-/** What has to be done so that an existing object grants at least what is expected. */
+/** The operation after which an existing object grants at least what is expected. */
 export type Reconciliation =
   | { readonly operation: 'none' }
   | { readonly operation: 'update'; readonly object: KubeObject }
-  /** A role reference cannot be changed: delete, then create. */
+  /** A role reference is immutable: the binding is deleted and created again. */
   | { readonly operation: 'recreate'; readonly object: KubeObject };
 
 const NONE: Reconciliation = { operation: 'none' };
 
-/** Missing rules, aggregation selectors, labels and annotations are added; nothing that someone added is taken away. */
+/** Adds missing rules, aggregation selectors, labels and annotations. Of a user's additions, only an unexpected aggregation rule is removed. */
 export function reconcileRole(existing: KubeObject, expected: KubeObject): Reconciliation {
   if (isProtected(existing)) return NONE;
   const object = deepCopy(existing);
@@ -37,12 +37,12 @@ export function reconcileBinding(existing: KubeObject, expected: KubeObject): Re
   return changes.includes(true) ? { operation: 'update', object } : NONE;
 }
 
-/** Whether someone has opted the object out of reconciliation. */
+/** Reports whether the object is opted out of reconciliation. */
 function isProtected(object: KubeObject): boolean {
   return object.metadata.annotations?.[AUTO_UPDATE_ANNOTATION] === 'false';
 }
 
-/** What the object says goes before what is expected. */
+/** Merges labels and annotations. Existing values take precedence over expected ones. */
 function mergeMetadata(object: KubeObject, expected: KubeObject): boolean {
   let changed = false;
   for (const field of ['annotations', 'labels'] as const) {

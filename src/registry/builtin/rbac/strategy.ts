@@ -15,7 +15,10 @@ import {
 type Validate = (object: KubeObject) => FieldError[];
 type ValidateUpdate = (object: KubeObject, old: KubeObject) => FieldError[];
 
-/** The four kinds differ in validation only. A PUT may create them, and they may be updated without a resourceVersion. */
+/**
+ * Returns the strategy of one of the four kinds, which differ only in validation and normalization. A PUT may create the objects,
+ * and they may be updated without a resourceVersion.
+ */
 function strategy(validate: Validate, validateUpdate: ValidateUpdate, prepare: (object: KubeObject) => void): Strategy {
   return {
     allowCreateOnUpdate: true,

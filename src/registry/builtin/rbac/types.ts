@@ -11,7 +11,7 @@ import { defaultBinding } from './validation.js';
 
 const GROUP = 'rbac.authorization.k8s.io';
 
-/** Users, groups and service accounts of a binding, as its table shows them. */
+/** Returns the users, groups and service accounts of a binding, for its table. */
 function subjects(binding: KubeObject): string[] {
   const all = objectsOf(binding['subjects']);
   const of = (kind: string): JsonObject[] => all.filter((subject) => subject['kind'] === kind);
@@ -69,7 +69,7 @@ function type(
   };
 }
 
-/** The four kinds of role based access control, with their guards against escalation. */
+/** Returns the four RBAC types, with their guards against privilege escalation. */
 export function rbacTypes(dependencies: EscalationDependencies): readonly ResourceType[] {
   const guarded = (strategy: Strategy, guard: typeof guardRole): Strategy => ({
     ...strategy,

@@ -15,7 +15,7 @@ import {
   type Subject,
 } from '../../../authorization/rbac/types.js';
 
-/** Names of roles and bindings: any path segment, a whole name even where it is a generateName. */
+/** Validates the name of a role or binding: any path segment. A generateName is validated as a whole name. */
 const validateRbacName = (name: string): string[] => nameIsPathSegment(name);
 
 export function validateRole(role: KubeObject): FieldError[] {
@@ -116,7 +116,7 @@ export function validateBindingUpdate(binding: KubeObject, old: KubeObject, scop
   return errors;
 }
 
-/** Defaults of the API: the group of a role reference, and that of users and groups. Changes the object in place. */
+/** Sets the defaults in place: the API group of the role reference, and that of users and groups. */
 export function defaultBinding(binding: KubeObject): void {
   const ref = objectAt(binding, 'roleRef');
   if (ref === undefined) binding['roleRef'] = { apiGroup: RBAC_GROUP, kind: '', name: '' };

@@ -15,17 +15,17 @@ const NOT_NEGATIVE = 'must be greater than or equal to 0';
 export const MAX_INT32 = 2147483647;
 const MAX_PORT = 65535;
 
-/** A number, as large as int64 has them. */
+/** Returns an integer, up to the size of an int64, or undefined if the value is not a number. */
 export const integerOf = (value: JsonValue | undefined): number | bigint | undefined =>
   typeof value === 'number' || typeof value === 'bigint' ? value : undefined;
 
-/** A value out of a list of values; required where it is empty. */
+/** Requires a value from a list. An empty value is missing. */
 export function choice(value: string, path: FieldPath, values: readonly string[], detail = ''): FieldError[] {
   if (value === '') return [required(path, detail)];
   return values.includes(value) ? [] : [notSupported(path, value, values)];
 }
 
-/** A value out of a list of values, if there is one; the empty text is one, too. */
+/** Requires a value from a list, if there is a value. The empty text is one. */
 export const choiceIfSet = (value: JsonValue | undefined, path: FieldPath, values: readonly string[]): FieldError[] =>
   typeof value !== 'string' || values.includes(value) ? [] : [notSupported(path, value, values)];
 
@@ -34,11 +34,11 @@ export function notNegative(value: JsonValue | undefined, path: FieldPath): Fiel
   return number < 0 ? [invalid(path, number, NOT_NEGATIVE)] : [];
 }
 
-/** A number between two others, which may be either of them. */
+/** Requires a number between two bounds, both inclusive. */
 export const rangeErrors = (value: number | bigint, path: FieldPath, low: number, high: number): FieldError[] =>
   value >= low && value <= high ? [] : [invalid(path, value, inclusiveRangeError(low, high))];
 
-/** Ids of users and groups. */
+/** Validates the ID of a user or group. */
 export function idErrors(value: JsonValue | undefined, path: FieldPath): FieldError[] {
   const id = integerOf(value);
   return id === undefined ? [] : rangeErrors(id, path, 0, MAX_INT32);
@@ -46,27 +46,26 @@ export function idErrors(value: JsonValue | undefined, path: FieldPath): FieldEr
 
 export const portNumberErrors = (port: number, path: FieldPath): FieldError[] => rangeErrors(port, path, 1, MAX_PORT);
 
-/** The number or the name of a port. */
+/** Validates the number or the name of a port. */
 export function portErrors(port: JsonValue | undefined, path: FieldPath): FieldError[] {
   if (typeof port === 'string') return isPortName(port).map((text) => invalid(path, port, text));
   return portNumberErrors(numberOf(port), path);
 }
 
-/** Protocols of ports. */
 export const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 
-/** The protocol above that of the port, as a name with or without a domain. */
+/** Validates the application protocol of a port: a name with or without a domain. */
 export function appProtocolErrors(port: JsonObject, path: FieldPath): FieldError[] {
   const name = port['appProtocol'];
   if (typeof name !== 'string') return [];
   return qualifiedNameErrors(name, path.child('appProtocol'));
 }
 
-/** An address of either family. */
+/** Validates an IP address of either family. */
 export const ipErrors = (ip: string, path: FieldPath): FieldError[] =>
   addressErrors(ip).map((text) => invalid(path, ip, text));
 
-/** The bits of a file's mode, if they are given. */
+/** Validates the bits of a file mode, if given. */
 export function modeErrors(value: JsonValue | undefined, path: FieldPath): FieldError[] {
   if (typeof value !== 'number' || (value >= 0 && value <= 0o777)) return [];
   return [invalid(path, value, 'must be a number between 0 and 0777 (octal), both inclusive')];
@@ -75,13 +74,13 @@ export function modeErrors(value: JsonValue | undefined, path: FieldPath): Field
 export const backstepErrors = (where: string, path: FieldPath): FieldError[] =>
   where.split('/').includes('..') ? [invalid(path, where, "must not contain '..'")] : [];
 
-/** A path that goes down from where it begins. */
+/** Requires a relative path that stays below its start. */
 export const descendingPathErrors = (where: string, path: FieldPath): FieldError[] => [
   ...(where.startsWith('/') ? [invalid(path, where, 'must be a relative path')] : []),
   ...backstepErrors(where, path),
 ];
 
-/** A path of a file in a volume, where names with two dots first are the kubelet's own. */
+/** Validates the path of a file in a volume. Names that begin with two dots are reserved for the kubelet. */
 export function filePathErrors(where: string, path: FieldPath): FieldError[] {
   const errors = descendingPathErrors(where, path);
   const reserved = where.startsWith('..') && !where.startsWith('../');

@@ -6,7 +6,7 @@ import { labelErrors, subdomainErrors, subdomainErrorsIfSet } from '../../../api
 import { choiceIfSet } from './checks.js';
 import { accessModeErrors, positiveQuantityErrors, VOLUME_MODES } from './volumes.js';
 
-/** What a claim is filled from. */
+/** Validates a data source of a claim. */
 function sourceErrors(source: JsonObject, path: FieldPath): FieldError[] {
   const errors = ['name', 'kind']
     .filter((field) => textOf(source[field]) === '')
@@ -33,7 +33,7 @@ function sourcesErrors(spec: JsonObject, path: FieldPath): FieldError[] {
     errors.push(...labelErrors(namespace, at));
   }
   if (source === undefined) return errors;
-  // Go prints a path, whose members are its own, as an empty object.
+  // Go prints a field path, which has no exported fields, as an empty object.
   if (namespace !== '') {
     errors.push(invalid(path, {}, 'may not be specified when dataSourceRef.namespace is specified'));
   } else if (['apiGroup', 'kind', 'name'].some((field) => !deepEqual(source[field] ?? null, ref[field] ?? null))) {
@@ -42,7 +42,7 @@ function sourcesErrors(spec: JsonObject, path: FieldPath): FieldError[] {
   return errors;
 }
 
-/** What is wrong with what a claim asks for. */
+/** Validates the spec of a claim. */
 export function claimSpecErrors(spec: JsonObject, path: FieldPath): FieldError[] {
   const modes = path.child('accessModes');
   const errors = accessModeErrors(spec['accessModes'], modes, 'at least 1 access mode is required', () =>

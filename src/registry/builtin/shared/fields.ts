@@ -2,7 +2,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery
 
 export const numberOf = (value: JsonValue | undefined): number => (typeof value === 'number' ? value : 0);
 
-/** The object under a key, made where there is none, ready to be changed. */
+/** Returns the object at a key for modification. Creates it if it does not exist. */
 export function ensureObject(parent: JsonObject, key: string): JsonObject {
   const existing = parent[key];
   if (isObject(existing)) return existing;
@@ -11,19 +11,19 @@ export function ensureObject(parent: JsonObject, key: string): JsonObject {
   return made;
 }
 
-/** Sets a value where there is none, or the empty one. */
+/** Sets a value if it is missing or empty. */
 export function setDefault(object: JsonObject, key: string, value: JsonValue): void {
   const current = object[key];
   if (current === undefined || current === null || current === '') object[key] = value;
 }
 
-/** A list that is always written is null when it is stored without elements. */
+/** Replaces an empty list by null, as which a list that is always written is stored. */
 export function emptyListIsNull(object: JsonObject, field: string): void {
   const list = object[field];
   if (Array.isArray(list) && list.length === 0) object[field] = null;
 }
 
-/** Takes a field over from the object before, and its absence too. */
+/** Restores a field, or its absence, from the old object. */
 export function keepField(field: string, object: JsonObject, old: JsonObject): void {
   const value = old[field];
   if (value === undefined) delete object[field];

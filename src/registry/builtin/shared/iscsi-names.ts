@@ -1,7 +1,7 @@
 import { type FieldError, type FieldPath, invalid } from '../../../apimachinery/meta/field-error.js';
 import { patternFor } from '@annex/cel/re2';
 
-/** By how a name begins. Only the first may follow something else; its search must not take quadratic time. */
+/** The forms by the first three characters of a name. Only `iqn` may follow other characters; its search must not take quadratic time. */
 const NAME_FORMS: Readonly<Record<string, string>> = {
   iqn: 'iqn\\.\\d{4}-\\d{2}\\.([[:alnum:]\\-.]+)(:[^,;*&$|\\s]+)$',
   eui: '^eui.[[:alnum:]]{16}$',
@@ -10,7 +10,7 @@ const NAME_FORMS: Readonly<Record<string, string>> = {
 
 const WRONG = 'must be valid format';
 
-/** The name of a target or an initiator of iSCSI; `unknown` is said of those that begin in no known way. */
+/** Validates the name of an iSCSI target or initiator. `unknown` is the error for a name with an unknown prefix. */
 export function iscsiNameErrors(name: string, path: FieldPath, unknown = WRONG): FieldError[] {
   const form = NAME_FORMS[name.slice(0, 3)];
   if (form === undefined) return [invalid(path, name, unknown)];

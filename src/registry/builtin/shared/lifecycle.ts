@@ -4,14 +4,14 @@ import type { ApiLifecycle, ResourceType, ResourceVersion } from '../../rest/int
 
 const release = (minor: number): string => `1.${String(minor)}`;
 
-/** Whether a version that came later is served all the same; `present`: the versions that the release has. */
+/** Reports whether a version introduced later is served anyway. `present` are the versions that the release has. */
 type IsEarly = (version: string, present: readonly string[]) => boolean;
 
 const never: IsEarly = () => false;
 
 /**
- * A built-in type as a release of Kubernetes serves it: without versions that it does not have yet or any more. Deprecations are those of
- * the release that emulates it.
+ * Returns a built-in type as a release of Kubernetes serves it, without versions that it does not have yet or no longer has.
+ * Deprecations are those of the current release, which emulates it.
  */
 export function typeAt(type: ResourceType, minor: number, isEarly = never): ResourceType {
   if (type.versions.every(({ lifecycle }) => lifecycle === undefined)) return type;

@@ -7,7 +7,7 @@ const METADATA = FieldPath.of('metadata');
 
 const STANDARD_FINALIZERS = new Set(['kubernetes', 'orphan', 'foregroundDeletion']);
 
-/** Objections to a finalizer that has no domain and is none of the standard ones. */
+/** Rejects a finalizer without a domain that is not a standard one. */
 export function legacyFinalizerErrors(name: string, path: FieldPath): FieldError[] {
   if (name.includes('/') || STANDARD_FINALIZERS.has(name)) return [];
   return [invalid(path, name, 'name is neither a standard finalizer name nor is it fully qualified')];
@@ -18,12 +18,12 @@ function finalizerErrors(meta: ObjectMeta): FieldError[] {
   return (meta.finalizers ?? []).flatMap((name, i) => legacyFinalizerErrors(name, path.index(i)));
 }
 
-/** Metadata of a core object that is created: the general rules and those for finalizers. */
+/** Validates the metadata of a core object on creation: the general rules, and those for finalizers. */
 export function validateCoreMeta(meta: ObjectMeta, scope: Scope, validateName: NameValidator): FieldError[] {
   return [...validateObjectMeta(meta, scope, validateName), ...finalizerErrors(meta)];
 }
 
-/** Metadata of a core object that replaces another one. */
+/** Validates the metadata of a core object on update. */
 export function validateCoreMetaUpdate(meta: ObjectMeta, old: ObjectMeta): FieldError[] {
   return [...validateObjectMetaUpdate(meta, old), ...finalizerErrors(meta)];
 }

@@ -13,7 +13,7 @@ import {
   subdomainErrors,
 } from '../../../apimachinery/validation/name-errors.js';
 
-/** What a taint of a node does to pods that do not put up with it. */
+/** The effects that a node's taint can have on pods that do not tolerate it. */
 export const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
 const NO_OPERATOR = 'not a valid selector operator';
@@ -37,7 +37,7 @@ function valuesErrors(operator: string, count: number, path: FieldPath): FieldEr
   }
 }
 
-/** What is asked of a node's labels. */
+/** Validates a requirement on a node's labels. */
 function expressionErrors(requirement: JsonObject, path: FieldPath, strict: boolean): FieldError[] {
   const operator = textOf(requirement['operator']);
   const values = textsOf(requirement['values']);
@@ -52,7 +52,7 @@ function expressionErrors(requirement: JsonObject, path: FieldPath, strict: bool
   return errors;
 }
 
-/** What is asked of a node's fields, of which only its name can be. */
+/** Validates a requirement on a node's fields, of which only the name is allowed. */
 function fieldErrors(requirement: JsonObject, path: FieldPath): FieldError[] {
   const operator = textOf(requirement['operator']);
   const values = textsOf(requirement['values']);
@@ -70,7 +70,7 @@ function fieldErrors(requirement: JsonObject, path: FieldPath): FieldError[] {
   return errors;
 }
 
-/** `strict`: values have to be such as labels can have; what is only preferred may name others. */
+/** Validates a term of a node selector. If `strict`, values must be valid label values; preferred terms may have others. */
 export function nodeSelectorTermErrors(term: JsonObject, path: FieldPath, strict: boolean): FieldError[] {
   return [
     ...objectsOf(term['matchExpressions']).flatMap((one, i) =>
@@ -80,7 +80,7 @@ export function nodeSelectorTermErrors(term: JsonObject, path: FieldPath, strict
   ];
 }
 
-/** A choice of nodes: one of its terms must hold. */
+/** Validates a node selector. A node must match one of its terms. */
 export function nodeSelectorErrors(selector: JsonObject, path: FieldPath, strict = true): FieldError[] {
   const at = path.child('nodeSelectorTerms');
   const terms = objectsOf(selector['nodeSelectorTerms']);

@@ -3,21 +3,21 @@ import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery
 export const REDACTED = '<redacted>';
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** Takes what must not stand in a log out of a copy. */
+/** Returns a copy of an object without what must not appear in a log. */
 export type Redactor = (object: JsonObject) => JsonObject;
 
 function redactValues(value: JsonValue | undefined): JsonValue {
   return isObject(value) ? Object.fromEntries(Object.keys(value).map((key) => [key, REDACTED])) : REDACTED;
 }
 
-/** The members named, where they are, without their content. */
+/** Returns the object with the values of the named members redacted. */
 export function without(object: JsonObject, members: readonly string[]): JsonObject {
   const out: JsonObject = { ...object };
   for (const member of members) if (out[member] !== undefined) out[member] = redactValues(out[member]);
   return out;
 }
 
-/** kubectl keeps the whole object in an annotation. */
+/** Redacts the annotation in which kubectl keeps the whole object. */
 function withoutLastApplied(object: JsonObject): JsonObject {
   const { metadata } = object;
   if (!isObject(metadata) || !isObject(metadata['annotations'])) return object;
@@ -26,7 +26,7 @@ function withoutLastApplied(object: JsonObject): JsonObject {
 
 const PUBLIC_OF_SECRETS = ['apiVersion', 'kind', 'metadata', 'type', 'immutable'];
 
-/** What does not belong into a Secret may be there because somebody put its content at the wrong place. */
+/** Redacts unknown members as well: users may have put content in the wrong place. */
 const secret: Redactor = (object) =>
   withoutLastApplied(
     without(
@@ -42,13 +42,13 @@ const within =
     return isObject(inner) ? { ...object, [member]: without(inner, fields) } : object;
   };
 
-/** By group, resource and subresource. */
+/** The redactors by group, resource and subresource. */
 const REDACTORS: ReadonlyMap<string, Redactor> = new Map([
   ['/secrets/', secret],
   ['/serviceaccounts/token', within('status', ['token'])],
   ['authentication.k8s.io/tokenreviews/', within('spec', ['token'])],
 ]);
 
-/** Undefined: all of such an object may stand in a log. */
+/** Returns the redactor of a type, or undefined if its objects may be logged in full. */
 export const redactorFor = (group: string, resource: string, subresource: string): Redactor | undefined =>
   REDACTORS.get(`${group}/${resource}/${subresource}`);

@@ -12,7 +12,7 @@ import type {
   Twin,
 } from '../../rest/interfaces.js';
 
-/** What a built-in type is made of; everything else follows. */
+/** The definition of a built-in type, from which everything else is derived. */
 export interface BuiltinDefinition {
   readonly group: string;
   readonly resource: string;
@@ -21,7 +21,7 @@ export interface BuiltinDefinition {
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
   readonly namespaced: boolean;
-  /** Absent: the resource alone; kube-apiserver names the groups of few of its own types there. */
+  /** Absent for the resource alone: kube-apiserver adds the group for only a few of its own types. */
   readonly registryPath?: string;
   readonly uncached?: boolean;
   readonly isNamespace?: boolean;
@@ -29,7 +29,7 @@ export interface BuiltinDefinition {
   readonly strategy: Strategy;
   readonly subresources?: Readonly<Record<string, Strategy>>;
   readonly table: TableConvertor;
-  /** Fields that selectors may use beside name and namespace, and their values. */
+  /** The fields that selectors may use besides name and namespace, and their values. */
   readonly selectableFields?: readonly string[];
   readonly fields?: (object: JsonObject) => Record<string, string>;
   readonly deletion?: DeletionStrategy;
@@ -38,10 +38,10 @@ export interface BuiltinDefinition {
   readonly twin?: Twin;
   readonly returnsDeletedObject?: boolean;
   readonly verbs?: readonly string[];
-  /** Where releases that can be emulated differ. */
+  /** Set if the releases that can be emulated differ. */
   readonly lifecycle?: ApiLifecycle;
   readonly announcedStorageVersion?: string;
-  /** Versions beside v1 whose objects differ from its own in nothing but apiVersion, newest first. */
+  /** Versions besides v1 whose objects differ only in apiVersion, newest first. */
   readonly otherVersions?: Readonly<Record<string, ApiLifecycle>>;
 }
 
@@ -52,7 +52,7 @@ function labelsOf(metadata: JsonObject | undefined): Readonly<Record<string, str
   return isObject(labels) ? (labels as Record<string, string>) : NO_LABELS;
 }
 
-/** A built-in type in version v1, which is also the stored one, and perhaps in others. */
+/** Returns a built-in type in version v1, which is also the storage version, and in other versions if there are any. */
 export function builtinType(definition: BuiltinDefinition): ResourceType {
   const { namespaced, fields, table, selectableFields = [], otherVersions = {} } = definition;
   const versions = [['v1', definition.lifecycle] as const, ...Object.entries(otherVersions)];
@@ -98,7 +98,7 @@ export function builtinType(definition: BuiltinDefinition): ResourceType {
   };
 }
 
-/** Fields that a strategy resets, as managed fields want them. */
+/** Returns the fields that a strategy resets, in the form for managed fields. */
 export const resets = (
   ...paths: readonly (readonly string[])[]
 ): Readonly<Record<string, readonly (readonly string[])[]>> => ({

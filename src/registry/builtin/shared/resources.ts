@@ -29,16 +29,16 @@ const STANDARD = new Set([
   'requests.storage',
 ]);
 const INTEGER = new Set([...COUNTED, ...CLAIMED]);
-/** The exponent of ten. */
+/** The exponent of ten for thousandths. */
 const MILLI = -3;
 const POD_LEVEL = ['cpu', 'memory'];
 
-/** A quantity, after its form was checked by the decoder; none is nothing. */
+/** Parses a quantity whose form the decoder has checked. A missing one is zero. */
 export const quantityOf = (value: JsonValue | undefined): Quantity => Quantity.parse(textOf(value) || '0');
 
 export const isHugePages = (name: string): boolean => name.startsWith(HUGE_PAGES);
 
-/** Kubernetes' own names have no domain, or one of its. */
+/** Reports whether a resource name is Kubernetes' own: it has no domain, or one of Kubernetes. */
 export const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
 
 const isExtended = (name: string): boolean =>
@@ -49,7 +49,7 @@ const overcommits = (name: string): boolean => isNative(name) && !isHugePages(na
 export const isQuotaHugePages = (name: string): boolean =>
   isHugePages(name) || (name.startsWith(REQUESTS) && isHugePages(name.slice(REQUESTS.length)));
 
-/** What is wrong with the name of a resource of any kind. */
+/** Validates the name of a resource of any kind. */
 export function resourceNameErrors(name: string, path: FieldPath): FieldError[] {
   const errors = qualifiedNameErrors(name, path);
   if (errors.length > 0 || name.includes('/') || STANDARD.has(name) || isQuotaHugePages(name)) return errors;
@@ -79,7 +79,7 @@ const parts = (list: JsonObject | undefined): [name: string, quantity: Quantity]
     .sort(compareUtf8)
     .map((name) => [name, quantityOf(list?.[name])]);
 
-/** A quantity must not be less than nothing, and whole where things are counted. */
+/** Requires a quantity not to be negative, and to be an integer for resources that are counted. */
 export function quantityErrors(name: string, quantity: Quantity, path: FieldPath): FieldError[] {
   const text = quantity.toString();
   const errors = quantity.sign < 0 ? [invalid(path, text, 'must be greater than or equal to 0')] : [];
@@ -89,7 +89,7 @@ export function quantityErrors(name: string, quantity: Quantity, path: FieldPath
   return errors;
 }
 
-/** The whole number that Go has of a quantity must not be negative, as it may be where upper bits are lost. */
+/** Requires that Go's int64 of a quantity is not negative, which it may be if upper bits are lost. */
 export function basicQuantityErrors(value: JsonValue | undefined, path: FieldPath): FieldError[] {
   const number = quantityOf(value).toInt64();
   return number < 0n ? [invalid(path, number, 'must be a valid resource quantity')] : [];
@@ -125,7 +125,7 @@ function requestErrors(name: string, asked: Quantity, limit: Quantity | undefine
   return order > 0 ? [invalid(path.child('requests'), asked.toString(), why)] : [];
 }
 
-/** What a container, or a pod as a whole, asks for and is limited to. */
+/** Validates the requests and limits of a container, or of a pod as a whole. */
 export function resourceErrors(
   resources: JsonObject,
   path: FieldPath,
@@ -166,7 +166,7 @@ function claimErrors(claims: readonly JsonObject[], known: ReadonlySet<string>, 
       const key = request === '' ? name : `${name}/${request}`;
       if (request !== '') errors.push(...labelErrors(request, at.child('request')));
       if (seen.has(key)) errors.push(duplicate(at, key));
-      // The whole claim was asked for in parts before.
+      // Parts of the whole claim were requested before.
       else if (request === '')
         errors.push(...[...seen].filter((one) => one.startsWith(`${name}/`)).map(() => duplicate(at, name)));
       seen.add(key);
@@ -182,23 +182,23 @@ function unknownClaim(name: string, known: ReadonlySet<string>, path: FieldPath)
   return new FieldError('FieldValueNotFound', path.toString(), name, why);
 }
 
-/** Warns of bytes that are not whole. */
+/** Returns warnings about fractional bytes. */
 export function fractionWarnings(list: JsonObject | undefined, path: FieldPath, name: string): string[] {
   const value = list?.[name];
   if (quantityOf(value).asInteger() !== undefined) return [];
   return [`${path.key(name).toString()}: fractional byte value ${quote(textOf(value))} is invalid, must be an integer`];
 }
 
-/** Amounts are kept in thousandths; what is less is rounded up. */
+/** Rounds quantities up to thousandths, in which they are stored. */
 export function roundQuantities(list: JsonObject | undefined): void {
   for (const name in list) {
     const text = textOf(list[name]);
-    // Only what is written with a suffix, a fraction or an exponent can have more.
+    // Only a quantity with a suffix, a fraction or an exponent can be more precise.
     if (/[nu.eE]/.test(text)) list[name] = Quantity.parse(text).roundedUpTo(MILLI).toString();
   }
 }
 
-/** The same for both lists of what somebody asks for and is limited to. */
+/** Rounds both the requests and the limits. */
 export function roundResources(holder: JsonObject): void {
   const resources = objectAt(holder, 'resources');
   roundQuantities(objectAt(resources, 'limits'));

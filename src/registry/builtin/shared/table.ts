@@ -8,9 +8,9 @@ import type { AgeText, TableColumn, TableConvertor } from '../../rest/interfaces
 
 const UNKNOWN = '<unknown>';
 
-/** A cell that shows how long ago something was; undefined: nobody knows. */
+/** A cell that shows how long ago something happened; unknown if `since` is undefined. */
 export class Age {
-  /** `before` and `after`: what stands around the age in its cell. */
+  /** `before` and `after` are the texts around the age in its cell. */
   constructor(
     readonly since: number | undefined,
     readonly before = '',
@@ -21,13 +21,13 @@ export class Age {
     return this.since === undefined ? UNKNOWN : `${this.before}${humanDuration(now - this.since)}${this.after}`;
   }
 
-  /** As tables keep it open. */
+  /** Returns the age in the form from which cached rows print it. */
   get open(): number | AgeText | undefined {
     const { since, before, after } = this;
     return since === undefined || (before === '' && after === '') ? since : { since, before, after };
   }
 
-  /** The age of an object. */
+  /** Returns the age of an object. */
   static of(object: KubeObject): Age {
     return Age.at(object.metadata.creationTimestamp);
   }
@@ -41,7 +41,7 @@ export type Cell = JsonValue | Age;
 
 let columnsByPath: Readonly<Record<string, JsonValue | undefined>> | undefined;
 
-/** The columns of a built-in type, by the path of its collection: `api/v1/pods`. */
+/** Returns the columns of a built-in type by the path of its collection: `api/v1/pods`. */
 function columnsOf(path: string): TableColumn[] {
   if (columnsByPath === undefined) {
     const all = readDataFile('types', 'columns.json');
@@ -58,7 +58,7 @@ function columnsOf(path: string): TableColumn[] {
   }));
 }
 
-/** A convertor from a function that gives a row; ages are printed for the moment of the request. */
+/** Returns a convertor for a function that returns a row. Ages are printed as of the request. */
 export function tableOf(
   path: string,
   row: (object: KubeObject) => readonly Cell[],

@@ -8,7 +8,7 @@ const AZURE_DISK: readonly (readonly [string, string | boolean])[] = [
   ['kind', 'Shared'],
 ];
 
-/** Defaults of the kinds of volumes that pods and persistent volumes have in common; `holder` says which kind it is. */
+/** Sets the defaults of the volume sources that pods and persistent volumes have in common. `holder` is the volume or spec with the source. */
 export function defaultSources(holder: JsonObject): void {
   const iscsi = objectAt(holder, 'iscsi');
   if (iscsi !== undefined) setDefault(iscsi, 'iscsiInterface', 'default');

@@ -14,10 +14,10 @@ import { inclusiveRangeError, isDns1123Subdomain } from '../../../apimachinery/v
 import { backstepErrors, choiceIfSet, rangeErrors } from './checks.js';
 import { numberOf } from './fields.js';
 
-/** What is wrong with one kind of volume; `volume` is the name of the whole. */
+/** Validates a volume source. `volume` is the name of the volume. */
 export type Check = (source: JsonObject, path: FieldPath, volume: string) => FieldError[];
 
-/** Requires the fields named. */
+/** Requires the named fields. */
 export const needs =
   (...names: readonly string[]): Check =>
   (source, path) =>
@@ -26,7 +26,7 @@ export const needs =
 export const monitors: Check = (source, path) =>
   textsOf(source['monitors']).length === 0 ? [required(path.child('monitors'))] : [];
 
-/** Both checks, one after the other. */
+/** Runs both checks, one after the other. */
 export const both =
   (first: Check, second: Check): Check =>
   (source, path, volume) => [...first(source, path, volume), ...second(source, path, volume)];
@@ -48,7 +48,7 @@ const flocker: Check = (source, path) => {
   return errors;
 };
 
-/** As Go's net.SplitHostPort takes it; the port may be anything, and empty. */
+/** Reports whether Go's net.SplitHostPort accepts the text. The port may be anything, even empty. */
 function isHostPort(text: string): boolean {
   const colon = text.lastIndexOf(':');
   if (colon < 0) return false;
@@ -65,7 +65,7 @@ function isHostPort(text: string): boolean {
 
 const QUOBYTE_REGISTRY = 'must be a host:port pair or multiple pairs separated by commas';
 
-/** Characters of values that are repeated in one answer. */
+/** The maximum number of characters of values that are repeated in one response. */
 const MAX_REPEATED = 100_000;
 
 const quobyte: Check = (source, path) => {
@@ -75,7 +75,7 @@ const quobyte: Check = (source, path) => {
   else if (Buffer.byteLength(textOf(source['tenant'])) >= 65) {
     errors.push(required(path.child('tenant'), 'must be a UUID and may not exceed a length of 64 characters'));
   } else {
-    // Each that is none says the same of the whole, as often as an answer of bearable length has room for it.
+    // Each invalid pair yields the same error about the whole value. Their number is limited to keep the response short.
     const most = 1 + Math.floor(MAX_REPEATED / registry.length);
     const error = invalid(path.child('registry'), registry, QUOBYTE_REGISTRY);
     const wrong = registry.split(',').filter((pair) => !isHostPort(pair));
@@ -84,7 +84,7 @@ const quobyte: Check = (source, path) => {
   return [...errors, ...needs('volume')(source, path, '')];
 };
 
-/** The number of a unit of a target. */
+/** Validates a logical unit number (LUN). */
 export const lunErrors = (lun: number, path: FieldPath): FieldError[] => rangeErrors(lun, path.child('lun'), 0, 255);
 
 const fc: Check = (source, path) => {
@@ -174,18 +174,18 @@ export const csiDriver: Check = (source, path) => {
   return [...errors, ...isDns1123Subdomain(driver.toLowerCase()).map((text) => invalid(at, driver, text))];
 };
 
-/** A kind of volume, in the order in which kube-apiserver looks for them; some have other names in what it says. */
+/** A volume source, in the order of kube-apiserver's checks. Some have other names in errors. */
 export interface Source {
   readonly field: string;
   readonly check: Check;
-  /** The name in what is wrong with the source, and in that there is more than one. */
+  /** `shown` is the name in errors about the source, `extra` in the error about more than one source. */
   readonly shown?: string;
   readonly extra?: string;
-  /** Checked even where another one stands before it. */
+  /** True if the source is checked even if another one precedes it. */
   readonly always?: boolean;
 }
 
-/** The kinds that volumes of pods have as persistent ones do. */
+/** The volume sources that pods and persistent volumes have in common. */
 export const COMMON = {
   hostPath: { field: 'hostPath', check: hostPath },
   gcePersistentDisk: {
@@ -208,7 +208,7 @@ export const COMMON = {
   scaleIO: { field: 'scaleIO', check: needs('gateway', 'system', 'volumeName') },
 } satisfies Record<string, Source>;
 
-/** What is wrong with the kind of volume that is named: there must be one, and no other; `after` looks at each that is there. */
+/** Validates the volume source: there must be exactly one. `after` returns further errors for each source that is set. */
 export function sourceErrors(
   sources: readonly Source[],
   holder: JsonObject,

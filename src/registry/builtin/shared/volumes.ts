@@ -12,11 +12,11 @@ import { Quantity, QuantityError } from '../../../apimachinery/meta/quantity.js'
 
 const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
 export const VOLUME_MODES = ['Block', 'Filesystem'];
-/** The annotation that named a class before there was a field. */
+/** The annotation that named the storage class before there was a field. */
 export const CLASS_ANNOTATION = 'volume.beta.kubernetes.io/storage-class';
 export const CLASS_DEPRECATED = 'deprecated since v1.8; use "storageClassName" attribute instead';
 
-/** `between`: what is looked at after whether there are any. */
+/** Validates access modes. `between` returns the errors to report after the one for missing modes. */
 export function accessModeErrors(
   value: JsonValue | undefined,
   path: FieldPath,
@@ -35,7 +35,7 @@ export function accessModeErrors(
   return errors;
 }
 
-/** A quantity of storage must be more than nothing. */
+/** Requires a storage quantity to be greater than zero. */
 export function positiveQuantityErrors(value: JsonValue | undefined, path: FieldPath): FieldError[] {
   const text = typeof value === 'string' ? value : '0';
   try {
@@ -53,7 +53,7 @@ const SHORT: Readonly<Record<string, string>> = {
   ReadWriteOncePod: 'RWOP',
 };
 
-/** Access modes as tables show them. */
+/** Formats access modes as tables show them. */
 export function shortAccessModes(value: JsonValue | undefined): string {
   const modes = new Set(textsOf(value));
   return Object.keys(SHORT)

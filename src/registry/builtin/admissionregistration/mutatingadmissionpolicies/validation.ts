@@ -23,7 +23,7 @@ const REINVOCATION_POLICIES = ['IfNeeded', 'Never'];
 interface Validating {
   readonly compiler: PolicyCompiler;
   readonly params: boolean;
-  /** Apply configurations that the policy had before. */
+  /** The apply configurations that the policy had before the update. */
   readonly known: ReadonlySet<string>;
 }
 

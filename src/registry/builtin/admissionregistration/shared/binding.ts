@@ -10,7 +10,7 @@ export function defaultBinding(binding: KubeObject): void {
   defaultMatchResources(objectAt(objectAt(binding, 'spec'), 'matchResources'));
 }
 
-/** What bindings of both kinds of policies have. */
+/** Validates what the bindings of both kinds of policies have in common. */
 export function validateCommonBinding(binding: KubeObject): FieldError[] {
   const spec = objectAt(binding, 'spec') ?? {};
   const path = FieldPath.of('spec');

@@ -4,7 +4,7 @@ import { Composition } from '../../../../admission/cel/variables.js';
 import type { Environment, ExpressionOrigin, Type } from '@annex/cel';
 import { FieldError, type FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
 
-/** Compiles the expressions of one policy that is being written, each in the environment that it may use. */
+/** Compiles the expressions of a policy that is being written, each in the environment that it may use. */
 export class PolicyCompiler {
   private readonly composition: Composition | undefined;
   private readonly environments = new Map<string, Environment>();
@@ -33,7 +33,7 @@ export class PolicyCompiler {
   }
 }
 
-/** The error of a field whose expression does not compile; `value` is what the error shows. */
+/** Returns the error of a field whose expression does not compile. `value` is the bad value in the error. */
 export function expressionErrors(
   { source, error, internal }: CompiledExpression,
   path: FieldPath,

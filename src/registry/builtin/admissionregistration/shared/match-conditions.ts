@@ -18,7 +18,7 @@ const MAX_CONDITIONS = 64;
 
 export interface MatchConditionOptions {
   readonly params: boolean;
-  /** Expressions that the object had before: they may use what new ones may not. */
+  /** The expressions that the object had before. They may use what new ones may not. */
   readonly known: ReadonlySet<string>;
 }
 
@@ -53,6 +53,6 @@ export function validateMatchConditions(
   return errors;
 }
 
-/** The expressions of match conditions as they stand. */
+/** Returns the expressions of match conditions, unchanged. */
 export const conditionExpressions = (conditions: JsonValue | undefined): string[] =>
   objectsOf(conditions).map((condition) => stringAt(condition, 'expression') ?? '');

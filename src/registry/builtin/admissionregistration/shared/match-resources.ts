@@ -7,7 +7,7 @@ import { validateNamedRule } from './rules.js';
 const MATCH_POLICIES = ['Equivalent', 'Exact'];
 const MUTATING_OPERATIONS = ['*', 'CONNECT', 'CREATE', 'UPDATE'];
 
-/** Sets the defaults of what a policy or binding matches (MatchResources). */
+/** Sets the defaults of the MatchResources of a policy or binding. */
 export function defaultMatchResources(match: JsonObject | undefined): void {
   if (match === undefined) return;
   match['matchPolicy'] ??= 'Equivalent';
@@ -39,7 +39,7 @@ export function validateMatchResources(match: JsonObject | undefined, path: Fiel
   return errors;
 }
 
-/** Mutations are for what creates, updates and connects. */
+/** Allows mutations only for operations that create, update or connect. */
 export function validateMutatingOperations(match: JsonObject, path: FieldPath): FieldError[] {
   return objectsOf(match['resourceRules'])
     .flatMap((rule) => textsOf(rule['operations']))

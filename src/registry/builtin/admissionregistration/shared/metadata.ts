@@ -10,7 +10,7 @@ const KEPT = [
   'ownerReferences',
 ] as const;
 
-/** Takes over the metadata that a write of the status does not change. */
+/** Restores the metadata that a status update does not change. */
 export function keepMetadataForStatus(object: KubeObject, old: KubeObject): void {
   const [target, source]: Record<string, unknown>[] = [object.metadata, old.metadata];
   if (target === undefined || source === undefined) return;

@@ -6,12 +6,12 @@ import type { Authorizer, AuthorizerAttributes } from '../../../../authorization
 import { NEVER_ABORTED } from '../../../../util/never-aborted.js';
 import type { MaybePromise } from '../../../../util/maybe-promise.js';
 
-/** Checks writers of a policy or binding that names params: they must be allowed to read them. */
+/** What the check needs that the author of a policy or binding with params may read these params. */
 export interface ParamAccess {
   readonly authorizer: Authorizer;
-  /** The resource of a kind that is served; undefined if none has it. */
+  /** Returns the served resource with the given kind, or undefined if none has it. */
   resourceOf(kind: GroupVersionKind): string | undefined;
-  /** The policy that a binding of a kind (`ValidatingAdmissionPolicy`) names. */
+  /** Returns the policy of a kind (`ValidatingAdmissionPolicy`) that a binding names. */
   policy(kind: string, name: string): MaybePromise<KubeObject | undefined>;
 }
 
@@ -33,7 +33,7 @@ function targetOf(paramKind: JsonObject, access: ParamAccess): Target {
   return { apiGroup: group, apiVersion: version, resource };
 }
 
-/** A user as Go prints it. */
+/** Formats a user as Go prints it. */
 function printed({ name, uid, groups, extra }: UserInfo): string {
   const entries = Object.keys(extra)
     .sort(compareUtf8)
@@ -54,7 +54,7 @@ async function mayRead(
   return decision === 'allow';
 }
 
-/** Why the user may not write a policy with that paramKind; undefined: he may. */
+/** Returns why the user may not write a policy with its paramKind, or undefined if the user may. */
 export async function paramKindObjection(
   access: ParamAccess,
   user: UserInfo,
@@ -72,7 +72,7 @@ export async function paramKindObjection(
   return `user ${printed(user)} must have "get" permission on all objects of the referenced paramKind (kind=${kind}, apiVersion=${apiVersion})`;
 }
 
-/** Why the user may not write a binding with that paramRef; undefined: he may. */
+/** Returns why the user may not write a binding with its paramRef, or undefined if the user may. */
 export async function paramRefObjection(
   access: ParamAccess,
   policyKind: string,
@@ -98,12 +98,12 @@ export async function paramRefObjection(
   const shown = `&ParamKind{APIVersion:${stringAt(paramKind, 'apiVersion') ?? ''},Kind:${stringAt(paramKind, 'kind') ?? ''},}`;
   if (target.problem === 'unparsed') return `unable to parse paramKind ${shown} ${lacks}`;
   if (target.problem === 'unresolved') return `unable to resolve paramKind ${shown} ${lacks}`;
-  // kube-apiserver takes the two for each other where the policy mutates.
+  // kube-apiserver confuses the two for mutating policies.
   const [who, what] = policyKind === 'MutatingAdmissionPolicy' ? [verb, printed(user)] : [printed(user), verb];
   return `user ${who} does not have "${what}" permission on the object referenced by paramRef`;
 }
 
-/** The references are compared as they stand in memory, where a selector is never the same. */
+/** Reports whether the policy name and the paramRef of a binding are unchanged. */
 function unchanged(spec: JsonObject, old: JsonObject): boolean {
   const ref = objectAt(spec, 'paramRef');
   const before = objectAt(old, 'paramRef');
@@ -111,7 +111,7 @@ function unchanged(spec: JsonObject, old: JsonObject): boolean {
   return deepEqual(ref, before);
 }
 
-/** Remembers what the guard of a write has found for its validation, which has no time to ask. */
+/** Keeps the objections found by the guard of a write for its validation, which is synchronous. */
 export class Objections {
   private readonly known = new WeakMap<KubeObject, string>();
 
@@ -123,7 +123,7 @@ export class Objections {
     else this.known.set(object, objection);
   }
 
-  /** An object that is wrong anyway is not refused for this. */
+  /** Adds the objection to an object only if it has no other errors. */
   add(errors: readonly FieldError[], object: KubeObject): readonly FieldError[] {
     const objection = this.known.get(object);
     return errors.length > 0 || objection === undefined ? errors : [forbidden(this.path, objection)];

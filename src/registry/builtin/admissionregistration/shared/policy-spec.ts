@@ -16,15 +16,15 @@ import { validateParamKind } from './param-ref.js';
 
 const FAILURE_POLICIES = ['Fail', 'Ignore'];
 
-/** What the parts that both kinds of policies have are validated with. */
+/** The options for validating what both kinds of policies have in common. */
 export interface SpecOptions {
-  /** The object before; absent for a create. */
+  /** The previous spec; undefined for a create. */
   readonly old: JsonObject | undefined;
-  /** Errors of the kind's own about matchConstraints. */
+  /** Returns the additional errors of a kind of policy about matchConstraints. */
   readonly constraints?: (match: JsonObject, path: FieldPath) => FieldError[];
 }
 
-/** Failure policy, params, constraints and conditions. */
+/** Validates the failure policy, the params, the match constraints and the match conditions. */
 export function validateCommonSpec(spec: JsonObject, path: FieldPath, { old, constraints }: SpecOptions): FieldError[] {
   const errors: FieldError[] = [];
   const failurePolicy = stringAt(spec, 'failurePolicy');
@@ -50,7 +50,7 @@ export function validateCommonSpec(spec: JsonObject, path: FieldPath, { old, con
   return errors;
 }
 
-/** Nothing has changed that could make conditions invalid that were valid. */
+/** Reports whether nothing has changed that could make valid match conditions invalid. */
 function sameConditions(spec: JsonObject, old: JsonObject): boolean {
   return (
     deepEqual(spec['paramKind'] ?? null, old['paramKind'] ?? null) &&
@@ -65,7 +65,7 @@ const RESERVED = new Set(
   ),
 );
 
-/** `known`: expressions of validations that the policy had before. */
+/** Validates the variables. `known` are the expressions of validations that the policy had before. */
 export function validateVariables(
   spec: JsonObject,
   path: FieldPath,

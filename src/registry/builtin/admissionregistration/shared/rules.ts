@@ -13,7 +13,7 @@ import { isPathSegmentName } from '../../../../apimachinery/validation/names.js'
 const OPERATIONS = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 const SCOPES = ['*', 'Cluster', 'Namespaced'];
 
-/** Validates operations and resources of a rule (RuleWithOperations). */
+/** Validates the operations and resources of a rule (RuleWithOperations). */
 export function validateRuleWithOperations(rule: JsonObject, path: FieldPath): FieldError[] {
   const operations = textsOf(rule['operations']);
   const at = path.child('operations');
@@ -53,7 +53,7 @@ function validateRule(rule: JsonObject, path: FieldPath): FieldError[] {
 function validateResources(resources: readonly string[], path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   if (resources.length === 0) errors.push(required(path));
-  /** `x` of `x/*`, and of `*` + `/x` */
+  /** The resources `x` of `x/*`, and the subresources `x` of `*` + `/x`. */
   const anySubresource = new Set<string>();
   const anyResource = new Set<string>();
   resources.forEach((entry, i) => {

@@ -2,7 +2,7 @@ import { quote, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 
 const SUFFIX = '.static.k8s.io';
 
-/** The warning about names that configurations from files will have. */
+/** Returns the warning for names that are reserved for configurations from files. */
 export function staticSuffixWarnings({ metadata }: KubeObject): readonly string[] {
   if (!(metadata.name ?? '').endsWith(SUFFIX)) return [];
   return [

@@ -5,7 +5,7 @@ import { nothing } from '../../shared/resource-type.js';
 import { Objections, paramKindObjection, paramRefObjection, type ParamAccess } from './param-access.js';
 import { staticSuffixWarnings } from './static-suffix.js';
 
-/** What the kinds of policies and bindings differ in. */
+/** The differences between the kinds of policies and bindings. */
 interface KindOfStrategy {
   readonly validate: (object: KubeObject, old: KubeObject | undefined) => readonly FieldError[];
   readonly prepareForCreate?: (object: KubeObject) => void;
@@ -37,10 +37,10 @@ function strategy(kind: KindOfStrategy, field: string, ask: Ask): Strategy {
   };
 }
 
-/** How policies are written. */
+/** Returns the strategy of a kind of policies. */
 export const policyStrategy = (kind: KindOfStrategy, access: ParamAccess): Strategy =>
   strategy(kind, 'paramKind', (user, policy, old) => paramKindObjection(access, user, policy, old));
 
-/** How bindings of the kind of policies are written. */
+/** Returns the strategy of the bindings to a kind of policies. */
 export const bindingStrategy = (kind: KindOfStrategy, policyKind: string, access: ParamAccess): Strategy =>
   strategy(kind, 'paramRef', (user, binding, old) => paramRefObjection(access, policyKind, user, binding, old));

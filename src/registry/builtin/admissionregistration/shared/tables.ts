@@ -7,7 +7,7 @@ import { Age, tableOf } from '../../shared/table.js';
 const UNSET = '<unset>';
 const path = (resource: string): string => `apis/admissionregistration.k8s.io/v1/${resource}`;
 
-/** The table of policies; `list`: what is counted. */
+/** Returns the table of policies. `list` is the list that is counted. */
 export const policyTable = (resource: string, list: 'validations' | 'mutations'): TableConvertor =>
   tableOf(path(resource), (policy) => {
     const spec = objectAt(policy, 'spec');
@@ -30,7 +30,7 @@ function paramText(ref: JsonObject | undefined): string {
   return selector === undefined ? UNSET : selectorText(selector);
 }
 
-/** A selector as Go prints the message. */
+/** Formats a selector as Go prints the message. */
 function selectorText(selector: JsonObject): string {
   const labels = objectAt(selector, 'matchLabels') ?? {};
   const pairs = Object.keys(labels)

@@ -23,7 +23,7 @@ function defaultWebhook(webhook: JsonObject): void {
   if (service !== undefined) service['port'] ??= HTTPS_PORT;
 }
 
-/** An empty bundle is not written, but is not none: whoever gives one has changed the webhook. */
+/** Reports whether a webhook has an empty CA bundle. It is not stored, but it counts as a change of the webhook. */
 const givesEmptyBundle = (object: KubeObject): boolean =>
   objectsOf(object['webhooks']).some((webhook) => {
     const config = objectAt(webhook, 'clientConfig');
@@ -44,7 +44,7 @@ const strategy: Strategy = {
   warningsOnUpdate: (_context, object) => staticSuffixWarnings(object),
 };
 
-/** A type of webhook configurations: the two kinds differ in one default. */
+/** Returns a type of webhook configurations. The two kinds differ in one default. */
 export function webhookConfigurations(
   resource: string,
   kind: string,

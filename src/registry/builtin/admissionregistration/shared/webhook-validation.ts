@@ -26,7 +26,7 @@ const REINVOCATION_POLICIES = ['IfNeeded', 'Never'];
 const SIDE_EFFECTS = ['None', 'NoneOnDryRun'];
 const MAX_TIMEOUT_SECONDS = 30;
 
-/** Validates a configuration of webhooks of either kind. */
+/** Validates a webhook configuration of either kind. */
 export function validateConfiguration(object: KubeObject, old: KubeObject | undefined): FieldError[] {
   const { metadata } = object;
   const errors = [
@@ -53,7 +53,10 @@ export function validateConfiguration(object: KubeObject, old: KubeObject | unde
   return errors;
 }
 
-/** Conditions that were accepted once are not checked again, as another version's environment may not know what they use. */
+/**
+ * Reports whether the match conditions are unchanged. Accepted conditions are not validated again, because the environment of
+ * another version may lack what they use.
+ */
 const sameConditions = (webhooks: readonly JsonObject[], before: readonly JsonObject[]): boolean =>
   webhooks.length === before.length &&
   webhooks.every((webhook, i) => deepEqual(webhook['matchConditions'], before[i]?.['matchConditions']));
@@ -86,7 +89,7 @@ function oneOf(webhook: JsonObject, field: string, supported: readonly string[],
   return value === undefined || supported.includes(value) ? [] : [notSupported(path.child(field), value, supported)];
 }
 
-/** A name with at least two dots between three labels. */
+/** Validates a name of at least three labels separated by dots. */
 function fullyQualifiedNameErrors(name: string, path: FieldPath): FieldError[] {
   if (name === '') return [required(path)];
   const faults = isDns1123Subdomain(name);
@@ -97,7 +100,7 @@ function fullyQualifiedNameErrors(name: string, path: FieldPath): FieldError[] {
   return [];
 }
 
-/** The caBundle is not looked at: kube-apiserver finds out when it calls. */
+/** Validates the client configuration without its caBundle: kube-apiserver only notices an invalid one when it calls the webhook. */
 function validateClientConfig(config: JsonObject, path: FieldPath): FieldError[] {
   const url = stringAt(config, 'url');
   const service = objectAt(config, 'service');

@@ -26,7 +26,7 @@ const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'];
 const MAX_AUDIT_ANNOTATIONS = 20;
 const MAX_VALUE_EXPRESSION = 5 * 1024;
 
-/** The expressions of a policy that was accepted: they may use what new ones may not. */
+/** The expressions of the previous policy. They may use what new ones may not. */
 interface Known {
   readonly validations: ReadonlySet<string>;
   readonly messages: ReadonlySet<string>;
@@ -43,7 +43,7 @@ function knownExpressions(spec: JsonObject | undefined): Known {
   };
 }
 
-/** What the parts of one policy are validated with. */
+/** The context in which the parts of one policy are validated. */
 interface Validating {
   readonly compiler: PolicyCompiler;
   readonly params: boolean;
@@ -93,7 +93,7 @@ function validateRules(name: string, spec: JsonObject, path: FieldPath, validati
   return errors;
 }
 
-/** As kube-apiserver's unversioned type is printed. */
+/** Returns an annotation as kube-apiserver prints its internal type. */
 const internalAnnotation = (annotation: JsonObject): JsonObject => ({
   Key: textOf(annotation['key']),
   ValueExpression: textOf(annotation['valueExpression']),
@@ -160,7 +160,7 @@ function validateAnnotation(
   return [...errors, ...expressionErrors(compiled, at, expression)];
 }
 
-/** Validates a write of the status. */
+/** Validates a status update. */
 export function validatePolicyStatus(policy: KubeObject): FieldError[] {
   const status = objectAt(policy, 'status') ?? {};
   const path = FieldPath.of('status');

@@ -12,13 +12,13 @@ export const conditionType = (condition: JsonObject): string => stringAt(conditi
 export const hasCondition = (request: KubeObject | undefined, type: string): boolean =>
   conditionsOf(request).some((condition) => conditionType(condition) === type);
 
-/** The issued certificate as base64; empty where there is none. */
+/** Returns the issued certificate as base64, or '' if there is none. */
 export const certificateOf = (request: KubeObject): string =>
   stringAt(objectAt(request, 'status'), 'certificate') ?? '';
 
 export const signerNameOf = (request: KubeObject): string => stringAt(objectAt(request, 'spec'), 'signerName') ?? '';
 
-/** The PEM text of what is to be signed. */
+/** Returns the PEM text of the certificate request. */
 export const requestPem = (request: KubeObject): string =>
   Buffer.from(stringAt(objectAt(request, 'spec'), 'request') ?? '', 'base64').toString('latin1');
 

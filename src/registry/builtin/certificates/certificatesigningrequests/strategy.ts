@@ -9,7 +9,7 @@ import { APPROVED, conditionType, DENIED } from './conditions.js';
 import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
 import { validateSigningRequest, validateSigningRequestUpdate, type WriteRights } from './validation.js';
 
-/** The server sets the requestor, whatever the object claims. */
+/** Sets the requester to the request's user, whatever the object claims. */
 function nameRequester({ user }: RequestContext, object: KubeObject): void {
   const { username: _n, uid: _u, groups: _g, extra: _e, ...spec } = objectAt(object, 'spec') ?? {};
   object['spec'] = {
@@ -20,7 +20,7 @@ function nameRequester({ user }: RequestContext, object: KubeObject): void {
 
 const missing = (condition: JsonObject, field: string): boolean => (stringAt(condition, field) ?? '') === '';
 
-/** Gives conditions the times that they lack; a condition that stays keeps the time of its last change. */
+/** Sets the missing times of conditions. A condition whose status is unchanged keeps its transition time. */
 function stampConditions({ receivedAt }: RequestContext, object: KubeObject, old: KubeObject): void {
   const now = formatTime(receivedAt);
   const before = conditionsOf(old);
@@ -37,7 +37,7 @@ function stampConditions({ receivedAt }: RequestContext, object: KubeObject, old
   }
 }
 
-/** Conditions of the type stay as they were, unless some were added or removed, which validation refuses. */
+/** Restores the conditions of a type, unless some were added or removed, which validation rejects. */
 function preserveConditions(object: KubeObject, old: KubeObject, type: string): void {
   const before = conditionsOf(old).filter((condition) => conditionType(condition) === type);
   const conditions = objectAt(object, 'status')?.['conditions'];
@@ -67,7 +67,7 @@ const validateUpdate =
   (_context, object, old) =>
     validateSigningRequestUpdate(object, old, rights);
 
-/** The object itself: all but its metadata stays as it was created. */
+/** The strategy of the object itself: only its metadata can be changed. */
 export const signingRequestStrategy: Strategy = {
   ...base,
   prepareForUpdate: (_context, object, old) => {
@@ -78,7 +78,7 @@ export const signingRequestStrategy: Strategy = {
   resetFields: resets(['spec'], ['status']),
 };
 
-/** The signer's way: the certificate, and conditions but approval and denial. */
+/** The strategy for signers: they write the certificate, and all conditions except approval and denial. */
 export const signingRequestStatusStrategy: Strategy = {
   ...base,
   prepareForUpdate: (context, object, old) => {
@@ -91,7 +91,7 @@ export const signingRequestStatusStrategy: Strategy = {
   resetFields: resets(['spec'], ['status', 'conditions']),
 };
 
-/** The approver's way: only conditions. */
+/** The strategy for approvers: they write only conditions. */
 export const signingRequestApprovalStrategy: Strategy = {
   ...base,
   prepareForUpdate: (context, object, old) => {

@@ -31,7 +31,7 @@ import {
   usagesOf,
 } from './conditions.js';
 
-/** What a way of writing may change. */
+/** The fields that a strategy may change. */
 export interface WriteRights {
   readonly approval: boolean;
   readonly certificate: boolean;
@@ -69,7 +69,7 @@ const USAGES = [
   'timestamping',
 ].sort(compareUtf8);
 
-/** What a stored object may go on having wrong. */
+/** The faults that a stored object may keep. */
 interface Tolerance {
   readonly both: boolean;
   readonly legacySigner: boolean;
@@ -122,7 +122,7 @@ function usageErrors(object: KubeObject, tolerance: Tolerance): FieldError[] {
   return errors;
 }
 
-/** What is wrong with an issued certificate (base64 of PEM); undefined: nothing. */
+/** Returns what is wrong with an issued certificate (base64 of PEM), or undefined if it is valid. */
 function certificateProblem(base64: string): string | undefined {
   if (base64 === '') return undefined;
   const text = Buffer.from(base64, 'base64').toString('latin1');
@@ -164,7 +164,7 @@ function conditionErrors(object: KubeObject, tolerance: Tolerance): FieldError[]
   return errors;
 }
 
-/** A request that is created (`old` undefined) or changed. */
+/** Validates a request on creation (`old` is undefined) or on update. */
 export function validateSigningRequest(object: KubeObject, old?: KubeObject): FieldError[] {
   const tolerance = toleranceFor(object, old);
   const errors = validateCoreMeta(object.metadata, 'Cluster', () => []);

@@ -15,7 +15,7 @@ import type { Strategy } from '../../../rest/interfaces.js';
 const SPEC = FieldPath.of('spec');
 const STRATEGIES = ['OldestEmulationVersion'];
 
-/** Fields of coordinated leader election, which only an object that has them already may keep. */
+/** The fields of coordinated leader election. Only an object that already has them may keep them. */
 const COORDINATED = ['strategy', 'preferredHolder'] as const;
 
 function dropCoordinated(object: KubeObject, old: KubeObject | undefined): void {

@@ -15,7 +15,7 @@ import { overlapWarnings } from './validation/overlaps.js';
 const SPEC = FieldPath.of('spec');
 const ANNOTATIONS = FieldPath.of('metadata', 'annotations');
 
-/** Labels of nodes under their former names. */
+/** Deprecated names of node labels. */
 const LABELS: Readonly<Record<string, string>> = {
   'beta.kubernetes.io/arch': 'deprecated since v1.14; use "kubernetes.io/arch" instead',
   'beta.kubernetes.io/os': 'deprecated since v1.14; use "kubernetes.io/os" instead',
@@ -33,7 +33,7 @@ const OLD_ANNOTATIONS: Readonly<Record<string, string>> = {
   'security.alpha.kubernetes.io/unsafe-sysctls': 'non-functional in v1.11+; use the "sysctls" field instead',
 };
 
-/** Kinds of volumes: as they are called in the warning, if not as the field. */
+/** Deprecated volume sources: the field, the warning, and the name in the warning if it is not the field's. */
 const VOLUMES: readonly (readonly [field: string, text: string, shown?: string])[] = [
   ['photonPersistentDisk', 'deprecated in v1.11, non-functional in v1.16+'],
   ['gitRepo', 'deprecated in v1.11, and disabled by default in v1.33+'],
@@ -91,7 +91,7 @@ const noSelector = (term: JsonObject, path: FieldPath): string[] =>
     ? [`${path.child('labelSelector').toString()}: a null labelSelector results in matching no pod`]
     : [];
 
-/** Values of a list that were there before. */
+/** Returns warnings about values of a list that occur more than once. */
 function again(items: readonly JsonObject[], path: FieldPath, field: string): string[] {
   const seen = new Set<string>();
   return items.flatMap((item, i) => {
@@ -140,7 +140,7 @@ const seccompWarnings = (pod: KubeObject, key: string): string[] =>
     ? []
     : [`${ANNOTATIONS.key(key).toString()}: non-functional in v1.27+; use the "seccompProfile" field instead`];
 
-/** As Go prints a port's members. */
+/** Formats a port as Go prints the struct. */
 const printPort = (port: JsonObject): string =>
   `{Name:${textOf(port['name'])} HostPort:${String(numberOf(port['hostPort']))} ContainerPort:${String(numberOf(port['containerPort']))} Protocol:${textOf(port['protocol'])} HostIP:${textOf(port['hostIP'])}}`;
 
@@ -197,7 +197,7 @@ function podAffinityWarnings(spec: JsonObject): string[] {
   });
 }
 
-/** What somebody who creates a pod should know of it. */
+/** Returns the warnings for the creation of a pod. */
 export function podWarnings(pod: KubeObject): string[] {
   const spec = objectAt(pod, 'spec') ?? {};
   const containers = allContainers(spec, SPEC);

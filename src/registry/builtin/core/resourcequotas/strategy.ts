@@ -12,7 +12,7 @@ import { amountErrors, quotaSpecErrors } from './validation.js';
 
 const SPEC = FieldPath.of('spec');
 const STATUS = FieldPath.of('status');
-/** What is asked for should not be more than what it is limited to. */
+/** The resources whose requests should not exceed their limits. */
 const ORDERED = ['cpu', 'memory', 'storage', 'ephemeral-storage'];
 const BARE = new Set(['cpu', 'memory']);
 

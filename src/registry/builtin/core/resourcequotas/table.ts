@@ -3,7 +3,7 @@ import { compareUtf8 } from '../../../../apimachinery/meta/meta.js';
 import { quantityOf } from '../../shared/resources.js';
 import { Age, tableOf } from '../../shared/table.js';
 
-/** What is used of what is allowed; limits have a column of their own. */
+/** Shows the used and the allowed amounts. Limits have a column of their own. */
 export const quotaTable = tableOf('api/v1/resourcequotas', (object) => {
   const status = objectAt(object, 'status');
   const hard = objectAt(status, 'hard') ?? {};

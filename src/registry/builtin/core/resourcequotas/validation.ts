@@ -33,7 +33,7 @@ const STANDARD = new Set([
   'services.loadbalancers',
 ]);
 
-/** What a quota of each scope can limit. */
+/** The resources that a quota can limit, by its scope. */
 const SCOPES = new Map<string, ReadonlySet<string>>([
   ['Terminating', OF_PODS],
   ['NotTerminating', OF_PODS],
@@ -43,7 +43,7 @@ const SCOPES = new Map<string, ReadonlySet<string>>([
   ['CrossNamespacePodAffinity', OF_PODS],
   ['VolumeAttributesClass', OF_CLAIMS],
 ]);
-/** Scopes that hold of an object or do not: they have no values. */
+/** The scopes that either apply to an object or not: they have no values. */
 const WITHOUT_VALUES = ['BestEffort', 'NotBestEffort', 'Terminating', 'NotTerminating', 'CrossNamespacePodAffinity'];
 const OPPOSITES: readonly (readonly [string, string])[] = [
   ['BestEffort', 'NotBestEffort'],
@@ -60,7 +60,7 @@ function nameErrors(name: string, path: FieldPath): FieldError[] {
   return [...errors, invalid(path, name, 'must be a standard resource for quota')];
 }
 
-/** What is wrong with a list of amounts by resource. */
+/** Validates amounts by resource. */
 export function amountErrors(amounts: JsonObject | undefined, path: FieldPath): FieldError[] {
   return Object.keys(amounts ?? {})
     .sort(compareUtf8)
@@ -76,7 +76,7 @@ export const quotaSpecErrors = (spec: JsonObject, path: FieldPath): FieldError[]
   ...selectorErrors(spec, path.child('scopeSelector', 'matchExpressions')),
 ];
 
-/** The resources of the quota that a scope says nothing about. */
+/** Returns the resources of the quota to which a scope does not apply. */
 const unsuited = (spec: JsonObject, scope: string): string[] =>
   Object.keys(objectAt(spec, 'hard') ?? {}).filter(
     (name) => isStandard(name) && SCOPES.get(scope)?.has(name) === false,
@@ -100,7 +100,7 @@ function oppositeErrors(scopes: readonly string[], spec: JsonObject, path: Field
   );
 }
 
-/** The selector as Go's encoder writes the unversioned type. */
+/** Formats the selector as Go's encoder writes the internal type. */
 function printed(expressions: readonly JsonObject[]): Printed {
   const all = expressions.map((one) => {
     const name = goJson(textOf(one['scopeName']));

@@ -16,7 +16,7 @@ const REDACTED = '<secret contents redacted>';
 
 const decodeText = (base64: string): string => Buffer.from(base64, 'base64').toString('utf8');
 
-/** What Go says about bytes that should be a JSON object. */
+/** Returns Go's error for bytes that are not a JSON object, or undefined if they are. */
 function jsonProblem(base64: string): string | undefined {
   try {
     const value = parseJson(Buffer.from(base64, 'base64'));
@@ -78,7 +78,7 @@ function warnings(object: KubeObject): string[] {
   return problem === undefined ? [] : [problem];
 }
 
-/** The type, and `stringData` written into `data`, which is what is stored. */
+/** Sets the type, and moves `stringData` into `data`, which is what is stored. */
 export function applySecretDefaults(object: KubeObject): void {
   if ((stringAt(object, 'type') ?? '') === '') object['type'] = 'Opaque';
   const given = entriesOf(object, 'stringData');
@@ -89,7 +89,7 @@ export function applySecretDefaults(object: KubeObject): void {
   }
   delete object['stringData'];
   const data = objectAt(object, 'data');
-  // What is kept as bytes cannot be null.
+  // Values are bytes, which cannot be null.
   for (const key in data) if (data[key] === null) data[key] = '';
 }
 

@@ -34,7 +34,7 @@ function keyProblem(blocks: readonly Block[]): string | undefined {
   return `tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after skipping PEM blocks of the following types: ${list(skipped)}`;
 }
 
-/** What Go's TLS library objects to in a certificate and its key; undefined where they fit each other. */
+/** Returns the error of Go's TLS library for a certificate and its key, or undefined if they match. */
 export function keyPairProblem(certificatePem: string, keyPem: string): string | undefined {
   const certificates = blocksOf(certificatePem);
   const keys = blocksOf(keyPem);

@@ -7,7 +7,7 @@ import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
 
 const ENFORCE_MOUNTABLE_SECRETS = 'kubernetes.io/enforce-mountable-secrets';
 
-/** Keeps only the names of the secrets that an account refers to. */
+/** Drops everything but the names from an account's references to secrets. */
 function cleanSecrets(object: KubeObject): void {
   const { secrets } = object;
   if (!Array.isArray(secrets)) return;

@@ -25,23 +25,23 @@ const GVK = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest
 const MIN_SECONDS = 600;
 const MAX_SECONDS = 2 ** 32;
 const DEFAULT_SECONDS = 3600;
-/** What the ServiceAccount admission of kube-apiserver asks for: only such tokens are extended. */
+/** The lifetime in seconds that kube-apiserver's ServiceAccount admission plugin requests. Only tokens with this lifetime are extended. */
 const EXTENDABLE_SECONDS = 3607;
 const EXTENDED_SECONDS = 365 * 24 * 3600;
 
 export interface TokenRequestDependencies {
   readonly objects: ServiceAccountObjects;
   readonly signer: ServiceAccountTokenSigner;
-  /** For whom a token is where a request names nobody. */
+  /** The audiences of a token if the request names none. */
   readonly apiAudiences: readonly string[];
-  /** 0: no limit. */
+  /** The maximum lifetime in seconds; 0 means no limit. */
   readonly maxExpirationSeconds: number;
-  /** Whether tokens of pods last a year, with a note in the audit log after their time. */
+  /** True if pods' tokens are valid for a year. Their use after the requested lifetime is noted in the audit log. */
   readonly extendExpiration: boolean;
   readonly clock: Clock;
 }
 
-/** `serviceaccounts/<name>/token`. */
+/** Returns the subresource `serviceaccounts/<name>/token`. */
 export function tokenRequestSubresource(dependencies: TokenRequestDependencies): CreatedSubresource {
   return {
     gvk: GVK,
@@ -129,7 +129,7 @@ function sign(
   });
 }
 
-/** The fields that the server sets stand first, as in every answer. */
+/** Puts the fields that the server sets first, as in every response. */
 function ordered(metadata: KubeObject['metadata']): KubeObject['metadata'] {
   const { name, generateName, namespace, uid, resourceVersion, generation, creationTimestamp, ...rest } = metadata;
   const first = { name, generateName, namespace, uid, resourceVersion, generation, creationTimestamp };
@@ -178,7 +178,7 @@ const referenceTo = (object: KubeObject): ObjectReference => ({
   uid: object.metadata.uid ?? '',
 });
 
-/** What the token is bound to, beside its account. */
+/** Returns the object that the token is bound to, besides its service account. */
 async function boundObject(objects: ServiceAccountObjects, spec: JsonObject, parent: Parent): Promise<Bound> {
   const ref = objectAt(spec, 'boundObjectRef');
   if (ref === undefined) return {};

@@ -10,7 +10,7 @@ const FAMILIES = SPEC.child('ipFamilies');
 const POLICY = SPEC.child('ipFamilyPolicy');
 const KNOWN_FAMILIES = ['IPv4', 'IPv6'];
 const POLICIES = ['PreferDualStack', 'RequireDualStack', 'SingleStack'];
-/** The only family that addresses are given in, as on a kube-apiserver with one range of addresses. */
+/** The only IP family of cluster IPs, as on a kube-apiserver with a single service CIDR. */
 const CONFIGURED = 'IPv4';
 
 const isHeadless = (spec: JsonObject): boolean => textsOf(spec['clusterIPs'])[0] === 'None';
@@ -18,7 +18,7 @@ const familyOf = (ip: string): string => (ip.includes(':') ? 'IPv6' : 'IPv4');
 const same = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((text, i) => text === b[i]);
 
-/** What a service says of its addresses and their families, without the service before. */
+/** Validates the cluster IPs and IP families of a service by themselves. `before` is the spec of the service being updated. */
 export function addressErrors(spec: JsonObject, before: JsonObject | undefined): FieldError[] {
   if (spec['type'] === 'ExternalName') return [];
   const ips = textsOf(spec['clusterIPs']);
@@ -48,7 +48,7 @@ export function addressErrors(spec: JsonObject, before: JsonObject | undefined):
   return errors;
 }
 
-/** The single address and the list must say the same. */
+/** Requires clusterIP and clusterIPs to agree. */
 function pairErrors(single: string, ips: string[]): FieldError[] {
   if (single === '') {
     return ips.length === 0 ? [] : [invalid(CLUSTER_IPS, ips, 'must be empty when `clusterIP` is not specified')];
@@ -57,7 +57,7 @@ function pairErrors(single: string, ips: string[]): FieldError[] {
   return ips[0] === single ? [] : [invalid(CLUSTER_IPS, ips, 'first value must match `clusterIP`')];
 }
 
-/** Each for itself; what was let in before may stay. */
+/** Validates each address by itself. Existing ones may stay. */
 function singleErrors(ips: string[], before: readonly string[]): FieldError[] {
   return ips.flatMap((ip, i) => {
     if (i === 0 && ip === 'None') {
@@ -67,7 +67,7 @@ function singleErrors(ips: string[], before: readonly string[]): FieldError[] {
   });
 }
 
-/** An address once given stays, unless the service is or becomes an external name, or has none anyway. */
+/** Rejects changes of cluster IPs, unless the service is or becomes an ExternalName, or stays headless. */
 export function changedAddressErrors(spec: JsonObject, before: JsonObject): FieldError[] {
   if (spec['type'] === 'ExternalName' || before['type'] === 'ExternalName') return [];
   if (isHeadless(spec) && isHeadless(before)) return [];
@@ -84,7 +84,7 @@ export function changedAddressErrors(spec: JsonObject, before: JsonObject): Fiel
   return errors;
 }
 
-/** What an update leaves out stays as it was, and the list of addresses follows the single one. */
+/** Keeps the cluster IPs that an update omits, and makes clusterIPs follow clusterIP. */
 export function followClusterIP(spec: JsonObject, before: JsonObject | undefined): void {
   const single = textOf(spec['clusterIP']);
   const ips = textsOf(spec['clusterIPs']);
@@ -103,7 +103,7 @@ export function followClusterIP(spec: JsonObject, before: JsonObject | undefined
   else spec['clusterIPs'] = [now];
 }
 
-/** A service that becomes an external name gives up what it had of addresses, unless the request says something else of them. */
+/** Drops the addresses of a service that becomes an ExternalName, unless the request changes them. */
 export function dropAddresses(spec: JsonObject, before: JsonObject): void {
   if (spec['type'] !== 'ExternalName' || before['type'] === 'ExternalName') return;
   const kept = (field: string): boolean => same(textsOf(spec[field]), textsOf(before[field]));
@@ -116,8 +116,8 @@ export function dropAddresses(spec: JsonObject, before: JsonObject): void {
 }
 
 /**
- * Sets the families of addresses, in place, and says what keeps them from being set. One family, but two for a headless service
- * of which nobody knows where it leads.
+ * Sets the IP families in place, or returns the errors that prevent it. A service gets one family; a headless service without a
+ * selector gets two.
  */
 export function fillFamilies(object: KubeObject, before: JsonObject | undefined): FieldError[] {
   const spec = objectAt(object, 'spec');
@@ -149,7 +149,7 @@ export function fillFamilies(object: KubeObject, before: JsonObject | undefined)
   return errors;
 }
 
-/** A service that prefers two families, and changes nothing of that, is left alone. */
+/** Reports whether a service prefers dual stack and the update changes nothing about that: such a service is left unchanged. */
 function keepsPreferred(spec: JsonObject, before: JsonObject | undefined): boolean {
   return (
     before !== undefined &&
@@ -162,7 +162,7 @@ function keepsPreferred(spec: JsonObject, before: JsonObject | undefined): boole
   );
 }
 
-/** With one family, what is left of two goes; otherwise nothing may be given up. */
+/** With SingleStack, drops the second of two unchanged values. Otherwise rejects the removal of one. */
 function reducedErrors(spec: JsonObject, before: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
   const policy = textOf(spec['ipFamilyPolicy']);
@@ -180,7 +180,7 @@ function reducedErrors(spec: JsonObject, before: JsonObject): FieldError[] {
   return errors;
 }
 
-/** Families of the addresses that are given, where none is. */
+/** Adds the families of cluster IPs for which none is given. */
 function inferFamilies(spec: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
   const ips = textsOf(spec['clusterIPs']);

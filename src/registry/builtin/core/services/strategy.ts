@@ -54,14 +54,14 @@ function portErrors(port: JsonObject, needsName: boolean, path: FieldPath, names
   ];
 }
 
-/** Printed with the names of the Go fields, of which only the two that clash are set. */
+/** Returns the error for a duplicate port, printed with the names of the Go fields, of which only the two that clash are set. */
 function duplicatePort(path: FieldPath, port: JsonObject): FieldError {
   const [protocol, number] = [goJson(port['protocol'] ?? ''), goJson(port['port'] ?? 0)];
   const text = `{"Name":"","Protocol":${protocol},"AppProtocol":null,"Port":${number},"TargetPort":0,"NodePort":0}`;
   return new FieldError('FieldValueDuplicate', path.toString(), new Printed(text), '');
 }
 
-/** What a type of service cannot have. */
+/** Rejects the fields that a service of its type cannot have. */
 function typeErrors(spec: JsonObject, headless: boolean): FieldError[] {
   const type = textOf(spec['type']);
   if (headless && (type === 'LoadBalancer' || type === 'NodePort')) {
@@ -132,7 +132,7 @@ function validate(object: KubeObject, old?: KubeObject): FieldError[] {
   ];
 }
 
-/** Under the Go field's name, as kube-apiserver has it. */
+/** Reports errors under the name of the Go field, as kube-apiserver does. */
 function sourceRangeErrors(spec: JsonObject, before: JsonObject | undefined): FieldError[] {
   const ranges = textsOf(spec['loadBalancerSourceRanges']).map((text) => text.trim());
   if (ranges.length === 0) return [];
@@ -181,12 +181,12 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
   return [...errors, ...changedAddressErrors(spec, before), ...changedTrafficErrors(spec, before)];
 }
 
-/** Validates addresses and their families first; their errors are reported alone. */
+/** Sets the cluster IPs and IP families. Their errors are reported first, and without any others. */
 function allocate(object: KubeObject, old: KubeObject | undefined): void {
   const spec = objectAt(object, 'spec');
   const before = old === undefined ? undefined : (objectAt(old, 'spec') ?? {});
   if (spec === undefined) return;
-  // Nobody reads it of an external name.
+  // The field has no meaning for an ExternalName.
   if (spec['type'] === 'ExternalName') delete spec['internalTrafficPolicy'];
   followClusterIP(spec, before);
   const errors = fillFamilies(object, before);
@@ -221,7 +221,7 @@ export const serviceStrategy: Strategy = {
 export const serviceStatusStrategy: Strategy = {
   ...serviceStrategy,
   resetFields: resets(['spec']),
-  // An apply to the status makes the service, for which no addresses are looked for.
+  // An apply to the status may create the service, for which no addresses are allocated.
   prepareForCreate: (_context, object) => {
     object['status'] = { loadBalancer: {} };
   },

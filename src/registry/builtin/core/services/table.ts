@@ -6,7 +6,7 @@ import { Age, tableOf } from '../../shared/table.js';
 
 const NONE = '<none>';
 
-/** A set of labels as tables show it. */
+/** Formats labels as tables show them. */
 function formatLabels(labels: unknown): string {
   if (!isObject(labels as JsonObject | undefined)) return NONE;
   const map = labels as JsonObject;

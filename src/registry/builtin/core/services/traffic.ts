@@ -21,12 +21,12 @@ const isBalancer = (spec: JsonObject): boolean => spec['type'] === 'LoadBalancer
 const needsNodePort = (spec: JsonObject): boolean => isBalancer(spec) || spec['type'] === 'NodePort';
 const needsHealthCheck = (spec: JsonObject): boolean => isBalancer(spec) && spec['externalTrafficPolicy'] === 'Local';
 
-/** Whether traffic reaches the service from outside. */
+/** Reports whether the service is reachable from outside the cluster. */
 export function externallyAccessible(spec: JsonObject): boolean {
   return needsNodePort(spec) || (spec['type'] === 'ClusterIP' && textsOf(spec['externalIPs']).length > 0);
 }
 
-/** For how long a client is sent to the same place. */
+/** Validates the timeout of session affinity. */
 export function affinityErrors(spec: JsonObject): FieldError[] {
   if (spec['sessionAffinity'] !== 'ClientIP') return [];
   const seconds = objectAt(objectAt(spec, 'sessionAffinityConfig'), 'clientIP')?.['timeoutSeconds'];
@@ -36,7 +36,7 @@ export function affinityErrors(spec: JsonObject): FieldError[] {
   return seconds > 0 && seconds <= MAX_AFFINITY_SECONDS ? [] : [invalid(path, seconds, why)];
 }
 
-/** Ports of nodes: a service within the cluster has none, and no other has one twice. */
+/** Validates node ports: a ClusterIP service has none, and no service has one twice. */
 export function nodePortErrors(spec: JsonObject): FieldError[] {
   const ports = objectsOf(spec['ports']).map((port, i) => ({
     number: numberOf(port['nodePort']),
@@ -63,7 +63,7 @@ function externalErrors(spec: JsonObject): FieldError[] {
   return policy === '' ? [] : [invalid(path, policy, 'may only be set for externally-accessible services')];
 }
 
-/** No port is chosen for health checks where none is given: there is nobody who would check. */
+/** Does not allocate a health check port if none is given: no load balancer would use it. */
 function healthCheckErrors(spec: JsonObject): FieldError[] {
   const port = numberOf(spec['healthCheckNodePort']);
   const path = SPEC.child('healthCheckNodePort');
@@ -88,7 +88,7 @@ function balancerErrors(spec: JsonObject): FieldError[] {
   ];
 }
 
-/** Where traffic to the service comes from and goes to. */
+/** Validates the load balancer and the traffic policies of a service. */
 export function trafficErrors(spec: JsonObject): FieldError[] {
   return [
     ...balancerErrors(spec),
@@ -99,7 +99,7 @@ export function trafficErrors(spec: JsonObject): FieldError[] {
   ];
 }
 
-/** What an update may not change as long as it is of use. */
+/** Rejects changes of fields that are immutable as long as the type of the service uses them. */
 export function changedTrafficErrors(spec: JsonObject, before: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
   const path = SPEC.child('loadBalancerClass');
@@ -117,7 +117,7 @@ export function changedTrafficErrors(spec: JsonObject, before: JsonObject): Fiel
   return errors;
 }
 
-/** Takes away what the type of service had that it was, and the one that it is cannot have, unless the client changed it. */
+/** Drops the fields of the previous type of the service that its new type cannot have, unless the client changed them. */
 export function dropTraffic(spec: JsonObject, before: JsonObject): void {
   const same = (field: string): boolean => (spec[field] ?? null) === (before[field] ?? null);
   if (needsNodePort(before) && !needsNodePort(spec)) {

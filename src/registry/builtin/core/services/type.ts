@@ -21,7 +21,7 @@ export const services = builtinType({
   table: serviceTable,
   applyDefaults: applyServiceDefaults,
   returnsDeletedObject: true,
-  // Endpoints belong to a service, whoever wrote them.
+  // Endpoints belong to a service, whichever client wrote them.
   deletion: { takesAlong: 'endpoints' },
   selectableFields: ['spec.clusterIP', 'spec.type'],
   fields: (service) => ({

@@ -6,7 +6,7 @@ import { addressWarnings, cidrWarnings } from '../../../../apimachinery/validati
 const HINTS = 'service.kubernetes.io/topology-aware-hints';
 const MODE = 'service.kubernetes.io/topology-mode';
 
-/** What kube-apiserver has to say about a valid service. */
+/** Returns kube-apiserver's warnings for a valid service. */
 export function serviceWarnings(object: KubeObject): string[] {
   const spec = objectAt(object, 'spec') ?? {};
   const { type, clusterIP, sessionAffinity, trafficDistribution } = spec;
@@ -46,7 +46,7 @@ export function serviceWarnings(object: KubeObject): string[] {
   ];
 }
 
-/** About the addresses in its status. */
+/** Returns the warnings for the addresses in a service's status. */
 export function serviceStatusWarnings(object: KubeObject): string[] {
   const ingress = objectAt(objectAt(object, 'status'), 'loadBalancer')?.['ingress'];
   if (!Array.isArray(ingress)) return [];

@@ -1,7 +1,7 @@
 import { objectAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 
-/** Fields of events.k8s.io/v1 and what they are called in core/v1, where events are stored. */
+/** The fields of events.k8s.io/v1, with their names in core/v1, in which events are stored. */
 const NAMES: readonly (readonly [string, string])[] = [
   ['regarding', 'involvedObject'],
   ['note', 'message'],
@@ -14,7 +14,7 @@ const NAMES: readonly (readonly [string, string])[] = [
 const TO_CORE = new Map(NAMES);
 const FROM_CORE = new Map(NAMES.map(([event, core]) => [core, event]));
 
-/** Fields that the encoder of each version writes always, and their empty values. */
+/** The fields that the encoder of core/v1 always writes: objects, times and texts, with different empty values. */
 const ALWAYS_CORE: readonly string[] = ['involvedObject', 'source'];
 const ALWAYS_CORE_NULL: readonly string[] = ['firstTimestamp', 'lastTimestamp', 'eventTime'];
 const ALWAYS_CORE_TEXT: readonly string[] = ['reportingComponent', 'reportingInstance'];
@@ -26,7 +26,7 @@ function rename(event: KubeObject, names: ReadonlyMap<string, string>, apiVersio
   return out;
 }
 
-/** An event of events.k8s.io/v1 as core/v1 has it. The parts are shared. */
+/** Converts an event of events.k8s.io/v1 to core/v1. The two share their parts. */
 export function toCoreEvent(event: KubeObject): KubeObject {
   const out = rename(event, TO_CORE, 'v1');
   for (const field of ALWAYS_CORE) out[field] ??= {};
@@ -37,7 +37,7 @@ export function toCoreEvent(event: KubeObject): KubeObject {
   return out;
 }
 
-/** An event of core/v1 as events.k8s.io/v1 has it. The parts are shared. */
+/** Converts an event of core/v1 to events.k8s.io/v1. The two share their parts. */
 export function fromCoreEvent(event: KubeObject): KubeObject {
   const out = rename(event, FROM_CORE, 'events.k8s.io/v1');
   out['regarding'] ??= {};

@@ -5,7 +5,7 @@ import { eventTable } from '../../core/events/table.js';
 import { builtinType } from '../../shared/resource-type.js';
 import { fromCoreEvent, toCoreEvent } from './conversion.js';
 
-/** Events in the newer version, kept as core events. */
+/** Events in the newer version, stored as core events. */
 export const eventsV1 = builtinType({
   group: 'events.k8s.io',
   resource: 'events',

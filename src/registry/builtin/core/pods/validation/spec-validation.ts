@@ -38,7 +38,7 @@ import { hostProcessErrors, osErrors } from './windows.js';
 const SPEC = FieldPath.of('spec');
 const MAX_HOSTNAME = 64;
 
-/** Devices and the like that the pod asks for by claims. */
+/** Validates the resource claims of a pod. */
 function claimErrors(pod: KubeObject, claims: readonly JsonObject[]): FieldError[] {
   const path = SPEC.child('resourceClaims');
   const names = new Set<string>();
@@ -72,7 +72,7 @@ function claimErrors(pod: KubeObject, claims: readonly JsonObject[]): FieldError
   });
 }
 
-/** Limits and requests of the pod as a whole. */
+/** Validates the requests and limits of the pod as a whole. */
 function resourcesErrors(spec: JsonObject, claims: ReadonlySet<string>): FieldError[] {
   const resources = objectAt(spec, 'resources');
   if (resources === undefined) return [];
@@ -84,7 +84,7 @@ function resourcesErrors(spec: JsonObject, claims: ReadonlySet<string>): FieldEr
   return [...errors, ...resourceErrors(resources, path, claims, 'pod'), ...aggregateErrors(spec, resources, path)];
 }
 
-/** In the host's network a port is that of the container. */
+/** Requires host ports to equal container ports in the host's network. */
 function hostNetworkErrors(spec: JsonObject): FieldError[] {
   if (spec['hostNetwork'] !== true) return [];
   return objectsOf(spec['containers']).flatMap((container, i) =>
@@ -109,7 +109,7 @@ function gateErrors(gates: readonly JsonObject[]): FieldError[] {
   });
 }
 
-/** Users of a pod that are not those of the host exclude some of what else it may share with the host. */
+/** Rejects volume devices, and most namespaces shared with the host, in a pod with its own user namespace. */
 function hostUserErrors(spec: JsonObject, before: JsonObject | undefined): FieldError[] {
   if (spec['hostUsers'] !== false) return [];
   const why = 'when `hostUsers` is false';
@@ -151,7 +151,7 @@ const aliasErrors = (aliases: readonly JsonObject[]): FieldError[] =>
     ];
   });
 
-/** Identity, host and deadline of the pod. */
+/** Validates the service account, the node, the deadline and the hostname of the pod. */
 function placeErrors(spec: JsonObject): FieldError[] {
   const errors = ['serviceAccountName', 'nodeName'].flatMap((field) =>
     subdomainErrorsIfSet(textOf(spec[field]), SPEC.child(field)),
@@ -187,7 +187,7 @@ function systemErrors(spec: JsonObject): FieldError[] {
   return osErrors(spec, allContainers(spec, SPEC), SPEC, name);
 }
 
-/** What is wrong with the specification of a pod; `before` is that of the pod that is updated. */
+/** Validates the spec of a pod. `before` is the spec of the pod being updated. */
 export function podSpecErrors(pod: KubeObject, before: JsonObject | undefined): FieldError[] {
   const spec = objectAt(pod, 'spec') ?? {};
   const volumes = objectsOf(spec['volumes']);

@@ -17,7 +17,7 @@ const STATUS = FieldPath.of('status');
 const SYSTEM_CONDITIONS = ['PodScheduled', 'Ready', 'Initialized'];
 const NOT_NEGATIVE = 'must be a non-negative integer';
 
-/** What an update of a pod's status may not say. */
+/** Validates an update of a pod's status. */
 export function podStatusErrors(pod: KubeObject, old: KubeObject): FieldError[] {
   const spec = objectAt(old, 'spec') ?? {};
   const status = objectAt(pod, 'status') ?? {};
@@ -69,7 +69,7 @@ function nominationErrors(status: JsonObject, before: JsonObject, spec: JsonObje
   return errors;
 }
 
-/** Whether a container that has ended is started again. */
+/** Reports whether a terminated container is restarted. */
 function restarts(known: readonly JsonObject[], spec: JsonObject, name: string, exitCode: number): boolean {
   const container = known.find((one) => textOf(one['name']) === name);
   const policy = textOf(container?.['restartPolicy']) || textOf(spec['restartPolicy']);

@@ -22,7 +22,7 @@ import { podSpecErrors } from './spec-validation.js';
 
 const SPEC = FieldPath.of('spec');
 
-/** What is wrong with a pod in itself; `old` is the one that it replaces. */
+/** Validates a pod by itself. `old` is the pod that it replaces. */
 function podErrors(pod: KubeObject, old: KubeObject | undefined): FieldError[] {
   const spec = objectAt(pod, 'spec') ?? {};
   return [
@@ -36,7 +36,7 @@ function podErrors(pod: KubeObject, old: KubeObject | undefined): FieldError[] {
   ];
 }
 
-/** A pod without an account has no tokens of one. */
+/** Rejects service account tokens in a pod without a service account. */
 function accountErrors(spec: JsonObject): FieldError[] {
   if (textOf(spec['serviceAccountName']) !== '') return [];
   return objectsOf(spec['volumes']).flatMap((volume, i) =>
@@ -48,7 +48,7 @@ function accountErrors(spec: JsonObject): FieldError[] {
   );
 }
 
-/** What is wrong with a pod that is created. */
+/** Validates a pod on creation. */
 export function validatePod(pod: KubeObject): FieldError[] {
   const spec = objectAt(pod, 'spec') ?? {};
   const errors = podErrors(pod, undefined);
@@ -64,7 +64,7 @@ export function validatePod(pod: KubeObject): FieldError[] {
 const CHANGEABLE =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 
-/** A specification in which an update has changed only what it may not change. */
+/** Returns the spec with the allowed changes of an update undone, so that only forbidden ones remain. */
 function munged(spec: JsonObject, old: JsonObject): JsonObject {
   const taken = ['activeDeadlineSeconds', 'schedulingGates', 'tolerations'];
   const fixed = withoutEmpty(spec, 'initContainers', ...taken);
@@ -80,7 +80,7 @@ function munged(spec: JsonObject, old: JsonObject): JsonObject {
   return fixed;
 }
 
-/** Members of a v1 specification that are the security context's in the unversioned one. */
+/** The fields of a v1 spec that belong to the security context in the internal type. */
 const HOST_FIELDS = ['hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace', 'hostUsers'];
 
 function unversioned(spec: JsonObject): JsonObject {
@@ -89,7 +89,7 @@ function unversioned(spec: JsonObject): JsonObject {
   return { ...spec, securityContext: context };
 }
 
-/** Whether it `ends` what is looked at: nothing else is reported then. */
+/** Validates activeDeadlineSeconds. `ends` is true if no other errors are reported. */
 function deadlineErrors(spec: JsonObject, old: JsonObject): readonly [errors: FieldError[], ends: boolean] {
   const path = SPEC.child('activeDeadlineSeconds');
   const now = spec['activeDeadlineSeconds'];
@@ -106,7 +106,7 @@ function deadlineErrors(spec: JsonObject, old: JsonObject): readonly [errors: Fi
   return [[], false];
 }
 
-/** Tolerations may become more, and their seconds others. */
+/** Allows only additional tolerations, and changes of tolerationSeconds. */
 function addedTolerationErrors(spec: JsonObject, old: JsonObject): FieldError[] {
   const rest = ({ tolerationSeconds: _, ...other }: JsonObject): JsonObject => other;
   const given = objectsOf(spec['tolerations']);
@@ -117,7 +117,7 @@ function addedTolerationErrors(spec: JsonObject, old: JsonObject): FieldError[] 
   return lost ? [forbidden(path, why)] : tolerationErrors(given, path);
 }
 
-/** Gates may be opened, not added. */
+/** Allows only the removal of scheduling gates. */
 function gateErrors(spec: JsonObject, old: JsonObject): FieldError[] {
   const known = new Set(objectsOf(old['schedulingGates']).map(({ name }) => textOf(name)));
   return objectsOf(spec['schedulingGates']).flatMap(({ name }, i) => {

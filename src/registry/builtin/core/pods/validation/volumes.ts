@@ -68,7 +68,7 @@ const iscsi: Check = (source, path) => {
     : errors;
 };
 
-/** A secret of the pod's namespace, if one is named. */
+/** Validates the secret of a volume, if any, which is in the pod's namespace. */
 const secretOf: Check = (source, path) => {
   const secret = objectAt(source, 'secretRef');
   return secret === undefined ? [] : needs('name')(secret, path.child('secretRef'), '');
@@ -76,7 +76,7 @@ const secretOf: Check = (source, path) => {
 
 const downwardApi: Check = (source, path) => [
   ...modeErrors(source['defaultMode'], path.child('defaultMode')),
-  // kube-apiserver names the list, not the item.
+  // kube-apiserver reports the list, not the item.
   ...objectsOf(source['items']).flatMap((file) => downwardFileErrors(file, path)),
 ];
 
@@ -89,7 +89,7 @@ const csi: Check = (source, path) => {
   return [...errors, ...subdomainErrors(name, path.child('name'))];
 };
 
-/** Only labels and annotations of a template's metadata are of use. */
+/** The metadata fields that a claim template may not set: only labels and annotations are used. */
 const UNUSED_METADATA = OBJECT_META_FIELDS.filter((name) => name !== 'labels' && name !== 'annotations');
 
 function templateMetaErrors(meta: JsonObject, path: FieldPath): FieldError[] {
@@ -168,7 +168,7 @@ function afterSource(field: string, source: JsonObject, volume: string, pod: str
   );
 }
 
-/** Volumes of a pod, and by name those with which nothing is wrong. */
+/** Validates the volumes of a pod. Also returns the valid ones by name. */
 export function volumeErrors(
   pod: KubeObject,
   volumes: readonly JsonObject[],

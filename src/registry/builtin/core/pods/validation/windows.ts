@@ -10,7 +10,7 @@ const MAX_USER = 104;
 const NETBIOS = /^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$/;
 const DNS_LABEL = /^[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$/;
 
-/** What is wrong with the name of a user, which may stand behind a domain and a backslash. */
+/** Returns the faults of a user name, which may follow a domain and a backslash. */
 function userProblems(name: string): string[] {
   if (name === '') return ['runAsUserName cannot be an empty string'];
 
@@ -39,7 +39,7 @@ function userProblems(name: string): string[] {
   return problems;
 }
 
-/** Options that only containers of Windows have. */
+/** Validates the options of Windows containers. */
 export function windowsOptionErrors(options: JsonObject | undefined, path: FieldPath): FieldError[] {
   if (options === undefined) return [];
   const errors: FieldError[] = [];
@@ -66,7 +66,7 @@ type Containers = readonly (readonly [container: JsonObject, path: FieldPath])[]
 const contextOf = (holder: JsonObject): JsonObject => objectAt(holder, 'securityContext') ?? {};
 const optionsOf = (holder: JsonObject): JsonObject | undefined => objectAt(contextOf(holder), 'windowsOptions');
 
-/** All containers of a pod are processes of the host, or none is. */
+/** Requires either all containers of a pod or none to be host processes. */
 export function hostProcessErrors(spec: JsonObject, containers: Containers, path: FieldPath): FieldError[] {
   const whole = optionsOf(spec)?.['hostProcess'];
   const errors: FieldError[] = [];
@@ -91,7 +91,7 @@ export function hostProcessErrors(spec: JsonObject, containers: Containers, path
   return [...errors, forbidden(path, 'hostProcess containers are disallowed by cluster policy')];
 }
 
-/** Fields that pods of Windows cannot have, in the order of their errors; the first are the specification's own. */
+/** The fields that Windows pods cannot have, in the order of their errors: those of the spec, then those of a container's security context. */
 const POD_FIELDS = [
   'securityContext.appArmorProfile',
   'securityContext.seLinuxOptions',
@@ -134,7 +134,7 @@ function isSet(spec: JsonObject, field: string): boolean {
   return (value ?? empty ?? null) !== null;
 }
 
-/** What a pod cannot have where its operating system is named. */
+/** Rejects the fields that a pod of the given operating system cannot have. */
 export function osErrors(spec: JsonObject, containers: Containers, path: FieldPath, os: string): FieldError[] {
   if (os === 'windows') {
     const why = 'cannot be set for a windows pod';
