@@ -30,7 +30,10 @@ export interface Facts {
   readonly unpruned?: boolean;
   /** Set if admission changed it. It may have fields that the schema does not know, which validating admission still sees. */
   readonly mutated?: true;
-  /** The error in the metadata that an apply produced. If the object is converted, the metadata is decoded before it is stored. */
+  /**
+   * The error in the metadata that an apply produced. Storing fails with it if the object has to be converted, because conversion
+   * decodes the metadata.
+   */
   readonly unreadable?: string;
 }
 

@@ -14,7 +14,7 @@ const badPrimitiveList = (): ApiError => newBadRequest('invalid patch format of 
 const badRetainKeys = (): ApiError => newBadRequest('invalid patch format of retainKeys');
 const badElementOrder = (): ApiError => newBadRequest('invalid patch format of setElementOrder list');
 
-/** Reads a strategic merge patch. Throws ApiError. */
+/** Decodes a strategic merge patch. Throws ApiError. */
 export function decodeStrategicMergePatch(body: Uint8Array | string, strict: boolean): DecodedPatch<JsonObject> {
   let decoded;
   try {
@@ -32,7 +32,7 @@ export function decodeStrategicMergePatch(body: Uint8Array | string, strict: boo
   return { patch: value, strictErrors: decoded.duplicates.map((path) => `duplicate field ${quote(path)}`) };
 }
 
-/** Puts whole floats in their places, each value by one object: they equal each other, and no integer. */
+/** Replaces whole floats with Float objects, one per value, so that they equal each other but no integer. */
 function markFloats(literals: FloatLiterals): void {
   const floats = new Map<number, Float>();
   for (const [holder, members] of literals) {
@@ -41,13 +41,13 @@ function markFloats(literals: FloatLiterals): void {
       if (typeof value !== 'number' || !Number.isSafeInteger(value)) continue;
       const float = floats.get(value) ?? new Float(value);
       floats.set(value, float);
-      // To the type checker it is one of the numbers that trees may hold.
+      // For the type checker it is a number, which trees may contain.
       (holder as JsonObject)[key] = float as unknown as number;
     }
   }
 }
 
-/** What a field's patches do, and the type of its value (for lists, of their elements). */
+/** The patch strategy of a field, and the type of its value (for lists, of their elements). */
 interface FieldMeta {
   readonly strategy: string;
   readonly mergeKey: string;
@@ -82,14 +82,14 @@ function lookupList(type: GoType, key: string): FieldMeta {
   throw internal(`expected slice or array type, but got: ${reflectKind(type)}`);
 }
 
-/** Go's kind of a type; types with a decoder of their own are structs. */
+/** Returns Go's kind of a type. Types with a decoder of their own are structs. */
 function reflectKind(type: GoType): string {
   if (type.kind === 'custom') return 'struct';
   if (type.kind === 'bytes') return 'slice';
   return type.kind;
 }
 
-/** Drops nulls from a value that meets nothing; changes it in place. */
+/** Drops nulls from a value that has nothing to be merged with. Modifies it in place. */
 function discardNulls(value: JsonValue): void {
   if (Array.isArray(value)) value.forEach(discardNulls);
   else if (isObject(value)) {
@@ -101,7 +101,7 @@ function discardNulls(value: JsonValue): void {
   }
 }
 
-/** The value without the maps that carry a directive; undefined when it is one itself. */
+/** Returns the value without the maps that carry a directive; undefined if it is such a map itself. */
 function removeDirectives(value: JsonValue): JsonValue | undefined {
   if (Array.isArray(value)) return value.map(removeDirectives).filter((item) => item !== undefined);
   if (!isObject(value)) return value;
@@ -114,7 +114,7 @@ function removeDirectives(value: JsonValue): JsonValue | undefined {
   return value;
 }
 
-/** The rest of a directive's key after its prefix and a slash. */
+/** Returns the rest of a directive's key after its prefix and a slash. */
 function listName(key: string, prefix: string, error: () => ApiError): string {
   const slash = key.indexOf('/');
   if (slash < 0 || key.slice(0, slash) !== prefix) throw error();
@@ -126,7 +126,7 @@ function mergeMap(given: JsonObject, patch: JsonObject, type: GoType): JsonObjec
   const original = given;
   retainKeys(original, patch);
   mergeOrderedLists(original, patch, type);
-  // Deletions come first, so that what a patch both deletes and adds is there afterwards.
+  // Deletions come first, so that what a patch both deletes and adds is present afterwards.
   const keys = Object.keys(patch).sort(
     (a, b) => Number(b.startsWith(DELETE_PREFIX)) - Number(a.startsWith(DELETE_PREFIX)),
   );
@@ -148,7 +148,7 @@ function replaceMap(patch: JsonObject): JsonObject {
   throw internal(`unknown patch type: ${formatVerbS(directive)} in map: ${goFormat(patch)}`);
 }
 
-/** Go's `%s` of a value that should have been text. */
+/** Formats a value that should have been a string as Go's `%s` does. */
 function formatVerbS(value: JsonValue | undefined): string {
   if (typeof value === 'string') return value;
   if (value === null || value === undefined) return NO_TYPE;
@@ -178,7 +178,7 @@ function setOrDelete(object: JsonObject, key: string, value: JsonValue | undefin
   else object[key] = value;
 }
 
-/** `$retainKeys` names all keys that the map may have after the patch. */
+/** Applies `$retainKeys`, which names all keys that the map may have after the patch. */
 function retainKeys(original: JsonObject, patch: JsonObject): void {
   if (!Object.hasOwn(patch, RETAIN_KEYS)) return;
   const list = patch[RETAIN_KEYS];
@@ -192,7 +192,7 @@ function retainKeys(original: JsonObject, patch: JsonObject): void {
   for (const key of Object.keys(original)) if (!retained.has(key)) delete original[key];
 }
 
-/** Lists for which the patch has a `$setElementOrder`, with that order. */
+/** Merges the lists for which the patch has a `$setElementOrder`, in that order. */
 function mergeOrderedLists(original: JsonObject, patch: JsonObject, type: GoType): void {
   for (const orderKey of Object.keys(patch)) {
     if (!orderKey.startsWith(ORDER_PREFIX)) continue;
@@ -204,11 +204,11 @@ function mergeOrderedLists(original: JsonObject, patch: JsonObject, type: GoType
     const wanted = listAt(patch, key);
     const meta = lookupList(type, key);
     if (wanted === undefined) {
-      // Go hands a nil list on, which no order is checked against.
+      // Go passes on a nil list, against which no order is checked.
       if (current === undefined) continue;
     } else validateOrder(wanted, order, meta.mergeKey);
     const merged = mergeWanted(current, wanted, meta);
-    // Without a key by which they could be put in order.
+    // Throws: maps cannot be ordered without a merge key.
     if (elementsAreMaps([current ?? [], wanted ?? []]) && meta.mergeKey === '')
       for (const item of [...merged, ...order, ...(current ?? [])]) keyValue(item, '');
     original[key] = inOrder(merged, order, current ?? [], meta.mergeKey);
@@ -230,7 +230,7 @@ function mergeWanted(current: JsonValue[] | undefined, wanted: JsonValue[] | und
   return Array.isArray(added) ? added : [];
 }
 
-/** Whether the elements are maps; they must all be of one type. */
+/** Reports whether the elements are maps. Throws if they are not all of one type. */
 function elementsAreMaps(lists: readonly JsonValue[][]): boolean {
   let first: string | undefined;
   for (const item of lists.flat()) {
@@ -261,7 +261,7 @@ function mergeList(original: JsonValue[], patch: JsonValue[], meta: FieldMeta, i
   return inOrder(merged, wanted, current, meta.mergeKey);
 }
 
-/** Later duplicates go, and the last element takes their place, as Go does it. */
+/** Removes later duplicates. The last element takes their place, as in Go. */
 function deduplicate(list: JsonValue[]): JsonValue[] {
   let last = list.length - 1;
   for (let i = 0; i < last; i++) {
@@ -276,7 +276,7 @@ function deduplicate(list: JsonValue[]): JsonValue[] {
   return list;
 }
 
-/** Elements with `$patch: delete` delete theirs; one with `$patch: replace` makes the patch the whole list. */
+/** Applies the directives of list elements: `$patch: delete` deletes the matching element, and `$patch: replace` makes the patch the whole list. */
 function applyListDirectives(
   original: JsonValue[],
   patch: JsonValue[],
@@ -319,8 +319,8 @@ function mergeElements(current: JsonValue[], wanted: JsonValue[], meta: FieldMet
 }
 
 /**
- * The object after a strategic merge patch by the rules of its built-in type. The object is not changed; the patch loses what
- * has been carried out, as in kube-apiserver, and the result shares parts with it. Throws ApiError.
+ * Returns the object patched by the rules of its built-in type. The object is not modified. As in kube-apiserver, the patch loses
+ * what has been applied, and the result shares parts with it. Throws ApiError.
  */
 export function applyStrategicMergePatch(object: JsonObject, patch: JsonObject, type: GoType): JsonObject {
   return mergeMap(deepCopy(object), patch, type);

@@ -15,10 +15,7 @@ export class UnreadableObjectError extends JsonError {
   }
 }
 
-/**
- * A CBOR body as decoders of bodies want it. Throws JsonError, as they do for other formats, or UnreadableObjectError for what is
- * found only once the type is known.
- */
+/** Decodes a CBOR body. Throws JsonError, as for other formats, or UnreadableObjectError for problems that are found only once the type is known. */
 export function decodeCborBody(body: Uint8Array): DetailedJson {
   const reader = new CborReader(body);
   const value = readCbor(reader, UNDETERMINED);
@@ -34,7 +31,7 @@ export function decodeCborBody(body: Uint8Array): DetailedJson {
   });
 }
 
-/** The CBOR of an object to apply. Throws JsonError. */
+/** Decodes the CBOR of an object to apply. Throws JsonError. */
 export function decodeCborPatch(body: Uint8Array): JsonObject | null {
   const reader = new CborReader(body);
   const value = readCbor(reader, '');
@@ -58,12 +55,12 @@ function readCbor(reader: CborReader, prefix: string): JsonValue {
 const cannotUnmarshal = (body: Uint8Array, value: JsonValue, type: string, ofArrays: string): string =>
   `cbor: cannot unmarshal ${cborTypeOf(body)} into Go value of type ${type}${Array.isArray(value) ? ofArrays : ''}`;
 
-/** A Protobuf body; `fallback` is the type of an object that does not name its own. */
+/** Decodes a Protobuf body. `fallback` is the type of an object that does not name its own. */
 export function decodeProtobufBody(body: Uint8Array, codec: ProtobufCodec, fallback?: TypeMeta): DetailedJson {
   return decoded(() => codec.decode(body, fallback));
 }
 
-/** Neither format lets a key stand twice, and neither keeps the texts of numbers. */
+/** Wraps a decoded value. Protobuf allows no duplicate keys, and does not keep the texts of numbers. */
 function decoded(decode: () => DetailedJson['value']): DetailedJson {
   try {
     return { value: decode(), duplicates: [] };

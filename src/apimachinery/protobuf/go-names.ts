@@ -1,4 +1,4 @@
-/** Fields whose name in Go is not the one in the message with a capital at its beginning. */
+/** Go names of fields that are not just the field's name in the message with a capital first letter. */
 const renamed: Readonly<Record<string, string>> = {
   apiGroup: 'APIGroup',
   apiGroups: 'APIGroups',
@@ -67,7 +67,7 @@ const renamed: Readonly<Record<string, string>> = {
   xKubernetesValidations: 'XValidations',
 };
 
-/** Where the name depends on the message. */
+/** Go names that depend on the message, by message and field. */
 const renamedIn: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   APIResourceList: { resources: 'APIResources' },
   RBDPersistentVolumeSource: { image: 'RBDImage', monitors: 'CephMonitors', user: 'RadosUser' },
@@ -75,7 +75,7 @@ const renamedIn: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   StatusCause: { reason: 'Type' },
 };
 
-/** The name in Go of a message's field, `type` being the message that it holds. */
+/** Returns the Go name of a message's field. `type` is the message that the field contains. */
 export function goFieldName(message: string, field: string, type: string | undefined): string {
   if (field === 'metadata' && (type === 'ObjectMeta' || type === 'ListMeta')) return type;
   return renamedIn[message]?.[field] ?? renamed[field] ?? `${field.charAt(0).toUpperCase()}${field.slice(1)}`;

@@ -1,9 +1,9 @@
-/** A type of Kubernetes' Go API as `data/types/types.json` describes it: names in JSON, pointers, what is left out when empty. */
+/** A type of Kubernetes' Go API as `data/types/types.json` describes it: JSON names, pointers, and what is omitted when empty. */
 export interface GoType {
   readonly k: string;
   readonly s: string;
   readonly n?: string;
-  /** Element of a pointer, slice or map: an index. */
+  /** The index of the element type of a pointer, slice, or map. */
   readonly e?: number;
   readonly f?: readonly GoField[];
 }
@@ -17,6 +17,6 @@ export interface GoField {
 
 export interface GoTypes {
   readonly types: readonly GoType[];
-  /** `group/version/Kind` (`/v1/Kind` or `v1/Kind` for the core group) to an index. */
+  /** The type index of each `group/version/Kind` (`/v1/Kind` or `v1/Kind` for the core group). */
   readonly kinds: Readonly<Record<string, number>>;
 }

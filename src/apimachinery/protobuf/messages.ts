@@ -10,7 +10,7 @@ import {
   wrongWireType,
 } from './wire.js';
 
-/** Messages nested deeper than this are refused. */
+/** Messages nested deeper than this are rejected. */
 const maxDepth = 1000;
 
 /** Writes the fields of a message, the last one first. */
@@ -34,7 +34,7 @@ function writeField(writer: ReverseWriter, field: FieldPlan, value: JsonValue | 
   }
 }
 
-/** A value with its tag; null stands for the zero value. */
+/** Writes a value with its tag. Null stands for the zero value. */
 function writeInner(writer: ReverseWriter, field: Pick<FieldPlan, 'id' | 'content'>, value: JsonValue): void {
   const { content } = field;
   if ('scalar' in content) {
@@ -81,7 +81,7 @@ function writeScalar(writer: ReverseWriter, id: number, scalar: Scalar, value: J
   writer.tag(id, wireVarint);
 }
 
-/** Entries in the order of their keys, as Go's generated code writes them. */
+/** Writes the entries in the order of their keys, as Go's generated code does. */
 function writeMap(writer: ReverseWriter, field: FieldPlan, map: JsonObject): void {
   const keys = Object.keys(map).sort(compareText);
   for (let i = keys.length - 1; i >= 0; i--) {
@@ -113,7 +113,7 @@ function writeUnion(writer: ReverseWriter, kind: UnionKind, props: Plan, value: 
   }
 }
 
-/** Reads a message into a JSON tree. Fields that are not known are skipped, as are empty ones that JSON leaves out. */
+/** Reads a message into a JSON tree. Skips unknown fields, and empty ones that JSON omits. */
 export function decodeMessage(plan: Plan, bytes: Uint8Array, depth: number): JsonObject {
   const object: JsonObject = {};
   readInto(object, plan, bytes, depth);
@@ -141,7 +141,7 @@ function planOf(content: Content): Plan {
 function readSingle(object: JsonObject, field: FieldPlan, reader: WireReader, depth: number): void {
   const { content, name } = field;
   const known = object[name];
-  // A message that comes in several parts is merged.
+  // A message in several parts is merged.
   if (isObject(known) && 'plan' in content && !('union' in content)) {
     readInto(known, content.plan(), expectBytes(reader, field), depth + 1);
     return;
@@ -180,7 +180,7 @@ function readRepeated(object: JsonObject, field: FieldPlan, reader: WireReader, 
   list.push(readValue(field, reader, depth) ?? {});
 }
 
-/** Go's generated code does not look at the wire types of a map's keys and values. */
+/** Reads a map entry. Go's generated code does not check the wire types of a map's keys and values. */
 function readEntry(object: JsonObject, field: FieldPlan, bytes: Uint8Array, depth: number): void {
   const reader = new WireReader(bytes);
   let key = '';
@@ -237,7 +237,7 @@ function readScalar(scalar: Scalar, reader: WireReader): JsonValue {
   }
 }
 
-/** A number where it holds the value exactly. */
+/** Returns a number if it represents the value exactly, else the bigint. */
 function integer(value: bigint): number | bigint {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : value;

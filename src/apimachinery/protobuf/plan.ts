@@ -5,40 +5,40 @@ import { type SpecialValue, specialValues } from './special-values.js';
 
 export type Scalar = 'string' | 'int32' | 'int64' | 'bool' | 'double' | 'bytes';
 
-/** What a field holds: a scalar, a message of its own notation, or an ordinary message. */
+/** The content of a field: a scalar, a message with a JSON form of its own, or an ordinary message. */
 export type Content =
   | { readonly scalar: Scalar }
   | { readonly special: SpecialValue }
   | { readonly plan: () => Plan }
-  /** One of the JSON-schema unions; see `unions.ts`. */
+  /** One of the JSON-schema unions; see `messages.ts`. */
   | { readonly union: UnionKind; readonly plan: () => Plan };
 
 export type UnionKind = 'JSONSchemaPropsOrArray' | 'JSONSchemaPropsOrBool' | 'JSONSchemaPropsOrStringArray';
 
 export interface FieldPlan {
   readonly id: number;
-  /** Name in JSON; '' for a message whose fields stand among those of the outer one in JSON. */
+  /** The name in JSON; '' for a message whose fields JSON inlines into the outer one. */
   readonly name: string;
-  /** Name in Go, as errors tell it. */
+  /** The name in Go, as error messages print it. */
   readonly goName: string;
   readonly content: Content;
   readonly repeated: boolean;
-  /** A map from strings to the content. */
+  /** True for a map from strings to the content. */
   readonly map: boolean;
-  /** A Go value, not a pointer: written even when absent or empty, and left out of JSON when empty. */
+  /** True for a Go value that is not a pointer: it is written even if absent or empty, and omitted from JSON if empty. */
   readonly value: boolean;
 }
 
-/** How a message is read and written. */
+/** Describes how a message is read and written. */
 export interface Plan {
-  /** The message's own name, as errors tell it. */
+  /** The message's own name, as error messages print it. */
   readonly message: string;
-  /** In descending order of ids, the order of writing. */
+  /** Fields in descending order of ids, the order of writing. */
   readonly fields: readonly FieldPlan[];
   readonly byId: ReadonlyMap<number, FieldPlan>;
 }
 
-/** Messages that JSON spreads over the message that holds them. */
+/** Fields whose message JSON inlines into the outer message. */
 const inlineFields: ReadonlySet<string> = new Set([
   'rule',
   'localObjectReference',
@@ -56,10 +56,10 @@ const unions: ReadonlySet<string> = new Set([
   'JSONSchemaPropsOrStringArray',
 ]);
 
-/** Names are compared without case and punctuation: `xKubernetesEmbeddedResource` is `x-kubernetes-embedded-resource`. */
+/** Normalizes a name for comparisons, which ignore case and punctuation: `xKubernetesEmbeddedResource` is `x-kubernetes-embedded-resource`. */
 const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
-/** Makes plans from message descriptors and Go types, each once. */
+/** Creates plans from message descriptors and Go types, each of them once. */
 export class Planner {
   private readonly plans = new Map<string, Plan>();
   private readonly byName = new Map<string, GoType>();
@@ -76,7 +76,7 @@ export class Planner {
     return found instanceof protobuf.Type ? found : undefined;
   }
 
-  /** The plan of a message whose Go type is known, or not (then every singular field counts as a value). */
+  /** Returns the plan of a message. If its Go type is unknown, every singular field counts as a value. */
   plan(message: protobuf.Type, go: GoType | undefined): Plan {
     const key = `${message.fullName} ${go?.s ?? ''} ${go === undefined ? '' : this.go.types.indexOf(go)}`;
     let plan = this.plans.get(key);
@@ -123,7 +123,7 @@ export class Planner {
     return this.element(this.go.types[field.t])?.k === 'struct';
   }
 
-  /** Behind pointers, slices and maps. */
+  /** Returns the type behind pointers, slices, and maps. */
   private element(type: GoType | undefined): GoType | undefined {
     let current = type;
     while (current?.e !== undefined) current = this.go.types[current.e];
@@ -149,7 +149,7 @@ export class Planner {
 
 const POINTERS: ReadonlySet<string> = new Set(['remainingItemCount', 'shardInfo', 'responseKind', 'details']);
 
-/** Pointers among the fields of types that have no Go description here. */
+/** Reports whether a field is a pointer, for types that have no Go description here. */
 function isOptional(field: protobuf.Field, go: GoType | undefined): boolean {
   return go === undefined && POINTERS.has(field.name);
 }

@@ -6,13 +6,13 @@ import { decodeMessage, encodeInto } from './messages.js';
 import { type Plan, Planner } from './plan.js';
 import { ProtobufError, ReverseWriter, varintSize, WireReader, wireBytes, wrongWireType } from './wire.js';
 
-/** What names the type of an object. */
+/** The type of an object. */
 export interface TypeMeta {
   readonly apiVersion: string;
   readonly kind: string;
 }
 
-/** What is wrong with the bytes of an object whose type is known already. */
+/** An error in the bytes of an object whose type is already known. */
 export class ContentError extends ProtobufError {
   constructor(
     message: string,
@@ -28,14 +28,14 @@ const envelopeTail = Buffer.from([0x1a, 0x00, 0x22, 0x00]);
 
 const meta = 'k8s.io.apimachinery.pkg.apis.meta.v1';
 
-/** Groups whose messages do not stand under `k8s.io.api.<first label>`. */
+/** The packages of groups whose messages are not in `k8s.io.api.<first label>`. */
 const packages: Readonly<Record<string, string>> = {
   '': 'k8s.io.api.core',
   'meta.k8s.io': 'k8s.io.apimachinery.pkg.apis.meta',
   'apiextensions.k8s.io': 'k8s.io.apiextensions_apiserver.pkg.apis.apiextensions',
 };
 
-/** Kinds that every group version has, in the messages of meta/v1. */
+/** Kinds that exist in every group version, with the messages of meta/v1. */
 const metaKinds: ReadonlySet<string> = new Set([
   'Status',
   'DeleteOptions',
@@ -53,8 +53,8 @@ const metaKinds: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Protobuf of the built-in types: JSON trees to and from the envelope that kube-apiserver uses. Made from the message
- * descriptors (`data/protobuf.json`) and the Go types (`data/types/types.json`), which tell what a pointer is.
+ * Converts JSON trees of the built-in types to and from the Protobuf envelope that kube-apiserver uses. It is built from the
+ * message descriptors (`data/protobuf.json`) and the Go types (`data/types/types.json`), which specify what is a pointer.
  */
 export class ProtobufCodec {
   private readonly planner: Planner;
@@ -69,7 +69,7 @@ export class ProtobufCodec {
     this.planner = new Planner(root, go);
   }
 
-  /** Whether objects of the type can be encoded. */
+  /** Reports whether objects of the type can be encoded. */
   knows(type: TypeMeta): boolean {
     return this.find(type) !== undefined;
   }
@@ -90,7 +90,7 @@ export class ProtobufCodec {
     const own = this.planner.message(`${home}.${gv.version}.${type.kind}`);
     const message = own ?? (metaKinds.has(type.kind) ? this.planner.message(`${meta}.${type.kind}`) : undefined);
     if (message === undefined) return undefined;
-    // Also v1beta1 of meta.k8s.io has the types of its v1.
+    // v1beta1 of meta.k8s.io also has the types of its v1.
     const index =
       own === undefined
         ? kinds[`meta.k8s.io/v1/${type.kind}`]
@@ -104,7 +104,7 @@ export class ProtobufCodec {
     return plan;
   }
 
-  /** An object with apiVersion and kind, in its envelope. */
+  /** Encodes an object with apiVersion and kind, in its envelope. */
   encode(object: JsonObject): Uint8Array {
     const type = { apiVersion: stringAt(object, 'apiVersion') ?? '', kind: stringAt(object, 'kind') ?? '' };
     const writer = new ReverseWriter();
@@ -112,7 +112,7 @@ export class ProtobufCodec {
     return Buffer.concat([envelopeHead(type, writer.length), writer.finish(), envelopeTail]);
   }
 
-  /** The bare message of an object of a type, as an entry of a list's `items`. */
+  /** Encodes an object of a type as an entry of a list's `items`, without an envelope. */
   encodeItem(type: TypeMeta, object: JsonObject): Uint8Array {
     const writer = new ReverseWriter();
     encodeInto(writer, this.planOf(type), object);
@@ -121,7 +121,7 @@ export class ProtobufCodec {
     return writer.finish();
   }
 
-  /** What stands before and after the items of a list; `size` is the number of bytes of all items. */
+  /** Encodes what precedes and follows the items of a list. `size` is the number of bytes of all items. */
   encodeList(
     type: TypeMeta,
     metadata: JsonObject,
@@ -142,9 +142,9 @@ export class ProtobufCodec {
   }
 
   /**
-   * Reads an envelope. An object without a type, or of a version that cannot be one, takes `fallback`. One of another type that is
-   * not described here has nothing but its type. Throws ProtobufError where the bytes are malformed, ContentError where it is
-   * the object's own bytes that are.
+   * Decodes an envelope. `fallback` is the type of an object without a type, or with an invalid version. An object of another
+   * type that is not described here is returned with nothing but its type. Throws ProtobufError if the bytes are malformed,
+   * ContentError if the malformed bytes are the object's own.
    */
   decode(bytes: Uint8Array, fallback?: TypeMeta): JsonObject {
     const unknown = readEnvelope(bytes);
@@ -192,7 +192,7 @@ interface Envelope extends TypeMeta {
   readonly contentType: string;
 }
 
-/** Takes an envelope apart. */
+/** Splits an envelope into its parts. */
 export function readEnvelope(bytes: Uint8Array): Envelope {
   if (bytes.length < magic.length || !magic.every((byte, index) => bytes[index] === byte)) {
     throw new ProtobufError(
@@ -220,12 +220,12 @@ export function readEnvelope(bytes: Uint8Array): Envelope {
 const ENVELOPE_FIELDS = ['TypeMeta', 'Raw', 'ContentEncoding', 'ContentType'] as const;
 const TYPE_FIELDS = ['APIVersion', 'Kind'] as const;
 
-/** Unknown fields have no name, and may be of any wire type. */
+/** Checks the wire type of a field. Unknown fields have no name, and may have any wire type. */
 function expectBytes(reader: WireReader, goName: string | undefined): void {
   if (goName !== undefined && reader.wireType !== wireBytes) throw wrongWireType(reader.wireType, goName);
 }
 
-/** A part of the type adds to the one that came before. */
+/** Reads a part of the type, which adds to the previous part. */
 function readType(bytes: Uint8Array, before: TypeMeta): TypeMeta {
   const reader = new WireReader(bytes);
   let { apiVersion, kind } = before;
@@ -239,7 +239,7 @@ function readType(bytes: Uint8Array, before: TypeMeta): TypeMeta {
   return { apiVersion, kind };
 }
 
-/** A watch event with its length before it; `object` is an envelope. */
+/** Encodes a watch event, preceded by its length. `object` is an envelope. */
 export function encodeWatchEvent(type: string, object: Uint8Array): Uint8Array {
   const writer = new ReverseWriter(64);
   const rawSize = 1 + varintSize(object.length) + object.length;

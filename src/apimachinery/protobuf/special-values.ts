@@ -2,7 +2,7 @@ import { type JsonValue, stringifyJson } from '../json/json.js';
 import { parseJson } from '../json/decode.js';
 import { ProtobufError, type ReverseWriter, WireReader, wireBytes, wireVarint, wrongWireType } from './wire.js';
 
-/** JSON forms of values that are not ordinary messages. */
+/** Converts between JSON and messages that are not ordinary ones. */
 export interface SpecialValue {
   write(writer: ReverseWriter, value: JsonValue): void;
   read(bytes: Uint8Array): JsonValue;
@@ -10,7 +10,7 @@ export interface SpecialValue {
 
 const rfc3339 = /^(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)$/;
 
-/** Seconds since the epoch and nanoseconds of a time in JSON; undefined for null, '' and the zero time of Go. */
+/** Parses a time in JSON to seconds since the epoch and nanoseconds; undefined for null, '', and Go's zero time. */
 function parseTime(value: JsonValue): { seconds: bigint; nanos: number } | undefined {
   if (value === null || value === '') return undefined;
   const match = typeof value === 'string' ? rfc3339.exec(value) : null;
@@ -21,7 +21,7 @@ function parseTime(value: JsonValue): { seconds: bigint; nanos: number } | undef
   return seconds === zeroTimeSeconds ? undefined : { seconds, nanos: Number((match[2] ?? '').padEnd(9, '0')) };
 }
 
-/** 0001-01-01T00:00:00Z */
+/** Unix seconds of 0001-01-01T00:00:00Z. */
 const zeroTimeSeconds = -62135596800n;
 
 function timeValue(digits: 0 | 6): SpecialValue {
@@ -70,7 +70,7 @@ function readIntegers(bytes: Uint8Array): Map<number, bigint> {
   return fields;
 }
 
-/** A message with one field of bytes that hold JSON. */
+/** A message with one bytes field that contains JSON. */
 const rawJson: SpecialValue = {
   write(writer, value) {
     const before = writer.length;
@@ -85,7 +85,7 @@ const rawJson: SpecialValue = {
   },
 };
 
-/** The last occurrence of a field of bytes. */
+/** Returns the last occurrence of a bytes field. */
 function readBytes(bytes: Uint8Array, id: number): Buffer | undefined {
   const reader = new WireReader(bytes);
   let found: Buffer | undefined;
@@ -127,7 +127,7 @@ const intOrString: SpecialValue = {
   },
 };
 
-/** A list of strings that is a message of its own. */
+/** A list of strings in a message of its own. */
 const stringItems: SpecialValue = {
   write(writer, value) {
     const items = Array.isArray(value) ? value : [];
@@ -154,7 +154,7 @@ const stringItems: SpecialValue = {
 const meta = '.k8s.io.apimachinery.pkg.apis.meta.v1';
 const runtime = '.k8s.io.apimachinery.pkg.runtime';
 
-/** By the full name of the message. */
+/** Special values by the full name of the message. */
 export const specialValues: ReadonlyMap<string, SpecialValue> = new Map([
   [`${meta}.Time`, timeValue(0)],
   [`${meta}.MicroTime`, timeValue(6)],

@@ -1,9 +1,9 @@
-/** The parts of Protobuf's wire format that Kubernetes' messages need. */
+/** An error in Protobuf's wire format, of which this file implements what Kubernetes' messages need. */
 export class ProtobufError extends Error {
   override readonly name = 'ProtobufError';
 }
 
-/** A field that is written as another kind of value than its own. */
+/** Returns the error for a field that is written with another wire type than its own. */
 export const wrongWireType = (wireType: number, goName: string): ProtobufError =>
   new ProtobufError(`proto: wrong wireType = ${wireType} for field ${goName}`);
 
@@ -14,7 +14,7 @@ const wireStartGroup = 3;
 const wireEndGroup = 4;
 const wireFixed32 = 5;
 
-/** Writes from the end of a message to its beginning, so that the length of an inner message is known when its head is written. */
+/** Writes a message from its end to its beginning, so that the length of an inner message is known when its header is written. */
 export class ReverseWriter {
   private buffer: Buffer;
   private start: number;
@@ -24,7 +24,7 @@ export class ReverseWriter {
     this.start = capacity;
   }
 
-  /** Bytes written so far. */
+  /** The number of bytes written so far. */
   get length(): number {
     return this.buffer.length - this.start;
   }
@@ -73,7 +73,7 @@ export class ReverseWriter {
     this.buffer[at] = rest;
   }
 
-  /** Negative values are written in two's complement of 64 bits. */
+  /** Writes a varint. Negative values are written in 64-bit two's complement. */
   bigVarint(value: bigint): void {
     let rest = BigInt.asUintN(64, value);
     const out: number[] = [];
@@ -102,7 +102,7 @@ export function varintSize(value: number): number {
   return size;
 }
 
-/** Reads a message; positions never leave it. */
+/** Reads a message, and never beyond its end. */
 export class WireReader {
   private readonly buffer: Buffer;
   private at = 0;
@@ -115,28 +115,28 @@ export class WireReader {
     return this.at >= this.buffer.length;
   }
 
-  /** The wire type of the field that `field` came upon last. */
+  /** The wire type of the field that `field` returned last. */
   wireType = 0;
 
-  /** The number of the next field of a message; what cannot be one is refused as Go's generated code does. */
+  /** Returns the number of the next field of a message. Rejects invalid numbers as Go's generated code does. */
   field(message: string): number {
     const tag = this.size();
     this.wireType = tag % 8;
     if (this.wireType === wireEndGroup) throw new ProtobufError(`proto: ${message}: wiretype end group for non-group`);
-    // Go keeps 32 bits of it.
+    // Go keeps only 32 bits of the number.
     const id = Math.floor(tag / 8) | 0;
     if (id <= 0) throw new ProtobufError(`proto: ${message}: illegal tag ${id} (wire type ${tag})`);
     return id;
   }
 
-  /** An unsigned integer of up to 53 bits, for tags. */
+  /** Reads an unsigned integer of up to 53 bits, for tags. */
   size(): number {
     const value = this.varint();
     if (value < 0n || value > BigInt(Number.MAX_SAFE_INTEGER)) throw new ProtobufError('proto: integer overflow');
     return Number(value);
   }
 
-  /** A 64-bit integer, signed. */
+  /** Reads a signed 64-bit integer. */
   varint(): bigint {
     let low = 0;
     let shift = 0;
@@ -181,7 +181,7 @@ export class WireReader {
     return this.buffer.readDoubleLE(this.at - 8);
   }
 
-  /** Passes over the rest of a field, or of a group with all that it holds. */
+  /** Skips the rest of a field, or of a group with everything in it. */
   skip(wireType: number): void {
     let depth = 0;
     let current = wireType;

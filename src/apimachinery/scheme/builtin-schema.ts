@@ -10,11 +10,11 @@ import { zeroValue } from './written-form.js';
 
 export interface TypedObject {
   readonly object: KubeObject;
-  /** `unknown field "spec.x"` and `duplicate field "spec.a"` in the order of the text. Empty unless asked for. */
+  /** Errors such as `unknown field "spec.x"` and `duplicate field "spec.a"`, in the order of the text. Empty unless requested. */
   readonly strictErrors: readonly string[];
 }
 
-/** How objects of one built-in kind are read. Made once per kind. */
+/** Decodes objects of one built-in kind. There is one instance per kind. */
 export class BuiltinSchema {
   constructor(
     readonly gvk: GroupVersionKind,
@@ -22,13 +22,13 @@ export class BuiltinSchema {
   ) {}
 
   /**
-   * The object as kube-apiserver would return it, apart from defaults: known fields only, in the type's order, zero values
-   * dropped, times and quantities canonical. apiVersion and kind stay as given. Throws JsonError with the decoder's text.
-   * The tree that is handed in is not changed, and not kept but for raw values.
+   * Returns the object as kube-apiserver would return it, apart from defaults: known fields only, in the type's order, zero
+   * values dropped, times and quantities canonical. apiVersion and kind stay as given. Throws JsonError with the decoder's
+   * message. The given tree is not modified, and not kept except for raw values.
    */
   decode(json: DetailedJson, strict: boolean): TypedObject {
     const { source } = json;
-    // What does not fit or is unknown counts also where a later value of the same field takes its place.
+    // Mismatches and unknown fields also count where a later value of the same field replaces them.
     const first = source && new TypedDecoder({ strict, floats: source.floats, parts: source.parts });
     first?.run(this.type, source?.value ?? null);
     const decoder = new TypedDecoder({
@@ -42,26 +42,26 @@ export class BuiltinSchema {
     return { object: withMetadata(object), strictErrors: strict ? strictErrors(json, unknown) : [] };
   }
 
-  /** A tree that is known to fit, in the same form. Throws JsonError. */
+  /** Returns a tree that is known to fit, in the same form. Throws JsonError. */
   normalize(object: JsonValue): KubeObject {
     try {
       return withMetadata(new TypedDecoder().run(this.type, object));
     } catch (error) {
-      // Numbers that have to be converted are rare, and no decoder takes them as they are.
+      // Numbers that need conversion are rare, and the decoder always rejects them.
       const converted = error instanceof JsonError ? convertNumbers(this.type, object) : object;
       if (converted === object) throw error;
       return withMetadata(new TypedDecoder().run(this.type, converted));
     }
   }
 
-  /** Unknown fields of a tree, sorted, as strategic merge patches report them: `unknown field "spec.x"`. */
+  /** Returns the unknown fields of a tree, sorted, as strategic merge patches report them: `unknown field "spec.x"`. */
   unknownFields(object: JsonValue): string[] {
     const decoder = new TypedDecoder({ strict: true });
     decoder.run(this.type, object);
     return decoder.unknown.map((path) => `unknown field ${quote(path)}`).sort();
   }
 
-  /** An object without anything but apiVersion, kind and what is always written. */
+  /** Returns an object with only apiVersion, kind, and what is always written. */
   empty(): KubeObject {
     const object = withMetadata(zeroValue(this.type));
     return { kind: this.gvk.kind, apiVersion: formatGroupVersion(this.gvk), ...object };
@@ -75,7 +75,7 @@ function withMetadata(value: JsonValue): KubeObject {
   return object as KubeObject;
 }
 
-/** Puts unknown and duplicate fields in the order in which the text has them. */
+/** Returns the errors for unknown and duplicate fields, in the order of the text. */
 export function strictErrors(json: DetailedJson, unknown: readonly string[]): string[] {
   const { positions, duplicates } = json;
   const source = json.sourceErrors ?? [];
@@ -89,13 +89,13 @@ export function strictErrors(json: DetailedJson, unknown: readonly string[]): st
   return [...source, ...found.sort((a, b) => a.at - b.at).map((entry) => entry.text)];
 }
 
-/** What stands in an unknown field is not looked at. */
+/** Reports whether a path is within an unknown field, whose content is not checked. */
 const isWithin = (path: string, parent: string): boolean =>
   path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`);
 
 const schemas = new Map<string, BuiltinSchema>();
 
-/** The schema of a built-in kind; undefined for unknown kinds. */
+/** Returns the schema of a built-in kind; undefined for unknown kinds. */
 export function builtinSchema(gvk: GroupVersionKind): BuiltinSchema | undefined {
   const key = `${formatGroupVersion(gvk)}/${gvk.kind}`;
   let schema = schemas.get(key);
@@ -108,7 +108,7 @@ export function builtinSchema(gvk: GroupVersionKind): BuiltinSchema | undefined 
   return schema;
 }
 
-/** As builtinSchema, for kinds that are known to exist. */
+/** Like builtinSchema, for kinds that are known to exist. */
 export function requireSchema(group: string, version: string, kind: string): BuiltinSchema {
   const schema = builtinSchema({ group, version, kind });
   if (schema === undefined) throw new Error(`no built-in kind ${group}/${version} ${kind}`);

@@ -6,8 +6,8 @@ import { convertNumbers } from './go-numbers.js';
 import type { GoType } from './types.js';
 
 /**
- * The objections of kube-apiserver's converter from untyped trees, which strategic merge patches go through instead of the
- * decoder. Undefined where the tree fits the type.
+ * Returns the error of kube-apiserver's converter from untyped trees, which strategic merge patches use instead of the decoder.
+ * Undefined if the tree fits the type.
  */
 export function conversionError(type: GoType, value: JsonValue): string | undefined {
   if (value === null) return undefined;
@@ -42,7 +42,7 @@ export function conversionError(type: GoType, value: JsonValue): string | undefi
   }
 }
 
-/** What the type's own decoder says, which knows nothing of the fields around. */
+/** Returns the error of the type's own decoder, which does not know the fields around it. */
 function decodingError(type: GoType, value: JsonValue): string | undefined {
   try {
     new TypedDecoder().run(type, convertNumbers(type, value));
@@ -90,7 +90,7 @@ function scalarError(type: GoType, value: JsonValue): string | undefined {
   }
 }
 
-/** Throws JsonError with the converter's text. */
+/** Throws JsonError with the converter's message if the tree does not fit the type. */
 export function checkConvertible(type: GoType, value: JsonValue): void {
   const error = conversionError(type, value);
   if (error !== undefined) throw new JsonError(error);

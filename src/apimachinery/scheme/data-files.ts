@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { JsonValue } from '../json/json.js';
 
-/** The project's `data` folder: beside `src` in a checkout, beside `dist` in a package. */
+/** Returns the project's `data` folder: next to `src` in a checkout, next to `dist` in a package. */
 function findDataFolder(): string {
   for (let folder = import.meta.dirname; folder !== dirname(folder); folder = dirname(folder)) {
     const candidate = join(folder, 'data');
@@ -13,13 +13,13 @@ function findDataFolder(): string {
 
 let folder: string | undefined;
 
-/** Path of a file below the `data` folder. */
+/** Returns the path of a file below the `data` folder. */
 export function dataFile(...names: string[]): string {
   folder ??= findDataFolder();
   return join(folder, ...names);
 }
 
-/** A JSON file of the `data` folder, which ships with the program and is trusted. */
+/** Reads a JSON file of the `data` folder, which ships with the program and is trusted. */
 export function readDataFile(...names: string[]): JsonValue {
   return JSON.parse(readFileSync(dataFile(...names), 'utf8')) as JsonValue;
 }

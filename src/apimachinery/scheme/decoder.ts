@@ -9,33 +9,33 @@ import { noteEmpty } from './empty-members.js';
 import type { GoType } from './types.js';
 import { inTypeOrder, withSortedKeys, zeroValue } from './written-form.js';
 
-/** Most unknown fields that are reported. */
+/** The maximum number of unknown fields to report. */
 const MAX_UNKNOWN = 100;
 
 const INT32 = { min: -(2 ** 31), max: 2 ** 31 - 1 };
 
 interface DecoderOptions {
-  /** Unknown fields are remembered. */
+  /** Records unknown fields. */
   readonly strict?: boolean;
   readonly floats?: FloatLiterals | undefined;
-  /** What stood where a null came after it. */
+  /** The values that a later null replaced. */
   readonly nulled?: Replaced | undefined;
-  /** All members of objects that have a key twice: the tree is then read for its errors, not for the result. */
+  /** All members of objects with duplicate keys. The tree is then read for its errors, not for the result. */
   readonly parts?: Parts | undefined;
 }
 
 /**
- * Reads a JSON tree into a built-in type and gives what the type's encoder would write: fields in the type's order, zero
- * values left out or filled in as its tags say, times and quantities canonical, unknown fields gone. The first wrong type is
- * remembered and reported at the end; what a type's own decoder objects to ends the work at once, as in Go.
+ * Reads a JSON tree into a built-in type, and returns what the type's encoder would write: fields in the type's order, zero
+ * values omitted or filled in as their tags say, times and quantities canonical, unknown fields dropped. The first type mismatch
+ * is recorded and reported at the end; an error from a type's own decoder ends the work at once, as in Go.
  */
 export class TypedDecoder {
   readonly unknown: string[] = [];
   private firstError: string | undefined;
-  /** Name of the struct, and path of fields, that errors name. */
+  /** The name of the struct and the path of fields that errors name. */
   private struct = '';
   private readonly fieldStack: string[] = [];
-  /** Path with indices and keys, kept only when unknown fields are wanted. */
+  /** The path with indices and keys, kept only if unknown fields are recorded. */
   private path = '';
 
   private strict: boolean;
@@ -50,7 +50,7 @@ export class TypedDecoder {
     this.parts = parts;
   }
 
-  /** Throws JsonError. */
+  /** Decodes a value. Throws JsonError. */
   run(type: GoType, value: JsonValue): JsonValue {
     const result = this.value(type, value, undefined, '');
     if (this.firstError !== undefined) throw new JsonError(this.firstError);
@@ -62,7 +62,7 @@ export class TypedDecoder {
     return `json: cannot unmarshal ${what} into Go ${where} of type ${type}`;
   }
 
-  /** Notes a wrong type; the value is then as if it had not been there. */
+  /** Records a type mismatch. The value then counts as absent. */
   private mismatch(what: string, type: GoType): JsonValue {
     this.firstError ??= this.mismatchText(what, type.text);
     return zeroValue(type);
@@ -124,13 +124,13 @@ export class TypedDecoder {
     this.struct = outerStruct;
     const out = inTypeOrder(type, given);
     if (type.name === SCHEMA) this.keepLiterals(value, out, (key) => key === 'default' || key === 'example');
-    // A pointer to nothing is a pointer: what is neither a schema nor schemas.
+    // In Go, `items` that is neither a schema nor a list of schemas is still a non-nil pointer.
     const items = type.name === SCHEMA ? value['items'] : undefined;
     if (items !== undefined && items !== null && out['items'] === undefined) noteEmpty(out, { items });
     return out;
   }
 
-  /** In the order of the text, because of the order of errors; the result has the order of the type. */
+  /** Reads members in the order of the text, for the order of errors. The result has the order of the type. */
   private members(type: GoType, value: JsonObject, given: JsonObject, outerPath: string): void {
     for (const key in value) {
       const field = type.fields.get(key);
@@ -146,7 +146,7 @@ export class TypedDecoder {
     }
   }
 
-  /** A null after a value changes nothing where Go's type has no null. */
+  /** Returns the value before a later null if Go's type has no null, because that null changes nothing. */
   private unlessNulled(type: GoType, object: JsonObject, key: string): JsonValue {
     const before = this.nulled?.get(object)?.get(key);
     return before !== undefined && KEPT_OVER_NULL.has(type.kind) ? before : null;
@@ -170,14 +170,14 @@ export class TypedDecoder {
     for (const key in value) {
       if (this.strict) this.path = outerPath === '' ? key : `${outerPath}.${key}`;
       out[key] = this.value(elem, value[key] ?? null, value, key);
-      // Stored as Protobuf, no bytes and none at all are the same.
+      // When stored as Protobuf, empty bytes and null are the same.
       if (elem.kind === 'bytes') out[key] ??= '';
     }
     this.path = outerPath;
     return withSortedKeys(out);
   }
 
-  /** The commonest map: labels, annotations, data. */
+  /** Reads the most common maps: labels, annotations, data. */
   private texts(elem: GoType, value: JsonObject): JsonObject {
     const out: JsonObject = {};
     for (const key in value) {
@@ -200,7 +200,7 @@ export class TypedDecoder {
     return out;
   }
 
-  /** What is raw JSON stays what it was: a float. */
+  /** Keeps the literals of floats in raw JSON, where they remain floats. */
   private keepLiterals(
     from: JsonObject | JsonValue[],
     to: JsonObject | JsonValue[],
@@ -230,7 +230,7 @@ export class TypedDecoder {
     return null;
   }
 
-  /** Types with a decoder of their own. */
+  /** Decodes types that have a decoder of their own. */
   private custom(type: GoType, value: JsonValue, holder: JsonObject | JsonValue[] | undefined, key: string): JsonValue {
     switch (type.text) {
       case 'v1.Time':
@@ -284,7 +284,7 @@ export class TypedDecoder {
     throw new JsonError(this.mismatchText(goKind(value), 'int32'));
   }
 
-  /** A schema or something simpler, within a schema. Unknown fields in it are not looked for, as in kube-apiserver. */
+  /** Reads a schema or something simpler, within a schema. As in kube-apiserver, unknown fields in it are not reported. */
   private schemaOr(type: GoType, value: JsonValue): JsonValue {
     const { elem } = type;
     const { strict, firstError } = this;
@@ -292,7 +292,7 @@ export class TypedDecoder {
     this.firstError = undefined;
     try {
       const read = this.readSchemaOr(type, elem, value);
-      // A decoder of its own fails with what is wrong inside, and so does all that it is part of.
+      // A type's own decoder fails with the error inside it, and so does everything around it.
       const inside = this.wrongInside();
       if (inside !== undefined) throw new JsonError(inside);
       this.firstError = firstError;

@@ -1,12 +1,12 @@
 import { addFacts, FACTS, type JsonObject } from '../json/json.js';
 
 /**
- * Members of a struct, just decoded, that were given but are not written because they are empty. Validation still sees them,
+ * Returns the members of a newly decoded struct that were given but are not written because they are empty. Validation still sees
  * and prints them; what is stored and owned does not have them.
  */
 export const emptyMembersOf = (struct: JsonObject): JsonObject | undefined => struct[FACTS]?.emptyMembers;
 
-/** A copy of a struct that knows nothing of some of its empty members. */
+/** Returns a copy of a struct without some of its empty members. */
 export function withoutEmpty(struct: JsonObject, ...names: readonly string[]): JsonObject {
   const copy = { ...struct };
   const known = emptyMembersOf(struct);
@@ -15,7 +15,7 @@ export function withoutEmpty(struct: JsonObject, ...names: readonly string[]): J
   return copy;
 }
 
-/** Keeps members that were given to the struct and are not written. */
+/** Records members that were given to the struct but are not written. */
 export function noteEmpty(struct: JsonObject, members: JsonObject): void {
   addFacts(struct, { emptyMembers: { ...emptyMembersOf(struct), ...members } });
 }

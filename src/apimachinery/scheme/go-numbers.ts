@@ -3,8 +3,9 @@ import { Float, isObject, type JsonObject, type JsonValue } from '../json/json.j
 import type { GoType } from './types.js';
 
 /**
- * The numbers of a tree as kube-apiserver's converter of untyped trees stores them in the fields of a type: whole floats become integers,
- * and integers that are too large for their field lose their upper bits. What does not fit, and what holds nothing of the kind, stays as it is.
+ * Converts the numbers of a tree as kube-apiserver's converter of untyped trees stores them in the fields of a type: whole floats
+ * become integers, and integers that are too large for their field lose their upper bits. What does not fit, and what contains no
+ * numbers, is returned unchanged.
  */
 export function convertNumbers(type: GoType, value: JsonValue): JsonValue {
   switch (type.kind) {
@@ -40,7 +41,7 @@ function convertField(type: GoType, key: string, value: JsonValue): JsonValue {
   return field === undefined ? value : convertNumbers(field.type, value);
 }
 
-/** The integer that a number becomes; undefined if it is not a number or has a fraction. */
+/** Returns the integer that a number becomes; undefined if it is not a number or has a fraction. */
 function whole(value: JsonValue): number | bigint | undefined {
   if (typeof value === 'bigint') return value;
   if (typeof value !== 'number' && !(value instanceof Float)) return undefined;
@@ -60,7 +61,7 @@ function octet(value: JsonValue): JsonValue {
   return number === undefined ? value : Number(BigInt.asUintN(8, BigInt(number)));
 }
 
-/** What has a decoder of its own reads JSON, in which such floats are integers. */
+/** Replaces Floats with integers, which they are in the JSON that types with a decoder of their own read. */
 function withoutFloats(value: JsonValue): JsonValue {
   if (value instanceof Float) return Number(value);
   if (Array.isArray(value)) return mapItems(value, withoutFloats);

@@ -36,14 +36,14 @@ let loaded: Shapes | undefined;
 const shapes = (): Shapes => (loaded ??= readDataFile('types', 'internal.json') as unknown as Shapes);
 
 /**
- * What differs between two values of a v1 type, as kube-apiserver tells it in refused updates: a unified diff of the indented
- * JSON of its unversioned type, which has members of other names, all of which are shown.
+ * Returns the difference between two values of a v1 type as kube-apiserver reports it in rejected updates: a unified diff of the
+ * indented JSON of the unversioned type, whose members have other names and are all shown.
  */
 export function internalDiff(type: InternalType, before: JsonValue | undefined, after: JsonValue | undefined): string {
   return unifiedDiff(internalLines(type, before), internalLines(type, after));
 }
 
-/** The lines of the indented JSON. */
+/** Returns the lines of the indented JSON. */
 function internalLines(type: InternalType, value: JsonValue | undefined): string[] {
   const root = shapes().roots[type];
   const lines = new Lines();
@@ -51,7 +51,7 @@ function internalLines(type: InternalType, value: JsonValue | undefined): string
   return lines.lines;
 }
 
-/** The JSON of a member of an unversioned type, which is found by its Go names: what kube-apiserver prints of a struct that is wrong. */
+/** Returns the JSON of a member of an unversioned type, found by its Go names. kube-apiserver prints it for an invalid struct. */
 export function internalJson(type: InternalType, names: readonly string[], value: JsonValue | undefined): string {
   const { shapes: all, roots } = shapes();
   let index = roots[type] ?? 0;
@@ -61,7 +61,7 @@ export function internalJson(type: InternalType, names: readonly string[], value
     if (field === undefined) throw new Error(`data/types/internal.json: no ${name} in ${type}`);
     index = field.t;
   }
-  // A list or a pointer holds the value.
+  // The value may be an element of a list or behind a pointer.
   const holds = ['slice', 'ptr'].includes(all[index]?.k ?? '') && !Array.isArray(value) && isObject(value);
   const lines = new Lines();
   lines.write(holds ? (all[index]?.e ?? 0) : index, value, '', '', '');
@@ -71,7 +71,7 @@ export function internalJson(type: InternalType, names: readonly string[], value
 class Lines {
   readonly lines: string[] = [];
 
-  /** `start` is what stands before the value in its line, `end` what stands after it. */
+  /** Writes a value. `start` precedes it in its line, and `end` follows it. */
   write(index: number, value: JsonValue | undefined, indent: string, start: string, end: string): void {
     const shape = shapes().shapes[index];
     if (shape === undefined) throw new Error(`data/types/internal.json: no shape ${String(index)}`);
