@@ -5,8 +5,8 @@ import type { GroupResource, KubeObject } from '../apimachinery/meta/meta.js';
 import { LOOPBACK_USER } from '../authentication/user/loopback-user.js';
 
 /**
- * Refuses writes to a group that moves into Annex or back, until it has moved. How far the group has moved is
- * an annotation of its definitions, which only Annex may change: permission to edit definitions does not open the gate.
+ * Rejects writes to a group that is moving into Annex or back, until it has moved. The progress of the move is an annotation of its
+ * definitions, which only Annex may change: permission to edit definitions does not open the gate.
  */
 export function adoptionGate(
   adopted: Pick<AdoptedDefinitions, 'takesWrites'>,
@@ -22,7 +22,7 @@ export function adoptionGate(
       if (adopted.takesWrites(resource)) return;
       throw beingMoved(resource.group);
     },
-    // After all mutations, whichever plugin made them.
+    // Runs after all mutations, whichever plugin made them.
     validate: (attributes) => {
       if (isDefinition(attributes.resource)) mustKeepStage(attributes);
     },

@@ -11,16 +11,19 @@ import type { Owner } from './owner.js';
 const PATH = '/apis/apiregistration.k8s.io/v1/apiservices';
 const MANAGED_BY = 'app.kubernetes.io/managed-by';
 const MANAGER = 'annex';
-/** kube-apiserver keeps those with it: they are those of CustomResourceDefinitions. */
+/** The label that kube-apiserver maintains on APIServices of CustomResourceDefinitions. */
 const AUTOMANAGED = 'kube-aggregator.kubernetes.io/automanaged';
-/** Identifies what the group version serves: the cluster's API server reloads discovery and OpenAPI when the APIService changes, else once a minute. */
+/**
+ * Identifies what the group version serves: the cluster's API server reloads discovery and OpenAPI when the APIService changes, or else
+ * once a minute.
+ */
 const FINGERPRINT = 'kubeannex.io/fingerprint';
-/** After this the other replicas serve what has changed, too: whichever is asked gives the new documents. */
+/** By then, the other replicas serve the change, too, so that any replica returns the new documents. */
 const ANNOUNCE_MILLIS = 300;
-/** How long the start waits for the cluster at most. */
+/** The maximum time that startup waits for the cluster. */
 const FIRST_MILLIS = 10_000;
 const TYPE = { apiVersion: 'apiregistration.k8s.io/v1', kind: 'APIService' };
-/** As kube-apiserver registers CustomResourceDefinitions. */
+/** The same as for CustomResourceDefinitions that kube-apiserver registers. */
 const GROUP_PRIORITY_MINIMUM = 1000;
 const FIRST_VERSION_PRIORITY = 100;
 
@@ -30,7 +33,7 @@ interface ServiceReference {
   readonly port: number;
 }
 
-/** A group version that should be registered, with its place among the group's versions (0 is preferred). */
+/** A group version to register, with its rank among the group's versions (0 is preferred). */
 export interface ServedGroupVersion {
   readonly group: string;
   readonly version: string;
@@ -45,40 +48,40 @@ export interface ApiServicesOptions {
   readonly service: ServiceReference;
   /** PEM of the CA of the serving certificate. */
   caBundle(): string;
-  /** With which the APIServices go. */
+  /** The owner of the APIServices. */
   readonly owner: Owner;
-  /** What is served now. */
+  /** Returns the group versions served now. */
   served(): readonly ServedGroupVersion[];
-  /** Which server gets the requests for a group of an adoption. */
+  /** Returns which server gets the requests for a group of an adoption. */
   routeOf(group: string): GroupRoute;
-  /** The APIServices cannot be read: nothing is known of any group version. */
+  /** Called when the APIServices cannot be read: the state of all group versions is unknown. */
   unreadable(error: unknown): void;
-  /** They can be read (again), and none waits to be written. */
+  /** Called when they can be read (again) and no failed write is pending. */
   inOrder(): void;
-  /** The group version could not be registered; it will be tried again. */
+  /** Called when the group version could not be registered; it will be retried. */
   failed(group: string, version: string, error: unknown): void;
-  /** The group version is registered as it should be. */
+  /** Called when the group version is registered as it should be. */
   registered(group: string, version: string): void;
-  /** The group version belongs to somebody else: a definition of the cluster, another server. */
+  /** Called when the group version belongs to a definition of the cluster or to another server. */
   refused(group: string, version: string, why: string): void;
 }
 
 /**
- * Keeps one APIService for each served group version: created, brought up to date, repaired when somebody changes it, and removed when
- * the group version is no longer served. Those of others are left alone. Nothing is done at the end of the process: a restart must
- * not take the types out of the cluster.
+ * Maintains one APIService for each served group version: creates it, updates it, repairs it when another client changes it, and deletes it
+ * when the group version is no longer served. APIServices of others are left alone. Nothing is deleted when the process ends: a restart
+ * must not take the types out of the cluster.
  */
 export class ApiServices {
   private readonly existing = new Map<string, KubeObject>();
   private readonly queue: WorkQueue;
   private readonly bundles: CaBundles;
   private synced = false;
-  /** Names of those that could not be written. */
+  /** The names of APIServices that could not be written. */
   private readonly failing = new Set<string>();
-  /** What was served at the start and has not been looked at yet. */
+  /** The APIServices served at startup that have not been reconciled yet. */
   private first: Set<string> | undefined;
   private firstDone: () => void = () => undefined;
-  /** Names whose fingerprint is to be written. Those that others write are let be: one that lags behind must not take them back. */
+  /** Names whose fingerprint this replica writes. Fingerprints of other replicas are left alone: a replica that lags behind must not revert them. */
   private readonly announced = new Set<string>();
   private announcement: Timer | undefined;
 
@@ -100,8 +103,8 @@ export class ApiServices {
   }
 
   /**
-   * Resolves when everything that is served now has been looked at, so that the cluster's API server trusts this server before it is
-   * sent requests; or a little later where the cluster does not let that be done.
+   * Resolves when everything served now has been reconciled, so that the cluster's API server trusts this server before it sends requests
+   * to it; or after a timeout if the cluster does not allow it.
    */
   async start(signal: AbortSignal): Promise<void> {
     this.first = new Set(this.options.served().map(({ group, version }) => `${version}.${group}`));
@@ -139,7 +142,7 @@ export class ApiServices {
     signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
   }
 
-  /** What is served has changed. */
+  /** Called when the served group versions have changed. */
   servedChanged(): void {
     this.changed();
     this.announcement ??= this.options.clock.setTimer(ANNOUNCE_MILLIS, () => {
@@ -148,7 +151,7 @@ export class ApiServices {
     });
   }
 
-  /** Whether clients that read the APIServices accept, as far as is known, what the CA has issued. */
+  /** Reports whether, as far as known, clients that read the APIServices accept certificates that the CA has issued. */
   carry(authority: X509Certificate): boolean {
     if (!this.synced) return false;
     return this.options.served().every(({ group, version }) => {
@@ -158,7 +161,7 @@ export class ApiServices {
     });
   }
 
-  /** What is known of all of them is to be looked at again. */
+  /** Requeues all APIServices. */
   changed(): void {
     if (!this.synced) return;
     for (const { group, version } of this.options.served()) this.queue.add(`${version}.${group}`);
@@ -186,7 +189,7 @@ export class ApiServices {
     const found = this.existing.get(name);
     const route = this.options.routeOf(split(name)[1]);
     if (route === 'Cluster') {
-      // Not deleted: requests would find nothing until kube-apiserver has made its own.
+      // Not deleted: requests would find nothing until kube-apiserver has created its own.
       if (found !== undefined && isOurs(found))
         await this.options.client.must('PUT', `${PATH}/${name}`, givenBack(found));
       return;
@@ -208,7 +211,7 @@ export class ApiServices {
     this.announced.delete(name);
   }
 
-  /** What should be there; undefined where it is. */
+  /** Returns the desired state; undefined if it is already there. */
   private wish(name: string, wanted: ServedGroupVersion, existing: KubeObject | undefined): KubeObject | undefined {
     const base: KubeObject = existing ?? { ...TYPE, metadata: { name, labels: { [MANAGED_BY]: MANAGER } } };
     const spec = this.spec(wanted, existing);
@@ -250,13 +253,13 @@ const isAutomanaged = (service: KubeObject): boolean =>
   stringAt(service.metadata.labels, AUTOMANAGED) !== undefined &&
   objectAt(objectAt(service, 'spec'), 'service') === undefined;
 
-/** The label goes together with the spec: an APIService that has it is put back within a second. */
+/** The label is removed together with the spec: kube-apiserver restores an APIService that has it within a second. */
 function takenOver(service: KubeObject): KubeObject {
   const { [AUTOMANAGED]: _, ...labels } = service.metadata.labels ?? {};
   return { ...service, metadata: { ...service.metadata, labels: { ...labels, [MANAGED_BY]: MANAGER } } };
 }
 
-/** As kube-apiserver makes it for a CustomResourceDefinition. */
+/** Returns the APIService as kube-apiserver creates it for a CustomResourceDefinition. */
 function givenBack(service: KubeObject): KubeObject {
   const { [MANAGED_BY]: _, ...labels } = service.metadata.labels ?? {};
   const { ownerReferences: _owners, annotations: _annotations, ...metadata } = service.metadata;
@@ -271,7 +274,7 @@ function split(name: string): [version: string, group: string] {
   return [name.slice(0, dot), name.slice(dot + 1)];
 }
 
-/** The cluster registers its own types, and marks those of definitions. */
+/** The cluster registers its own types, and labels those of definitions. */
 function whose(service: KubeObject): string {
   if (objectAt(objectAt(service, 'spec'), 'service') !== undefined) return 'another server';
   return 'the cluster itself, which serves a CustomResourceDefinition or a type of its own there';

@@ -3,15 +3,15 @@ import type { Clock } from '../util/clock.js';
 import { pem, pemBlocks } from '../pki/der.js';
 
 const LABEL = 'CERTIFICATE';
-/** How long a CA that this replica does not need stays in an APIService. */
+/** How long a CA that this replica does not need stays in an APIService, in milliseconds. */
 const KEEP_MILLIS = 3_600_000;
-/** CAs per APIService; there are two or three while a CA is exchanged. */
+/** The maximum number of such CAs per APIService; during a CA rotation there are two or three. */
 const KEEP_MOST = 16;
 
 /**
- * The CA bundles that replicas with different CAs write into the same APIServices, as they do while a CA is exchanged: what one of them
- * needs is added, and what was there stays for an hour, because another one may still show a certificate of it. The cluster keeps
- * the bundle, so that a replica that is restarted meanwhile goes on with what all of them need.
+ * Merges the CA bundles that replicas with different CAs write into the same APIServices, as they do during a CA rotation: what a replica
+ * needs is added, and what was there stays for an hour, because another replica may still serve a certificate issued by it. The cluster
+ * stores the bundle, so that a replica that restarts meanwhile continues with what all of them need.
  */
 export class CaBundles {
   /** By APIService and certificate: since when (monotonic milliseconds) it is there without being needed. */
@@ -20,8 +20,8 @@ export class CaBundles {
   constructor(private readonly clock: Clock) {}
 
   /**
-   * What the APIService should have that has `has` where this replica needs `own`, both base64 of PEM. `later` is called with the
-   * milliseconds after which to ask again, whenever something stays that is to go.
+   * Returns the bundle that the APIService should have; `has` is its current one and `own` what this replica needs, both as base64 of PEM.
+   * If a CA stays that is to be removed later, `later` is called with the milliseconds after which to call this again.
    */
   wanted(name: string, has: string, own: string, later: (millis: number) => void): string {
     if (has === own) {
@@ -52,7 +52,7 @@ export class CaBundles {
     return encoded(decoded(own) + more.map((one) => pem(LABEL, Buffer.from(one, 'base64'))).join(''));
   }
 
-  /** The APIService is gone. */
+  /** Forgets a deleted APIService. */
   forget(name: string): void {
     this.strange.delete(name);
   }
@@ -66,7 +66,7 @@ export class CaBundles {
   }
 }
 
-/** Whether who trusts the bundle (base64 of PEM) trusts the CA. */
+/** Reports whether a client that trusts the bundle (base64 of PEM) trusts the CA. */
 export const holds = (bundle: string, authority: X509Certificate): boolean =>
   certificatesIn(bundle).includes(authority.raw.toString('base64'));
 

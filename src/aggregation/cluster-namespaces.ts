@@ -3,7 +3,7 @@ import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { ClusterClient } from '../client/cluster-client.js';
 import type { MaybePromise } from '../util/maybe-promise.js';
 
-/** The cluster's namespaces: a copy kept by a watch, and a fresh read where it knows nothing. */
+/** The cluster's namespaces: a copy maintained by a watch, and a live read for those that it lacks. */
 export class ClusterNamespaces implements NamespaceSource {
   private namespaces = new Map<string, KubeObject>();
 

@@ -19,22 +19,21 @@ const NOTHING: RequestHeaderConfig = {
 };
 
 /**
- * What the cluster says about its front proxy and its client certificates (the ConfigMap
- * kube-system/extension-apiserver-authentication), followed while the server runs. Content that cannot be used leaves the
- * old one in force.
+ * Follows what the cluster publishes about its front proxy and its client certificates, in the ConfigMap
+ * kube-system/extension-apiserver-authentication. Unusable content leaves the previous one in force.
  */
 export class FrontProxyTrust {
   private headers: RequestHeaderConfig = NOTHING;
   private proxyCa: CaBundle | undefined;
   private clientCa: CaBundle | undefined;
-  /** Why the last content could not be used; '' where it could. */
+  /** The reason why the last content could not be used; '' if it could. */
   trouble = `the ConfigMap ${NAMESPACE}/${NAME} has not been read`;
 
   get config(): RequestHeaderConfig {
     return this.headers;
   }
 
-  /** CAs of the proxy's certificate; undefined: the cluster has no front proxy, and no header is believed. */
+  /** CAs of the proxy's certificate; undefined if the cluster has no front proxy, in which case no header is trusted. */
   get proxy(): CaBundle | undefined {
     return this.proxyCa;
   }
@@ -44,7 +43,7 @@ export class FrontProxyTrust {
     return this.clientCa;
   }
 
-  /** Reads the ConfigMap once; throws where it cannot be read or used. */
+  /** Reads the ConfigMap once; throws if it cannot be read or used. */
   async load(client: Pick<ClusterClient, 'must'>): Promise<void> {
     const map = await client.must('GET', `/api/v1/namespaces/${NAMESPACE}/configmaps/${NAME}`);
     if (map === undefined) throw new Error(`the cluster has no ConfigMap ${NAMESPACE}/${NAME}`);
@@ -52,7 +51,7 @@ export class FrontProxyTrust {
     if (this.trouble !== '') throw new Error(this.trouble);
   }
 
-  /** Called with every change; `broken` when the ConfigMap cannot be read or used, `mended` when it can be again. */
+  /** Calls `changed` on every change, `broken` when the ConfigMap cannot be read or used, and `mended` when it can be again. */
   follow(
     client: Pick<ClusterClient, 'follow'>,
     signal: AbortSignal,
@@ -84,7 +83,7 @@ export class FrontProxyTrust {
     });
   }
 
-  /** Whether the content can be used. */
+  /** Applies the content. Returns false if it cannot be used. */
   private take(map: KubeObject): boolean {
     try {
       const data = objectAt(map, 'data') ?? {};

@@ -4,27 +4,24 @@ import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
 const API_VERSION = 'rbac.authorization.k8s.io/v1';
 const KIND = 'ClusterRole';
 
-/**
- * The ClusterRole with which the APIServices go: the cluster's garbage collector removes them after it, so that uninstalling leaves
- * none behind.
- */
+/** The ClusterRole that owns the APIServices: the cluster's garbage collector deletes them after it, so that uninstalling leaves none behind. */
 export class Owner {
   private reference: OwnerReference | undefined;
-  /** It has been looked for, and is there or may not be read. */
+  /** True if the owner was looked up, and exists or may not be read. */
   private settled: boolean;
   private changed: () => void = () => undefined;
 
-  /** `name` '': there is none. */
+  /** An empty `name` means that there is no owner. */
   constructor(private readonly name: string) {
     this.settled = name === '';
   }
 
-  /** Whether something may be registered: not where the owner is known to be gone, which is what uninstalling looks like. */
+  /** True if APIServices may be registered. False if the owner is known to be gone, which is what uninstalling looks like. */
   get ready(): boolean {
     return this.settled;
   }
 
-  /** Keeps the reference current; `changed` is called whenever it may have become another. */
+  /** Keeps the reference current; calls `changed` whenever it may have changed. */
   follow(
     client: Pick<ClusterClient, 'follow'>,
     signal: AbortSignal,
@@ -55,14 +52,14 @@ export class Owner {
     };
     const path = `/apis/${API_VERSION}/clusterroles?fieldSelector=${encodeURIComponent(`metadata.name=${this.name}`)}`;
     void client.follow(path, listener, signal, (error) => {
-      // Better registered without an owner than not at all.
+      // Registering without an owner is better than not registering at all.
       const refused = error instanceof ClusterError && (error.status === 401 || error.status === 403);
       if (refused && this.reference === undefined) this.settle(undefined, true);
       told.broken(error);
     });
   }
 
-  /** The references that an APIService should have that has these: those of others stay. */
+  /** Returns the owner references that an APIService with `existing` ones should have: other owners stay. */
   among(existing: OwnerReference[]): OwnerReference[] {
     const { reference } = this;
     if (reference === undefined) return existing;

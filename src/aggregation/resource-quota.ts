@@ -11,19 +11,19 @@ import type { MaybePromise } from '../util/maybe-promise.js';
 
 const MAX_ATTEMPTS = 8;
 
-/** A creation that waits to be counted. */
+/** A creation that waits to be charged. */
 interface Waiting {
   readonly attributes: AdmissionAttributes;
-  /** Name of what is counted: `count/<resource>.<group>`. */
+  /** The name of the counted resource: `count/<resource>.<group>`. */
   readonly key: string;
   resolve(): void;
   reject(error: unknown): void;
 }
 
 /**
- * The cluster's quotas on numbers of objects. Its controller counts what is there, but its own admission never sees what an
- * extension server creates: this refuses what goes beyond a quota, and notes in the quota's status what does not, as that
- * admission does. Creations that come together in a namespace are noted together.
+ * Enforces the cluster's object count quotas. The cluster's controller counts existing objects, but its admission never sees what an
+ * extension server creates. This plugin rejects what exceeds a quota and records everything else in the quota's status, as that admission
+ * does. Concurrent creations in a namespace are recorded together.
  */
 export class ClusterQuotas implements AdmissionPlugin {
   readonly name = 'ResourceQuota';
@@ -58,7 +58,7 @@ export class ClusterQuotas implements AdmissionPlugin {
     return operation === 'CREATE';
   }
 
-  /** Quotas count; what objects hold is nothing to them. */
+  /** Quotas count objects, regardless of their content. */
   readsObjects(): boolean {
     return false;
   }
@@ -85,12 +85,12 @@ export class ClusterQuotas implements AdmissionPlugin {
     const quotas = this.quotas.get(namespace) ?? new Map<string, KubeObject>();
     this.quotas.set(namespace, quotas);
     const known = quotas.get(nameOf(quota));
-    // What this server wrote itself may be newer than what the watch tells.
+    // A state that this server wrote itself may be newer than that of the watch.
     if (known !== undefined && known.metadata.uid === quota.metadata.uid && versionOf(known) > versionOf(quota)) return;
     quotas.set(nameOf(quota), quota);
   }
 
-  /** The quotas that limit what is counted under the key. Scopes are of pods: a quota that has them is not meant. */
+  /** Returns the quotas that limit the key. Scopes apply to pods: quotas with scopes are left out. */
   private counting(namespace: string, key: string): KubeObject[] {
     return [...(this.quotas.get(namespace)?.values() ?? [])].filter((quota) => {
       const spec = objectAt(quota, 'spec');
@@ -100,7 +100,7 @@ export class ClusterQuotas implements AdmissionPlugin {
     });
   }
 
-  /** One batch after another, as long as somebody waits. */
+  /** Processes one batch after another while creations are waiting. */
   private async work(namespace: string): Promise<void> {
     for (let batch = this.waiting.get(namespace); batch !== undefined && batch.length > 0;) {
       const next: Waiting[] = [];
@@ -122,18 +122,18 @@ export class ClusterQuotas implements AdmissionPlugin {
     }
   }
 
-  /** Before the watch has delivered them. */
+  /** Reads the quotas before the watch has delivered them. */
   private async read(namespace: string): Promise<void> {
     try {
       const list = await this.client.must('GET', `/api/v1/namespaces/${encodeURIComponent(namespace)}/resourcequotas`);
       for (const quota of (list?.['items'] ?? []) as KubeObject[]) this.set(quota);
     } catch (error) {
-      // Without permission to read them there are none; the watch has reported that.
+      // Without permission to read quotas, none apply; the watch has reported it.
       if (!(error instanceof ClusterError && error.status === 403)) throw error;
     }
   }
 
-  /** Notes in a quota what fits, and refuses the rest; those that fit. */
+  /** Charges to a quota what fits and rejects the rest. Returns what fits. */
   private async charge(quota: KubeObject, key: string, batch: readonly Waiting[]): Promise<Waiting[]> {
     let current: KubeObject | undefined = quota;
     for (let attempt = 1; current !== undefined; attempt++) {
@@ -148,7 +148,7 @@ export class ClusterQuotas implements AdmissionPlugin {
         if (current !== undefined) this.set(current);
       }
     }
-    // It is gone, and limits nothing any more.
+    // The quota is gone and limits nothing any longer.
     return [...batch];
   }
 
@@ -168,7 +168,7 @@ export class ClusterQuotas implements AdmissionPlugin {
 interface Fit {
   readonly fitting: Waiting[];
   readonly refused: readonly (readonly [Waiting, Error])[];
-  /** How many more are used; a dry run uses nothing. */
+  /** The increase in usage; a dry run uses nothing. */
   readonly added: number;
 }
 

@@ -7,7 +7,7 @@ import { messageOf } from '../util/error-message.js';
 import type { RequestHeaderConfig } from '../authentication/request/request-header.js';
 import type { MaybePromise } from '../util/maybe-promise.js';
 
-/** Why headers were not believed. */
+/** The reason why headers were not trusted. */
 export type Distrust = 'no-certificate' | 'expired' | 'unknown-authority' | 'name' | 'other';
 
 const REASONS: readonly (readonly [start: string, reason: Distrust])[] = [
@@ -16,7 +16,7 @@ const REASONS: readonly (readonly [start: string, reason: Distrust])[] = [
   ['x509: subject with cn=', 'name'],
 ];
 
-/** Counts requests that say who asks without being from the front proxy: the headers are not believed. */
+/** Counts requests with identity headers that do not come from the front proxy: the headers are not trusted. */
 export class ForgedHeaderCount implements RequestAuthenticator {
   constructor(
     private readonly headers: RequestAuthenticator,

@@ -3,7 +3,7 @@ import { Argument, Command, type Option } from 'commander';
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
-/** `annex completion`: prints a script for a shell, made from the commands and flags of the program. */
+/** `annex completion`: prints a script for a shell, generated from the commands and flags of the program. */
 export function completionCommand(program: () => Command): Command {
   return new Command('completion')
     .description(
@@ -16,7 +16,7 @@ export function completionCommand(program: () => Command): Command {
     });
 }
 
-/** The script of a shell. Flags that take a value complete file names. */
+/** Returns the script for a shell. Flags that take a value complete file names. */
 export function completionScript(program: Command, shell: Shell): string {
   return { bash: forBash, zsh: forZsh, fish: forFish }[shell](program.name(), program.commands);
 }
@@ -96,8 +96,8 @@ const choicesOf = (command: Command): readonly string[] =>
 
 const takesValue = (option: Option): boolean => option.required || option.optional;
 
-/** Descriptions of flags have several, and some lists. */
+/** Descriptions of flags have several sentences, and some have lists. */
 const firstSentence = (text: string): string => (/^.*?\.(?=\s|$)/s.exec(text)?.[0] ?? text).replaceAll(/\s+/g, ' ');
 
-/** For any of the shells; a backslash would mean different things to them. */
+/** Quotes a text for any of the shells, which interpret a backslash differently. */
 const quoted = (text: string): string => `'${text.replaceAll(/['\\]/g, '’')}'`;

@@ -20,7 +20,7 @@ export interface KubeconfigOptions {
 
 const MODES = ['Never', 'IfAvailable', 'Always'];
 
-/** A kubeconfig for one user of one server. `read` gives the bytes of a file. Throws an Error for options that do not fit together. */
+/** Builds a kubeconfig for one user of one server. `read` returns the bytes of a file. Throws an Error for options that do not fit together. */
 export function makeKubeconfig(options: KubeconfigOptions, read: (path: string) => Buffer): string {
   const { server, certificateAuthority: ca, namespace, user } = options;
   if (!URL.canParse(server) || new URL(server).protocol !== 'https:')
@@ -72,7 +72,7 @@ function variable(pair: string): { name: string; value: string } {
 
 const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
 
-/** `annex kubeconfig`: writes kubeconfigs. */
+/** `annex kubeconfig`: writes a kubeconfig. */
 export function kubeconfigCommand(): Command {
   return new Command('kubeconfig')
     .description('Writes a kubeconfig for a user with a token, a certificate or a credential plugin.')

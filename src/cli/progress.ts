@@ -1,18 +1,18 @@
 import type { Clock } from '../util/clock.js';
 
-/** Shorter work shows nothing; where there is no terminal it has a line as often. */
+/** Shorter work shows no progress; without a terminal, a line is printed at this interval, in milliseconds. */
 const PATIENCE = 2_000;
 const REDRAWN = 200;
 const WIDTH = 30;
 const CLEAR = '\r\u001b[K';
 
-/** Where progress is shown: standard error. */
+/** The output for progress: standard error. */
 export interface Screen {
   readonly isTTY?: boolean;
   write(text: string): unknown;
 }
 
-/** Shows how far work is once it has taken two seconds: a bar on a terminal, elsewhere a line every two seconds. */
+/** Shows progress once the work has taken two seconds: a bar on a terminal, otherwise a line every two seconds. */
 export class Progress {
   private readonly began: number;
   private last: number;
@@ -38,7 +38,7 @@ export class Progress {
     } else this.screen.write(`${text}\n`);
   }
 
-  /** Before other lines, and at the end. */
+  /** Called before other lines are printed, and at the end. */
   clear(): void {
     if (this.drawn) this.screen.write(CLEAR);
     this.drawn = false;

@@ -20,13 +20,13 @@ export interface TokenOptions {
   readonly cacheDir: string;
 }
 
-/** What the client that runs the plugin says of itself. */
+/** Describes the client that runs the plugin. */
 interface ExecInfo {
   readonly apiVersion: string;
   readonly interactive: boolean;
 }
 
-/** By KUBERNETES_EXEC_INFO; without it a person runs the command. Throws LoginError. */
+/** Parses KUBERNETES_EXEC_INFO; if it is empty, a user runs the command. Throws LoginError. */
 export function readExecInfo(text: string | undefined): ExecInfo {
   if (text === undefined || text === '') return { apiVersion: `${GROUP}/v1`, interactive: true };
   let value: unknown;
@@ -65,7 +65,7 @@ class TokenFile {
       const { idToken, expires, refreshToken } = value;
       return { idToken, expires, refreshToken: typeof refreshToken === 'string' ? refreshToken : undefined };
     } catch {
-      // Not there, or broken: as if nobody had logged in.
+      // A missing or broken file means that the user is not logged in.
       return undefined;
     }
   }
@@ -84,7 +84,7 @@ export interface TokenContext {
   readonly prompt: (text: string) => void;
 }
 
-/** The ExecCredential that `annex token` prints. Throws LoginError. */
+/** Returns the ExecCredential that `annex token` prints. Throws LoginError. */
 export async function execCredential(options: TokenOptions, context: TokenContext): Promise<string> {
   const { clock, prompt } = context;
   const info = readExecInfo(context.execInfo);

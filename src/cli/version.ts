@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 
-/** What `annex version` prints; `kubernetesVersion` is the release whose behaviour Annex has. */
+/** The output of `annex version`; `kubernetesVersion` is the release whose behavior Annex has. */
 export interface Versions {
   readonly version: string;
   readonly kubernetesVersion: string;
@@ -8,7 +8,7 @@ export interface Versions {
   readonly platform: string;
 }
 
-/** `annex version`. */
+/** `annex version`: prints the versions. */
 export function versionCommand(versions: () => Versions): Command {
   return new Command('version')
     .description('Prints the versions of Annex, of the Kubernetes API that it serves, and of Node.js.')

@@ -35,7 +35,7 @@ export type { ClusterListener } from './follow.js';
 const TIMEOUT_MILLIS = 30_000;
 const MAX_BODY_BYTES = 64 << 20;
 
-/** Calls to the API server of the cluster that Annex extends, with the identity of a kubeconfig or of the pod. */
+/** A client for the API server of the cluster that Annex extends, with the identity of a kubeconfig or of the pod. */
 export class ClusterClient {
   private readonly connections: Connections;
 
@@ -212,7 +212,7 @@ function parseBody(bytes: Buffer): JsonObject {
     const value = parseJson(bytes);
     if (isObject(value)) return value;
   } catch {
-    // Plain text answers become a message.
+    // Plain text responses become a message.
   }
   return { message: bytes.toString('utf8').trim().slice(0, 1024) };
 }

@@ -1,4 +1,4 @@
-/** The cluster's API server did not do what was asked; `status` 0: there was no answer. */
+/** A request to the cluster's API server that did not succeed; `status` 0 means that there was no response. */
 export class ClusterError extends Error {
   override readonly name = 'ClusterError';
   constructor(

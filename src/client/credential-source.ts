@@ -3,7 +3,10 @@ import { clusterInfo, ExecCredentialSource, readExecConfig } from './exec-creden
 import type { CredentialSource } from './webhook/connections.js';
 import type { RemoteConfig } from './webhook/kubeconfig.js';
 
-/** Runs the credential plugin of a kubeconfig's user; undefined: there is none, or what stands in the file goes before it. */
+/**
+ * Returns a source that runs the credential plugin of a kubeconfig's user; undefined if there is no plugin, or if other credentials in the
+ * file take precedence.
+ */
 export function credentialSource(remote: RemoteConfig, clock: Clock): CredentialSource | undefined {
   const { exec, token, tokenFile, basic, certificate, ca } = remote;
   if (exec === undefined) return undefined;

@@ -4,10 +4,10 @@ import { objectsOf, textOf, textsOf } from '../apimachinery/json/values.js';
 import { eachMetadata } from './adoption/lists.js';
 import { type ClusterClient, ClusterError } from './cluster-client.js';
 
-/** Number of dependents that messages name. */
+/** The maximum number of dependents that messages name. */
 const EXAMPLES = 5;
 
-/** All objects of one resource, in one version. */
+/** All objects of one resource in one version. */
 export interface DependentCollection {
   /** `/api/v1` */
   readonly groupVersion: string;
@@ -23,13 +23,13 @@ export interface Dependent {
 export interface Dependents {
   /** Objects that the garbage collector would delete. */
   readonly objects: readonly Dependent[];
-  /** Where objects are owned by any object of the group. */
+  /** The collections with objects owned by any object of the group. */
   readonly collections: readonly DependentCollection[];
-  /** Those that could not be listed. */
+  /** The collections that could not be listed. */
   readonly unread: readonly DependentCollection[];
 }
 
-/** `configmaps default/child` */
+/** Returns a name such as `configmaps default/child`. */
 export function nameOfDependent({ collection, metadata }: Dependent): string {
   const namespace = textOf(metadata['namespace']);
   return `${nameOfCollection(collection)} ${namespace === '' ? '' : `${namespace}/`}${textOf(metadata['name'])}`;
@@ -47,8 +47,8 @@ export function pathOfDependent({ collection: { groupVersion, plural }, metadata
 export const ownersOf = (metadata: JsonObject): JsonObject[] => [...objectsOf(metadata['ownerReferences'])];
 
 /**
- * The objects outside of a group that are owned by objects of the given uids: all resources of the cluster are listed, their metadata
- * alone, or the collections that are named.
+ * Returns the objects outside a group that are owned by objects with the given UIDs. Lists the metadata of all resources of the cluster, or
+ * only of the given collections.
  */
 export async function dependentsOf(
   client: Pick<ClusterClient, 'call' | 'metadata'>,
@@ -70,21 +70,21 @@ export async function dependentsOf(
       if (owned > 0) found.push(collection);
     } catch (error) {
       if (!(error instanceof ClusterError)) throw error;
-      // Served to some, or not at all: nothing is owned there.
+      // Not served, or not listable: nothing is owned there.
       if (error.status !== 404 && error.status !== 405) unread.push(collection);
     }
   }
   return { objects, collections: found, unread };
 }
 
-/** Why a group does not go back. */
+/** Explains why a group stays with Annex. */
 export function dependentsText({ objects, unread }: Dependents): string {
   if (objects.length > 0)
     return `${objects.length} objects outside of the group are owned by objects that were created in Annex, and would be deleted: ${objects.slice(0, EXAMPLES).map(nameOfDependent).join(', ')}. Set spec.dependents to Repoint or Abandon, or take their ownerReferences away`;
   return `Annex may not list ${unread.slice(0, EXAMPLES).map(nameOfCollection).join(', ')}${unread.length > EXAMPLES ? ` and ${unread.length - EXAMPLES} more` : ''}, where objects may be owned by objects that were created in Annex, and would be deleted. annex release looks with your rights; or set spec.dependents: Abandon`;
 }
 
-/** Every resource that can be listed, in the version that its group prefers, but for those of the group itself. */
+/** Returns every listable resource in the preferred version of its group, except events and the group itself. */
 export async function collections(client: Pick<ClusterClient, 'call'>, group: string): Promise<DependentCollection[]> {
   const { body } = await client.call('GET', '/apis');
   const versions = [

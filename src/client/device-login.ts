@@ -9,7 +9,7 @@ const MAX_BYTES = 1024 * 1024;
 const TIMEOUT_MILLIS = 30_000;
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
-/** The provider refused, or answered with something else than tokens. The text holds none. */
+/** The provider refused, or returned something other than tokens. The message contains no tokens. */
 export class LoginError extends Error {
   override readonly name = 'LoginError';
 }
@@ -17,7 +17,7 @@ export class LoginError extends Error {
 export interface Tokens {
   readonly idToken: string;
   readonly refreshToken: string | undefined;
-  /** Milliseconds since the epoch, as the ID token says. */
+  /** Milliseconds since the epoch, according to the ID token. */
   readonly expires: number;
 }
 
@@ -30,7 +30,7 @@ export interface LoginOptions {
   /** PEM; undefined for the host's CAs. */
   readonly ca: string | undefined;
   readonly clock: Clock;
-  /** Shows a person where to go and what to type. */
+  /** Shows the user which page to open and which code to enter. */
   readonly prompt: (text: string) => void;
 }
 
@@ -46,14 +46,14 @@ const text = (fields: Fields, name: string): string => {
   return typeof value === 'string' ? value : '';
 };
 
-/** Logs a person in at an OpenID provider, without a browser on this machine (RFC 8628). */
+/** Logs a user in at an OpenID provider, without a browser on this machine (RFC 8628). */
 export class DeviceLogin {
   private agent: Agent | undefined;
   private found: Fields | undefined;
 
   constructor(private readonly options: LoginOptions) {}
 
-  /** Waits until the person has agreed, refused, or let the time pass. */
+  /** Waits until the user has agreed, refused, or let the code expire. */
   async login(): Promise<Tokens> {
     const { clientId, scopes, clock, prompt } = this.options;
     const endpoint = await this.endpoint('device_authorization_endpoint');
@@ -80,7 +80,7 @@ export class DeviceLogin {
     throw new LoginError('the code was not confirmed in time');
   }
 
-  /** New tokens for a refresh token; undefined where the provider takes it no longer. */
+  /** Exchanges a refresh token for new tokens; returns undefined if the provider no longer accepts it. */
   async refresh(refreshToken: string): Promise<Tokens | undefined> {
     const answer = await this.token({ grant_type: 'refresh_token', refresh_token: refreshToken });
     if (answer.status === 200) return readTokens(answer.fields, refreshToken);
@@ -121,7 +121,7 @@ export class DeviceLogin {
     return new LoginError(`${what} failed: ${why}`);
   }
 
-  /** All that the provider names is called by the proxy of what is called first. */
+  /** All endpoints of the provider are called through the proxy of the first one. */
   private agentFor(url: URL): Agent {
     const { ca } = this.options;
     const egress = hostEgress();
@@ -179,7 +179,7 @@ function parse(body: string): Fields {
 const seconds = (value: unknown, otherwise: number): number =>
   typeof value === 'number' && value > 0 && value < 86_400 ? value : otherwise;
 
-/** Refresh tokens may stay the same. */
+/** A refresh may keep the refresh token. */
 function readTokens(fields: Fields, refreshToken: string | undefined): Tokens {
   const idToken = text(fields, 'id_token');
   const claims = parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString('utf8'));

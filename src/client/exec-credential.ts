@@ -11,16 +11,16 @@ const EXTENSION = `${GROUP}/exec`;
 const VERSIONS = ['v1', 'v1beta1'];
 const MODES = ['Never', 'IfAvailable', 'Always'];
 const MAX_OUTPUT_BYTES = 1024 * 1024;
-/** A plugin that talks to nobody answers soon; one that asks a person may take longer. */
+/** A plugin that runs without a user answers soon; one that asks a user may take longer. */
 const TIMEOUT_MILLIS = 60_000;
 const INTERACTIVE_TIMEOUT_MILLIS = 10 * 60_000;
 
-/** A plugin that cannot be configured so, or gave no credentials. The text holds none. */
+/** A plugin that is configured incorrectly, or that returned no credentials. The message contains no credentials. */
 class ExecCredentialError extends Error {
   override readonly name = 'ExecCredentialError';
 }
 
-/** A user's `exec` entry, checked. */
+/** The validated `exec` entry of a user. */
 export interface ExecConfig {
   readonly command: string;
   readonly args: readonly string[];
@@ -31,12 +31,12 @@ export interface ExecConfig {
   readonly installHint: string;
 }
 
-/** What a plugin prints; one of token and certificate is there. */
+/** The output of a plugin; it has a token, a certificate, or both. */
 export interface ExecCredentials {
   readonly token?: string;
   readonly certificate?: string;
   readonly key?: string;
-  /** Milliseconds since the epoch; undefined: until they are refused. */
+  /** Milliseconds since the epoch; undefined if valid until rejected. */
   readonly expires?: number;
 }
 
@@ -57,7 +57,7 @@ export function readExecConfig(entry: JsonObject, name: string, directory: strin
   }));
   if (env.some((item) => item.name === '')) throw must('env variable name');
   const given = stringAt(entry, 'interactiveMode') ?? '';
-  // Optional in v1beta1 alone.
+  // Optional only in v1beta1.
   const interactiveMode = given === '' && apiVersion.endsWith('/v1beta1') ? 'IfAvailable' : given;
   if (interactiveMode === '') throw must('interactiveMode');
   if (!MODES.includes(interactiveMode)) {
@@ -74,13 +74,13 @@ export function readExecConfig(entry: JsonObject, name: string, directory: strin
   };
 }
 
-/** A bare name is looked for in PATH. */
+/** A bare name is looked up in PATH. */
 function resolveCommand(command: string, directory: string): string {
   if (isAbsolute(command) || !command.includes(sep)) return command;
   return normalize(join(directory, command));
 }
 
-/** The cluster as a plugin sees it; `ca` is the text of its CA, wherever that was. */
+/** Returns the cluster information for a plugin; `ca` is the text of its CA, wherever it came from. */
 export function clusterInfo(cluster: JsonObject, ca: string | undefined): JsonObject {
   const extension = objectsOf(cluster['extensions']).find((item) => item['name'] === EXTENSION)?.['extension'];
   const optional = (key: string): JsonObject => {
@@ -100,15 +100,15 @@ export function clusterInfo(cluster: JsonObject, ca: string | undefined): JsonOb
 
 export interface ExecCredentialOptions {
   readonly config: ExecConfig;
-  /** As `clusterInfo` makes it; passed on where the configuration asks for it. */
+  /** The result of `clusterInfo`, passed on if the configuration asks for it. */
   readonly cluster: JsonObject;
   readonly clock: Clock;
-  /** Whether a person can answer on standard input. */
+  /** True if a user can answer on standard input. */
   readonly stdinIsTerminal: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** Credentials of a plugin, kept until they expire or are refused. The plugin runs once for all who wait. */
+/** The credentials of a plugin, cached until they expire or are rejected. Concurrent callers share one run of the plugin. */
 export class ExecCredentialSource implements CredentialSource {
   private cached: ExecCredentials | undefined;
   private running: Promise<ExecCredentials> | undefined;
@@ -215,7 +215,7 @@ function runPlugin(
   });
 }
 
-/** Reads what a plugin printed. Throws ExecCredentialError. */
+/** Parses the output of a plugin. Throws ExecCredentialError. */
 export function readExecCredential(output: string, apiVersion: string): ExecCredentials {
   let value: unknown;
   try {

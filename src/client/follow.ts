@@ -7,43 +7,46 @@ import { ClusterError } from './cluster-error.js';
 export interface ClusterListener {
   upsert(object: KubeObject): void;
   delete(object: KubeObject): void;
-  /** The complete state has been delivered; objects known before that were not delivered again are gone. */
+  /** Called with the complete state; objects known before that are not in it are gone. */
   replaced(objects: readonly KubeObject[]): void;
-  /** The cluster vouches for what is known: a list came, a watch began, or an event or a bookmark came by one. Called after the others. */
+  /**
+   * Called when the cluster confirms the known state: after a list, when a watch starts, and after an event or bookmark. Called after the
+   * other methods.
+   */
   heard?(): void;
 }
 
-/** How a collection is read. */
+/** Reads a collection. */
 export interface Collection {
-  /** One page of a list. Throws ClusterError. */
+  /** Reads one page of a list. Throws ClusterError. */
   get(path: string): Promise<JsonObject>;
-  /** The lines of a watch, until it ends. Throws ClusterError where it does not begin. */
+  /** Returns the lines of a watch until it ends. Throws ClusterError if it does not start. */
   watch(path: string, idleMillis: number, signal: AbortSignal): Promise<AsyncIterable<Buffer>>;
-  /** What a line of a watch says. */
+  /** Parses a line of a watch. */
   parse(line: Buffer): JsonObject;
 }
 
 export interface FollowOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Between 0 and 1. */
+  /** Returns a number between 0 and 1. */
   readonly random: () => number;
-  /** Called for each interruption; it is retried. */
+  /** Called for each interruption, after which the request is retried. */
   failed(error: unknown): void;
 }
 
 const PAGE = 500;
 const WATCH_SECONDS = 300;
-/** kube-apiserver sends a bookmark about every minute: a watch that is silent for longer has died without a word. */
+/** kube-apiserver sends a bookmark about every minute: a watch that is silent for longer than this has died unnoticed. */
 const IDLE_MILLIS = 125_000;
-/** A watch that ends sooner than this with nothing said counts as a failure. */
+/** A watch that ends sooner than this without an event counts as a failure. */
 const SHORT_MILLIS = 1_000;
 const FIRST_RETRY_MILLIS = 250;
 const LAST_RETRY_MILLIS = 8_000;
 
 /**
- * Lists and watches a collection until the signal aborts. A watch that ends resumes from the newest version that it delivered; only
- * where the server no longer has that (410) is everything listed again.
+ * Lists and watches a collection until the signal aborts. A watch that ends resumes from the newest version delivered; everything is listed
+ * again only if the server no longer has that version (410).
  */
 export async function follow(
   path: string,
@@ -62,7 +65,7 @@ export async function follow(
     } catch (error) {
       if (isOver(options.signal)) return;
       if (following.progressed()) failures = 0;
-      // The first time that is in order: the server forgets old versions.
+      // The first time, this is expected: the server compacts old versions.
       if (!following.forgotten(error) || failures > 0) options.failed(error);
     }
     await sleep(options.clock, retryMillis(failures++, options.random()), options.signal);
@@ -71,12 +74,12 @@ export async function follow(
 
 const isOver = (signal: AbortSignal): boolean => signal.aborted;
 
-/** A quarter of a second to eight, and up to half as long again, so that replicas do not come all at once. */
+/** Returns a backoff of a quarter of a second to eight seconds, plus up to half as much jitter, so that replicas do not retry all at once. */
 const retryMillis = (failures: number, random: number): number =>
   Math.min(FIRST_RETRY_MILLIS * 2 ** failures, LAST_RETRY_MILLIS) * (1 + random / 2);
 
 class Following {
-  /** The version up to which everything has been delivered; undefined: nothing has, or the server has forgotten it. */
+  /** The version up to which everything has been delivered; undefined if nothing has, or if the server has compacted it. */
   private revision: string | undefined;
   private heard = false;
 
@@ -87,7 +90,7 @@ class Following {
     private readonly options: FollowOptions,
   ) {}
 
-  /** A list, where one is needed, and one watch to its end. False: it ended at once. */
+  /** Lists if necessary, then runs one watch to its end. Returns false if the watch ended at once. */
   async once(): Promise<boolean> {
     this.heard = false;
     this.revision ??= await this.list();
@@ -103,12 +106,12 @@ class Following {
     return told > 0 || clock.monotonic() - began >= SHORT_MILLIS;
   }
 
-  /** Whether the last attempt heard anything of the cluster. */
+  /** Reports whether the last attempt received anything from the cluster. */
   progressed(): boolean {
     return this.heard;
   }
 
-  /** Whether the error says that the server no longer knows the version; then the next attempt lists. */
+  /** Reports whether the server no longer has the version; if so, the next attempt lists. */
   forgotten(error: unknown): boolean {
     if (!(error instanceof ClusterError && error.status === 410)) return false;
     this.revision = undefined;

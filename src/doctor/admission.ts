@@ -19,7 +19,7 @@ const FOLLOWED = [
 const CHECK = 'rights to follow admission';
 const PARAMS = 'rights to read params';
 
-/** Whether the configurations of the cluster can be followed, and the params that its policies refer to. */
+/** Checks whether the configurations of the cluster can be followed, and the params that its policies refer to. */
 export async function checkAdmission(cluster: Cluster, options: ServiceOptions): Promise<Finding[]> {
   if (!options.admissionFromCluster) {
     return [
@@ -55,7 +55,7 @@ async function checkParams(cluster: Cluster): Promise<Finding> {
   }
 }
 
-/** The kinds that policies of the cluster refer to, each once. */
+/** Returns the kinds that policies of the cluster refer to, each once. */
 async function paramKinds(cluster: Cluster): Promise<GroupVersionKind[]> {
   const found = new Map<string, GroupVersionKind>();
   for (const resource of POLICIES) {
@@ -70,7 +70,7 @@ async function paramKinds(cluster: Cluster): Promise<GroupVersionKind[]> {
   return [...found.values()];
 }
 
-/** In the newest version that the cluster serves. */
+/** Reads them in the newest version that the cluster serves. */
 async function policies(cluster: Cluster, resource: string): Promise<JsonObject[]> {
   for (const version of VERSIONS) {
     const list = await cluster.must('GET', `/apis/${GROUP}/${version}/${resource}`);

@@ -6,7 +6,7 @@ import { type Finding, ok, skipped, warning, failed } from './finding.js';
 
 const CHECK = 'adoptions';
 
-/** How the Adoptions stand. */
+/** Checks the state of the Adoptions. */
 export async function checkAdoptions(cluster: Cluster): Promise<Finding> {
   try {
     const { status, body } = await cluster.call('GET', '/apis/kubeannex.io/v1alpha1/adoptions');
@@ -30,7 +30,7 @@ function summary(adoption: JsonObject): string {
   return `${nameOf(adoption)} ${textOf(status?.['phase'])} ${textOf(status?.['copied'])}`;
 }
 
-/** The first failed condition as text; '' if there is none. */
+/** Returns the message of the first failed condition; '' if there is none. */
 function complaint(adoption: JsonObject): string {
   const isWanted = objectAt(adoption, 'spec')?.['servedBy'] === 'Annex';
   const bad = conditionsOf(adoption).find(

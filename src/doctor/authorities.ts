@@ -17,7 +17,7 @@ export interface AuthorityOptions extends StorageOptions {
   readonly serviceCaFile: string;
 }
 
-/** The CAs whose certificates the server shows, of the file or of the store; undefined where they cannot be read, which other checks tell. */
+/** Returns the CAs that issue the server's certificates, from the file or the store; undefined if they cannot be read, which other checks report. */
 export async function servedAuthorities(
   options: AuthorityOptions,
   clock: Clock,
@@ -60,7 +60,7 @@ async function ofMongo(options: AuthorityOptions): Promise<Uint8Array | undefine
 
 const fingerprints = (pem: string): string[] => parseBundle(pem).map(({ certificate }) => certificate.fingerprint256);
 
-/** Whether the APIServices let the cluster accept the certificate of the server: their caBundle has its CAs, and one of them is valid. */
+/** Checks whether the APIServices make the cluster accept the server's certificate: their caBundle has the server's CAs, and a valid one. */
 export function checkCaBundles(
   services: readonly JsonObject[],
   authorities: readonly string[] | undefined,

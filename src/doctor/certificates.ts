@@ -16,7 +16,7 @@ export interface CertificateOptions {
   readonly serviceNamespace: string;
 }
 
-/** Whether the cluster's API server, which knows the CAs of --service-ca-file, will accept the serving certificate. */
+/** Checks whether the cluster's API server, which trusts the CAs of --service-ca-file, will accept the serving certificate. */
 export function checkCertificates(options: CertificateOptions, clock: Clock): Finding {
   const { tlsCertFile, tlsPrivateKeyFile, serviceCaFile } = options;
   if (tlsCertFile === '') {
@@ -63,7 +63,7 @@ function inspect(
     );
   }
   const name = `${serviceName}.${serviceNamespace}.svc`;
-  // The API server looks at alternative names only.
+  // The API server checks alternative names only.
   if (leaf.checkHost(name, { subject: 'never' }) === undefined) {
     const names = leaf.subjectAltName ?? 'no alternative names';
     return failed(CHECK, `${tlsCertFile} is not for ${name} (${names})`, `reissue it for the DNS name ${name}`);

@@ -8,7 +8,7 @@ import { messageOf } from '../util/error-message.js';
 import { checkCaBundles } from './authorities.js';
 import { type Finding, ok, failed } from './finding.js';
 
-/** What the checks need of a client. */
+/** The part of a client that the checks need. */
 export type Cluster = Pick<ClusterClient, 'call' | 'must'>;
 
 export interface ServiceOptions {
@@ -28,7 +28,7 @@ export interface Right {
   readonly name?: string;
 }
 
-/** Permissions of --kubeconfig. */
+/** Rights for --kubeconfig. */
 const MAIN_RIGHTS: readonly Right[] = [
   {
     verbs: ['list', 'watch', 'create', 'update', 'delete'],
@@ -40,7 +40,7 @@ const MAIN_RIGHTS: readonly Right[] = [
   { verbs: ['update'], group: '', resource: 'resourcequotas', subresource: 'status' },
 ];
 
-/** Permissions of --kubeconfig, with --owner-cluster-role. */
+/** Rights for --kubeconfig with --owner-cluster-role. */
 const ownerRights = (name: string): readonly Right[] =>
   name === '' ? [] : [{ verbs: ['list', 'watch'], group: 'rbac.authorization.k8s.io', resource: 'clusterroles', name }];
 
@@ -49,7 +49,7 @@ export const mainRights = ({ ownerClusterRole }: ServiceOptions): readonly Right
   ...ownerRights(ownerClusterRole),
 ];
 
-/** Permissions of --authentication-kubeconfig. */
+/** Rights for --authentication-kubeconfig. */
 export const AUTHENTICATION_RIGHTS: readonly Right[] = [
   { verbs: ['create'], group: 'authentication.k8s.io', resource: 'tokenreviews' },
   {
@@ -61,7 +61,7 @@ export const AUTHENTICATION_RIGHTS: readonly Right[] = [
   },
 ];
 
-/** Permissions of --authorization-kubeconfig. */
+/** Rights for --authorization-kubeconfig. */
 export const AUTHORIZATION_RIGHTS: readonly Right[] = [
   { verbs: ['create'], group: 'authorization.k8s.io', resource: 'subjectaccessreviews' },
 ];
@@ -93,7 +93,7 @@ export async function checkReachable(cluster: Cluster, server: string): Promise<
   }
 }
 
-/** What the identity of a client may do, of what Annex does with it. */
+/** Checks that the identity of a client has the rights that Annex needs. */
 export async function checkRights(check: string, cluster: Cluster, rights: readonly Right[]): Promise<Finding> {
   const hint = "bind the identity in use to the roles in the chart's templates/rbac.yaml";
   const missing: string[] = [];
@@ -131,14 +131,14 @@ function told({ group, resource, subresource, namespace, name }: Right): string 
   return namespace === undefined ? `${type} ${name}` : `${type} ${namespace}/${name}`;
 }
 
-/** What is known of the server itself. */
+/** Facts about the server itself. */
 export interface Known {
   readonly now: number;
-  /** Fingerprints of the CAs of its serving certificate; undefined: they could not be read. */
+  /** The fingerprints of the CAs of its serving certificate; undefined if they could not be read. */
   readonly authorities: readonly string[] | undefined;
 }
 
-/** v1.kubeannex.io, and all others that refer to the Service; then what they trust. */
+/** Checks v1.kubeannex.io and all other APIServices that refer to the Service, then their CA bundles. */
 export async function checkApiServices(cluster: Cluster, service: ServiceOptions, known: Known): Promise<Finding[]> {
   const check = 'APIService v1.kubeannex.io';
   let services: JsonObject[];
@@ -243,7 +243,7 @@ export async function checkFrontProxy(cluster: Cluster, now: number): Promise<Fi
   return ok(check, `${who}, until ${new Date(last).toISOString()}`);
 }
 
-/** Asks about a token that nobody has. */
+/** Reviews a token that does not exist. */
 export async function checkTokenReview(cluster: Cluster): Promise<Finding> {
   const check = 'TokenReview';
   const hint = 'bind the identity in use to the ClusterRole system:auth-delegator';

@@ -24,7 +24,7 @@ import { checkLeftOvers } from './left-overs.js';
 import { type Finding, skipped, failed } from './finding.js';
 import { checkStore } from './store.js';
 
-/** The identities of `annex serve`, which may be one. */
+/** The clients of `annex serve`, which may share one identity. */
 export interface Clients {
   readonly main: Cluster;
   readonly authn: Cluster;
@@ -33,7 +33,7 @@ export interface Clients {
   close(): void;
 }
 
-/** Every link between the store and the cluster's users, in order; a broken one does not keep the others from being looked at. */
+/** Checks every link between the store and the cluster's users, in order; a broken one does not prevent the other checks. */
 export async function* examine(options: Options, clock: Clock): AsyncGenerator<Finding> {
   yield await checkStore(options, clock);
   yield checkFiles(options);
@@ -52,7 +52,7 @@ export async function* examine(options: Options, clock: Clock): AsyncGenerator<F
   }
 }
 
-/** As `examine`, with the cluster alone. */
+/** Like `examine`, but checks only the cluster. */
 export async function* examineCluster(
   clients: Clients,
   service: ServiceOptions,

@@ -12,7 +12,7 @@ const FILE_FLAGS = Object.entries(FLAGS).filter(
     value === '' && /(-file|^(authentication|authorization|encryption-provider)-config)$/.test(name),
 );
 
-/** Whether the files that flags name can be read; those of encryption and of the audit also whether they say something sensible. */
+/** Checks whether the files that flags name can be read, and whether those of encryption and audit are valid. */
 export function checkFiles(options: Options): Finding {
   const values: Readonly<Record<string, unknown>> = { ...options };
   const found: string[] = [];

@@ -1,6 +1,6 @@
 import { messageOf } from '../util/error-message.js';
 
-/** The result of one check; a failure comes with a hint how to fix it. */
+/** The result of one check; a failure comes with a hint on how to fix it. */
 export type Finding =
   | { readonly check: string; readonly verdict: 'ok' | 'skipped' | 'warning'; readonly detail: string }
   | { readonly check: string; readonly verdict: 'failed'; readonly detail: string; readonly hint: string };
@@ -9,7 +9,7 @@ export const ok = (check: string, detail: string): Finding => ({ check, verdict:
 
 export const skipped = (check: string, detail: string): Finding => ({ check, verdict: 'skipped', detail });
 
-/** Nothing is broken, but somebody may not expect it. */
+/** Nothing is broken, but the user may not expect it. */
 export const warning = (check: string, detail: string): Finding => ({ check, verdict: 'warning', detail });
 
 export const failed = (check: string, what: unknown, hint: string): Finding => ({
@@ -19,7 +19,7 @@ export const failed = (check: string, what: unknown, hint: string): Finding => (
   hint,
 });
 
-/** One line for people. */
+/** Formats a finding as one line of text. */
 export function lineOf(finding: Finding): string {
   const detail = finding.detail.replaceAll(/\s*\n\s*/g, ' ');
   const start = `${finding.check}: ${finding.verdict}`;
@@ -27,12 +27,12 @@ export function lineOf(finding: Finding): string {
   return detail === '' ? start : `${start} (${detail})`;
 }
 
-/** A finding as `annex doctor -o json` shows it. */
+/** A finding as printed by `annex doctor -o json`. */
 export interface CheckResult {
   readonly name: string;
   readonly status: 'ok' | 'warning' | 'failed' | 'skipped';
   readonly message: string;
-  /** What to do; with failed checks only. */
+  /** How to fix it; only for failed checks. */
   readonly hint?: string;
 }
 

@@ -15,13 +15,13 @@ const PATHS = {
 
 type Lists = Readonly<Record<keyof typeof PATHS, readonly JsonObject[]>>;
 
-/** What adoptions have left in the cluster: copies of groups that Annex serves, and what no Adoption looks after any more. */
+/** Checks what adoptions have left in the cluster: copies of groups that Annex serves, and leftovers without an Adoption. */
 export async function checkLeftOvers(cluster: Cluster): Promise<Finding> {
   try {
     const lists: Record<string, readonly JsonObject[]> = {};
     for (const [name, path] of Object.entries(PATHS)) {
       const { status, body } = await cluster.call('GET', path);
-      // What the cluster does not serve it does not have.
+      // The cluster has no objects of a type that it does not serve.
       if (status !== 200 && status !== 404) return skipped(CHECK, `GET ${path}: status ${status}`);
       lists[name] = objectsOf(body['items']);
     }

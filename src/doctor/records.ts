@@ -9,10 +9,10 @@ import { messageOf } from '../util/error-message.js';
 import { failed, type Finding, ok, skipped, warning } from './finding.js';
 
 const CHECK = 'records';
-/** Objects that a finding names. */
+/** The maximum number of objects that a finding names. */
 const NAMED = 20;
 
-/** Reads all of the store that the flags name, and tells which objects in it are damaged. */
+/** Reads the whole store that the flags name, and reports which objects in it are damaged. */
 export async function checkRecords(options: StorageOptions, clock: Clock, step: Step): Promise<Finding> {
   if (options.storageBackend === 'mongodb')
     return skipped(CHECK, 'MongoDB verifies the checksums of what it keeps by itself');

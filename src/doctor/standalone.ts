@@ -14,7 +14,7 @@ import { type Finding, ok, skipped, warning, failed } from './finding.js';
 import { checkStore } from './store.js';
 
 const DAY = 86_400_000;
-/** The server renews its certificates at a start within this time of their end. */
+/** The server renews certificates that expire within this time when it starts. */
 const SOON = 30 * DAY;
 const CERTIFICATES = 'certificates';
 const SERVER = 'server';
@@ -22,8 +22,8 @@ const READINESS = 'readiness';
 const DEFINITIONS = 'definitions';
 
 /**
- * A server by itself: its data directory, whether it runs or not, and the server, if it does. `serverKubeconfig` names a server that
- * may be elsewhere; nothing is looked at on this machine then, unless the flags say where.
+ * Checks a standalone server: its data directory, whether it runs or not, and the server, if it runs. `serverKubeconfig` names a server
+ * that may be elsewhere; then nothing on this machine is checked, unless the flags say where.
  */
 export async function* examineStandalone(
   options: Options,
@@ -66,7 +66,7 @@ async function* examineServer(path: string, runs: boolean, clock: Clock): AsyncG
   }
 }
 
-/** `runs`: it is known that the server runs, or should. */
+/** `runs`: the server is known to run, or should. */
 export async function checkServer(client: Pick<Cluster, 'call'>, server: string, runs: boolean): Promise<Finding> {
   try {
     const { status, body } = await client.call('GET', '/version');
@@ -99,7 +99,7 @@ export async function checkReadiness(client: Pick<Cluster, 'call'>): Promise<Fin
   }
 }
 
-/** Definitions that are not served, and why. */
+/** Checks for definitions that are not served, and reports why. */
 export async function checkDefinitions(client: Pick<Cluster, 'must'>): Promise<Finding> {
   try {
     const list = await client.must('GET', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
@@ -118,7 +118,7 @@ export async function checkDefinitions(client: Pick<Cluster, 'must'>): Promise<F
   }
 }
 
-/** The serving certificate of the flags, or those of the data directory. */
+/** Checks when the serving certificate of the flags, or those of the data directory, expire. */
 export function checkOwnCertificates(
   { tlsCertFile, dataDir }: Pick<Options, 'tlsCertFile' | 'dataDir'>,
   now: number,

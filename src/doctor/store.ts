@@ -12,7 +12,7 @@ const CHECK = 'store';
 const SELECT_MILLIS = 5_000;
 const NEEDED_ACTIONS = ['find', 'insert', 'update', 'remove', 'createCollection', 'createIndex', 'changeStream'];
 
-/** Whether the store that the flags name can be used. Nothing is made or changed in it. */
+/** Checks whether the store that the flags name can be used. Nothing is created or changed in it. */
 export function checkStore(options: StorageOptions, clock: Clock): Promise<Finding> {
   return options.storageBackend === 'mongodb' ? checkMongo(options) : checkEmbedded(options, clock);
 }
@@ -64,7 +64,7 @@ async function checkMongo(options: StorageOptions): Promise<Finding> {
     return failed(CHECK, error, 'put the URI of MongoDB into --mongodb-uri-file');
   }
   try {
-    // The driver is loaded only where it is needed.
+    // The driver is loaded only if it is needed.
     const { connect } = await import('../storage/mongodb/connection/connection.js');
     const database = options.mongodbDatabase;
     const { client, db } = await connect({ uri, database, selectMillis: SELECT_MILLIS });
@@ -96,7 +96,7 @@ function mongoHint(message: string): string {
   return 'start MongoDB, or correct the host, port and TLS options in its URI';
 }
 
-/** Empty also where MongoDB does not ask who somebody is. */
+/** Also returns an empty list if MongoDB does not require authentication. */
 async function missingActions(db: Db, database: string): Promise<string[]> {
   const status = await db.command({ connectionStatus: 1, showPrivileges: true });
   const info = status['authInfo'] as
@@ -110,7 +110,7 @@ export interface MongoPrivilege {
   readonly actions: readonly string[];
 }
 
-/** What a user with the privileges may not do in the whole database, of what Annex does. */
+/** Returns the actions that Annex needs on the whole database and that the privileges do not allow. */
 export function missingIn(privileges: readonly MongoPrivilege[], database: string): string[] {
   const allowed = privileges
     .filter(({ resource: { anyResource, db, collection } }) =>

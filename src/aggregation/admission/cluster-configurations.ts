@@ -7,17 +7,17 @@ import { ADOPTION_PREFIX } from '../../apimachinery/meta/adopted-definitions.js'
 import { discover, groupVersionPath } from './served-versions.js';
 
 const GROUP = 'admissionregistration.k8s.io';
-/** Newest first: older clusters serve admission policies in earlier versions, whose fields are the same, or do not serve them. */
+/** Newest first: older clusters serve admission policies in earlier versions with the same fields, or not at all. */
 const VERSIONS = ['v1', 'v1beta1', 'v1alpha1'];
-/** A cluster that does not serve the type is asked again: it may be upgraded. */
+/** The interval at which a cluster that does not serve the type is asked again: it may be upgraded. */
 const RECHECK_MILLIS = 60_000;
 const RETRY_MILLIS = 2_000;
 
 interface ConfigurationEvents {
-  /** What has changed, for people: `added a`, `changed a`, `deleted a`. */
+  /** Receives a description of the change: `added a`, `changed a`, `deleted a`. */
   changed(resource: string, what: string): void;
   broken(resource: string, error: unknown): void;
-  /** Called whenever the cluster is heard of, also while nothing was broken. */
+  /** Called whenever the cluster responds, even if nothing was broken. */
   heard(resource: string): void;
 }
 
@@ -29,10 +29,10 @@ export interface ClusterConfigurationsOptions {
   readonly events: ConfigurationEvents;
 }
 
-/** Those of adoptions are about the cluster's own copy of what Annex serves. */
+/** Configurations of adoptions concern the cluster's own copy of what Annex serves. */
 const isMeantHere = ({ metadata: { name = '' } }: KubeObject): boolean => !name.startsWith(ADOPTION_PREFIX);
 
-/** The configurations of one kind in the cluster, followed by a watch. While the cluster cannot be reached those seen last hold. */
+/** The configurations of one kind in the cluster, followed by a watch. While the cluster is unreachable, the last known ones apply. */
 export class ClusterConfigurations<T extends KubeObject = KubeObject> implements ConfigurationSource<T> {
   private readonly changes = new Changes();
   private byName = new Map<string, T>();
@@ -72,12 +72,12 @@ export class ClusterConfigurations<T extends KubeObject = KubeObject> implements
     return this.changes.subscribe(listener);
   }
 
-  /** For how long the cluster has not vouched for the objects: 0 while a watch stands. */
+  /** How long the cluster has not confirmed the objects; 0 while a watch is established. */
   ageSeconds(): number {
     return this.isBroken ? (this.options.clock.monotonic() - this.heardAt) / 1000 : 0;
   }
 
-  /** Follows the cluster until the signal aborts, in the newest version in which it serves the type. */
+  /** Follows the cluster until the signal aborts, in the newest version that it serves of the type. */
   async follow(signal: AbortSignal): Promise<void> {
     const over = (): boolean => signal.aborted;
     while (!over()) {
@@ -107,7 +107,7 @@ export class ClusterConfigurations<T extends KubeObject = KubeObject> implements
     return undefined;
   }
 
-  /** Until the signal aborts, or the cluster no longer serves the version. */
+  /** Follows until the signal aborts, or until the cluster no longer serves the version. */
   private async followAt(path: string, signal: AbortSignal): Promise<void> {
     const gone = new AbortController();
     const listener = {
@@ -157,7 +157,7 @@ export class ClusterConfigurations<T extends KubeObject = KubeObject> implements
     this.resolveFirst();
   }
 
-  /** As the kind's v1 has it; lists leave out what kind their items are. */
+  /** Converts to the v1 form of the kind; list items lack apiVersion and kind. */
   private shown(object: KubeObject): T {
     const { managedFields: _, ...metadata } = object.metadata;
     return { ...object, apiVersion: `${GROUP}/v1`, kind: this.options.kind, metadata } as unknown as T;
@@ -181,7 +181,7 @@ export class ClusterConfigurations<T extends KubeObject = KubeObject> implements
   }
 }
 
-/** Whether nothing but status and metadata has changed: all of these kinds count changes of what they say in their generation. */
+/** Reports whether only status and metadata differ: all of these kinds count changes of their content in the generation. */
 function isSame(before: KubeObject, after: KubeObject): boolean {
   const { uid, generation } = after.metadata;
   return before.metadata.uid === uid && generation !== undefined && before.metadata.generation === generation;

@@ -6,30 +6,30 @@ import { FollowedParams, type ParamEvents } from './followed-params.js';
 import { discover } from './served-versions.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
-/** How soon the cluster is asked again for a kind that it did not know, or that could not be looked up. */
+/** How soon the cluster is asked again for a kind that was unknown or could not be looked up. */
 const UNKNOWN_MILLIS = 1_000;
 
 export interface ClusterParamsOptions {
   readonly client: Pick<ClusterClient, 'call' | 'follow'>;
   readonly clock: Clock;
-  /** Kinds that this server serves itself: asking the cluster would lead back here. */
+  /** Kinds that this server serves itself: asking the cluster would lead back to this server. */
   readonly local: ParamSource;
   readonly events: ParamEvents & {
-    /** No policy refers to the kind any more, or the cluster does not serve it. */
+    /** Called when no policy refers to the kind any longer, or the cluster does not serve it. */
     forgotten(kind: GroupVersionKind): void;
   };
 }
 
-/** What is known of a kind. */
+/** The state of the lookup of a kind. */
 interface Lookup {
   readonly kind: GroupVersionKind;
   store: FollowedParams | undefined;
   looking: Promise<void> | undefined;
-  /** When it was looked for in vain (monotonic milliseconds). */
+  /** When the last lookup failed (monotonic milliseconds). */
   missedAt: number;
 }
 
-/** The params of the cluster, each kind followed while a policy refers to it. */
+/** The params in the cluster; each kind is followed while a policy refers to it. */
 export class ClusterParams implements ParamSource {
   private readonly lookups = new Map<string, Lookup>();
   private stopped = false;

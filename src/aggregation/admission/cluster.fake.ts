@@ -2,16 +2,16 @@ import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { ClusterAnswer, ClusterError, ClusterListener } from '../../client/cluster-client.js';
 
-/** Something that is followed: its listener, and how it fails. */
+/** A followed collection: its listener, and a function that makes it fail. */
 export interface Followed {
   readonly listener: ClusterListener;
   readonly signal: AbortSignal;
   failed(error: unknown): void;
 }
 
-/** A cluster for tests: discovery by group version, and collections that are told about by hand. */
+/** A cluster for tests: discovery by group version, and collections whose events are delivered by hand. */
 export class FakeCluster {
-  /** By path: `kind resource` of what is served; a `!` behind it for cluster-scoped ones. */
+  /** By path: `kind resource` of each served type, followed by `!` if it is cluster-scoped. */
   readonly served = new Map<string, readonly string[]>();
   readonly followed = new Map<string, Followed>();
   readonly asked: string[] = [];
@@ -50,7 +50,7 @@ export class FakeCluster {
     return found;
   }
 
-  /** What a list shows, or an event. */
+  /** Delivers a list or an event. */
   tell(path: string, what: (listener: ClusterListener) => void): void {
     const { listener } = this.at(path);
     what(listener);

@@ -11,10 +11,10 @@ import { type Clock, sleep } from '../../util/clock.js';
 import { type DiscoveredResource, groupVersionPath } from './served-versions.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
-/** As long as kube-apiserver waits in a request for params that it has just begun to follow. */
+/** As in kube-apiserver, how long a request waits for params that have just begun to be followed. */
 const FIRST_LIST_MILLIS = 1_000;
 
-/** Kinds with more objects than these are not kept in memory. */
+/** Kinds with more objects than this are not kept in memory. */
 const MAX_OBJECTS = 50_000;
 
 export interface ParamEvents {
@@ -42,7 +42,7 @@ export class FollowedParams implements ParamStore {
     this.namespaced = type.namespaced;
   }
 
-  /** `gone`: the cluster no longer serves the kind. */
+  /** `gone` is called when the cluster no longer serves the kind. */
   async follow(client: Pick<ClusterClient, 'follow'>, events: ParamEvents, gone: () => void): Promise<void> {
     const path = `${groupVersionPath(this.kind)}/${this.type.resource}`;
     await client.follow(path, this.listener(events), this.stopping.signal, (error) => {
@@ -108,7 +108,7 @@ export class FollowedParams implements ParamStore {
     };
   }
 
-  /** Items of lists of built-in types do not say what they are. */
+  /** List items of built-in types lack apiVersion and kind. */
   private set(object: KubeObject): void {
     const { namespace = '', name = '' } = object.metadata;
     const objects = this.objects.get(namespace) ?? new Map<string, KubeObject>();

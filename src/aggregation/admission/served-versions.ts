@@ -2,18 +2,18 @@ import { isObject, type JsonObject } from '../../apimachinery/json/json.js';
 import type { GroupVersion } from '../../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../../client/cluster-client.js';
 
-/** A resource as the cluster's discovery describes it. */
+/** A resource as described by the cluster's discovery. */
 export interface DiscoveredResource {
   readonly resource: string;
   readonly kind: string;
   readonly namespaced: boolean;
 }
 
-/** The path below which the cluster serves a group version. */
+/** Returns the path below which the cluster serves a group version. */
 export const groupVersionPath = ({ group, version }: GroupVersion): string =>
   group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
 
-/** What the cluster serves of a group version, without subresources; none where it does not know it. Throws ClusterError. */
+/** Returns the resources that the cluster serves in a group version, without subresources; none if it is not served. Throws ClusterError. */
 export async function discover(
   client: Pick<ClusterClient, 'call'>,
   groupVersion: GroupVersion,

@@ -3,7 +3,7 @@ import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Cluster } from '../../client/adoption/lists.js';
 import { ClusterError } from '../../client/cluster-error.js';
 
-/** A cluster that answers these paths, whatever the query, and says of each right whether it is given. */
+/** A cluster that answers these paths, whatever the query, and decides access reviews by `may`. */
 export function clusterOf(
   answers: Readonly<Record<string, JsonObject>>,
   may: (spec: JsonObject) => boolean,

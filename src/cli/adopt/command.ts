@@ -24,7 +24,7 @@ interface AdoptOptions {
   readonly timeout: number;
 }
 
-/** `annex adopt`: says what adopting a group comes to, and rehearses it. */
+/** `annex adopt`: shows what adopting a group involves, and rehearses it. */
 export function adoptCommand(clock: Clock): Command {
   return new Command('adopt')
     .description(
@@ -72,7 +72,7 @@ export async function withCluster(
   }
 }
 
-/** As kubectl finds it, of one file. */
+/** Finds the kubeconfig like kubectl, but uses only one file. */
 function defaultKubeconfig(): string {
   const named = (process.env['KUBECONFIG'] ?? '').split(delimiter).find((path) => path !== '');
   const path = named ?? join(homedir(), '.kube/config');
@@ -108,7 +108,7 @@ async function adopt(cluster: Cluster, clock: Clock, group: string, options: Ado
   );
 }
 
-/** What the Adoption says when Annex serves the group. */
+/** Waits until Annex serves the group, and returns the message of the Adoption. */
 function waitUntilSwitched(cluster: Cluster, clock: Clock, path: string, millis: number): Promise<string> {
   const late = `Annex does not serve the group within ${millis / 1000} s`;
   return waitFor({ clock, millis, late }, async (sayChange) => {

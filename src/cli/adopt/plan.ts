@@ -5,7 +5,7 @@ import { type Cluster, eachMetadata, listAll } from '../../client/adoption/lists
 import { ownedOutside, type OwnedOutside } from '../../client/adoption/owners.js';
 import { readinessOf } from '../../client/adoption/readiness.js';
 
-/** Objects of each type whose size is looked at. */
+/** The number of objects of each type whose size is measured. */
 const SAMPLE = 100;
 
 /** One type of the group. */
@@ -17,40 +17,40 @@ export interface TypePlan {
   readonly storedAs: string;
   readonly conversion: string;
   readonly objects: number;
-  /** Of their JSON, reckoned from some of them. */
+  /** The size of their JSON in bytes, estimated from a sample. */
   readonly bytes: number;
-  /** Who writes them, by managedFields. */
+  /** Their field managers, according to managedFields. */
   readonly managers: readonly string[];
-  /** Kinds of their owners. */
+  /** The kinds of their owners. */
   readonly owners: readonly string[];
   readonly withFinalizers: number;
 }
 
-/** What is known before anything happens. */
+/** Everything known before anything is changed. */
 export interface Plan {
   readonly group: string;
   readonly types: readonly TypePlan[];
   /** Webhook configurations and policies that match types of the group. */
   readonly admission: readonly MatchingAdmission[];
-  /** Quotas on the number of its objects. */
+  /** Quotas on the number of the group's objects. */
   readonly quotas: readonly string[];
-  /** What its objects own outside of the group. */
+  /** Objects outside the group that its objects own. */
   readonly dependents: OwnedOutside;
-  /** What is different for users afterwards. */
+  /** The differences for users afterwards. */
   readonly changes: readonly string[];
-  /** What keeps it from being adopted at all. */
+  /** The reasons why the group cannot be adopted. */
   readonly blocks: readonly string[];
-  /** Rules of the ClusterRole that the account of Annex lacks. */
+  /** Rules of the ClusterRole that Annex's service account lacks. */
   readonly missingRights: readonly JsonObject[];
 }
 
 export interface PlanOptions {
   readonly group: string;
-  /** `<namespace>/<name>` of the service account of Annex. */
+  /** `<namespace>/<name>` of Annex's service account. */
   readonly account: string;
 }
 
-/** Looks at a group and at what has to do with it; changes nothing. */
+/** Inspects a group and what is related to it; changes nothing. */
 export async function makePlan(cluster: Cluster, { group, account }: PlanOptions): Promise<Plan> {
   const [namespace = '', name = ''] = account.split('/');
   const crds = await listAll(cluster, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions');

@@ -16,9 +16,9 @@ import { ADOPTIONS, seconds, withCluster } from './command.js';
 import { say, waitFor } from './wait.js';
 
 const MERGE = 'application/merge-patch+json';
-/** Small writes to the cluster that raise its revision, in a second: about what a small control plane takes. */
+/** Small writes per second that raise the cluster's revision: about what a small control plane can take. */
 const RAISED_A_SECOND = 600;
-/** Of dependents, for people. */
+/** The maximum number of dependents to print. */
 const EXAMPLES = 20;
 
 export interface ReleaseOptions {
@@ -30,10 +30,10 @@ export interface ReleaseOptions {
   readonly kubeconfig?: string;
 }
 
-/** What becomes of objects elsewhere that are owned by objects that were created in Annex. */
+/** How to treat objects outside the group that are owned by objects created in Annex. */
 type Policy = 'Refuse' | 'Repoint' | 'Abandon';
 
-/** `annex release`: ends what `annex adopt` began, on whichever side the group is. */
+/** `annex release`: ends what `annex adopt` began, whichever side serves the group. */
 export function releaseCommand(clock: Clock): Command {
   return new Command('release')
     .description(
@@ -63,7 +63,7 @@ export function releaseCommand(clock: Clock): Command {
     });
 }
 
-/** Prints what it does; the exit code is 1 where something blocks it. */
+/** Prints what it does; sets exit code 1 if something blocks it. */
 export async function release(cluster: Cluster, clock: Clock, group: string, options: ReleaseOptions): Promise<void> {
   const path = `${ADOPTIONS}/${group}`;
   const adoption = await cluster.must('GET', path);
@@ -83,8 +83,8 @@ export async function release(cluster: Cluster, clock: Clock, group: string, opt
   }
   if (options.dryRun) return;
   if (isServed) {
-    // Whoever typed this has looked for dependents with their own rights: Annex need not be allowed to list everything. Where it is, it
-    // looks again until writes end.
+    // This command has searched for dependents with the rights of its user, so Annex does not have to be allowed to list everything. If it is, it
+    // searches again until writes end.
     const isLast = options.dependents === 'Refuse' && !(await mayListAll(cluster, options.serviceAccount));
     const spec = {
       servedBy: 'Cluster',
@@ -102,7 +102,7 @@ export async function release(cluster: Cluster, clock: Clock, group: string, opt
   say('Done.');
 }
 
-/** Says what going back comes to; false where something blocks it. */
+/** Prints what the return involves; returns false if something blocks it. */
 async function showPlan(
   cluster: Cluster,
   group: string,
@@ -146,7 +146,7 @@ function raiseText(behind: number, skips: boolean): string {
   return `The cluster's revision is raised by ${behind} with small writes first, about ${minutes} min, so that no resourceVersion goes back; --skip-raise goes without.`;
 }
 
-/** Asks the cluster what the service account `<namespace>/<name>` of Annex may do. */
+/** Returns a function that asks the cluster what Annex's service account `<namespace>/<name>` may do. */
 function rightsOf(
   cluster: Cluster,
   account: string,
@@ -164,11 +164,11 @@ function rightsOf(
 
 const EVERYTHING = { group: '*', plural: '*' };
 
-/** Whether Annex can look for dependents itself. */
+/** Reports whether Annex can search for dependents itself. */
 const mayListAll = (cluster: Cluster, account: string): Promise<boolean> =>
   rightsOf(cluster, account)('list', EVERYTHING);
 
-/** Whether Annex has the rights that it needs; says which it lacks. */
+/** Reports whether Annex has the rights to repoint dependents; prints those that it lacks. */
 async function mayRepoint(cluster: Cluster, group: string, found: Dependents, account: string): Promise<boolean> {
   const may = rightsOf(cluster, account);
   const rules: JsonObject[] = [];
@@ -180,7 +180,7 @@ async function mayRepoint(cluster: Cluster, group: string, found: Dependents, ac
   }
   if (rules.length === 0) return true;
   const [namespace = '', name = ''] = account.split('/');
-  // Where the admission plugin OwnerReferencesPermissionEnforcement is on.
+  // Needed if the admission plugin OwnerReferencesPermissionEnforcement is enabled.
   rules.push({ apiGroups: [group], resources: ['*/finalizers'], verbs: ['update'] });
   say(
     'Blocked: Annex looks for dependents and changes their ownerReferences. It lacks the rights of this ClusterRole:',
@@ -196,7 +196,7 @@ async function mayRepoint(cluster: Cluster, group: string, found: Dependents, ac
 
 interface GroupObjects {
   readonly objects: number;
-  /** Uids of those that were created since Annex serves the group. */
+  /** UIDs of the objects created since Annex began to serve the group. */
   readonly born: ReadonlySet<string>;
   readonly revision: number;
 }
@@ -224,7 +224,7 @@ async function clusterRevision(cluster: Cluster): Promise<number> {
   return Number(objectAt(page, 'metadata')?.['resourceVersion'] ?? 0);
 }
 
-/** What the Adoption says when the cluster serves the group. */
+/** Waits until the cluster serves the group, and returns the message of the Adoption. */
 function waitUntilReturned(cluster: Cluster, clock: Clock, path: string, timeout: number): Promise<string> {
   const late = `the cluster does not serve the group within ${timeout} s`;
   let wasMoving = false;

@@ -2,7 +2,7 @@ import { toYaml } from '../../apimachinery/yaml/yaml.js';
 import { sizeText } from '../../util/text/size-text.js';
 import type { Plan, TypePlan } from './plan.js';
 
-/** A plan for people. */
+/** Formats a plan as text. */
 export function planText(plan: Plan, account: string): string {
   const lines = [`Group ${plan.group}`, ''];
   if (plan.types.length > 0) lines.push(...table(plan.types), '');
@@ -54,7 +54,7 @@ function table(types: readonly TypePlan[]): string[] {
   );
 }
 
-/** The ClusterRole that gives Annex what it lacks, and its binding; the chart gives the same for `adoption.groups`. */
+/** Returns the ClusterRole with the rights that Annex lacks, and its binding; the chart creates the same for `adoption.groups`. */
 function rightsText({ group, missingRights }: Plan, account: string): string {
   const name = `annex-adoption:${group}`;
   const [namespace = '', accountName = ''] = account.split('/');

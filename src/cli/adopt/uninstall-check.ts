@@ -11,7 +11,7 @@ type Cluster = Pick<ClusterClient, 'call'>;
 const RESOURCE_DEFINITIONS = '/apis/kubeannex.io/v1/resourcedefinitions';
 const MOVING: ReadonlySet<string> = new Set(['Preparing', 'Fencing', 'Switching', 'Returning']);
 
-/** `annex uninstall-check`: what the chart runs before it is uninstalled. */
+/** `annex uninstall-check`: the chart runs it before it is uninstalled. */
 export function uninstallCheckCommand(clock: Clock): Command {
   return new Command('uninstall-check')
     .description(
@@ -33,7 +33,7 @@ export function uninstallCheckCommand(clock: Clock): Command {
     });
 }
 
-/** The groups that Adoptions have moved to Annex, or are moving. Throws where Annex does not say. */
+/** Returns the groups that Adoptions have moved to Annex, or are moving. Throws if Annex does not report them. */
 export async function adoptedGroups(cluster: Cluster): Promise<readonly string[]> {
   const groups = new Set<string>();
   for (const definition of await items(cluster, RESOURCE_DEFINITIONS)) {
@@ -51,7 +51,7 @@ export async function adoptedGroups(cluster: Cluster): Promise<readonly string[]
 async function items(cluster: Cluster, path: string): Promise<ReturnType<typeof objectsOf>> {
   const { status, body } = await cluster.call('GET', path);
   if (status === 200) return objectsOf(body['items']);
-  // Never registered, or not any more.
+  // Never registered, or no longer registered.
   if (status === 404) return [];
   throw new Error(`GET ${path}: ${stringAt(body, 'message') ?? `status ${status}`}: nobody knows what Annex serves`);
 }

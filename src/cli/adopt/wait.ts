@@ -4,7 +4,7 @@ const POLL_MILLIS = 1_000;
 
 type Say = (line: string) => void;
 
-/** Prints a line. */
+/** Prints a line to standard output. */
 export const say: Say = (line) => {
   process.stdout.write(`${line}\n`);
 };
@@ -12,11 +12,11 @@ export const say: Say = (line) => {
 interface Wait {
   readonly clock: Clock;
   readonly millis: number;
-  /** The error when time is up; what was said last follows it. */
+  /** The error on timeout, followed by the last printed line. */
   readonly late: string;
 }
 
-/** Looks once a second until `look` returns something. What `look` says is printed when it changes. */
+/** Calls `look` once a second until it returns a value. Lines that `look` reports are printed when they change. */
 export async function waitFor<T>(
   { clock, millis, late }: Wait,
   look: (sayChange: Say) => Promise<T | undefined>,

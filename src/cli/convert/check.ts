@@ -6,7 +6,7 @@ import { lifecycleOf, minorOf, type Replacement } from './lifecycles.js';
 import { describe } from './name.js';
 import { deadOf } from './table.js';
 
-/** One use of a version that is deprecated or gone. */
+/** One use of a deprecated or removed version. */
 interface Finding {
   readonly file: string;
   readonly line: number;
@@ -25,7 +25,7 @@ interface Finding {
   readonly message: string;
 }
 
-/** A document that could not be looked at. */
+/** A document that could not be checked. */
 interface Unreadable {
   readonly file: string;
   readonly line: number;
@@ -40,7 +40,7 @@ export interface Report {
 
 type Verdict = Pick<Finding, 'status' | 'deprecatedIn' | 'removedIn' | 'replacement' | 'message'>;
 
-/** What inputs use that a release of Kubernetes deprecates or no longer serves. */
+/** Returns the versions used in inputs that a release of Kubernetes deprecates or no longer serves. */
 export function check(inputs: readonly Input[], target: string, definitions: Definitions): Report {
   const findings: Finding[] = [];
   const errors: Unreadable[] = [];
@@ -128,7 +128,7 @@ function custom(apiVersion: string, kind: string, definitions: Definitions): Ver
 export const hasFailed = ({ findings, errors }: Report): boolean =>
   errors.length > 0 || findings.some(({ status }) => status === 'removed');
 
-/** The report for people. */
+/** Formats the report as text. */
 export function reportText({ targetVersion, findings, errors }: Report): string {
   const found = findings.map(({ file, line, status, message }) => {
     const level = status === 'removed' ? 'error' : 'warning';

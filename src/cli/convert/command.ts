@@ -37,7 +37,7 @@ interface Given {
   readonly allowLoss?: true;
 }
 
-/** `annex convert`: brings stored manifests to versions that are served. */
+/** `annex convert`: converts stored manifests to served versions. */
 export function convertCommand(clock: Pick<Clock, 'monotonic'>): Command {
   return new Command('convert')
     .description('Converts manifests to API versions that Kubernetes serves, or reports which versions are removed.')

@@ -1,15 +1,15 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
 
-/** Why a document cannot be converted; the document stays as it was. */
+/** The reason why a document cannot be converted; the document stays as it was. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
 }
 
-/** What a conversion may say beside its result. */
+/** Receives remarks about a conversion. */
 export interface Notes {
-  /** Something that the user should know, though the meaning is kept. */
+  /** Reports something that the user should know, although the meaning is preserved. */
   warn(text: string): void;
-  /** The new version has no place for something. Throws a Refusal unless losses are allowed; then it warns. */
+  /** Reports something that the new version has no place for. Throws a Refusal, or warns if losses are allowed. */
   lose(text: string): void;
 }
 
@@ -22,13 +22,13 @@ export interface Row {
   readonly from: readonly string[];
   readonly kinds: readonly string[];
   readonly to: string;
-  /** Without it only `apiVersion` changes. */
+  /** If it is missing, only `apiVersion` changes. */
   readonly convert?: Convert;
-  /** The old version is served still: only `--output-version` asks for the conversion. */
+  /** True if the old version is still served: only `--output-version` asks for the conversion. */
   readonly onRequest?: boolean;
 }
 
-/** Kinds that nothing replaces. */
+/** Kinds without a replacement. */
 export interface Dead {
   readonly from: readonly string[];
   readonly kinds: readonly string[];

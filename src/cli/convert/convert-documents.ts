@@ -19,7 +19,7 @@ export interface Rules extends Wanted {
   readonly allowLoss: boolean;
 }
 
-/** Converts the documents of an input; `say` takes the lines for people. */
+/** Converts the documents of an input; `say` receives the messages for the user. */
 export function convertDocuments(input: Input, rules: Rules, say: (line: string) => void): readonly Result[] {
   return input.pieces.map((piece) => {
     const where = `${input.name}:${String(piece.line)}`;
@@ -56,13 +56,13 @@ function textOf({ piece, verdict, value }: Result): string {
   return piece.format === 'json' ? rewriteJson(piece.text, value) : rewriteYaml(piece.text, piece.value, value);
 }
 
-/** The content of a file after conversion: what was not converted stays as it was, byte for byte. */
+/** Returns the content of a file after conversion: what was not converted stays as it was, byte for byte. */
 export const fileText = (results: readonly Result[]): string =>
   results.map((result) => result.piece.separator + textOf(result)).join('');
 
 const isOut = ({ verdict }: Result): boolean => verdict === 'refused' || verdict === 'unreadable';
 
-/** What goes to standard output of all inputs: without what was refused. */
+/** Returns the standard output for all inputs, without the documents that were refused. */
 export function streamText(files: readonly (readonly Result[])[], format: 'json' | 'yaml' | undefined): string {
   const kept = files.map((results) => results.filter((result) => !isOut(result)));
   if (format === 'json') return jsonText(kept.flat().map(({ value }) => value));
@@ -80,7 +80,7 @@ export function streamText(files: readonly (readonly Result[])[], format: 'json'
   return lines(out);
 }
 
-/** One object, or a list of them, as kubectl prints. */
+/** Formats one object, or a list of them, as kubectl prints it. */
 function jsonText(values: readonly JsonValue[]): string {
   const objects = values.filter(isObject);
   const [only, ...more] = objects;

@@ -6,7 +6,7 @@ import { lifecycleOf } from './lifecycles.js';
 import { conversionOf, deadOf } from './table.js';
 
 export interface Wanted {
-  /** Where to go, if anywhere in particular. */
+  /** The version to convert to, if one was requested. */
   readonly outputVersion: string | undefined;
   readonly definitions: Definitions;
 }
@@ -14,7 +14,7 @@ export interface Wanted {
 const isList = (value: JsonObject, kind: string): boolean =>
   kind.endsWith('List') && (Array.isArray(value['items']) || value['items'] === null);
 
-/** Converts the object of a document, or those of a list, in place; whether anything changed. Throws a Refusal. */
+/** Converts the object of a document, or those of a list, in place. Returns true if anything changed. Throws a Refusal. */
 export function convertValue(value: JsonValue, wanted: Wanted, notes: Notes): boolean {
   if (!isObject(value)) return false;
   const { apiVersion, kind } = value;
@@ -33,7 +33,7 @@ function convertItems(list: JsonObject, wanted: Wanted, notes: Notes): boolean {
   return changed;
 }
 
-/** The items of a list of one kind need not say what they are. */
+/** The items of a typed list may lack apiVersion and kind. */
 function convertTypedList(list: JsonObject, apiVersion: string, kind: string, wanted: Wanted, notes: Notes): boolean {
   const itemKind = kind.slice(0, -'List'.length);
   const target = { apiVersion, changed: false };
@@ -122,7 +122,7 @@ function convertCustom(object: JsonObject, apiVersion: string, kind: string, wan
   return true;
 }
 
-/** A removed version without a conversion is not to be mistaken for one that needs none. */
+/** A removed version without a conversion must not be mistaken for one that needs none. */
 function refuseRemoved(apiVersion: string, kind: string, { outputVersion }: Wanted): false {
   const removed = lifecycleOf(apiVersion, kind)?.removed;
   if (removed !== undefined && Number(removed.slice(2)) <= CURRENT && outputVersion === undefined)
@@ -130,5 +130,5 @@ function refuseRemoved(apiVersion: string, kind: string, { outputVersion }: Want
   return false;
 }
 
-/** The minor of the Kubernetes release whose versions are converted to. */
+/** The minor version of the Kubernetes release whose versions are the targets of conversions. */
 export const CURRENT = 36;

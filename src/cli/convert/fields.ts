@@ -1,13 +1,13 @@
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import { Refusal, type Notes } from './conversion.js';
 
-/** Kubernetes' decoder makes no difference between a null and a field that is absent. */
+/** Kubernetes' decoder does not distinguish a null from an absent field. */
 export const isUnset = (value: JsonValue | undefined): value is null | undefined =>
   value === undefined || value === null;
 
 export const child = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
 
-/** The object at a key, undefined where it is unset. Throws a Refusal where something else stands there. */
+/** Returns the object at a key; undefined if it is unset. Throws a Refusal for any other value. */
 export function objectIn(parent: JsonObject, key: string, path: string): JsonObject | undefined {
   const value = parent[key];
   if (isUnset(value)) return undefined;
@@ -15,7 +15,7 @@ export function objectIn(parent: JsonObject, key: string, path: string): JsonObj
   return value;
 }
 
-/** The same, but an object that is missing is made. */
+/** Like `objectIn`, but creates an object that is missing. */
 export function madeObject(parent: JsonObject, key: string, path: string): JsonObject {
   const known = objectIn(parent, key, path);
   if (known !== undefined) return known;
@@ -24,7 +24,7 @@ export function madeObject(parent: JsonObject, key: string, path: string): JsonO
   return made;
 }
 
-/** The objects of a list with their paths; none where it is unset. Throws a Refusal where something else stands there. */
+/** Returns the objects of a list with their paths; none if it is unset. Throws a Refusal for any other value. */
 export function objectsIn(
   parent: JsonObject,
   key: string,
@@ -40,7 +40,7 @@ export function objectsIn(
   });
 }
 
-/** The text at a key, undefined where it is unset or empty. Throws a Refusal where something else stands there. */
+/** Returns the string at a key; undefined if it is unset or empty. Throws a Refusal for any other value. */
 export function textIn(parent: JsonObject, key: string, path: string): string | undefined {
   const value = parent[key];
   if (isUnset(value) || value === '') return undefined;
@@ -48,7 +48,7 @@ export function textIn(parent: JsonObject, key: string, path: string): string | 
   return value;
 }
 
-/** Texts of a list; none where it is unset. Throws a Refusal where something else stands there. */
+/** Returns the strings of a list; none if it is unset. Throws a Refusal for any other value. */
 export function textsIn(parent: JsonObject, key: string, path: string): readonly string[] {
   const value = parent[key];
   if (isUnset(value)) return [];
@@ -57,20 +57,20 @@ export function textsIn(parent: JsonObject, key: string, path: string): readonly
   return value;
 }
 
-/** Whether a value says nothing: unset, or an empty text, list or map. */
+/** Reports whether a value is unset, or an empty string, list or map. */
 export function isEmpty(value: JsonValue | undefined): boolean {
   if (isUnset(value) || value === '') return true;
   return typeof value === 'object' && Object.keys(value).length === 0;
 }
 
-/** Takes a field out of its object: undefined where it is unset. */
+/** Removes a field from its object and returns its value; undefined if it is unset. */
 export function take(parent: JsonObject, key: string): JsonValue | undefined {
   const value = parent[key];
   Reflect.deleteProperty(parent, key);
   return value ?? undefined;
 }
 
-/** Sets a field that is unset. */
+/** Sets a field if it is unset. */
 export function makeExplicit(parent: JsonObject, key: string, value: JsonValue): void {
   if (isUnset(parent[key])) parent[key] = value;
 }
@@ -82,7 +82,7 @@ export function rename(parent: JsonObject, from: string, to: string, path: strin
   parent[to] = value;
 }
 
-/** Fields other than those that are known get lost. */
+/** Removes fields other than the known ones and reports them as lost. */
 export function loseOthers(object: JsonObject, known: readonly string[], path: string, to: string, notes: Notes): void {
   for (const key of Object.keys(object)) {
     if (known.includes(key)) continue;

@@ -1,9 +1,9 @@
-/** When a version of a built-in type became deprecated and went, and what takes its place. */
+/** When a version of a built-in type was deprecated and removed, and its replacements. */
 export interface Lifecycle {
   readonly deprecated: string;
-  /** The first release that does not serve it; undefined where none is planned. */
+  /** The first release that does not serve it; undefined if no removal is planned. */
   readonly removed: string | undefined;
-  /** Where to go and since when that is served; the best first. */
+  /** The replacements and since when they are served; the best first. */
   readonly replacements: readonly Replacement[];
 }
 
@@ -14,9 +14,9 @@ export interface Replacement {
 }
 
 /**
- * A row: version, kinds, deprecated, removed (`-`: not planned), replacements as `VERSION@SINCE`, with `:KIND` where the kind differs.
- * From the life cycles that Kubernetes declares for its own types; the first rows are alpha versions that went before it
- * declared any, from its release notes.
+ * Rows of version, kinds, deprecated, removed (`-`: not planned), and replacements as `VERSION@SINCE`, with `:KIND` if the kind differs.
+ * Taken from the lifecycles that Kubernetes declares for its own types; the first rows are alpha versions that were removed before it
+ * declared any, taken from its release notes.
  */
 const TABLE = `
 auditregistration.k8s.io/v1alpha1 AuditSink 1.18 1.19
@@ -109,7 +109,7 @@ for (const row of TABLE.trim().split('\n')) {
 export const lifecycleOf = (apiVersion: string, kind: string): Lifecycle | undefined =>
   byType.get(`${apiVersion} ${kind}`);
 
-/** The minor of a release of Kubernetes, such as `1.32` or `v1.32.4`; undefined where the text is none. */
+/** Returns the minor version of a release of Kubernetes, such as `1.32` or `v1.32.4`; undefined if the text is not a release. */
 export function minorOf(release: string): number | undefined {
   const match = /^v?1\.(\d{1,3})(?:\.\d+)?$/.exec(release);
   return match === null ? undefined : Number(match[1]);

@@ -1,6 +1,6 @@
 import { isObject, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
 
-/** Which object a document holds, for messages. */
+/** Describes the object in a document for messages. */
 export function describe(value: JsonValue): string {
   if (!isObject(value)) return 'document';
   const metadata = objectAt(value, 'metadata');

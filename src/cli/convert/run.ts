@@ -21,7 +21,7 @@ export interface ConvertOptions {
   readonly allowLoss: boolean;
 }
 
-/** What the command touches beside files. */
+/** The command's environment, apart from files. */
 export interface Surroundings {
   readonly progress: Pick<Progress, 'step'>;
   readStandardInput(): Buffer;
@@ -44,7 +44,7 @@ function checkOptions(options: ConvertOptions): void {
   if (output === 'yaml') throw new Error('--check reports as text or, with --output json, as JSON');
 }
 
-/** Runs the command; resolves with its exit code. Throws an Error for options that cannot be met. */
+/** Runs the command and returns its exit code. Throws an Error for options that cannot be met. */
 export function runConvert(options: ConvertOptions, around: Surroundings): number {
   checkOptions(options);
   const definitions = new Definitions();
@@ -129,7 +129,7 @@ function runCheck(
   return hasFailed(report);
 }
 
-/** Replaces a file whose documents were converted. */
+/** Replaces a file if documents in it were converted. */
 function writeBack(
   { path, name }: Input,
   results: readonly Result[],
@@ -146,7 +146,7 @@ function writeBack(
   }
 }
 
-/** Replaces the file at once: a program that ends in between leaves no half. */
+/** Replaces the file atomically: a program that ends in between leaves no half-written file. */
 function replaceFile(path: string, text: string): void {
   const real = realpathSync(path);
   const temporary = `${real}.annex-convert-${String(process.pid)}`;

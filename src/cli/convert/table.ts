@@ -30,7 +30,7 @@ const CONVERSIONS: readonly Row[] = [
   ...unchanged,
 ];
 
-/** Kinds that nothing replaces. */
+/** Kinds without a replacement. */
 const DEAD: readonly Dead[] = [
   ...deadApps,
   ...deadPolicy,
@@ -55,5 +55,5 @@ const targets: ReadonlySet<string> = new Set(CONVERSIONS.map(({ to }) => to));
 export const conversionOf = (apiVersion: string, kind: string): Row | undefined => rows.get(`${apiVersion} ${kind}`);
 export const deadOf = (apiVersion: string, kind: string): Dead | undefined => dead.get(`${apiVersion} ${kind}`);
 
-/** Whether some conversion leads to a version. */
+/** Reports whether a conversion leads to a version. */
 export const isTarget = (apiVersion: string): boolean => targets.has(apiVersion);

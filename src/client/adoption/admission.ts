@@ -15,17 +15,17 @@ const KINDS: Readonly<Record<string, string>> = {
   ValidatingAdmissionPolicy: 'validatingadmissionpolicies',
 };
 
-/** A webhook configuration or a policy of the cluster whose rules match types of a group. */
+/** A webhook configuration or admission policy of the cluster whose rules match types of a group. */
 export interface MatchingAdmission {
-  /** `ValidatingAdmissionPolicy/colours`. */
+  /** For example `ValidatingAdmissionPolicy/colours`. */
   readonly name: string;
-  /** Whether it holds when Annex serves the group, too. */
+  /** True if it also applies when Annex serves the group. */
   readonly enforced: boolean;
-  /** Why it does not, or what to know of it. */
+  /** The reason why it does not, or a remark about it. */
   readonly note: string;
 }
 
-/** Everything of the cluster that admits requests to the group now. */
+/** Returns everything in the cluster that admits requests to the group now. */
 export async function matchingAdmission(
   cluster: Cluster,
   group: string,
@@ -61,13 +61,13 @@ async function newest(cluster: Cluster, resource: string): Promise<JsonObject[]>
   return [];
 }
 
-/** Names of the policies that have a binding. */
+/** Returns the names of the policies that have a binding. */
 async function boundPolicies(cluster: Cluster, bindings: string): Promise<ReadonlySet<string>> {
   const all = await newest(cluster, bindings);
   return new Set(all.map((one) => textOf(objectAt(one, 'spec')?.['policyName'])));
 }
 
-/** Objects that no rule names by its kind are left out; selectors and conditions, which depend on objects, are not looked at. */
+/** Reports whether a rule names a type of the group; selectors and conditions depend on objects and are ignored. */
 function matches(configuration: JsonObject, group: string, plurals: ReadonlySet<string>): boolean {
   if (stringAt(objectAt(configuration, 'metadata'), 'name')?.startsWith(ADOPTION_PREFIX) === true) return false;
   const constraints = objectAt(objectAt(configuration, 'spec'), 'matchConstraints');
@@ -82,7 +82,7 @@ function matches(configuration: JsonObject, group: string, plurals: ReadonlySet<
   );
 }
 
-/** Why the params of a policy cannot be read; '' where they can, or there are none. */
+/** Returns why the params of a policy cannot be read; '' if they can, or if it has none. */
 async function unreadParams(cluster: Cluster, policy: JsonObject, whose: Whose): Promise<string> {
   const paramKind = objectAt(objectAt(policy, 'spec'), 'paramKind');
   const groupVersion = parseGroupVersion(stringAt(paramKind, 'apiVersion') ?? '');

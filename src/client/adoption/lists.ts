@@ -6,7 +6,7 @@ export type Cluster = Pick<ClusterClient, 'call' | 'must' | 'metadata'>;
 
 const PAGE = 500;
 
-/** All objects of a collection; none where the cluster does not serve it. */
+/** Returns all objects of a collection; none if the cluster does not serve it. */
 export async function listAll(cluster: Cluster, path: string): Promise<JsonObject[]> {
   const found: JsonObject[] = [];
   await pages(async (query) => {
@@ -17,7 +17,7 @@ export async function listAll(cluster: Cluster, path: string): Promise<JsonObjec
   return found;
 }
 
-/** The metadata of all objects of a collection, one after the other. Returns the revision of the list. */
+/** Visits the metadata of all objects of a collection. Returns the revision of the list. */
 export async function eachMetadata(
   cluster: Pick<Cluster, 'metadata'>,
   path: string,

@@ -4,13 +4,13 @@ import { collections, nameOfCollection } from '../dependents.js';
 import { type Cluster, eachMetadata } from './lists.js';
 
 export interface OwnedOutside {
-  /** How many objects are owned by objects of the group, by `<plural>.<group>`. */
+  /** The number of objects owned by objects of the group, by `<plural>.<group>`. */
   readonly counts: Readonly<Record<string, number>>;
   /** Resources that could not be listed. */
   readonly unread: readonly string[];
 }
 
-/** What objects of a group own outside of it: all resources of the cluster are listed, their metadata alone. */
+/** Counts the objects outside a group that its objects own. Lists the metadata of all resources of the cluster. */
 export async function ownedOutside(cluster: Cluster, group: string): Promise<OwnedOutside> {
   const counts: Record<string, number> = {};
   const unread: string[] = [];

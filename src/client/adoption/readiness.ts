@@ -4,9 +4,9 @@ import { type MatchingAdmission, matchingAdmission } from './admission.js';
 import type { Cluster } from './lists.js';
 import { type AdoptionRight, adoptionRights, missingOf, type Whose } from './rights.js';
 
-/** What decides whether a group can be switched to Annex, and by what it is admitted then. */
+/** Whether a group can be switched to Annex, and the admission that applies to it then. */
 export interface Readiness {
-  /** What keeps it from being switched. */
+  /** The reasons why the group cannot be switched. */
   readonly blocks: readonly string[];
   readonly missing: readonly AdoptionRight[];
   readonly admission: readonly MatchingAdmission[];
@@ -17,7 +17,7 @@ export interface GroupType {
   readonly versions: readonly string[];
 }
 
-/** Looks at the cluster around a group; changes nothing. */
+/** Inspects the cluster around a group; changes nothing. */
 export async function readinessOf(
   cluster: Cluster,
   group: string,
@@ -59,7 +59,7 @@ async function apiServiceBlocks(cluster: Cluster, group: string, types: readonly
   return blocks;
 }
 
-/** What is missing, for a message. */
+/** Formats missing rights for a message. */
 export function missingText(missing: readonly AdoptionRight[]): string {
   const ruleText = ({ rule }: { readonly rule: JsonObject }): string => {
     const paths = textsOf(rule['nonResourceURLs']);

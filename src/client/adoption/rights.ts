@@ -2,14 +2,14 @@ import { ADOPTION_PREFIX } from '../../apimachinery/meta/adopted-definitions.js'
 import { type JsonObject, objectAt } from '../../apimachinery/json/json.js';
 import type { ClusterClient } from '../cluster-client.js';
 
-/** A rule of a ClusterRole, and the questions that show whether somebody has what it gives. */
+/** A rule of a ClusterRole, and the access reviews that show whether it is granted. */
 export interface AdoptionRight {
   readonly rule: JsonObject;
-  /** Attributes of access reviews. */
+  /** The attributes of the access reviews. */
   readonly asked: readonly JsonObject[];
 }
 
-/** Whose rights are looked at: those of the caller itself, or of a service account. */
+/** The subject of the rights: the caller itself, or a service account. */
 export type Whose = 'own' | { readonly namespace: string; readonly name: string };
 
 const WRITTEN = ['get', 'create', 'patch', 'delete'];
@@ -28,7 +28,7 @@ function right(group: string, resources: readonly string[], verbs: readonly stri
   };
 }
 
-/** What Annex needs in the cluster to move a group, in both directions. `plurals`: the types of the group. */
+/** Returns the rights that Annex needs in the cluster to move a group in either direction. `plurals` are the types of the group. */
 export function adoptionRights(group: string, plurals: readonly string[]): readonly AdoptionRight[] {
   const verbs = ['get', 'list', 'watch', 'create', 'update', 'delete'];
   const writing = [...verbs.slice(0, -1), 'patch', 'delete'];
@@ -57,7 +57,7 @@ export function adoptionRights(group: string, plurals: readonly string[]): reado
   ];
 }
 
-/** Those of which something is missing. */
+/** Returns the rights that are not fully granted. */
 export async function missingOf(
   cluster: Pick<ClusterClient, 'must'>,
   rights: readonly AdoptionRight[],
@@ -72,7 +72,7 @@ export async function missingOf(
   return rights.filter((_, i) => given[i] === false);
 }
 
-/** Whether somebody may list and watch a resource in all namespaces. */
+/** Reports whether the subject may list and watch a resource in all namespaces. */
 export async function mayFollow(
   cluster: Pick<ClusterClient, 'must'>,
   group: string,

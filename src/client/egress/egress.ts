@@ -18,16 +18,16 @@ import { SocksProxyAgent } from 'socks-proxy-agent';
 import { readHostRoots } from './host-roots.js';
 import { type ProxyFor, proxyFromEnvironment } from './proxy-environment.js';
 
-/** What the host says of connections to elsewhere. */
+/** The host's settings for outgoing connections. */
 export interface Egress {
-  /** The CAs that it trusts, in PEM. */
+  /** The CAs that the host trusts, in PEM. */
   readonly roots: readonly string[];
   readonly proxyFor: ProxyFor;
   /** For connections without a CA and a certificate of their own: reading all CAs takes a while. */
   readonly context: SecureContext;
 }
 
-/** With an environment: that of a process. */
+/** Reads the settings from an environment such as `process.env`. */
 export function egressOf(environment: Readonly<Record<string, string | undefined>>): Egress {
   let roots: readonly string[] | undefined;
   let context: SecureContext | undefined;
@@ -44,27 +44,27 @@ export function egressOf(environment: Readonly<Record<string, string | undefined
 }
 
 let ofProcess: Egress | undefined;
-/** Read once, as Go's programs do. */
+/** Read once, as Go programs do. */
 export const hostEgress = (): Egress => (ofProcess ??= egressOf(process.env));
 
-/** Connections to `url`, by way of a proxy where there is one. Without a CA of its own the agent trusts those of the host. */
+/** Returns an agent for connections to `url`, through a proxy if there is one. Without a CA of its own, the agent trusts those of the host. */
 export function agentFor(url: URL, options: AgentOptions, proxy: URL | undefined, egress: Egress): HttpAgent {
   const trusting = withTrust(options, egress);
   if (proxy === undefined) return new Agent(trusting);
   if (isSocks(proxy)) {
     const host = options.servername ?? url.hostname;
-    // The agent forgets addresses that are no names, and would take a certificate for localhost instead.
+    // The agent drops addresses that are not names, and would check the certificate against localhost instead.
     const checkServerIdentity: AgentOptions['checkServerIdentity'] = (_host, certificate) =>
       (options.checkServerIdentity ?? checkIdentity)(host.replace(/^\[|\]$/g, ''), certificate);
     return new SocksProxyAgent(resolving(proxy), { ...trusting, checkServerIdentity } as AgentOptions);
   }
   const { ca, rejectUnauthorized = true } = options;
-  // The types know only texts, where https takes whatever the agent does.
+  // The types allow only strings, although https accepts whatever the agent accepts.
   const proxyRequestOptions = { rejectUnauthorized, ca: ca === undefined ? [...egress.roots] : [String(ca)] };
   return new HttpsProxyAgent({ ...trusting, proxy, proxyRequestOptions });
 }
 
-/** Options without a CA trust those of the host. */
+/** Makes options without a CA trust those of the host. */
 export function withTrust<T extends SecureContextOptions>(
   options: T,
   egress: Egress,
@@ -77,10 +77,10 @@ export function withTrust<T extends SecureContextOptions>(
 
 const isSocks = ({ protocol }: URL): boolean => protocol === 'socks5:' || protocol === 'socks5h:';
 
-/** SOCKS proxies look names up, as with Go's client. */
+/** SOCKS proxies resolve names, as with Go's client. */
 const resolving = ({ href }: URL): string => href.replace(/^socks5:/, 'socks5h:');
 
-/** A request without TLS; a proxy is given the whole URL. */
+/** Sends a request without TLS; a proxy gets the whole URL. */
 export function plainRequest(
   url: URL,
   options: RequestOptions,

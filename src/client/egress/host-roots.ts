@@ -4,7 +4,7 @@ import { pem, pemBlocks } from '../../pki/der.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where distributions keep the CAs that a host trusts; the first file that is there counts, and all folders. */
+/** The paths where distributions keep the CAs that a host trusts; the first existing file is used, and all folders. */
 const FILES = [
   '/etc/ssl/certs/ca-certificates.crt',
   '/etc/pki/tls/certs/ca-bundle.crt',
@@ -16,8 +16,8 @@ const FILES = [
 const FOLDERS = ['/etc/ssl/certs', '/etc/pki/tls/certs'];
 
 /**
- * The CAs that the host trusts, as Go's programs find them: SSL_CERT_FILE and SSL_CERT_DIR (several with colons) take the place of the
- * usual ones. What cannot be read is not there; without any CA nobody is trusted.
+ * Returns the CAs that the host trusts, as Go programs find them: SSL_CERT_FILE and SSL_CERT_DIR (several separated by colons) replace the
+ * default paths. Unreadable files are ignored; without any CA, no server is trusted.
  */
 export function readHostRoots(environment: Environment): string[] {
   const { SSL_CERT_FILE: file = '', SSL_CERT_DIR: folders = '' } = environment;

@@ -3,16 +3,16 @@ import { domainToASCII } from 'node:url';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Which proxy a URL is called by, as the environment says; undefined: none. */
+/** Returns the proxy for a URL according to the environment; undefined if there is none. */
 export type ProxyFor = (url: URL) => URL | undefined;
 
-/** Whether a host, in lower case and without brackets, is called without a proxy. */
+/** Reports whether a host, in lower case and without brackets, is called without a proxy. */
 type Exception = (host: string, port: string) => boolean;
 
 /**
- * HTTPS_PROXY, HTTP_PROXY and NO_PROXY, also in lower case, as Go's programs read them: exceptions are `*`, addresses, ranges of addresses,
- * and domains, which stand for those below them too (`.example.com` for these alone), each but ranges with a port or for all. What is
- * on the same host never has a proxy. Throws where a proxy's address is none.
+ * Interprets HTTPS_PROXY, HTTP_PROXY and NO_PROXY, also in lower case, as Go programs do. Exceptions are `*`, addresses, ranges of
+ * addresses, and domains, which include their subdomains (`.example.com` means only the subdomains). All but ranges may have a port. The
+ * host itself is never called through a proxy. Throws if the address of a proxy is invalid.
  */
 export function proxyFromEnvironment(environment: Environment): ProxyFor {
   const read = (name: string): string => environment[name] || environment[name.toLowerCase()] || '';
@@ -37,7 +37,7 @@ LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 const isLoopback = (host: string): boolean => isIP(host) !== 0 && LOOPBACK.check(host, family(host));
 
-/** Without a scheme it is one of http. Its text may hold a password and is not repeated. */
+/** Without a scheme, http is assumed. The text may contain a password and is not repeated. */
 function parseProxy(text: string): URL | undefined {
   if (text === '') return undefined;
   const whole = text.includes('://') ? text : `http://${text}`;

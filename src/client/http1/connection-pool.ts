@@ -2,14 +2,14 @@ import type { TLSSocket } from 'node:tls';
 import type { Clock } from '../../util/clock.js';
 import { ResponseReader } from './response-reader.js';
 
-/** Go's client sends its probes as often. */
+/** The keep-alive probe interval of Go's client. */
 const KEEP_ALIVE_MILLIS = 15_000;
 
-/** Where a connection leads. */
+/** The destination of a connection. */
 export interface Address {
   readonly host: string;
   readonly port: number;
-  /** Under this name the certificate is checked; '' for an IP address. */
+  /** The name to verify the certificate against; '' for an IP address. */
   readonly serverName: string;
 }
 
@@ -18,13 +18,13 @@ export interface Received {
   readonly socket: TLSSocket;
 }
 
-/** A request of which the answer is awaited. */
+/** A request whose response is awaited. */
 interface Exchange {
   readonly address: Address;
   /** Head and body. */
   readonly bytes: Buffer;
   readonly maxAnswerBytes: number;
-  /** Calls the listener when the answer is not wanted any more. */
+  /** Calls the listener when the response is no longer wanted. */
   onOver(listener: (error: Error) => void): void;
 }
 
@@ -33,18 +33,18 @@ interface Call extends Exchange {
   readonly reject: (error: RequestFailure) => void;
 }
 
-/** A request without an answer. */
+/** A request that got no response. */
 export class RequestFailure extends Error {
   constructor(
     override readonly cause: Error,
-    /** The connection had served others before: it may have ended just by itself. */
+    /** True if the connection had served other requests before: the server may simply have closed it. */
     readonly onUsed: boolean,
   ) {
     super(cause.message);
   }
 }
 
-/** Kept-alive HTTP/1.1 connections, with one request on each at a time; requests beyond `max` wait. */
+/** A pool of keep-alive HTTP/1.1 connections with one request on each at a time; requests beyond `max` wait. */
 export class ConnectionPool {
   private readonly idle: Connection[] = [];
   private readonly waiting: Call[] = [];
@@ -72,7 +72,7 @@ export class ConnectionPool {
     });
   }
 
-  /** Requests under way end by themselves; then their connections are closed. */
+  /** Lets the requests in progress finish, then closes their connections. */
   retire(): void {
     this.retired = true;
     for (const connection of this.idle.splice(0)) connection.close();
@@ -102,7 +102,7 @@ export class ConnectionPool {
       if (candidate.usableUntil > now) return candidate;
       candidate.close();
     }
-    // One that leads elsewhere makes room.
+    // Close an idle connection to another address to make room.
     if (this.open >= this.max) this.idle.shift()?.close();
     if (this.open >= this.max) return undefined;
     const socket = this.connect(address);
@@ -129,7 +129,7 @@ interface Owner {
 }
 
 class Connection {
-  /** In monotonic milliseconds, by what the server says of how long it waits for requests. */
+  /** In monotonic milliseconds, according to the keep-alive timeout that the server announces. */
   usableUntil = Infinity;
   private call: Call | undefined;
   private response: ResponseReader | undefined;
@@ -145,7 +145,7 @@ class Connection {
   ) {
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MILLIS);
-    // Nothing is sent before it is known who listens.
+    // Nothing is sent before the server is verified.
     socket.once('secureConnect', () => {
       this.isSecure = true;
       if (this.call !== undefined) socket.write(this.call.bytes);
@@ -186,7 +186,7 @@ class Connection {
   private receive(bytes: Buffer): void {
     const { response } = this;
     try {
-      // Whatever an idle connection says is about its end.
+      // Data on an idle connection announces its end.
       if (response === undefined) this.fail();
       else if (response.read(bytes)) this.finish(response);
     } catch (error) {
@@ -204,13 +204,13 @@ class Connection {
       return;
     }
     const seconds = /\btimeout=(\d+)/.exec(response.headers.get('keep-alive') ?? '')?.[1];
-    // A second is for the way.
+    // One second is left for the way to the server.
     if (seconds !== undefined) this.usableUntil = this.clock.monotonic() + (Number(seconds) - 1) * 1000;
     socket.unref();
     this.owner.idle(this);
   }
 
-  /** The connection is over, with an error or without. */
+  /** Ends the connection, with or without an error. */
   private fail(error?: Error): void {
     if (!this.isOpen) return;
     this.isOpen = false;
@@ -225,6 +225,6 @@ class Connection {
   }
 }
 
-/** As node:http tells of it. */
+/** Returns the same error as node:http. */
 const hungUp = ({ started }: ResponseReader): Error =>
   Object.assign(new Error(started ? 'aborted' : 'socket hang up'), { code: 'ECONNRESET' });

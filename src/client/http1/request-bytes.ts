@@ -3,14 +3,14 @@ import { type OutgoingHttpHeaders, validateHeaderName, validateHeaderValue } fro
 export interface RequestHead {
   readonly method: string;
   readonly path: string;
-  /** Where `headers` have none. */
+  /** The Host header, unless `headers` has one. */
   readonly host: string;
   readonly headers: OutgoingHttpHeaders;
-  /** User and password, where `headers` have no authorization. */
+  /** User and password, unless `headers` has an Authorization header. */
   readonly auth?: string;
 }
 
-/** A request as it goes over the wire. Throws where a header cannot be sent. */
+/** Encodes a request for the wire. Throws if a header is invalid. */
 export function requestBytes({ method, path, host, headers, auth }: RequestHead, body: Buffer): Buffer {
   const lines = [`${method} ${path} HTTP/1.1`];
   const add = (name: string, value: string): void => {

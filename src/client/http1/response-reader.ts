@@ -6,34 +6,34 @@ const CHUNK_SIZE = /^([0-9a-fA-F]{1,8})[ \t]*(?:;|$)/;
 
 type State = 'head' | 'body' | 'size' | 'chunk' | 'chunk-end' | 'trailer' | 'until-end' | 'done';
 
-/** Reads one HTTP/1.1 response from pieces of a connection, however they are cut. Methods throw an Error at what is none. */
+/** Parses one HTTP/1.1 response from chunks of any size. Methods throw an Error if it is malformed. */
 export class ResponseReader {
   status = 0;
-  /** Names in lower case; of several headers with one name the first counts. */
+  /** Names in lower case; of several headers with the same name, the first one counts. */
   readonly headers = new Map<string, string>();
-  /** Whether another request may follow on the connection. */
+  /** True if another request may follow on the connection. */
   keepsAlive = true;
   private readonly pieces: Buffer[] = [];
   private length = 0;
   private state: State = 'head';
-  /** What has come and cannot be read yet. */
+  /** Received bytes that cannot be parsed yet. */
   private rest: Buffer = EMPTY;
-  /** Bytes of the body or of the chunk that are still to come. */
+  /** The number of bytes of the body or the chunk that are still missing. */
   private missing = 0;
 
   constructor(private readonly maxBytes: number) {}
 
-  /** Whether the response is complete with these bytes. */
+  /** Adds received bytes. Returns true if the response is complete. */
   read(bytes: Buffer): boolean {
     this.rest = this.rest.length === 0 ? bytes : Buffer.concat([this.rest, bytes]);
     while (this.step());
     if (this.state !== 'done') return false;
-    // Nobody asked for more.
+    // The server sent more than was requested.
     if (this.rest.length > 0) this.keepsAlive = false;
     return true;
   }
 
-  /** Whether the response is complete with the end of the connection. */
+  /** Reports whether the end of the connection completes the response. */
   end(): boolean {
     return this.state === 'until-end';
   }
@@ -47,7 +47,7 @@ export class ResponseReader {
     return (this.pieces.length <= 1 ? first : Buffer.concat(this.pieces)).toString('utf8');
   }
 
-  /** Reads one part of the response; false: more has to come for it. */
+  /** Parses one part of the response; returns false if it needs more bytes. */
   private step(): boolean {
     switch (this.state) {
       case 'head':
@@ -85,7 +85,7 @@ export class ResponseReader {
     const [, minor, code] = STATUS_LINE.exec(first) ?? [];
     if (code === undefined) throw new Error(`malformed HTTP response ${JSON.stringify(first)}`);
     const status = Number(code);
-    // An interim answer, such as 100.
+    // An interim response, such as 100.
     if (status < 200) {
       if (status === 101) throw new Error('the answer switches to another protocol');
       return true;

@@ -6,19 +6,19 @@ import { decodeAnswer, looksLikeJson } from './decode-answer.js';
 import { postError } from './post-error.js';
 import { messageOf } from '../../util/error-message.js';
 
-/** An answer that is not what was asked for. Its text shows nothing of the answer's values. */
+/** A response of an unexpected kind or format. The message contains none of its values. */
 export class MalformedAnswer extends Error {
   override readonly name = 'MalformedAnswer';
 }
 
-/** The kind of object that was asked for. */
+/** The expected kind of object. */
 export interface AnswerKind {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
 }
 
-/** Kinds that the decoder knows beside the one asked for, and then cannot make that one of. */
+/** Other kinds that Kubernetes' decoder knows but cannot convert to the expected one. */
 const RELATED: ReadonlySet<string> = new Set([
   'v1 Status',
   'admission.k8s.io/v1 AdmissionReview',
@@ -35,13 +35,13 @@ const RELATED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The object in an answer, of the kind asked for; what it does not say of its kind is taken for granted. Throws a ResponseError for a
- * status that is no success, a MalformedAnswer otherwise.
+ * Returns the object in a response; a missing apiVersion or kind is assumed to be the expected one. Throws a ResponseError if the status is
+ * not a success, and a MalformedAnswer otherwise.
  */
 export function answeredObject(response: WebhookResponse, asked: AnswerKind): JsonObject {
   const { status, body, contentType } = response;
   const fault = contentType === '' ? undefined : mediaTypeFault(contentType);
-  // An internal error of the client's, which is worth another attempt as those of services are.
+  // An internal error of the client, which is worth another attempt, like those of services.
   if (fault !== undefined) throw new ResponseError(`Internal error occurred: mime: ${fault}`, true);
   if (status < 200 || status > 206) throw postError(response);
   if (body === '') {
@@ -51,7 +51,7 @@ export function answeredObject(response: WebhookResponse, asked: AnswerKind): Js
   return objectOfKind(valueOf(body), asked);
 }
 
-/** An object that was answered, of the kind asked for; what it does not say of its kind is taken for granted. Throws a MalformedAnswer. */
+/** Returns `value` as an object of the expected kind; a missing apiVersion or kind is assumed to be the expected one. Throws a MalformedAnswer. */
 export function objectOfKind(value: JsonValue, asked: AnswerKind): JsonObject {
   const { apiVersion, kind } = told(() => interpretTypeMeta(value));
   const wanted = `${asked.group}/${asked.version}`;
@@ -72,7 +72,7 @@ export function objectOfKind(value: JsonValue, asked: AnswerKind): JsonObject {
 
 const MEDIA_TYPE = /^([^\s()<>@,;:\\"/[\]?=]*)(\/([^\s()<>@,;:\\"/[\]?=]*)(.*))?/s;
 
-/** Why Go does not take a text for a media type. */
+/** Returns why Go does not accept a text as a media type. */
 function mediaTypeFault(contentType: string): string | undefined {
   const [base = ''] = contentType.split(';');
   const [, type = '', slash, subtype = '', rest = ''] = MEDIA_TYPE.exec(base.trim()) ?? [];
@@ -82,7 +82,7 @@ function mediaTypeFault(contentType: string): string | undefined {
   return rest === '' ? undefined : 'unexpected content after media subtype';
 }
 
-/** Whatever goes wrong is the answer's fault. */
+/** Turns any error into a MalformedAnswer. */
 function told<T>(read: () => T): T {
   try {
     return read();

@@ -2,8 +2,8 @@ import type { Cancellation } from '../../util/cancellation.js';
 import { systemClock, type Timer } from '../../util/clock.js';
 
 /**
- * When a call has to end: after its time, or with the request that makes it. Node's own composition of signals costs as much as
- * all the rest of a short call.
+ * Determines when a call has to end: after its timeout, or with the request that makes it. Node's own composition of signals costs as much
+ * as all the rest of a short call.
  */
 export class CallLimit {
   private readonly timer: Timer;
@@ -23,29 +23,29 @@ export class CallLimit {
     else caller.addEventListener('abort', this.onAbort);
   }
 
-  /** Whether the call ended because its time was over. */
+  /** True if the call ended because its time was over. */
   get timedOut(): boolean {
     return this.expired;
   }
 
-  /** Throws where the call is over. */
+  /** Throws if the call is over. */
   check(): void {
     if (this.over !== undefined) throw this.over;
   }
 
-  /** Calls the listener when the call is over, in place of the one before. */
+  /** Calls the listener when the call is over; replaces the previous listener. */
   onOver(listener: (error: Error) => void): void {
     this.listener = listener;
   }
 
-  /** For what only takes a signal. */
+  /** Returns a signal, for functions that accept nothing else. */
   signal(): AbortSignal {
     this.controller ??= new AbortController();
     if (this.over !== undefined) this.controller.abort();
     return this.controller.signal;
   }
 
-  /** The call has ended. */
+  /** Releases the timer and the listeners after the call has ended. */
   release(): void {
     this.timer.cancel();
     this.caller.removeEventListener('abort', this.onAbort);

@@ -4,7 +4,7 @@ import type { RemoteConfig } from './kubeconfig.js';
 
 const HTTPS_PORT = 443;
 
-/** Where a service's port is to be reached; rejects where it is not. */
+/** Resolves the address of a service's port; rejects if it cannot be reached. */
 export type ServiceResolver = (namespace: string, name: string, port: number) => Promise<Address>;
 
 interface Address {
@@ -12,7 +12,7 @@ interface Address {
   readonly port: number;
 }
 
-/** The user that calls a webhook, where a kubeconfig names one. */
+/** The user that calls a webhook, if a kubeconfig names one. */
 export type WebhookCredentials = Pick<
   RemoteConfig,
   'certificate' | 'key' | 'token' | 'tokenFile' | 'basic' | 'impersonation' | 'exec'
@@ -27,7 +27,7 @@ const NOBODY: WebhookCredentials = {
   exec: undefined,
 };
 
-/** Host and port under which a kubeconfig for webhooks knows who calls. */
+/** Returns the host and port by which a kubeconfig for webhooks identifies the user. */
 export function webhookTarget(config: JsonObject): string {
   const service = objectAt(config, 'service');
   if (service !== undefined) return `${serviceName(service)}:${String(portOf(service))}`;
@@ -36,8 +36,8 @@ export function webhookTarget(config: JsonObject): string {
 }
 
 /**
- * The remote of a client configuration (`url` or `service`, and `caBundle`), as definitions and webhook configurations have it. The
- * query tells the webhook how long is waited for it.
+ * Returns the remote of a client configuration (`url` or `service`, and `caBundle`), as found in definitions and webhook configurations.
+ * The query tells the webhook the timeout of the call.
  */
 export function webhookRemote(
   config: JsonObject,
@@ -74,10 +74,10 @@ const serviceName = (service: JsonObject): string =>
 
 const portOf = (service: JsonObject): number => (typeof service['port'] === 'number' ? service['port'] : HTTPS_PORT);
 
-/** Kubernetes' client leaves slashes at the end out. */
+/** Kubernetes' client drops trailing slashes. */
 const cleanPath = (path: string): string => posix.join('/', path).replace(/(?<=.)\/$/, '');
 
-/** A bundle of nothing but space counts as none: then the authorities of the system are trusted. */
+/** A blank bundle counts as none: the system's CAs are trusted then. */
 function certificates(bundle: string): string | undefined {
   const text = Buffer.from(bundle, 'base64').toString('utf8').trim();
   return text === '' ? undefined : text;

@@ -8,24 +8,24 @@ import type { ReadFile, RemoteConfig } from './kubeconfig.js';
 import { postRetrying } from './retries.js';
 import { HttpsTransport } from './transport.js';
 
-/** As many client configurations keep their connections. */
+/** The maximum number of client configurations whose connections are kept. */
 const MAX_CLIENTS = 200;
-/** Longer answers are not read: an answer carries a patch at most. */
+/** Longer responses are rejected: a response carries a patch at most. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
-/** Calls of one webhook at a time; kube-apiserver knows no limit, but sockets do. */
+/** The maximum number of concurrent calls to one webhook; kube-apiserver has no limit, but sockets do. */
 const MAX_CALLS = 1024;
 
 export interface WebhookClientsOptions {
   readonly resolve: ServiceResolver;
   readonly clock: Clock;
-  /** The users by host and port; undefined: webhooks are called anonymously. */
+  /** The users by host and port; if undefined, webhooks are called anonymously. */
   readonly credentials?: ((target: string) => WebhookCredentials | undefined) | undefined;
   /** Runs credential plugins. */
   readonly source?: ((remote: RemoteConfig) => CredentialSource | undefined) | undefined;
   readonly readFile: ReadFile;
 }
 
-/** Calls webhooks by their client configurations, on connections that are kept from call to call. */
+/** Calls webhooks by their client configurations, over connections that are kept between calls. */
 export class WebhookClients {
   /** Least recently used first. */
   private readonly clients = new Map<string, HttpsTransport>();
@@ -37,7 +37,7 @@ export class WebhookClients {
     return this.clients.size;
   }
 
-  /** Resolves with whatever was answered; rejects with a ResponseError where nothing was, or another Error where nobody can be called. */
+  /** Resolves with any response. Rejects with a ResponseError if there is none, or with another Error if the webhook cannot be called. */
   async post(
     config: JsonObject,
     body: string,
@@ -83,7 +83,7 @@ export class WebhookClients {
     return new HttpsTransport(plugin === undefined ? { ...remote, exec: undefined } : remote, readFile, plugin);
   }
 
-  /** Calls under way end by themselves; then the connections are closed. */
+  /** Lets the calls in progress finish, then closes the connections. */
   close(): void {
     for (const transport of this.clients.values()) transport.close();
     this.clients.clear();

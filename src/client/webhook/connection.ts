@@ -4,30 +4,30 @@ import type { FaultAnnotation } from './peer-certificates.js';
 export interface WebhookResponse {
   readonly status: number;
   readonly body: string;
-  /** As the header has it; '' where there is none. */
+  /** The value of the header; '' if there is none. */
   readonly contentType: string;
-  /** Whether the answer asks to come back later. */
+  /** True if the response asks to retry later. */
   readonly retryAfter: boolean;
-  /** In how many seconds, where that is what it says. */
+  /** The requested delay in seconds, if it is given as such. */
   readonly retryAfterSeconds?: number | undefined;
 }
 
-/** Sends a review to the remote service and gives back its answer, whatever the status. Failures throw ResponseError. */
+/** Sends a review to the remote service and returns its response, whatever the status. Throws ResponseError on failure. */
 export interface WebhookTransport {
   post(body: string, timeoutMillis: number, cancellation: Cancellation): Promise<WebhookResponse>;
 }
 
-/** A call that gave no usable answer. */
+/** A call without a usable response. */
 export class ResponseError extends Error {
   override readonly name = 'ResponseError';
   constructor(
     message: string,
-    /** Worth another attempt. */
+    /** True if another attempt may succeed. */
     readonly transient: boolean,
     readonly timeout = false,
-    /** The status that was answered; undefined: there was no answer. */
+    /** The status of the response; undefined if there was none. */
     readonly code?: number,
-    /** What the audit event of the request says of the service's certificate. */
+    /** The annotation of the request's audit event about the service's certificate. */
     readonly annotation?: FaultAnnotation,
   ) {
     super(message);

@@ -8,21 +8,21 @@ import type { ReadFile, RemoteConfig } from './kubeconfig.js';
 
 const MAX_SOCKETS = 128;
 
-/** Credentials that a plugin gives, for users with an `exec` entry. */
+/** Credentials from a plugin, for users with an `exec` entry. */
 export interface CredentialSource {
   credentials(
     signal: AbortSignal,
   ): Promise<{ readonly token?: string; readonly certificate?: string; readonly key?: string }>;
-  /** The service did not accept them. */
+  /** Called when the service rejected the credentials. */
   rejected(): void;
 }
 
-/** What one call needs; released at its end, more than once does no harm. */
+/** The resources of one call. It is released when the call ends; releasing it again is harmless. */
 export interface Lease {
   readonly agent: HttpAgent;
-  /** Requests to the service itself go this way, unless there is a proxy or no TLS: node:https costs nearly twice as much. */
+  /** Carries requests to the service itself, unless there is a proxy or no TLS: node:https costs nearly twice as much. */
   readonly direct: ConnectionPool | undefined;
-  /** The user, as far as headers carry it. */
+  /** The headers that identify the user. */
   readonly headers: Readonly<Record<string, string | string[]>>;
   release(): void;
 }
@@ -33,7 +33,7 @@ interface ClientIdentity {
   readonly key: string | undefined;
 }
 
-/** The connections of one client identity. One that is given up closes when its last call has ended. */
+/** The connections of one client identity. A retired pool closes when its last call has ended. */
 class Pool {
   private calls = 0;
   private retired = false;
@@ -87,17 +87,17 @@ export class Connections {
     };
   }
 
-  /** A call without TLS. */
+  /** Sends a request without TLS. */
   plainRequest(url: URL, options: RequestOptions, answered: (response: IncomingMessage) => void): ClientRequest {
     return plainRequest(url, options, this.remote.proxy ?? this.egress.proxyFor(url), this.egress, answered);
   }
 
-  /** The service did not accept who called. */
+  /** Called when the service rejected the caller. */
   rejected(): void {
     this.source?.rejected();
   }
 
-  /** Calls under way end by themselves; then the connections are closed. */
+  /** Lets the calls in progress finish, then closes the connections. */
   close(): void {
     this.pool?.retire();
     this.pool = undefined;
@@ -121,7 +121,7 @@ export class Connections {
     return { ...impersonation, authorization: `Basic ${credentials}` };
   }
 
-  /** A different certificate takes new connections. */
+  /** A different certificate requires new connections. */
   private poolFor({ certificate, key }: ClientIdentity): Pool {
     const identity = `${certificate ?? ''}\n${key ?? ''}`;
     if (this.pool?.identity === identity) return this.pool;

@@ -4,6 +4,6 @@ import { parseYaml } from '../../apimachinery/yaml/yaml.js';
 
 export const looksLikeJson = (body: string): boolean => /^\s*\{/.test(body);
 
-/** What does not look like JSON is read as YAML, whatever its media type. Throws where it is neither. */
+/** Parses a body as YAML unless it looks like JSON, whatever its media type. Throws if it is neither. */
 export const decodeAnswer = (body: string): JsonValue =>
   looksLikeJson(body) ? parseJson(body) : parseYaml(body).value;

@@ -4,12 +4,12 @@ import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from '.
 import { objectsOf, textsOf } from '../../apimachinery/json/values.js';
 import { parseYaml } from '../../apimachinery/yaml/yaml.js';
 
-/** A kubeconfig that cannot be used; the server does not start with it. */
+/** An unusable kubeconfig; the server does not start with it. */
 export class KubeconfigError extends Error {
   override readonly name = 'KubeconfigError';
 }
 
-/** How to reach the remote service and who to be there, with all files read. */
+/** How to reach the remote service and as which user, with all files read. */
 export interface RemoteConfig {
   readonly url: URL;
   readonly ca: string | undefined;
@@ -20,18 +20,18 @@ export interface RemoteConfig {
   readonly certificate: string | undefined;
   readonly key: string | undefined;
   readonly token: string | undefined;
-  /** Reread for calls, as its content rotates. */
+  /** Reread for calls, because its content rotates. */
   readonly tokenFile: string | undefined;
   readonly basic: { readonly username: string; readonly password: string } | undefined;
-  /** Headers by which the user acts as somebody else. */
+  /** The headers for impersonation. */
   readonly impersonation?: Readonly<Record<string, string | string[]>>;
-  /** Where the connection goes, where that is not the URL's own host; asked for every call. */
+  /** Returns the address to connect to, if it is not the URL's own host; called for every call. */
   readonly dial?: (() => Promise<{ readonly host: string; readonly port: number }>) | undefined;
-  /** Longer answers are not read. Default: 4 MiB. */
+  /** Longer responses are rejected. Default: 4 MiB. */
   readonly maxAnswerBytes?: number | undefined;
-  /** Calls at a time; more wait for one to end. Default: 128. */
+  /** The maximum number of concurrent calls; further calls wait. Default: 128. */
   readonly maxCalls?: number | undefined;
-  /** Whether the client's own timeout ends calls, which errors then say, or the time of the request. Default: the client's. */
+  /** Whether calls end by the client's own timeout, which error messages then mention, or by that of the request. Default: the client's. */
   readonly timeout?: 'client' | 'request' | undefined;
   /** The user's `exec` entry with the cluster entry, for callers that run credential plugins. */
   readonly exec: { readonly user: JsonObject; readonly cluster: JsonObject; readonly directory: string } | undefined;
@@ -39,7 +39,7 @@ export interface RemoteConfig {
 
 export type ReadFile = (path: string) => Promise<string>;
 
-/** Which servers a webhook may have: authorization webhooks only those of https without parameters, token webhooks any. */
+/** The servers that a webhook may have: only https without parameters for authorization webhooks, any for token webhooks. */
 export type ServerRule = 'https' | 'any';
 
 /** Reads a webhook's kubeconfig file. Relative paths in it are relative to its folder. */
@@ -55,7 +55,7 @@ export async function loadKubeconfig(
   return remoteConfig(entries, url, (file) => contents.get(file) ?? '');
 }
 
-/** Reads the kubeconfig file of a cluster that is called by its API. */
+/** Reads the kubeconfig file of a cluster that is called through its API. */
 export function loadClusterKubeconfig(path: string, readFile: (path: string) => string): RemoteConfig {
   const entries = currentEntries(readFile(path), dirname(path));
   const server = stringAt(entries.cluster, 'server') ?? '';
@@ -77,7 +77,7 @@ const currentEntries = (text: string, directory: string): Entries => ({
   directory,
 });
 
-/** What stands in the entry itself, else the file that it names. */
+/** Returns the data in the entry itself, or else the file that it names. */
 function contentOf(
   entry: JsonObject,
   key: string,
@@ -122,7 +122,7 @@ function remoteConfig({ cluster, user, directory }: Entries, url: URL, read: (fi
   };
 }
 
-/** The credentials of a user entry, with all files read. Relative paths are relative to the folder. */
+/** Returns the credentials of a user entry, with all files read. Relative paths are relative to the folder. */
 export async function loadUser(
   user: JsonObject,
   directory: string,
@@ -147,7 +147,7 @@ function proxyOf(cluster: JsonObject): URL | undefined {
   if (text === '') return undefined;
   const proxy = URL.canParse(text) ? new URL(text) : undefined;
   if (proxy === undefined || !PROXIES.includes(proxy.protocol)) {
-    // Its password, if it has one, is not repeated.
+    // The message does not repeat the password that the URL may contain.
     throw new KubeconfigError(
       'invalid configuration: invalid proxy-url: must be a URL with scheme "http", "https", or "socks5"',
     );
@@ -155,7 +155,7 @@ function proxyOf(cluster: JsonObject): URL | undefined {
   return proxy;
 }
 
-/** Headers for users that act as somebody else. */
+/** Returns the headers for users that impersonate another one. */
 function impersonationOf(user: JsonObject): Readonly<Record<string, string | string[]>> {
   const name = stringAt(user, 'as') ?? '';
   const uid = stringAt(user, 'as-uid') ?? '';
@@ -191,7 +191,7 @@ function currentContext(config: JsonObject): { readonly cluster: JsonObject; rea
   if (context === undefined && name !== '') {
     throw new KubeconfigError(`invalid configuration: context was not found for specified context: ${name}`);
   }
-  // Without a context the file's only cluster and user are meant, as Kubernetes' documentation writes such files.
+  // Without a context, the file's only cluster and user are used: Kubernetes' documentation writes such files.
   const clusterName = stringAt(context, 'cluster') ?? onlyName(config['clusters']);
   const userName = stringAt(context, 'user') ?? onlyName(config['users']);
   const cluster = named(config['clusters'], clusterName, 'cluster');
@@ -206,7 +206,7 @@ function currentContext(config: JsonObject): { readonly cluster: JsonObject; rea
 
 export function named(list: JsonValue | undefined, name: string, key: string): JsonObject | undefined {
   const entry = objectsOf(list).find((known) => known['name'] === name);
-  // As in Go, an entry that has a name alone is there, and empty.
+  // As in Go, an entry with only a name exists and is empty.
   return entry === undefined ? undefined : (objectAt(entry, key) ?? {});
 }
 

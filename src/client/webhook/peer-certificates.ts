@@ -4,24 +4,24 @@ import { checkServerIdentity as checkIdentity, type PeerCertificate, TLSSocket }
 import { quote } from '../../apimachinery/meta/meta.js';
 import { oidText, readDer } from '../../pki/der.js';
 
-/** Calls to webhooks whose certificates are of a kind that Go's TLS has given up, counted for the process. */
+/** The number of calls, for the whole process, to webhooks with certificates of a kind that Go's TLS no longer accepts. */
 export const certificateFaults = { missingSan: 0, insecureSha1: 0 };
 
-/** An annotation of the audit event of a request that called such a webhook. */
+/** An annotation for the audit event of a request that called such a webhook. */
 export type FaultAnnotation = readonly [key: string, value: string];
 
 const MISSING_SAN = 'relies on a legacy Common Name field instead of the SAN extension for subject validation';
 const INSECURE_SHA1 = 'uses an insecure SHA-1 signature';
 
-/** Node has no code of its own for it. */
+/** Node has no error code for it. */
 const OPENSSL_WEAK_DIGEST = 'CA signature digest algorithm too weak';
 
-/** The certificate names its host in its subject alone. */
+/** The certificate names its host only in its subject. */
 class CommonNameError extends Error {
   override readonly name = 'CommonNameError';
 }
 
-/** As Go's TLS does: Node would take a host's name from the subject of a certificate without alternative names. */
+/** Checks names like Go's TLS: Node would accept a host name from the subject of a certificate without alternative names. */
 export function checkServerIdentity(host: string, certificate: PeerCertificate): Error | undefined {
   const error = checkIdentity(host, certificate);
   if (certificate.subjectaltname !== undefined) return error;
@@ -37,7 +37,7 @@ export interface CertificateFault {
   readonly annotation: FaultAnnotation;
 }
 
-/** What Kubernetes' client says of a call that failed for its certificate's kind, which is counted; undefined: it failed for something else. */
+/** Returns the error of Kubernetes' client for a call that failed because of such a certificate, and counts it; undefined for other failures. */
 export function certificateFault(
   error: Error,
   { hostname }: URL,
@@ -55,7 +55,7 @@ export function certificateFault(
   };
 }
 
-/** Which authority could have signed it; nothing where that is not known. */
+/** Names the CA that could have signed it; '' if it is unknown. */
 function sha1Hint(ca: string | undefined): string {
   if (ca?.split('-----BEGIN CERTIFICATE-----').length !== 2) return '';
   const authority = new X509Certificate(ca);
@@ -66,10 +66,10 @@ function sha1Hint(ca: string | undefined): string {
 }
 
 const NO_FAULTS = { missingSan: false, insecureSha1: false };
-/** Asking a connection for its certificates costs as much as a call. */
+/** Reading the certificates of a connection costs as much as a call. */
 const known = new WeakMap<Socket, typeof NO_FAULTS>();
 
-/** Counts the faults of certificates with which a call succeeded nevertheless. */
+/** Counts the certificate faults of calls that succeeded nevertheless. */
 export function countFaults(socket: Socket): void {
   let faults = known.get(socket);
   if (faults === undefined) known.set(socket, (faults = socket instanceof TLSSocket ? faultsOf(socket) : NO_FAULTS));

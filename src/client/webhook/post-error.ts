@@ -16,9 +16,9 @@ const TEXTS: Readonly<Record<number, string>> = {
 };
 const MOST_SHOWN = 2048;
 const LONGEST_STATUS = 1024 * 1024;
-/** Reasons of which a later attempt may know nothing any more. */
+/** Reasons that may no longer apply to a later attempt. */
 const TRANSIENT_REASONS: ReadonlySet<string> = new Set(['InternalError', 'Timeout', 'TooManyRequests']);
-/** The others that Kubernetes knows. Where a Status has none of all these, its code counts. */
+/** The other reasons that Kubernetes defines. If a Status has none of either set, its code decides. */
 const FINAL_REASONS: ReadonlySet<string> = new Set([
   'Unauthorized',
   'Forbidden',
@@ -41,7 +41,7 @@ const FINAL_REASONS: ReadonlySet<string> = new Set([
 const isTransient = ({ reason, code }: FailureStatus): boolean =>
   TRANSIENT_REASONS.has(reason) || code === 429 || (!FINAL_REASONS.has(reason) && (code === 500 || code === 504));
 
-/** The error for an unsuccessful status, in the words of Kubernetes' client, or in those of a Status that came with it. */
+/** Returns the error for an unsuccessful status, in the words of Kubernetes' client, or of the Status in the response. */
 export function postError(response: WebhookResponse): ResponseError {
   const { status, retryAfter } = response;
   const told = failure(response);
@@ -59,7 +59,7 @@ interface FailureStatus {
   readonly code: number;
 }
 
-/** The Status of a failure, if the body is one. */
+/** Returns the Status of a failure, if the body is one. */
 function failure({ body }: WebhookResponse): FailureStatus | undefined {
   const value = valueOf(body);
   if (value === undefined || !isObject(value)) return undefined;
@@ -73,7 +73,7 @@ function failure({ body }: WebhookResponse): FailureStatus | undefined {
 }
 
 function valueOf(body: string): JsonValue | undefined {
-  // A long page is no Status, and reading it as YAML takes a while.
+  // A long page is not a Status, and parsing it as YAML takes a while.
   if (body.length > LONGEST_STATUS) return undefined;
   try {
     return decodeAnswer(body);

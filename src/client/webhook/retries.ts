@@ -6,8 +6,8 @@ const MAX_RETRIES = 10;
 const MILLIS = 1000;
 
 /**
- * Posts again after the time that a 429 or a 5xx names, as Kubernetes' client does, as long as the time for the whole call lasts.
- * What went wrong on the way is not tried again: a webhook may have had the review already.
+ * Retries after the delay that a 429 or a 5xx asks for, like Kubernetes' client, within the timeout of the whole call. Transport errors are
+ * not retried: the webhook may already have received the review.
  */
 export async function postRetrying(
   transport: WebhookTransport,
@@ -18,7 +18,7 @@ export async function postRetrying(
 ): Promise<WebhookResponse> {
   const end = clock.monotonic() + timeoutMillis;
   for (let attempt = 0; ; attempt++) {
-    // Without time left the transport says so in its own words.
+    // If no time is left, the transport reports it in its own words.
     const left = Math.max(0, Math.ceil(end - clock.monotonic()));
     const response = await transport.post(body, left, cancellation);
     const { status, retryAfterSeconds } = response;

@@ -15,7 +15,7 @@ import { type ConnectionPool, RequestFailure } from '../http1/connection-pool.js
 import { certificateFault, countFaults } from './peer-certificates.js';
 import { KubeconfigError, type ReadFile, type RemoteConfig } from './kubeconfig.js';
 
-/** Longer answers are not read: a review is small. */
+/** Longer responses are rejected: a review is small. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 /** Posts to the exact URL of the kubeconfig over kept-alive TLS connections. */
 export class HttpsTransport implements WebhookTransport {
@@ -27,7 +27,7 @@ export class HttpsTransport implements WebhookTransport {
     source: CredentialSource | undefined,
     egress?: Egress,
   ) {
-    // Without its plugin the user would silently be nobody.
+    // Without its plugin, the user would silently be anonymous.
     if (remote.exec !== undefined && source === undefined) {
       throw new KubeconfigError('invalid configuration: nothing runs the credential plugin of the user');
     }
@@ -48,12 +48,12 @@ export class HttpsTransport implements WebhookTransport {
     }
   }
 
-  /** Calls under way end by themselves; then the connections are closed. */
+  /** Lets the calls in progress finish, then closes the connections. */
   close(): void {
     this.connections.close();
   }
 
-  /** Goes where redirects lead, as Go's client does. `call` tells how far it came. */
+  /** Follows redirects, as Go's client does. `call` records the progress. */
   private async follow(call: Call, body: Buffer, limit: CallLimit): Promise<WebhookResponse> {
     for (;;) {
       const { response, location } = await this.send(call, call.method === 'POST' ? body : NOTHING, limit);
@@ -73,7 +73,7 @@ export class HttpsTransport implements WebhookTransport {
     const span = currentSpan();
     const lease = await this.connections.lease(() => limit.signal());
     const headers = {
-      // Credentials are for nobody else.
+      // Other servers must not receive the credentials.
       ...(isOwn && lease.headers),
       ...(address !== undefined && { host: hostAndPort(url) }),
       ...(method === 'POST' && { 'content-type': 'application/json', 'content-length': body.length }),
@@ -84,7 +84,7 @@ export class HttpsTransport implements WebhookTransport {
     const options = {
       method,
       headers,
-      // Node's own reading of a URL costs more than all of this.
+      // Node's own parsing of a URL costs more than all of this.
       hostname: hostname.replace(/^\[|\]$/g, ''),
       port,
       path: url.pathname + url.search,
@@ -148,7 +148,7 @@ export class HttpsTransport implements WebhookTransport {
         call.onUsed = sent.reusedSocket;
         reject(error);
       });
-      // The request's own error reports failures on the way.
+      // The request's own error event reports failures of the pipeline.
       if (body.length <= PIECE) sent.end(body);
       else pipeline(piecesOf(body), sent, () => undefined);
     });
@@ -156,7 +156,7 @@ export class HttpsTransport implements WebhookTransport {
 
   private wrap(error: unknown, { method, url, onUsed }: Call, timedOut: boolean): ResponseError {
     const { dial, timeout, ca } = this.remote;
-    // Kubernetes writes the port of a service also where it is the one of https.
+    // Kubernetes includes the port of a service even if it is the default port of https.
     const shown = dial === undefined ? url.href : `${url.protocol}//${hostAndPort(url)}${url.pathname}${url.search}`;
     const where = `${method === 'POST' ? 'Post' : 'Get'} "${shown}"`;
     if (timedOut) {
@@ -165,28 +165,28 @@ export class HttpsTransport implements WebhookTransport {
     }
     const fault = isNativeError(error) ? certificateFault(error, url, ca) : undefined;
     const text = fault === undefined ? networkText(error, url) : `${VERIFICATION}: ${fault.text}`;
-    // A server that closes a new connection means it; a kept connection may just have ended by itself.
+    // If a server closes a new connection, that is deliberate; a kept connection may just have expired.
     const reset = isNativeError(error) && 'code' in error && error.code === 'ECONNRESET';
     const transient = reset && (text !== HUNG_UP || onUsed);
     return new ResponseError(`${where}: ${text}`, transient, false, undefined, fault?.annotation);
   }
 }
 
-/** A request as node:http takes it. */
+/** A request in the form that node:http accepts. */
 type Sent = Omit<RequestHead, 'host'> & { readonly hostname: string; readonly port: string };
 
-/** A call on its way. */
+/** A call in progress. */
 interface Call {
   method: 'POST' | 'GET';
   url: URL;
   redirects: number;
-  /** Whether it failed on a connection that served others before. */
+  /** True if it failed on a connection that had served other requests before. */
   onUsed: boolean;
 }
 
 const HUNG_UP = 'EOF';
 
-/** An answer, with where it points to if it is a redirect. */
+/** A response, with its target if it is a redirect. */
 interface Answered {
   readonly response: WebhookResponse;
   readonly location: string | undefined;
@@ -196,7 +196,7 @@ const NOTHING = Buffer.alloc(0);
 const MAX_REDIRECTS = 10;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** A connection encrypts at once what it is given at once, and everybody else would wait for that. */
+/** A connection encrypts each write in one go, which blocks the event loop; bodies larger than this are written in pieces. */
 const PIECE = 128 << 10;
 
 function* piecesOf(bytes: Buffer): Generator<Buffer, void> {
@@ -221,7 +221,7 @@ interface NetworkError extends NodeJS.ErrnoException {
   readonly cert?: { readonly subjectaltname?: string };
 }
 
-/** What kept a connection from being made, or an answer from coming, as Kubernetes' client says it. */
+/** Describes why a connection or a response failed, in the words of Kubernetes' client. */
 function networkText(error: unknown, url: URL): string {
   if (!isNativeError(error)) return String(error);
   const { code = '', address, port, hostname, cert } = error as NetworkError;
@@ -238,7 +238,7 @@ function networkText(error: unknown, url: URL): string {
   return error.message;
 }
 
-/** Why a certificate is not that of the host that was called. */
+/** Describes why a certificate does not match the host that was called. */
 function nameMismatch(names: string | undefined, { hostname }: URL): string {
   const host = hostname.replace(/^\[|\]$/g, '');
   const isAddress = isIP(host) !== 0;
@@ -253,7 +253,7 @@ function nameMismatch(names: string | undefined, { hostname }: URL): string {
     : `certificate is not valid for any names, but wanted to match ${host}`;
 }
 
-/** Iterating over the response would cost as much as all the rest of a call. */
+/** Collects chunks by events: iterating over the response would cost as much as all the rest of a call. */
 function readAnswer(
   response: IncomingMessage,
   maxBytes: number,
@@ -291,6 +291,6 @@ function answered(status: number, header: ReadHeader, body: string): Answered {
   };
 }
 
-/** Dates are not understood. */
+/** Dates are not supported. */
 const secondsOf = (text: string | undefined): number | undefined =>
   text !== undefined && /^[+-]?\d+$/.test(text) ? Number(text) : undefined;

@@ -7,8 +7,8 @@ import { loadUser, named, parseKubeconfig, type ReadFile } from './kubeconfig.js
 const HTTPS = ':443';
 
 /**
- * The user for each webhook, by the kubeconfig of an admission plugin: its users are named after the host and port that they are for
- * (`webhook.example.com:8443`, `*.svc`, `*`); where none fits, the user of the current context calls.
+ * Loads the user for each webhook from the kubeconfig of an admission plugin. Its users are named after the host and port that they are for
+ * (`webhook.example.com:8443`, `*.svc`, `*`); if none matches, the user of the current context is used.
  */
 export async function loadWebhookUsers(
   path: string,
@@ -31,7 +31,7 @@ export async function loadWebhookUsers(
   };
 }
 
-/** The names under which the user for a target may stand, the nearest first. */
+/** Returns the names that the user for a target may have, the most specific first. */
 function namesFor(target: string): readonly string[] {
   const exact = [target, ...wildcards(target)];
   if (!target.endsWith(HTTPS)) return exact;

@@ -1,6 +1,6 @@
 import type { OwnerReference } from '../../apimachinery/meta/meta.js';
 
-/** Where an object is: the store's name of its type, and its key there. */
+/** The location of an object: the store's name of its type, and its key there. */
 export interface ObjectPlace {
   readonly resource: string;
   readonly key: string;

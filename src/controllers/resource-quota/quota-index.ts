@@ -4,7 +4,7 @@ import { keyOf, splitKey } from '../garbage-collector/object-cache.js';
 
 interface Known {
   readonly uid: string;
-  /** The limits as a text, to see whether they changed. */
+  /** The limits as a string, to detect changes. */
   readonly limits: string;
   readonly names: readonly string[];
 }

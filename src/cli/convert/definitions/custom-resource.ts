@@ -21,7 +21,7 @@ function schemaOf(version: DefinedVersion | undefined): CompiledSchema | undefin
   return known;
 }
 
-/** Converts a custom resource in place as a server would, by its definition. Throws a Refusal. */
+/** Converts a custom resource in place by its definition, as a server would. Throws a Refusal. */
 export function convertCustomResource(
   object: JsonObject,
   type: CustomType,
@@ -50,7 +50,7 @@ export function convertCustomResource(
   checkValid(object, after, to);
 }
 
-/** What the defaults of the old version add that those of the new one do not. */
+/** Returns the defaults of the old version that the new one does not add. */
 function withDefaults(object: JsonObject, old: CompiledSchema, after: CompiledSchema): JsonObject {
   const before = deepCopy(object);
   old.applyDefaults(before);

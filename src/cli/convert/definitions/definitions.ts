@@ -9,11 +9,11 @@ export interface DefinedVersion {
   readonly storage: boolean;
   readonly deprecated: boolean;
   readonly warning: string | undefined;
-  /** Undefined where the definition has none. */
+  /** Undefined if the version has no schema. */
   readonly schema: JsonObject | undefined;
 }
 
-/** What conversion needs to know of the definition of custom resources. */
+/** The part of a custom resource's definition that conversion needs. */
 export interface CustomType {
   readonly group: string;
   readonly kind: string;
@@ -28,11 +28,11 @@ const KINDS = new Set([
   'kubeannex.io/v1 ResourceDefinition',
 ]);
 
-/** The definitions that were given, by group and kind. */
+/** The given definitions by group and kind. */
 export class Definitions {
   private readonly types = new Map<string, CustomType>();
 
-  /** Takes an object that is a definition; of others it knows nothing. Returns why one cannot be read. */
+  /** Adds an object if it is a definition; other objects are ignored. Returns why a definition cannot be read. */
   add(object: JsonObject): string | undefined {
     const { apiVersion, kind } = object;
     if (typeof apiVersion !== 'string' || typeof kind !== 'string') return undefined;
@@ -53,7 +53,7 @@ export class Definitions {
     return this.types.get(`${group} ${kind}`);
   }
 
-  /** Whether some definition serves a version. */
+  /** Reports whether a definition serves a version. */
   serves(apiVersion: string): boolean {
     const [group, name] = apiVersion.split('/');
     return [...this.types.values()].some(
@@ -82,13 +82,13 @@ function readType(definition: JsonObject): CustomType {
   };
 }
 
-/** The version to go to where none is asked for: the stored one if clients may use it. */
+/** Returns the version to convert to if none is requested: the storage version if clients may use it, or else the first usable one. */
 export function preferredVersion(type: CustomType): DefinedVersion | undefined {
   const usable = type.versions.filter(({ served, deprecated }) => served && !deprecated);
   return usable.find(({ storage }) => storage) ?? usable[0];
 }
 
-/** The objects of a document: those of a list, or itself. */
+/** Returns the objects of a document: the items of a list, or the object itself. */
 export function objectsOfDocument(value: JsonValue): readonly JsonObject[] {
   if (!isObject(value)) return [];
   const { items, kind } = value;

@@ -13,13 +13,13 @@ const EITHER = [{ type: 'integer' }, { type: 'string' }];
 const OBJECTS = ['properties', 'additionalProperties'];
 const ROOT_TYPES: Readonly<Record<string, string>> = { apiVersion: 'string', kind: 'string', metadata: 'object' };
 
-/** Makes a schema of v1beta1 structural, as v1 requires, without changing what it accepts where that is possible. */
+/** Makes a v1beta1 schema structural, as v1 requires, without changing what it accepts if possible. */
 class Structural {
-  /** Places where a type had to be assumed. */
+  /** The number of places where a type had to be assumed. */
   assumed = 0;
 
   constructor(
-    /** The server kept fields that the schema does not name. */
+    /** True if the server kept fields that the schema does not name. */
     private readonly preserves: boolean,
     private readonly notes: Notes,
   ) {}
@@ -50,7 +50,7 @@ class Structural {
     for (const [key, property] of Object.entries(isObject(schema['properties']) ? schema['properties'] : {})) {
       const at = `${path}.properties[${key}]`;
       if (!isObject(property)) throw new Refusal(`${at} must be an object`);
-      // The metadata of an object is checked by the server, whatever the schema says.
+      // The server validates the metadata of an object, whatever the schema says.
       if (key === 'metadata' && (isRoot || schema[EMBEDDED] === true)) continue;
       this.part(property, at, false);
     }
@@ -76,14 +76,14 @@ class Structural {
         take(schema, key);
         return;
       }
-      // Whatever is there was accepted, and is.
+      // Any value was accepted, and still is.
       schema[PRESERVE] = true;
       return;
     }
     this.assumed++;
   }
 
-  /** Whether the schema refused fields that it does not name. */
+  /** Removes values of additionalProperties that v1 does not allow. Returns true if the schema rejected fields that it does not name. */
   private openAdditional(schema: JsonObject, path: string): boolean {
     const additional = schema['additionalProperties'];
     if (additional === false) {
@@ -105,7 +105,7 @@ class Structural {
     if (schema[INT_OR_STRING] !== true) schema[PRESERVE] = true;
   }
 
-  /** Types within logical parts are forbidden in v1; one that only repeats the type outside says nothing. */
+  /** v1 forbids types within logical parts; a type that only repeats the outer one is redundant. */
   private logic(schema: JsonObject, path: string): void {
     const parts: (readonly [JsonValue | undefined, string])[] = [[schema['not'], `${path}.not`]];
     for (const key of LOGIC) {
@@ -134,7 +134,7 @@ class Structural {
   }
 }
 
-/** Changes a schema of v1beta1 in place. Throws a Refusal where no structural schema says the same. */
+/** Converts a v1beta1 schema in place. Throws a Refusal if no structural schema is equivalent. */
 export function makeStructural(schema: JsonObject, path: string, preserves: boolean, notes: Notes): void {
   const work = new Structural(preserves, notes);
   work.root(schema, path);

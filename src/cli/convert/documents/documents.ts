@@ -3,23 +3,23 @@ import { parseYaml } from '../../../apimachinery/yaml/yaml.js';
 import { readYamlText } from '../../../apimachinery/yaml/reader.js';
 import { messageOf } from '../../../util/error-message.js';
 
-/** A piece of a file as kubectl cuts it. */
+/** One document of a file, split as kubectl splits it. */
 export interface Piece {
-  /** The line with `---` before it, with its line break; empty before the first and in JSON. */
+  /** The `---` line before it, with its line break; empty before the first document and in JSON. */
   readonly separator: string;
   readonly text: string;
-  /** Number of the first line of content, from 1. */
+  /** The number of the first line of content, starting at 1. */
   readonly line: number;
   readonly format: 'json' | 'yaml';
-  /** What it holds; null where there are only comments. */
+  /** The parsed value; null if there are only comments. */
   readonly value: JsonValue;
-  /** Why it cannot be read. */
+  /** The reason why it cannot be read. */
   readonly problem?: string;
 }
 
 const LINE = /[^\n]*\n|[^\n]+$/g;
 
-/** Cuts the content of a file into documents. Throws an Error where its bytes are no text. */
+/** Splits the content of a file into documents. Throws an Error if its bytes are not text. */
 export function readPieces(bytes: Uint8Array): readonly Piece[] {
   const text = readYamlText(bytes);
   return (/^\ufeff?\s*\{/.test(text) ? jsonPieces(text) : undefined) ?? yamlPieces(text);
@@ -52,7 +52,7 @@ function yamlPieces(text: string): Piece[] {
   return pieces;
 }
 
-/** Where a document ends that does not end with its piece: nobody reads what follows. */
+/** Matches the end of a document before the end of its piece: the text after it is not read. */
 const AFTER_END = /^\.\.\.[ \t]*(?:#.*)?\r?\n(?=(?:[ \t]*(?:#.*)?\r?\n)*[ \t]*[^\s#])/m;
 
 function yamlPiece(separator: string, text: string, first: number, wrong: string | undefined): Piece {
@@ -71,7 +71,7 @@ function yamlPiece(separator: string, text: string, first: number, wrong: string
   }
 }
 
-/** Kubernetes' objects say what they are. */
+/** Kubernetes objects have an apiVersion and a kind. */
 function shapeProblem(value: JsonValue): string | undefined {
   if (value === null) return undefined;
   if (!isObject(value)) return 'it is not an object';
@@ -80,7 +80,7 @@ function shapeProblem(value: JsonValue): string | undefined {
   return undefined;
 }
 
-/** Objects of JSON one behind the other; undefined where the text is none. */
+/** Splits concatenated JSON objects; returns undefined if the text is not JSON. */
 function jsonPieces(text: string): Piece[] | undefined {
   const pieces: Piece[] = [];
   let at = 0;
@@ -115,14 +115,14 @@ function jsonPieces(text: string): Piece[] | undefined {
 function parseJson(text: string): JsonValue | undefined {
   try {
     JSON.parse(text.replace(/^\ufeff/, ''));
-    // Duplicate keys are the last one's, as everywhere in JSON.
+    // Of duplicate keys the last one counts, as everywhere in JSON.
     return parseYaml(text.replace(/^\ufeff/, '')).value;
   } catch {
     return undefined;
   }
 }
 
-/** Behind the brace that closes the object that begins at a place. */
+/** Returns the index after the closing brace of the object that begins at `from`. */
 function endOfObject(text: string, from: number): number | undefined {
   let depth = 0;
   let quoted = false;

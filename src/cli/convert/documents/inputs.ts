@@ -4,16 +4,19 @@ import { messageOf } from '../../../util/error-message.js';
 import { type Piece, readPieces } from './documents.js';
 
 export interface Input {
-  /** As messages name it. */
+  /** The name used in messages. */
   readonly name: string;
-  /** Undefined: standard input. */
+  /** Undefined for standard input. */
   readonly path: string | undefined;
   readonly pieces: readonly Piece[];
 }
 
 const MANIFEST = /\.(json|ya?ml)$/i;
 
-/** The files that paths stand for, in their order, each once: of folders those that kubectl takes. `fail` takes what is wrong with a path. */
+/**
+ * Returns the files that the paths stand for, in order and each once; in folders, those that kubectl reads. `fail` receives the problems
+ * with paths.
+ */
 export function filesOf(paths: readonly string[], recursive: boolean, fail: (line: string) => void): readonly string[] {
   const found = new Set<string>();
   const add = (path: string): void => {
@@ -35,14 +38,14 @@ function filesIn(folder: string, recursive: boolean): string[] {
   return entries.flatMap((entry) => {
     const path = join(folder, entry.name);
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) {
-      // What links lead to is not followed: it may lead back.
+      // Links to folders are not followed: they may lead back.
       return recursive && entry.isDirectory() ? filesIn(path, recursive) : [];
     }
     return MANIFEST.test(entry.name) ? [path] : [];
   });
 }
 
-/** Reads a file, or standard input by `-`. Throws an Error with one line of text. */
+/** Reads a file, or standard input for `-`. Throws an Error with one line of text. */
 export function readInput(path: string, readStandardInput: () => Buffer): Input {
   const isStandardInput = path === '-';
   const name = isStandardInput ? 'standard input' : path;

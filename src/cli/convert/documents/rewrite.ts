@@ -18,7 +18,7 @@ import {
 } from '../../../apimachinery/json/json.js';
 import { parseYaml, toYaml } from '../../../apimachinery/yaml/yaml.js';
 
-/** The text of a YAML document whose value has changed; comments and order are kept where the changes leave room for them. */
+/** Returns the text of a YAML document whose value has changed; comments and order are kept where the changes allow it. */
 export function rewriteYaml(text: string, old: JsonValue, value: JsonValue): string {
   const crlf = /\r\n/.test(text);
   const body = relabelled(text, old, value) ?? edited(text, old, value) ?? commentsBefore(text) + toYaml(value);
@@ -30,7 +30,7 @@ export function rewriteYaml(text: string, old: JsonValue, value: JsonValue): str
 const commentsBefore = (text: string): string =>
   /^(?:[ \t]*(?:#.*)?\r?\n)*/.exec(text.replace(/^\ufeff/, ''))?.[0] ?? '';
 
-/** The text with another version, where nothing else changes: every other byte stays. */
+/** Returns the text with another version if nothing else changes: every other byte stays. */
 function relabelled(text: string, old: JsonValue, value: JsonValue): string | undefined {
   if (!isObject(old) || !isObject(value)) return undefined;
   const { apiVersion: before } = old;
@@ -44,7 +44,7 @@ function relabelled(text: string, old: JsonValue, value: JsonValue): string | un
   return deepEqual(parseYaml(result).value, value) ? result : undefined;
 }
 
-/** Undefined where the text could not be edited so that kubectl reads the value of it. */
+/** Edits the document; returns undefined if the result would not parse to the new value in kubectl. */
 function edited(text: string, old: JsonValue, value: JsonValue): string | undefined {
   try {
     const document = parseDocument(text.replace(/^\ufeff/, ''), {
@@ -64,19 +64,19 @@ function edited(text: string, old: JsonValue, value: JsonValue): string | undefi
     });
     return deepEqual(parseYaml(result).value, value) ? result : undefined;
   } catch {
-    // An anchor whose place is gone, for instance.
+    // An anchor whose place is gone, for example.
     return undefined;
   }
 }
 
-/** How far objects stand further in than their keys: the first one decides. */
+/** Returns the indentation of nested objects; the first one decides. */
 function indentOf(text: string): number {
   const width = /^[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\r?\n(?:[ \t]*(?:#[^\n]*)?\r?\n)*( +)[^\s#-]/m.exec(text)?.[1]
     ?.length;
   return width ?? 2;
 }
 
-/** Whether lists stand further in than their keys: the first one decides. */
+/** Reports whether lists are indented relative to their keys; the first one decides. */
 function indentsLists(text: string): boolean {
   const match = /^( *)(?:- +)*[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\r?\n(?:[ \t]*(?:#[^\n]*)?\r?\n)*( *)- /m.exec(text);
   return match === null ? false : (match[2] ?? '').length > (match[1] ?? '').length;
@@ -119,7 +119,7 @@ function editNode(document: Document, node: Node | null, old: JsonValue | undefi
   return made;
 }
 
-/** Without members that are undefined, and without what several places share, of which anchors would be made. */
+/** Copies a value without undefined members and without shared references, which would become anchors. */
 function plain(value: JsonValue): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (!isObject(value)) return value;
@@ -130,7 +130,7 @@ function plain(value: JsonValue): unknown {
 
 const INDENT = /^\s*\{\r?\n([ \t]+)"/;
 
-/** The text of a JSON document, laid out as it was. */
+/** Returns the text of a JSON document in its original layout. */
 export function rewriteJson(text: string, value: JsonValue): string {
   const lead = /^[\s\ufeff]*/.exec(text)?.[0] ?? '';
   const tail = /\s*$/.exec(text)?.[0] ?? '';
@@ -139,7 +139,7 @@ export function rewriteJson(text: string, value: JsonValue): string {
   return lead + (/\r\n/.test(text) ? body.replaceAll('\n', '\r\n') : body) + tail;
 }
 
-/** As JSON.stringify lays it out, integers of any size included. */
+/** Formats like JSON.stringify, with integers of any size. */
 export function prettyJson(value: JsonValue, indent: string, margin = ''): string {
   if (typeof value !== 'object' || value === null || Object.keys(value).length === 0) return stringifyJson(value);
   const inner = margin + indent;

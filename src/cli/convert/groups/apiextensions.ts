@@ -5,7 +5,7 @@ import { makeStructural } from '../definitions/structural-schema.js';
 
 const V1 = 'apiextensions.k8s.io/v1';
 const APPROVED = 'api-approved.kubernetes.io';
-/** Fields of all versions, which each version has now. */
+/** Fields for all versions, which are fields of each version in v1. */
 const SHARED = ['validation', 'subresources', 'additionalPrinterColumns', 'selectableFields'];
 
 const definition: Convert = (object, notes) => {
@@ -26,7 +26,7 @@ const definition: Convert = (object, notes) => {
   conversion(spec, notes);
 };
 
-/** Versions often have the same schema: what is to be said of it is said once. */
+/** Versions often have the same schema: each remark about it is made only once. */
 function quietFor(said: Set<string>, notes: Notes): Notes {
   const once = (text: string, say: () => void): void => {
     const key = text.replace(/^spec\.versions\[\d+\]/, '');
@@ -107,7 +107,7 @@ function convertSchema(version: JsonObject, path: string, preserves: boolean, no
   makeStructural(inner, `${path}.schema.openAPIV3Schema`, preserves, notes);
 }
 
-/** A null in a schema counts as nothing, but for the values that are data. */
+/** Removes nulls from a schema, where they mean unset, except from values that are data. */
 function withoutNulls(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (!isObject(value)) return value;

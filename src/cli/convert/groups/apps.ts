@@ -15,7 +15,7 @@ function specOf(object: JsonObject): JsonObject {
   return spec;
 }
 
-/** Before apps/v1beta2 the labels of the template stood for a missing selector and for missing labels of the object. */
+/** Before apps/v1beta2, the labels of the template were the default for a missing selector and for missing labels of the object. */
 function labelsFromTemplate(object: JsonObject, spec: JsonObject, apiVersion: string): void {
   const template = objectIn(spec, 'template', 'spec') ?? {};
   const labels = objectIn(objectIn(template, 'metadata', 'spec.template') ?? {}, 'labels', 'spec.template.metadata');
@@ -50,7 +50,7 @@ const deployment: Convert = (object, notes, apiVersion) => {
   } else if (apiVersion === V1BETA1) makeExplicit(spec, 'revisionHistoryLimit', 2);
 };
 
-/** The Deployment controller reads the revision from the annotation that kube-apiserver made of the field. */
+/** The Deployment controller reads the revision from the annotation that kube-apiserver converted the field to. */
 function rollbackTo(object: JsonObject, spec: JsonObject, notes: Notes): void {
   const rollback = objectIn(spec, 'rollbackTo', 'spec');
   take(spec, 'rollbackTo');
@@ -89,7 +89,7 @@ function makeOnDelete(spec: JsonObject): void {
   const strategy = madeObject(spec, 'updateStrategy', 'spec');
   if (isEmpty(strategy['type'])) {
     strategy['type'] = 'OnDelete';
-    // It had no effect along with OnDelete.
+    // It has no effect with OnDelete.
     take(strategy, 'rollingUpdate');
   }
 }
@@ -98,7 +98,7 @@ export const apps: readonly Row[] = [
   { from: [EXTENSIONS, V1BETA1, V1BETA2], kinds: ['Deployment'], to: V1, convert: deployment },
   { from: [EXTENSIONS, V1BETA2], kinds: ['DaemonSet'], to: V1, convert: daemonSet },
   { from: [EXTENSIONS, V1BETA2], kinds: ['ReplicaSet'], to: V1, convert: workload },
-  // The table of removals names it, though no release served it.
+  // The table of removals lists it, although no release served it.
   { from: [V1BETA1], kinds: ['ReplicaSet'], to: V1, convert: workload },
   { from: [V1BETA1, V1BETA2], kinds: ['StatefulSet'], to: V1, convert: statefulSet },
   { from: [V1BETA1, V1BETA2], kinds: ['ControllerRevision'], to: V1 },

@@ -4,12 +4,12 @@ import { isUnset, loseOthers, objectIn, objectsIn, textIn } from '../fields.js';
 
 const V2 = 'autoscaling/v2';
 
-/** The names of v2beta1's fields for one kind of metric, in the specification or in the status. */
+/** The v2beta1 field names for one kind of metric, in the spec or in the status. */
 interface Names {
   readonly value?: string;
   readonly averageValue?: string;
   readonly averageUtilization?: string;
-  /** Name of the metric's selector field; metrics of pods' resources have none. */
+  /** The name of the metric's selector field; resource metrics have none. */
   readonly selector?: string;
 }
 
@@ -113,7 +113,7 @@ function figures(source: JsonObject, fields: Names, path: string, part: 'spec' |
   });
   const values = Object.fromEntries(given.map((figure) => [figure, source[fields[figure] ?? '']]));
   if (part === 'status') return values;
-  // For objects `targetValue` was required; beside the average it had no effect.
+  // For Object metrics `targetValue` was required; if the average was also given, it had no effect.
   const meant = fields.value === 'targetValue' && fields.averageValue === 'averageValue' ? given.slice(-1) : given;
   const [figure, ...more] = meant;
   if (figure === undefined) throw new Refusal(`${path} has no target`);

@@ -1,7 +1,7 @@
 import { type Convert, Refusal, type Row } from '../conversion.js';
 import { isUnset, objectIn, textIn } from '../fields.js';
 
-/** v1beta1 took, against its documentation, a time zone in the schedule; v1 takes it in a field. */
+/** Contrary to its documentation, v1beta1 accepted a time zone in the schedule; v1 has a field for it. */
 const ZONE = /^(?:CRON_TZ|TZ)=(\S+)\s+(.*)$/s;
 
 const cronJob: Convert = (object) => {

@@ -75,7 +75,7 @@ function checkStatus(status: JsonObject): void {
     throw new Refusal('status.certificate: v1 takes PEM with blocks of the type CERTIFICATE alone');
 }
 
-/** The signer that v1beta1 concluded from the request. */
+/** Returns the signer that v1beta1 derived from the request. */
 function derivedSigner(spec: JsonObject, usages: readonly string[]): string {
   const request = readRequest(textIn(spec, 'request', 'spec') ?? '');
   if (request === undefined) return LEGACY;
@@ -98,7 +98,7 @@ function readRequest(base64: string): ParsedRequest | undefined {
   try {
     return parseCertificateRequest(Buffer.from(base64, 'base64').toString());
   } catch {
-    // v1beta1 did not look any further, either.
+    // v1beta1 did not check any further, either.
     return undefined;
   }
 }

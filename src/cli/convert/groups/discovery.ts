@@ -22,7 +22,7 @@ function convertEndpoint(endpoint: JsonObject, path: string, notes: Notes): void
   notes.warn(`${at}: ${keys} became deprecatedTopology, which discovery.k8s.io/v1 does not take from clients`);
 }
 
-/** A label of the topology that has a field of its own now, unless that says something else. */
+/** Moves a topology label to its own field, unless that has another value. */
 function moved(topology: JsonObject, label: string, endpoint: JsonObject, field: string, path: string): void {
   const value = textIn(topology, label, path);
   if (isUnset(value)) return;

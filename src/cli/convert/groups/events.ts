@@ -5,7 +5,7 @@ import { isEmpty, isUnset, loseOthers, objectIn, rename, take, textIn } from '..
 const V1 = 'events.k8s.io/v1';
 const TYPES = ['Normal', 'Warning'];
 
-/** Names of core/v1, and those that events.k8s.io has for the same. */
+/** Field names of core/v1 and their equivalents in events.k8s.io. */
 const CORE_NAMES: readonly (readonly [core: string, name: string])[] = [
   ['involvedObject', 'regarding'],
   ['message', 'note'],
@@ -34,7 +34,7 @@ const event: Convert = (object, notes) => {
   }
 };
 
-/** What a deprecated field says becomes the new field's value, where that is not given. */
+/** Moves the value of a deprecated field to the new field if that is unset. */
 function inherit(object: JsonObject, field: string, source: JsonObject, old: string, notes: Notes): void {
   const value = take(source, old);
   if (isEmpty(value)) return;
@@ -69,7 +69,7 @@ function series(object: JsonObject, notes: Notes): void {
   if (isUnset(known['lastObservedTime']) && last !== undefined) known['lastObservedTime'] = lastOf(object, last);
   else if (last !== undefined && !sameTime(last, known['lastObservedTime']))
     notes.lose('deprecatedLastTimestamp may not be set beside another series.lastObservedTime');
-  // A series begins with the second time; v1 refuses one of a single event.
+  // A series begins with the second occurrence; v1 rejects a series of a single event.
   if (typeof known['count'] === 'number' && known['count'] < 2) {
     if (known['count'] === 1) notes.warn('series is left out: in v1 it counts at least two');
     take(object, 'series');
@@ -81,14 +81,14 @@ const lastOf = (object: JsonObject, last: JsonValue | undefined): JsonValue =>
 
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)$/;
 
-/** A time as it must be written where microseconds count: with six digits behind the dot. */
+/** Formats a time as a MicroTime, with six fractional digits. */
 function micro(time: JsonValue, path: string): string {
   const [, seconds, fraction = '', zone] = (typeof time === 'string' ? TIME.exec(time) : null) ?? [];
   if (seconds === undefined || zone === undefined) throw new Refusal(`${path} is not a time`);
   return `${seconds}.${fraction.padEnd(6, '0').slice(0, 6)}${zone}`;
 }
 
-/** The old fields have no fractions of a second. */
+/** Compares seconds: the old fields have no fractions. */
 function sameTime(a: JsonValue, b: JsonValue | undefined): boolean {
   if (typeof a !== 'string' || typeof b !== 'string') return false;
   return Math.floor(Date.parse(a) / 1000) === Math.floor(Date.parse(b) / 1000);

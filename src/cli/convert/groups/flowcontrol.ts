@@ -4,7 +4,7 @@ import { isEmpty, isUnset, objectIn, rename, take } from '../fields.js';
 
 const GROUP = 'flowcontrol.apiserver.k8s.io';
 const V1BETA3 = `${GROUP}/v1beta3`;
-/** With it, a share of 0 in v1beta3 was one. */
+/** The annotation that made v1beta3 take a share of 0 literally. */
 const PRESERVE_ZERO = 'flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares';
 const DEFAULT_SHARES = 30;
 
@@ -15,7 +15,7 @@ const priorityLevel: Convert = (object, _notes, apiVersion) => {
   if (limited === undefined) return;
   if (apiVersion !== V1BETA3) rename(limited, 'assuredConcurrencyShares', 'nominalConcurrencyShares', 'spec.limited');
   const shares = limited['nominalConcurrencyShares'];
-  // An absent value could not be told from 0, which v1 takes literally.
+  // An absent value was indistinguishable from 0, which v1 takes literally.
   const isZero = isUnset(shares) || shares === 0;
   if (isZero) limited['nominalConcurrencyShares'] = preserved && apiVersion === V1BETA3 ? 0 : DEFAULT_SHARES;
 };

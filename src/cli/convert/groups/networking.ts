@@ -35,7 +35,7 @@ function backend(parent: JsonObject, key: string, path: string, notes: Notes): v
   const name = textIn(old, 'serviceName', at);
   const port = old['servicePort'];
   const made: JsonObject = {};
-  // Zero and the empty text are what is there when nothing was written.
+  // Zero and the empty string mean that the field was not set.
   const hasPort = !isUnset(port) && port !== 0 && port !== '';
   if (name !== undefined || hasPort) {
     if (name === undefined) throw new Refusal(`${at}.serviceName is missing`);
@@ -53,7 +53,7 @@ function portOf(port: unknown, path: string, notes: Notes): JsonObject {
   if (typeof port === 'number') return { number: port };
   if (typeof port !== 'string') throw new Refusal(`${path} must be a number or the name of a port`);
   if (!/^\d+$/.test(port)) return { name: port };
-  // As a name no version takes it: names have a letter.
+  // It is not valid as a name in any version: names contain a letter.
   const number = Number(port);
   if (number < 1 || number > MAX_PORT) throw new Refusal(`${path} is not a port: ${port}`);
   notes.warn(`${path} is the text "${port}", which names no port: taken for the number`);

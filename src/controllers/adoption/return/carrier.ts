@@ -58,7 +58,7 @@ export class Carrier {
   private readonly busy = new Set<string>();
   /** The UID in the cluster of each object that has another UID in Annex, by the latter. */
   private readonly uids = new Map<string, string>();
-  /** Uids that are the same on both sides. */
+  /** The UIDs that are the same on both sides. */
   private readonly kept = new Set<string>();
   /** Objects written without references to owners that the cluster did not have yet. */
   private readonly ownerless = new Map<string, Place>();
