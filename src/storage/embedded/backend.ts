@@ -24,10 +24,10 @@ import { HistoricList, type ListRequest } from './history.js';
 import { type Step, verifyRecords, type Verification } from './verify.js';
 
 export interface EmbeddedOptions {
-  /** A directory of the store's own. */
+  /** The directory, used by this store only. */
   readonly directory: string;
   readonly clock?: Clock;
-  /** How long superseded states and the log are kept. */
+  /** How long superseded states and the log are kept, in milliseconds. */
   readonly historyMillis?: number;
   readonly maxObjectBytes?: number;
   /** Allows `corrupt`. */
@@ -43,7 +43,7 @@ interface Opened {
 
 const NOTHING = new Uint8Array();
 const COMPACTED = 'compacted';
-/** The revision of an empty store. 0 has a meaning of its own in requests, so it is never a state. */
+/** The revision of an empty store. 0 has a meaning of its own in requests, so no state has it. */
 const FIRST_REVISION = 1;
 const HISTORY_MILLIS = 5 * 60_000;
 const MAX_OBJECT_BYTES = 16 << 20;
@@ -53,20 +53,20 @@ const MAX_WAITING = 20_000;
 const READ_AHEAD = 200;
 const REMOVALS_PER_COMMIT = 500;
 
-/** The store in a local directory, on LMDB. One process at a time. */
+/** The store in a local directory, on LMDB. Only one process may use it at a time. */
 export class EmbeddedBackend implements Backend {
   private opened: Opened | undefined;
   private closing = false;
-  /** Why nothing is written any more: the directory now holds a store of another format. */
+  /** The reason why nothing is written any more: the directory now holds a store of another format. */
   private foreign: string | undefined;
   private readonly clock: Clock;
   private readonly historyMillis: number;
   private trimmed: number | undefined;
-  /** History up to here is forgotten; what it needs may still be on the disk. */
+  /** History up to here is compacted; some of it may still be on the disk. */
   private oldest: Revision = FIRST_REVISION;
   /** History up to here is removed from the disk. */
   private removed: Revision = FIRST_REVISION;
-  /** Revisions that lists under way read at. */
+  /** The revisions of lists in progress. */
   private readonly pins = new Map<symbol, Revision>();
   private timer: Timer | undefined;
 
@@ -242,7 +242,7 @@ export class EmbeddedBackend implements Backend {
     return { ok: this.foreign === undefined, reason: this.foreign ?? '' };
   }
 
-  /** Reads every record. Blocks until it is done: for a store that nobody else uses. */
+  /** Reads every record. Blocks until it is done: for a store without other users. */
   verify(step: Step): Verification {
     return verifyRecords(this.store().environment, step);
   }
@@ -258,7 +258,7 @@ export class EmbeddedBackend implements Backend {
     return this.opened;
   }
 
-  /** Also while closing, for the writes that are still under way. */
+  /** Returns the environment, even while closing, for the writes still in progress. */
   private environment(): Environment {
     if (this.opened === undefined) throw closed();
     return this.opened.environment;
@@ -270,7 +270,7 @@ export class EmbeddedBackend implements Backend {
     return { key, revision, ...readRecord(entry, readHeader(entry, revision).offset) };
   }
 
-  /** The state without a copy: its bytes are valid until the next read. */
+  /** Returns the state without a copy: its bytes are valid until the next read. */
   private view(key: string, revision: Revision): StoredObject | undefined {
     const environment = this.environment();
     let entry = environment.viewOfEntry(revision);
@@ -319,13 +319,13 @@ export class EmbeddedBackend implements Backend {
     try {
       this.foreign = unknownFormat(this.options.directory);
     } catch {
-      // A directory that cannot be read has no other format; writes tell what is wrong with it.
+      // An unreadable directory has no other format; writes report what is wrong with it.
     }
   }
 
   /**
-   * Removes the states that entries superseded which are older than the window, and the entries of deletions: each entry
-   * is looked at once, when it leaves the window.
+   * Removes the states that were superseded by entries older than the window, and the entries of deletions. Each entry is examined once,
+   * when it leaves the window.
    */
   private async removeSome(): Promise<boolean> {
     const more = await this.removeOld();
@@ -359,7 +359,7 @@ export class EmbeddedBackend implements Backend {
   }
 }
 
-/** An object whose record is not as it was written. */
+/** Returns an object whose record is damaged. */
 function damagedObject(key: string, revision: Revision): StoredObject {
   return { key, revision, bytes: NOTHING, flags: 0, unreadable: `the record of revision ${revision} is damaged` };
 }

@@ -13,7 +13,7 @@ export interface CommitterOptions {
   readonly environment: Environment;
   readonly clock: Clock;
   readonly revision: Revision;
-  /** Commit time of the newest entry: times never run backward, even if the clock does. */
+  /** The commit time of the newest entry: times never go back, even if the clock does. */
   readonly time: number;
   readonly maxBatchWrites: number;
   readonly maxBatchBytes: number;
@@ -21,13 +21,13 @@ export interface CommitterOptions {
   readonly maxObjectBytes: number;
   /** Reads a state that is known to exist. */
   read(key: string, revision: Revision): StoredObject;
-  /** Called in order, after a batch is durable and before its writers are answered. */
+  /** Called in order, after a batch is durable and before its writes are resolved. */
   committed(events: readonly LogEvent[]): void;
-  /** Removes some of the history that is due; false when nothing was left to do. */
+  /** Removes some of the expired history; false if nothing was left to remove. */
   housekeep(): Promise<boolean>;
 }
 
-/** A write; `raw` bytes stand in for its value in tests of corruption. */
+/** A write. Tests of corruption set `raw` bytes in place of its value. */
 export interface PendingWrite {
   readonly request: WriteRequest;
   readonly raw?: Uint8Array | undefined;
@@ -41,14 +41,14 @@ interface Waiting extends PendingWrite {
 interface Batch {
   readonly operations: Operation[];
   readonly events: LogEvent[];
-  /** What to tell the writers when the batch is durable. */
+  /** The results of the writes, which they receive when the batch is durable. */
   readonly results: { readonly write: Waiting; readonly result: WriteResult }[];
-  /** States that the batch itself made; undefined: it deleted the object. */
+  /** The states that the batch itself made; undefined if it deleted the object. */
   readonly changed: Map<string, StoredObject | undefined>;
   bytes: number;
 }
 
-/** The single writer: takes all writes that wait, commits them together, and takes what gathered meanwhile. */
+/** The single writer: takes all waiting writes, commits them together, and then takes those that arrived in the meantime. */
 export class Committer {
   private waiting: Waiting[] = [];
   private running: Promise<void> | undefined;
@@ -76,13 +76,13 @@ export class Committer {
     });
   }
 
-  /** Has history removed between commits, as long as there is some to remove. */
+  /** Removes history between commits, as long as there is some to remove. */
   requestHousekeeping(): void {
     this.housekeeping = true;
     this.start();
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when nothing is in progress. */
   async idle(): Promise<void> {
     while (this.running !== undefined) await this.running;
   }
@@ -93,7 +93,7 @@ export class Committer {
 
   private async run(): Promise<void> {
     while (this.waiting.length > 0 || this.housekeeping) {
-      // The requests that came in with this turn of the event loop belong to one commit.
+      // Requests of the same turn of the event loop share a commit.
       await yieldNow();
       if (this.waiting.length > 0) await this.commitSome();
       if (this.housekeeping) {
@@ -101,7 +101,7 @@ export class Committer {
         if (await this.options.housekeep().catch(() => false)) this.housekeeping = true;
       }
     }
-    // In the same step as the last look at the queue: a later write starts another batch.
+    // In the same step as the last check of the queue: a later write starts another batch.
     this.running = undefined;
   }
 
@@ -129,7 +129,7 @@ export class Committer {
     for (const { write, result } of batch.results) write.resolve(result);
   }
 
-  /** Checks a write against the state that the batch so far leads to, and adds what it does. */
+  /** Checks a write against the state that the batch so far leads to, and adds its operations. */
   private add(batch: Batch, write: Waiting): void {
     try {
       const { resource, key, expected, value } = write.request;
@@ -219,7 +219,7 @@ export class Committer {
     batch.bytes += entry.length;
   }
 
-  /** A commit may fail after it took effect; then its last log entry is there. */
+  /** Reports whether a failed commit took effect: then its last log entry exists. */
   private committedAfterAll(batch: Batch): boolean {
     const { environment } = this.options;
     environment.refresh();

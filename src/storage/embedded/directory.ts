@@ -9,16 +9,16 @@ const FORMAT_FILE = 'FORMAT';
 const FORMAT = 'annex embedded store 3\n';
 const DATA_FILE = 'data.mdb';
 
-/** Stands in place of FORMAT_FILE until the store is made. */
+/** The name of FORMAT_FILE until the store is complete. */
 const UNFINISHED = `${FORMAT_FILE}.new`;
-/** What may stand in a directory whose store was never finished. */
+/** The files that may be in a directory whose store was never completed. */
 const HARMLESS = new Set([LOCK_FILE, LOCK_SOCKET, UNFINISHED, 'lost+found']);
-/** What may stand there too while it is being made. */
+/** Further files that may be there while the store is being created. */
 const UNFINISHED_FILES = new Set([DATA_FILE, 'lock.mdb']);
 
 /**
- * Looks at a directory without changing anything in it: throws StorageError 'unusable', in one line, where it holds something
- * else than a store of this format. A directory that does not exist, or is empty, is fine.
+ * Checks a directory without changing it: throws StorageError 'unusable', with a one-line message, if it holds anything but a store of this
+ * format. A directory that does not exist or is empty is fine.
  */
 export function checkDirectory(directory: string): void {
   let names: string[];
@@ -44,14 +44,14 @@ export function checkDirectory(directory: string): void {
   if (damage !== undefined) throw corrupt(path, damage);
 }
 
-/** Why this version cannot use the store, where that has another format; for a running server, too, whose store was replaced. */
+/** Returns why this version cannot use the store if it has another format. Also for a running server, whose store may have been replaced. */
 export function unknownFormat(directory: string): string | undefined {
   const format = readFileSync(join(directory, FORMAT_FILE), 'utf8');
   if (format === FORMAT) return undefined;
   return `the data directory ${directory} has the format ${JSON.stringify(format.trim().slice(0, 60))}, which this version of Annex cannot read (it reads ${JSON.stringify(FORMAT.trim())})`;
 }
 
-/** Makes the directory and writes the format record where there is none. */
+/** Creates the directory if it does not exist. */
 export function prepareDirectory(directory: string): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -60,7 +60,7 @@ export function prepareDirectory(directory: string): void {
   }
 }
 
-/** Before the data file is made: from here on until `finishFormat` the directory holds nothing that could be lost. */
+/** Called before the data file is created: until `finishFormat`, the directory holds nothing that could be lost. */
 export function beginFormat(directory: string): void {
   if (readdirSync(directory).includes(FORMAT_FILE)) return;
   const path = join(directory, UNFINISHED);
@@ -74,7 +74,7 @@ export function beginFormat(directory: string): void {
   sync(directory);
 }
 
-/** When there is a data file: from here on it has to be there, and whole. */
+/** Called once there is a data file: from here on it must exist and be whole. */
 export function finishFormat(directory: string): void {
   if (readdirSync(directory).includes(FORMAT_FILE)) return;
   sync(join(directory, DATA_FILE));

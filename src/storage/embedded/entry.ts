@@ -3,16 +3,16 @@ import { StorageError } from '../errors.js';
 import type { LogEvent, Revision } from '../interfaces.js';
 
 /**
- * A log entry as LMDB holds it: a header, the resource's name, the object's key, and the object's record (none for DELETED:
- * it is that of the previous entry).
+ * A log entry as stored in LMDB: a header, the resource's name, the object's key, and the object's record (none for DELETED: it is that of
+ * the previous entry).
  *
- *     0  type: 1 ADDED, 2 MODIFIED, 3 DELETED
- *     1  length of the resource's name
- *     2  length of the key (16 bits)
- *     4  previous revision, 0 for none (64-bit float)
- *    12  commit time in milliseconds since the epoch (64-bit float)
- *    20  CRC-32 of all the rest
- *    24  resource, key, record
+ *      0  type: 1 ADDED, 2 MODIFIED, 3 DELETED
+ *      1  length of the resource's name
+ *      2  length of the key (16 bits)
+ *      4  previous revision, 0 for none (64-bit float)
+ *     12  commit time in milliseconds since the epoch (64-bit float)
+ *     20  CRC-32 of all the rest
+ *     24  resource, key, record
  */
 export interface EntryHeader {
   readonly type: LogEvent['type'];
@@ -20,7 +20,7 @@ export interface EntryHeader {
   readonly key: string;
   readonly previous: Revision;
   readonly time: number;
-  /** Where the object's record begins. */
+  /** The offset of the object's record. */
   readonly offset: number;
 }
 
@@ -32,7 +32,7 @@ export function headerLength(resource: string, key: string): number {
   return FIXED + Buffer.byteLength(resource) + Buffer.byteLength(key);
 }
 
-/** Fills the header at the front of an entry that was made with room for it, and has its record already. */
+/** Writes the header of an entry that was allocated with room for it and has its record already. */
 export function writeHeader(entry: Buffer, header: Omit<EntryHeader, 'offset'>): void {
   const resourceLength = Buffer.byteLength(header.resource);
   entry[0] = TYPES.indexOf(header.type) + 1;
@@ -49,7 +49,7 @@ function checksum(entry: Buffer): number {
   return crc32(entry.subarray(FIXED), crc32(entry.subarray(0, CHECKSUM)));
 }
 
-/** Whether an entry is as it was written. */
+/** Reports whether an entry is as it was written. */
 export function isIntact(entry: Buffer): boolean {
   return entry.length >= FIXED && entry.readUInt32LE(CHECKSUM) === checksum(entry);
 }

@@ -9,12 +9,12 @@ export type Operation =
   | { readonly table: 'log'; readonly revision: Revision; readonly value: Buffer | undefined }
   | { readonly table: 'meta'; readonly key: string; readonly value: number };
 
-/** The longest key that LMDB takes; it cannot even look for a much longer one. No object has such a key. */
+/** The longest key that LMDB accepts, in bytes; it cannot even look up a much longer one. No object has such a key. */
 const maxKeyBytes = 1978;
 
 /**
- * The LMDB environment as three tables: `objects` (resource, NUL, key → revision of the current state), `log` (revision →
- * entry) and `meta`. Reads are synchronous; those made in one turn after `refresh` see one state.
+ * The LMDB environment as three tables: `objects` (resource, NUL, key → revision of the current state), `log` (revision → entry) and
+ * `meta`. Reads are synchronous; those made in one turn of the event loop after `refresh` see one state.
  */
 export class Environment {
   private constructor(
@@ -31,7 +31,7 @@ export class Environment {
         ...binary,
         noSubdir: false,
         maxDbs: 4,
-        // A commit is on the disk before it is reported, and is made of exactly one batch.
+        // A commit is on disk before it is reported, and consists of exactly one batch.
         overlappingSync: false,
         eventTurnBatching: false,
       });
@@ -52,12 +52,12 @@ export class Environment {
     await this.root.close();
   }
 
-  /** Lets the reads that follow see the newest commit. */
+  /** Makes the following reads see the newest commit. */
   refresh(): void {
     this.root.resetReadTxn();
   }
 
-  /** 0 for absent objects. */
+  /** Returns 0 for absent objects. */
   objectRevision(key: Buffer): Revision {
     if (key.length > maxKeyBytes) return 0;
     const value = this.objects.getBinary(key);
@@ -68,10 +68,10 @@ export class Environment {
     return this.log.getBinary(revisionKey(revision));
   }
 
-  /** The same without a copy: valid until the next read of an entry. */
+  /** Like `entry` without a copy: valid until the next read of an entry. */
   viewOfEntry(revision: Revision): Buffer | undefined {
     const shared = this.log.getBinaryFast(revisionKey(revision));
-    // Its length says how much of it is the entry, and not all of Node's functions go by that.
+    // Only `length` bytes of it are the entry, and not all of Node's functions respect that.
     return shared && Buffer.from(shared.buffer, shared.byteOffset, shared.length);
   }
 
@@ -85,7 +85,7 @@ export class Environment {
     return 0;
   }
 
-  /** Log entries after a revision, in order; to be consumed in one turn. */
+  /** Yields the log entries after a revision, in order; must be consumed in one turn of the event loop. */
   *entriesAfter(
     revision: Revision,
   ): Generator<{ readonly revision: Revision; readonly entry: Buffer }, void, undefined> {
@@ -94,7 +94,10 @@ export class Environment {
     }
   }
 
-  /** Keys of `objects` from one (inclusive) to another (exclusive), with their revisions; to be consumed in one turn. */
+  /**
+   * Yields the keys of `objects` from one (inclusive) to another (exclusive), with their revisions; must be consumed in one turn of the
+   * event loop.
+   */
   *objectRange(
     start: Buffer,
     end: Buffer,
@@ -106,7 +109,7 @@ export class Environment {
     }
   }
 
-  /** Every object of every type, with the revision of its state; to be consumed in one turn. */
+  /** Yields every object of every type, with the revision of its state; must be consumed in one turn of the event loop. */
   *allObjects(): Generator<
     { readonly resource: string; readonly key: string; readonly revision: Revision },
     void,
@@ -119,7 +122,7 @@ export class Environment {
     }
   }
 
-  /** All operations in one transaction; resolves when it is on the disk. Rejected: nothing of it was written. */
+  /** Executes all operations in one transaction; resolves once it is on disk. If it rejects, the transaction was written as a whole or not at all. */
   async commit(operations: readonly Operation[]): Promise<void> {
     try {
       await this.root.batch(() => {
@@ -134,7 +137,7 @@ export class Environment {
     const table = operation.table === 'objects' ? this.objects : operation.table === 'log' ? this.log : this.meta;
     const key = operation.table === 'log' ? revisionKey(operation.revision) : Buffer.from(operation.key);
     const value = operation.table === 'meta' ? numberValue(operation.value) : operation.value;
-    // The outcome of each is that of the batch; LMDB reports it on these promises too.
+    // Each operation has the outcome of the batch; LMDB reports it on these promises, too.
     const done = value === undefined ? table.remove(key) : table.put(key, value);
     done.catch(() => false);
   }
@@ -144,7 +147,7 @@ export function objectKey(resource: string, key: string): Buffer {
   return Buffer.from(`${resource}\0${key}`);
 }
 
-/** The first key after all that start with the given ones. */
+/** Returns the first key after all keys with a prefix. */
 export function afterPrefix(prefix: Buffer): Buffer {
   const end = Buffer.from(prefix);
   for (let i = end.length - 1; i >= 0; i--) {
@@ -174,7 +177,7 @@ function keyRevision(key: Buffer): Revision {
   return key.readUInt32BE(0) * 0x1_0000_0000 + key.readUInt32BE(4);
 }
 
-/** LMDB tells the cause of a failed commit on a promise of its own. */
+/** Returns the cause of a failed commit, which LMDB reports on a separate promise. */
 async function commitFailure(error: unknown): Promise<string> {
   if (typeof error !== 'object' || error === null || !('commitError' in error)) return messageOf(error);
   try {

@@ -9,24 +9,24 @@ export interface ListRequest {
   readonly clock: Clock;
   readonly resource: string;
   readonly options: ListOptions;
-  /** The revision to list at; the log after it is there and stays until the list is done. */
+  /** The revision to list at. The log after it must stay until the list is done. */
   readonly revision: Revision;
   read(key: string, revision: Revision): StoredObject;
-  /** Takes the items one by one, instead of the list. */
+  /** Receives the items one by one, instead of the list. */
   visit?(item: StoredObject): void;
 }
 
-/** Keys looked at between two looks at the clock. */
+/** The number of keys examined between two looks at the clock. */
 const STEP = 200;
 
 /**
- * A list at exactly one revision, made in slices while writes go on. The current objects tell what has not changed since;
- * for what has, the first log entry after the revision tells the state before.
+ * A list at exactly one revision, made in slices while writes continue. Objects that have not changed since are read in their current
+ * state; for the others, the first log entry after the revision names the previous state.
  */
 export class HistoricList {
   private readonly items: StoredObject[] = [];
   private remaining = 0;
-  /** For each key that changed after the revision: the revision it had then, 0 where it did not exist. */
+  /** For each key that changed after the revision: the object's revision before that, 0 if it did not exist. */
   private readonly changed = new Map<string, Revision>();
   private sorted: Buffer[] = [];
   private logPosition: Revision;
@@ -59,7 +59,7 @@ export class HistoricList {
     return { items: this.items, revision: this.request.revision, more: this.remaining > 0, remaining: this.remaining };
   }
 
-  /** True when everything that is committed now has been seen. */
+  /** Reads some of the log; true once everything committed by now has been read. */
   private readLog(): boolean {
     let count = 0;
     let grew = false;
@@ -85,7 +85,7 @@ export class HistoricList {
     this.sorted.sort((a, b) => a.compare(b));
   }
 
-  /** Takes the next keys; true at the end. Changed keys are merged in from the list of their own. */
+  /** Reads the next keys; true at the end. Changed keys are merged in from `sorted`. */
   private readObjects(): boolean {
     let last: Buffer | undefined;
     let count = 0;
@@ -102,7 +102,7 @@ export class HistoricList {
     return end;
   }
 
-  /** Takes the changed keys before a key; a changed key itself is taken with the next call. */
+  /** Takes the changed keys before a key; if the key itself changed, the next call takes it. */
   private takeChanged(before: Buffer): void {
     let taken = 0;
     for (const id of this.sorted) {

@@ -2,7 +2,7 @@ import type { Revision } from '../interfaces.js';
 import { isIntact, readHeader } from './entry.js';
 import type { Environment } from './environment.js';
 
-/** The state of an object that cannot be read. */
+/** An object whose state cannot be read. */
 export interface DamagedRecord {
   readonly resource: string;
   readonly key: string;
@@ -11,24 +11,24 @@ export interface DamagedRecord {
 }
 
 export interface Verification {
-  /** Objects that there are. */
+  /** The number of objects. */
   readonly objects: number;
-  /** Records that were read: of the objects' states, and of the history. */
+  /** The number of records that were read: the objects' states and the history. */
   readonly records: number;
   readonly bytes: number;
-  /** How many objects have a record that cannot be used, and the first of them. */
+  /** The number of objects whose record cannot be used, and the first of them. */
   readonly damaged: number;
   readonly examples: readonly DamagedRecord[];
-  /** Damaged records of the history alone: no object needs them. */
+  /** The number of damaged records that only the history has: no object needs them. */
   readonly damagedHistory: number;
 }
 
 const MAX_EXAMPLES = 100;
 
-/** Told how far the records have been read, of the newest revision; it returns soon. */
+/** Called with the revision up to which records were read, and the newest revision. Must return quickly. */
 export type Step = (revision: Revision, newest: Revision) => void;
 
-/** Reads every record against its checksum, and looks whether each object has its own. Waits for nothing; not for a server under load. */
+/** Verifies the checksum of every record, and that each object has its own record. Blocks until it is done, so it is not for a server under load. */
 export function verifyRecords(environment: Environment, step: Step): Verification {
   environment.refresh();
   const newest = environment.lastLogRevision();

@@ -7,7 +7,7 @@ const TAG = 16;
 const INFO = 32;
 const TOO_SHORT = 'the stored data was shorter than the required size';
 
-/** AES-CBC with PKCS#7 padding, a random IV before the blocks. It does not authenticate anything. */
+/** AES-CBC with PKCS#7 padding and a random IV in front of the blocks. It authenticates nothing. */
 export class Cbc implements Transformer {
   private readonly algorithm: string;
 
@@ -36,7 +36,7 @@ export class Cbc implements Transformer {
   }
 }
 
-/** AES-GCM with a random nonce before the text and the tag behind it. */
+/** AES-GCM with a random nonce in front of the text and the tag behind it. */
 export class Gcm implements Transformer {
   constructor(private readonly key: Uint8Array) {}
 
@@ -52,8 +52,8 @@ export class Gcm implements Transformer {
 }
 
 /**
- * AES-GCM with a key of its own for each write, which HKDF expands from a seed and 32 random bytes that stand first. So nobody
- * counts how often a key was used.
+ * AES-GCM with a separate key for each write, which HKDF expands from a seed and the 32 random bytes in front. So the uses of a key need
+ * not be counted.
  */
 export class SeededGcm implements Transformer {
   constructor(private readonly seed: Uint8Array) {
@@ -74,7 +74,7 @@ export class SeededGcm implements Transformer {
     return sealGcm(this.keyFor(info), data, context, [info]);
   }
 
-  /** The first block of HKDF's expansion with SHA-256, which is as long as a key. */
+  /** Returns the first block of HKDF's expansion with SHA-256, which is as long as a key. */
   private keyFor(info: Uint8Array): Uint8Array {
     return createHmac('sha256', this.seed).update(info).update(Uint8Array.of(1)).digest();
   }

@@ -29,11 +29,11 @@ export interface EncryptionObserver extends TransformObserver, KmsObserver {
 export interface BuildOptions {
   readonly clock: Clock;
   readonly observer: EncryptionObserver;
-  /** A provider of keys is not well. */
+  /** Called when a KMS provider is unhealthy. */
   readonly failed: (provider: string, error: Error) => void;
 }
 
-/** The transformers of a configuration, and what looks after their keys. */
+/** The transformers of a configuration, and the KMS providers of their keys. */
 export class Transformers {
   private readonly made = new Map<string, Transformer | undefined>();
 
@@ -43,14 +43,14 @@ export class Transformers {
     private readonly options: BuildOptions,
   ) {}
 
-  /** Undefined: the type is stored as it is. */
+  /** Returns the transformer of a type, or undefined if the type is stored unencrypted. */
   of(resource: string): Transformer | undefined {
     if (this.made.has(resource)) return this.made.get(resource);
     const { group } = parseGroupResource(resource);
     const rule = this.rules.get(resource) ?? this.rules.get(ruleName('*', group)) ?? this.rules.get('*.*');
     const { observer, clock } = this.options;
     const made = rule && new PrefixTransformers(rule, NO_MATCH, { resource, observer, clock });
-    // As many as there are types; those of definitions that are gone go with the next configuration.
+    // One for each type; those of deleted definitions go with the next configuration.
     if (this.made.size >= MAX_TYPES) this.made.clear();
     this.made.set(resource, made);
     return made;
@@ -60,7 +60,7 @@ export class Transformers {
     await Promise.all(this.providers.map((provider) => provider.start()));
   }
 
-  /** Throws why a provider of keys is not well. */
+  /** Throws the reasons if KMS providers are unhealthy. */
   async check(): Promise<void> {
     const errors: string[] = [];
     for (const [i, provider] of this.providers.entries()) {
@@ -80,11 +80,11 @@ export class Transformers {
 
 const MAX_TYPES = 10_000;
 
-/** As types are named in the store: those of the core group have no dot. */
+/** Returns the name of a rule, which has the form of the store's type names: those of the core group have no dot. */
 const ruleName = (resource: string, group: string): string =>
   group === '' && resource !== '*' ? resource : `${resource}.${group}`;
 
-/** Throws EncryptionConfigError. Nothing is asked of anybody before `start`. */
+/** Builds the transformers; throws EncryptionConfigError. No KMS provider is called before `start`. */
 export function buildTransformers({ resources }: EncryptionConfiguration, options: BuildOptions): Transformers {
   const rules = new Map<string, PrefixTransformer[]>();
   const providers: KmsProvider[] = [];

@@ -20,7 +20,7 @@ import { encodedBytes, withRevision } from '../object-bytes.js';
 import { undecodable } from '../undecodable.js';
 import { type Decrypted, identity, isEncrypted, TransformError, type Transformer } from './transformer.js';
 
-/** What encrypts the objects of a type; undefined: nothing does. */
+/** Returns what encrypts the objects of a type, or undefined if nothing does. */
 interface TypeTransformers {
   of(resource: string): Transformer | undefined;
 }
@@ -29,15 +29,15 @@ export interface EncryptedBackendOptions {
   readonly backend: Backend;
   readonly transformers: TypeTransformers;
   readonly clock: Clock;
-  /** An object of a type could not be read just now; its caches hold it as one that cannot be. */
+  /** Called when an object of a type could not be read; the caches hold it as unreadable. */
   unreadable(resource: string, key: string): void;
 }
 
 const NOTHING = new Uint8Array();
 
 /**
- * A backend that encrypts what another one stores. That one sees opaque bytes and the key of an object, and nothing else of it.
- * Types without a transformer pass through; of what is read only the first bytes are looked at.
+ * A backend that encrypts the objects stored in another one. The other backend sees opaque bytes and the keys of objects, and nothing else
+ * of them. Types without a transformer pass through; only the first bytes of their objects are inspected.
  */
 export class EncryptedBackend implements Backend {
   constructor(private readonly options: EncryptedBackendOptions) {
@@ -48,10 +48,10 @@ export class EncryptedBackend implements Backend {
       open: (resource: string, stored: StoredObject) => this.opened(resource, stored, { strict: true }),
     };
     const sealedStaging: Backend['staging'] = staging && ((name) => new EncryptedStaging(staging(name), copy));
-    // There are no fields to find an encrypted object by.
+    // Encrypted objects have no fields to index.
     const indexClear: Backend['index'] = (resource, fields) =>
       index?.(resource, transformers.of(resource) === undefined ? fields : []);
-    // What is encrypted has to be waited for.
+    // Decryption is asynchronous, so encrypted objects cannot be read synchronously.
     const atHandClear: Backend['atHand'] = (resource) =>
       transformers.of(resource) === undefined ? inClear(atHand?.(resource)) : undefined;
     Object.assign(
@@ -67,7 +67,7 @@ export class EncryptedBackend implements Backend {
     const { backend, transformers } = this.options;
     const { resource, key, value } = request;
     if (transformers.of(resource) === undefined) return this.told(resource, await backend.write(request));
-    // A state that the caller knows is in clear, and the backend would store it as the one before.
+    // The state that the caller knows is in clear text, and the backend would store it as the previous state.
     const { previous: _, ...rest } = request;
     if (value === undefined) return this.told(resource, await backend.write(rest));
     const sealed = await this.sealed(resource, key, value);
@@ -78,7 +78,7 @@ export class EncryptedBackend implements Backend {
     return { outcome: 'committed', object: { ...object, bytes: encodedBytes(value, object.revision) } };
   }
 
-  /** The object as the backend gets it: itself where nothing encrypts its type. */
+  /** Returns the object in the form that the backend gets: unchanged if its type is not encrypted. */
   private async sealed(resource: string, key: string, value: EncodedObject): Promise<EncodedObject> {
     const transformer = this.options.transformers.of(resource);
     if (transformer === undefined) return value;
@@ -96,7 +96,7 @@ export class EncryptedBackend implements Backend {
     return stored && this.opened(resource, stored);
   }
 
-  /** A provider of keys that does not answer fails the whole list: nothing is kept of it, and the next one asks again. */
+  /** Lists objects. If a KMS provider does not respond, the whole list fails: nothing of it is kept, and the next list tries again. */
   async list(resource: string, options: ListOptions): Promise<StoredList> {
     const { backend, clock, transformers } = this.options;
     const list = await backend.list(resource, options);
@@ -144,7 +144,7 @@ export class EncryptedBackend implements Backend {
     return { ...event, previous, object };
   }
 
-  /** Always in the form that callers know; an object that cannot be decrypted says why. */
+  /** Returns an object in the form that callers know, or with the reason in `unreadable` if it cannot be decrypted. */
   private async opened(resource: string, stored: StoredObject, { strict = false } = {}): Promise<StoredObject> {
     const transformer = this.options.transformers.of(resource) ?? identity;
     const { key, revision } = stored;
@@ -198,7 +198,7 @@ export class EncryptedBackend implements Backend {
   }
 }
 
-/** States at hand of a type that nothing encrypts; some may have been encrypted before. */
+/** Wraps the synchronous reads of a type that is not encrypted. Some of its objects may have been encrypted before. */
 function inClear(atHand: AtHand | undefined): AtHand | undefined {
   if (atHand === undefined) return undefined;
   return {
@@ -218,10 +218,10 @@ function inClear(atHand: AtHand | undefined): AtHand | undefined {
   };
 }
 
-/** What is authenticated with an object's bytes: where they are stored. */
+/** Returns the data that is authenticated with an object's bytes: where they are stored. */
 const contextOf = (resource: string, key: string): Uint8Array => Buffer.from(`${resource}\0${key}`);
 
-/** What a backend gets to store: the text is not there for it. */
+/** The value that a backend gets to store, without its text. */
 class SealedObject implements EncodedObject {
   readonly head = '';
   readonly tail = '';
@@ -236,7 +236,7 @@ class SealedObject implements EncodedObject {
     this.attributes = value.attributes;
   }
 
-  /** Kept in memory beside the bytes. That of another thread's value is made when it is asked for. */
+  /** The decoded object, kept in memory next to the bytes. If another thread encoded the value, it is decoded on first use. */
   get object(): JsonObject {
     return this.value.object;
   }

@@ -1,12 +1,12 @@
 import type { EncodedObject, Revision, StagedObject, Staging, StoredObject } from '../interfaces.js';
 
 export interface EncryptedStagingOptions {
-  /** The object as it is stored: itself where nothing encrypts its type. */
+  /** Returns the object in the form in which it is stored: unchanged if its type is not encrypted. */
   seal(resource: string, key: string, value: EncodedObject): Promise<EncodedObject>;
   open(resource: string, stored: StoredObject): Promise<StoredObject>;
 }
 
-/** Copies of another store, encrypted as the objects of the type are that they become. */
+/** Copies of another store, encrypted like the objects of the type that they become. */
 export class EncryptedStaging implements Staging {
   constructor(
     private readonly staging: Staging,

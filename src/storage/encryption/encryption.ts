@@ -4,25 +4,25 @@ import { buildTransformers, type BuildOptions, type Transformers } from './build
 import { configurationHash, loadEncryptionConfiguration } from './load.js';
 import type { Transformer } from './transformer.js';
 
-/** kube-apiserver looks as often. */
+/** The interval of kube-apiserver. */
 const POLL_MILLIS = 60_000;
-/** A new configuration whose providers of keys are not well by then is not taken. */
+/** A new configuration is rejected if its KMS providers are not healthy within this time. */
 const HEALTH_MILLIS = 10_000;
 const HEALTH_POLL_MILLIS = 100;
-/** After a failure it is tried again sooner, ever later. */
+/** The first pause after a failure; later ones double. */
 const RETRY_MILLIS = 1_000;
 
 export interface EncryptionOptions extends BuildOptions {
   readonly path: string;
-  /** Whether changes of the file are followed. */
+  /** True if the file is reloaded when it changes. */
   readonly reload: boolean;
   readonly clock: Clock;
-  /** A configuration is in force. */
+  /** Called when a configuration takes effect. */
   inUse(hash: string): void;
   reloaded(error: Error | undefined): void;
 }
 
-/** The configuration that is in force: what encrypts which types. */
+/** The configuration in effect: which transformer encrypts which types. */
 export class Encryption {
   private transformers: Transformers;
   private hash: string;
@@ -31,7 +31,7 @@ export class Encryption {
   private failures = 0;
   private readonly listeners = new Set<() => void>();
 
-  /** Throws EncryptionConfigError where the file cannot be used. */
+  /** Throws EncryptionConfigError if the file cannot be used. */
   constructor(private readonly options: EncryptionOptions) {
     const { configuration, hash } = loadEncryptionConfiguration(options.path, options.reload);
     this.hash = hash;
@@ -39,7 +39,7 @@ export class Encryption {
     options.inUse(hash);
   }
 
-  /** Where it has providers of keys, or may get some. */
+  /** True if there are KMS providers, or if a reload may add some. */
   get hasCheck(): boolean {
     return this.options.reload || this.transformers.providers.length > 0;
   }
@@ -52,7 +52,7 @@ export class Encryption {
     return this.transformers.check();
   }
 
-  /** Calls back whenever another configuration is in force. */
+  /** Registers a listener that is called whenever another configuration takes effect. */
   onChange(listener: () => void): void {
     this.listeners.add(listener);
   }
@@ -103,7 +103,7 @@ export class Encryption {
     this.transformers = next;
     this.hash = hash;
     this.options.inUse(hash);
-    // What still reads by the old one has ended by then.
+    // Reads that still use the old transformers have ended by then.
     this.options.clock.setTimer(HEALTH_MILLIS, () => {
       old.close();
     });

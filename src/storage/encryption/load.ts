@@ -29,11 +29,11 @@ const KMS_V1_CACHE = 1_000;
 
 export interface LoadedConfiguration {
   readonly configuration: EncryptionConfiguration;
-  /** Hash of the file's content. */
+  /** The hash of the file's content. */
   readonly hash: string;
 }
 
-/** Reads and checks a file. Throws EncryptionConfigError. */
+/** Reads and validates a file. Throws EncryptionConfigError. */
 export function loadEncryptionConfiguration(path: string, reload: boolean): LoadedConfiguration {
   const content = readConfiguration(path);
   let configuration: EncryptionConfiguration;
@@ -48,7 +48,7 @@ export function loadEncryptionConfiguration(path: string, reload: boolean): Load
   return { configuration, hash: hashOf(content) };
 }
 
-/** Cheaper than to load it: tells whether it changed. */
+/** Returns the hash of a file. Shows whether the file has changed, and is cheaper than loading it. */
 export const configurationHash = (path: string): string => hashOf(readConfiguration(path));
 
 const hashOf = (content: Buffer): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
@@ -70,13 +70,13 @@ function readConfiguration(path: string): Buffer {
   return content;
 }
 
-// Where the kind is missing kube-apiserver shows the whole text, with its keys; this shows none of it.
+// If the kind is missing, kube-apiserver's error shows the whole text with its keys; this one shows none of it.
 const decode = (text: string): EncryptionConfiguration =>
   decodeConfiguration(text, (apiVersion, kind) =>
     apiVersion === API_VERSION && kind === KIND ? new Reader() : undefined,
   );
 
-/** Goes through the decoded file, types checked, and notes what no field takes. */
+/** Converts the decoded file, checks types, and records unknown fields. */
 class Reader extends ConfigurationReader {
   configuration(root: JsonObject): EncryptionConfiguration {
     this.refuseOthers(root, ['apiVersion', 'kind', 'resources'], '');

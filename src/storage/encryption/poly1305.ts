@@ -7,10 +7,10 @@ const MASK = BASE - 1;
 const WRAP = 20;
 const PRIME = 2n ** 130n - 5n;
 const BLOCK = 16;
-/** Behind a whole block, in the highest limb. */
+/** The bit behind a whole block, in the highest limb. */
 const END_BIT = 2 ** (8 * BLOCK - BITS * (LIMBS - 1));
 
-/** Poly1305's authenticator. Limbs have 22 bits, so that sums of their products stay exact in doubles. */
+/** The Poly1305 authenticator. Limbs have 22 bits, so that sums of their products stay exact in doubles. */
 export class Poly1305 {
   private readonly r: Limbs;
   private readonly s: bigint;
@@ -21,7 +21,7 @@ export class Poly1305 {
     this.s = integerOf(key.subarray(16, 32));
   }
 
-  /** Once for each key. */
+  /** Returns the tag of a message. Must be called only once for each key. */
   digest(message: Uint8Array): Buffer {
     const whole = message.length - (message.length % BLOCK);
     this.take(message.subarray(0, whole), END_BIT);
@@ -38,7 +38,7 @@ export class Poly1305 {
     return tag;
   }
 
-  /** Adds each block to the sum, and multiplies it by r. One function without arrays: this runs for every 16 bytes. */
+  /** Adds each block to the sum, and multiplies the sum by r. A single function without arrays, because it runs for every 16 bytes. */
   private take(blocks: Uint8Array, endBit: number): void {
     const view = new DataView(blocks.buffer, blocks.byteOffset, blocks.byteLength);
     const [r0, r1, r2, r3, r4, r5] = this.r;

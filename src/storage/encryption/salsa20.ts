@@ -2,7 +2,7 @@
 const SIGMA = [0x61707865, 0x3320646e, 0x79622d32, 0x6b206574] as const;
 const BLOCK = 64;
 
-/** The key that XSalsa20 uses with the first 16 bytes of its nonce: HSalsa20. */
+/** Returns the key that XSalsa20 uses with the first 16 bytes of its nonce (HSalsa20). */
 export function salsaKey(key: Uint8Array, nonce: Uint8Array): Uint8Array {
   const words = new Int32Array(16);
   rounds(input(key, nonce), words);
@@ -11,7 +11,7 @@ export function salsaKey(key: Uint8Array, nonce: Uint8Array): Uint8Array {
   return derived;
 }
 
-/** Adds Salsa20's stream for a nonce of eight bytes to `data`, in place. */
+/** XORs `data` in place with Salsa20's stream for an eight-byte nonce. */
 export function salsaXor(data: Uint8Array, nonce: Uint8Array, key: Uint8Array): void {
   const state = input(key, Buffer.concat([nonce, Buffer.alloc(8)]));
   const words = new Int32Array(16);
@@ -31,7 +31,7 @@ export function salsaXor(data: Uint8Array, nonce: Uint8Array, key: Uint8Array): 
   }
 }
 
-/** The words of a block of the stream; the state is then that of the next one. */
+/** Computes the words of a block of the stream, and advances the state to the next block. */
 function next(state: Int32Array, words: Int32Array): void {
   rounds(state, words);
   for (let i = 0; i < 16; i++) words[i] = (words[i] as number) + (state[i] as number);
@@ -52,7 +52,7 @@ function input(key: Uint8Array, nonce: Uint8Array): Int32Array {
   return state;
 }
 
-/** Twenty rounds, without the addition of the input. */
+/** Computes twenty rounds, without the addition of the input. */
 function rounds(state: Int32Array, x: Int32Array): void {
   x.set(state);
   for (let i = 0; i < 10; i++) {
@@ -68,7 +68,7 @@ function rounds(state: Int32Array, x: Int32Array): void {
   }
 }
 
-/** Without loops and closures: this is nearly all of the work. */
+/** Avoids loops and closures, because nearly all of the time is spent here. */
 function quarter(x: Int32Array, a: number, b: number, c: number, d: number): void {
   let sum = ((x[a] as number) + (x[d] as number)) | 0;
   x[b] = (x[b] as number) ^ ((sum << 7) | (sum >>> 25));

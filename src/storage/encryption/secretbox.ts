@@ -8,7 +8,7 @@ const TAG = 16;
 /** The first bytes of the stream are the authenticator's key. */
 const KEY = 32;
 
-/** NaCl's secretbox, XSalsa20 and Poly1305, a random nonce before the box. The context is not authenticated. */
+/** NaCl's secretbox: XSalsa20 and Poly1305, with a random nonce in front of the box. The context is not authenticated. */
 export class Secretbox implements Transformer {
   constructor(private readonly key: Uint8Array) {}
 
@@ -16,7 +16,7 @@ export class Secretbox implements Transformer {
     await Promise.resolve();
     if (data.length < NONCE + TAG) throw new TransformError('the stored data was shorter than the required size');
     const plain = openBox(data.subarray(NONCE), data.subarray(0, NONCE), this.key);
-    // As kube-apiserver says it.
+    // The wording of kube-apiserver.
     if (plain === undefined) throw new TransformError('output array was not large enough for encryption');
     return { data: plain, stale: false };
   }
@@ -28,7 +28,7 @@ export class Secretbox implements Transformer {
   }
 }
 
-/** Tag and text. */
+/** Returns the tag and the ciphertext. */
 export function sealBox(message: Uint8Array, nonce: Uint8Array, key: Uint8Array): Uint8Array {
   const { stream, subNonce } = begin(nonce, key);
   const padded = Buffer.alloc(KEY + message.length);
@@ -39,7 +39,7 @@ export function sealBox(message: Uint8Array, nonce: Uint8Array, key: Uint8Array)
   return Buffer.concat([tag, text]);
 }
 
-/** Undefined where the box was not made with this key and nonce. */
+/** Returns undefined if the box was not made with this key and nonce. */
 export function openBox(box: Uint8Array, nonce: Uint8Array, key: Uint8Array): Uint8Array | undefined {
   const { stream, subNonce } = begin(nonce, key);
   const padded = Buffer.alloc(KEY + box.length - TAG);

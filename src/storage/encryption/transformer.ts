@@ -1,26 +1,26 @@
 import type { Clock } from '../../util/clock.js';
 
-/** What begins stored bytes that are encrypted. The JSON text of an object begins with a brace. */
+/** The prefix of encrypted bytes. The JSON text of an object starts with a brace. */
 const ENCRYPTED = Buffer.from('k8s:enc:');
 
 export interface Decrypted {
   readonly data: Uint8Array;
-  /** Written by another key or provider than the one that writes now: an update that changes nothing rewrites it. */
+  /** True if another key or provider than the current one wrote the data: an update that changes nothing rewrites it. */
   readonly stale: boolean;
 }
 
-/** Turns an object's bytes into stored bytes and back. `context` is authenticated: bytes of one object are of no use for another. */
+/** Converts an object's bytes to stored bytes and back. `context` is authenticated: the bytes of one object are of no use for another. */
 export interface Transformer {
   fromStorage(data: Uint8Array, context: Uint8Array): Promise<Decrypted>;
   toStorage(data: Uint8Array, context: Uint8Array): Promise<Uint8Array>;
 }
 
-/** Stored bytes that cannot be turned into an object's. The message never shows a key or the bytes. */
+/** Thrown if bytes cannot be transformed. The message never shows a key or the bytes. */
 export class TransformError extends Error {
   override readonly name = 'TransformError';
-  /** The key service did not answer: a later try may succeed. */
+  /** True if the key service did not respond, so that a retry may succeed. */
   readonly temporary: boolean;
-  /** As metrics show it. */
+  /** The status label in metrics. */
   readonly status: string;
 
   constructor(message: string, { temporary = false, status = 'unknown-non-grpc' } = {}) {
@@ -31,12 +31,12 @@ export class TransformError extends Error {
 }
 
 export interface PrefixTransformer {
-  /** Empty: takes whatever is not encrypted. */
+  /** Empty: handles data that is not encrypted. */
   readonly prefix: string;
   readonly transformer: Transformer;
 }
 
-/** Hears of every transformation. */
+/** Observes every transformation. */
 export interface TransformObserver {
   transformed(
     resource: string,
@@ -54,24 +54,24 @@ const hasPrefix = (data: Uint8Array, prefix: Uint8Array): boolean => {
 
 export const isEncrypted = (data: Uint8Array): boolean => hasPrefix(data, ENCRYPTED);
 
-/** What is said of encrypted bytes where nothing decrypts. */
+/** The error for encrypted bytes if nothing can decrypt them. */
 export const READ_BY_NOBODY = 'identity transformer tried to read encrypted data';
 
-/** Leaves objects as they are; encrypted ones it cannot read. */
+/** Stores objects unchanged; cannot read encrypted ones. */
 export const identity: Transformer = {
   fromStorage: (data) =>
     isEncrypted(data) ? Promise.reject(new TransformError(READ_BY_NOBODY)) : Promise.resolve({ data, stale: false }),
   toStorage: (data) => Promise.resolve(data),
 };
 
-/** The first one writes; all whose prefix fits may read, in order, until one of them succeeds. */
+/** Writes with the first transformer. Reads with every transformer whose prefix matches, in order, until one succeeds. */
 export class PrefixTransformers implements Transformer {
   private readonly all: readonly (PrefixTransformer & { readonly bytes: Uint8Array })[];
 
   constructor(
     transformers: readonly PrefixTransformer[],
     private readonly noMatch: string,
-    /** Absent inside of another one, which reports. */
+    /** Absent if nested in another instance, which reports. */
     private readonly report?: {
       readonly resource: string;
       readonly observer: TransformObserver;
@@ -129,7 +129,7 @@ export class PrefixTransformers implements Transformer {
   }
 }
 
-/** Several as Go's aggregate prints them. */
+/** Joins errors as Go's aggregate prints them. */
 function joined(errors: readonly TransformError[]): TransformError {
   const [first] = errors;
   const texts = [...new Set(errors.map(({ message }) => message))];

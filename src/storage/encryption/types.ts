@@ -28,7 +28,7 @@ export interface KmsConfiguration {
   readonly timeoutMillis: number;
 }
 
-/** A file that cannot be used. The message never shows a key. */
+/** Thrown if a file cannot be used. The message never shows a key. */
 export class EncryptionConfigError extends Error {
   override readonly name = 'EncryptionConfigError';
 }

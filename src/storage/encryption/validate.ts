@@ -7,13 +7,13 @@ const AES_SIZES = [16, 24, 32];
 const SECRETBOX_SIZES = [32];
 const WITHOUT_REST = ['apiserveripinfo', 'serviceipallocations', 'servicenodeportallocations'];
 
-/** Group and resource of `resource.group`; all that follows the first dot is the group. */
+/** Splits `resource.group` at the first dot. */
 export function parseGroupResource(text: string): { readonly resource: string; readonly group: string } {
   const dot = text.indexOf('.');
   return dot < 0 ? { resource: text, group: '' } : { resource: text.slice(0, dot), group: text.slice(dot + 1) };
 }
 
-/** kube-apiserver's errors of a configuration. `reload`: whether it is loaded anew while the server runs. */
+/** Returns kube-apiserver's validation errors of a configuration. `reload`: whether it is reloaded while the server runs. */
 export function validateEncryptionConfiguration(
   { resources }: EncryptionConfiguration,
   reload: boolean,
@@ -47,7 +47,7 @@ function overlaps(resources: readonly string[], at: FieldPath): FieldError[] {
   for (const [i, a] of parsed.entries()) {
     for (const [j, b] of parsed.entries()) {
       if (i === j) continue;
-      // As kube-apiserver: the first pair that is equal counts as a duplicate alone.
+      // As in kube-apiserver: the first pair of equal names only counts as a duplicate.
       if (a.group === b.group && a.resource === b.resource && !isDuplicate) {
         isDuplicate = true;
         continue;
@@ -120,7 +120,7 @@ function validateProvider(
   return errors;
 }
 
-/** As Go prints it, but for the keys. */
+/** Prints a provider like Go does, without its keys. */
 function printed({ aesgcm, aescbc, secretbox, identity, kms }: ProviderConfiguration): Printed {
   const keys = (given: KeysConfiguration | undefined): object | null =>
     given === undefined ? null : { Keys: given.keys.map(({ name }) => ({ Name: name, Secret: 'REDACTED' })) };
@@ -159,7 +159,7 @@ function validateKeys({ keys }: KeysConfiguration, at: FieldPath, sizes: readonl
   });
 }
 
-/** Undefined for malformed padded base64; Go's decoder skips line breaks. */
+/** Returns undefined for malformed padded base64. Skips line breaks, like Go's decoder. */
 export function decodeKey(text: string): Buffer | undefined {
   const joined = text.replace(/[\r\n]/g, '');
   if (joined.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(joined)) return undefined;

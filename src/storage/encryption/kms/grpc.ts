@@ -27,22 +27,22 @@ const CODES = [
   'Unauthenticated',
 ] as const;
 
-/** An error in the words of Go's gRPC. */
+/** Returns an error in the wording of Go's gRPC. */
 const rpcError = (code: (typeof CODES)[number], description: string): TransformError =>
   new TransformError(`rpc error: code = ${code} desc = ${description}`, { temporary: true, status: code });
 
-/** Calls without streams to a service on a unix socket. The connection is made when it is needed, and made again when it ended. */
+/** Makes unary calls to a service on a unix socket. Connects on demand, and again after the connection has ended. */
 export class GrpcClient {
   private session: ClientHttp2Session | undefined;
   private closed = false;
 
   constructor(
-    /** A path; an abstract socket begins with `@`. */
+    /** A path; an abstract socket starts with `@`. */
     private readonly socket: string,
     private readonly clock: Clock,
   ) {}
 
-  /** Waits for the service to be there as long as the call may take. Throws TransformError. */
+  /** Calls a method. Waits for the service to be reachable for as long as the call may take. Throws TransformError. */
   async call(method: string, request: Uint8Array, timeoutMillis: number): Promise<Uint8Array> {
     const late = new AbortController();
     const timer = this.clock.setTimer(timeoutMillis, () => {
@@ -67,7 +67,7 @@ export class GrpcClient {
     this.session = undefined;
   }
 
-  /** Undefined: the service could not be reached; nothing was sent. */
+  /** Returns undefined if the service could not be reached; nothing was sent then. */
   private attempt(method: string, request: Uint8Array, signal: AbortSignal): Promise<Uint8Array | undefined> {
     const session = this.connected();
     return new Promise((resolve, reject) => {
@@ -128,7 +128,7 @@ export class GrpcClient {
     if (session !== undefined && !session.closed && !session.destroyed) return session;
     const path = this.socket.startsWith('@') ? `\0${this.socket.slice(1)}` : this.socket;
     const made = connectHttp2('http://localhost', { createConnection: () => connect({ path }) });
-    // Streams report what goes wrong.
+    // The streams report the error.
     made.on('error', () => {
       made.destroy();
     });

@@ -12,10 +12,10 @@ function message(name: string, fields: readonly (readonly [string, string])[]): 
 
 export type Annotations = Readonly<Record<string, Uint8Array>>;
 
-/** What each field of an answer holds where the wire has nothing. */
+/** The values of fields that are absent on the wire. */
 const EMPTY = { string: '', bytes: new Uint8Array(), int32: 0, map: {} } as const;
 
-/** One message of the KMS v2 API, or the record that it makes. */
+/** A message of the KMS v2 API, or the stored record. */
 class Message<T extends object> {
   private readonly type: protobuf.Type;
 
@@ -30,7 +30,7 @@ class Message<T extends object> {
     return this.type.encode(value).finish();
   }
 
-  /** Throws where the bytes are none. */
+  /** Throws if the bytes are not such a message. */
   decode(bytes: Uint8Array): T {
     const decoded = this.type.decode(bytes) as unknown as Record<string, unknown>;
     return Object.fromEntries(
@@ -67,7 +67,7 @@ export interface DecryptResponse {
   readonly plaintext: Uint8Array;
 }
 
-/** What is stored: the text, and how its key is had. */
+/** The stored record: the ciphertext, and the data from which its key is obtained. */
 export interface EncryptedObject {
   readonly encryptedData: Uint8Array;
   readonly keyID: string;

@@ -7,10 +7,10 @@ import { type Decrypted, TransformError, type Transformer } from '../transformer
 import { type Annotations, encryptedObject, type EncryptedObject } from './messages.js';
 import type { KmsService } from './service.js';
 
-/** kube-apiserver's times. */
+/** The intervals of kube-apiserver. */
 const POSITIVE_INTERVAL = 60_000;
 const NEGATIVE_INTERVAL = 10_000;
-/** A key that the provider has not confirmed for so long writes no more; it reads on. */
+/** A key that the provider has not confirmed for this long is not used for writes any more, but still for reads. */
 const WRITE_TTL = 180_000;
 const POSITIVE_TTL = 20_000;
 const NEGATIVE_TTL = 3_000;
@@ -22,7 +22,7 @@ const MAX_ANNOTATIONS = 32 * 1024;
 const MAX_KEYS = 10_000;
 
 export interface KmsObserver {
-  /** A record was read or written by a key of the provider. */
+  /** Called when a record was read or written with a key of the provider. */
   keyUsed(type: 'from_storage' | 'to_storage', provider: string, keyId: string): void;
   keyStatus(provider: string, keyId: string): void;
   invalidKeyId(provider: string, error: 'empty' | 'too_long'): void;
@@ -36,11 +36,11 @@ export interface KmsProviderOptions {
   readonly service: KmsService;
   readonly clock: Clock;
   readonly observer: KmsObserver;
-  /** The provider is not well; for the log. */
+  /** Called when the provider is unhealthy; for the log. */
   failed(error: Error): void;
 }
 
-/** What writes. */
+/** The seed that encrypts writes. */
 interface State {
   readonly transformer: Transformer;
   readonly keyId: string;
@@ -51,7 +51,7 @@ interface State {
   expires: number;
 }
 
-/** Envelope encryption: objects under keys derived from a seed, the seed under a key that only the provider has. */
+/** Envelope encryption: objects are encrypted with keys derived from a seed, and the seed with a key that only the provider has. */
 export class KmsProvider implements Transformer {
   private state: State | undefined;
   private version = '';
@@ -60,12 +60,12 @@ export class KmsProvider implements Transformer {
   private timer: Timer | undefined;
   private closed = false;
   private readonly keys = new LruCache<string, Transformer>({ capacity: MAX_KEYS });
-  /** Seeds that are being asked for, so that a list asks once. */
+  /** Seeds being decrypted by the provider, so that a list requests each of them once. */
   private readonly asked = new Map<string, Promise<Transformer>>();
 
   constructor(private readonly options: KmsProviderOptions) {}
 
-  /** Asks for a key, and keeps checking it. A provider that is not there yet is not an error. */
+  /** Requests a key, and keeps checking it. An unavailable provider is not an error. */
   async start(): Promise<void> {
     await this.poll();
   }
@@ -76,7 +76,7 @@ export class KmsProvider implements Transformer {
     this.options.service.close();
   }
 
-  /** Throws why the provider is not well. */
+  /** Throws the reason if the provider is unhealthy. */
   async check(): Promise<void> {
     const { clock } = this.options;
     if (this.checked === undefined || clock.monotonic() - this.checked.at >= this.checked.ttl) {
@@ -228,7 +228,7 @@ export class KmsProvider implements Transformer {
     return errors;
   }
 
-  /** Another seed where the provider has another key; else the present one is good for some time more. */
+  /** Creates a new seed if the provider has a new key; otherwise extends the lifetime of the current one. */
   private async rotate(keyId: string): Promise<void> {
     const { clock, service, observer } = this.options;
     const expires = clock.monotonic() + WRITE_TTL;

@@ -14,7 +14,7 @@ import {
   type StatusResponse,
 } from './messages.js';
 
-/** A provider of keys, as the KMS v2 API has it. Everything throws TransformError. */
+/** A key provider with the KMS v2 API. All methods throw TransformError. */
 export interface KmsService {
   status(): Promise<StatusResponse>;
   encrypt(request: EncryptRequest): Promise<EncryptResponse>;
@@ -29,7 +29,7 @@ export interface KmsServiceOptions {
   readonly called: (method: string, millis: number, error: TransformError | undefined) => void;
 }
 
-/** The provider that listens on `unix:///…`. */
+/** The provider listening on `unix:///…`. */
 export class GrpcKmsService implements KmsService {
   private readonly client: GrpcClient;
 
