@@ -21,7 +21,7 @@ export function setCustomResourceDefinitionDefaults(crd: KubeObject): void {
   status['storedVersions'] = storage === undefined ? null : [storage];
 }
 
-/** Brings a definition into its stored form, in which an empty list of review versions is no setting. */
+/** Brings a definition into its stored form, in which an empty list of review versions counts as missing. */
 export function setStoredForm(crd: KubeObject): void {
   setCustomResourceDefinitionDefaults(crd);
   dropEmptyWebhook(objectAt(objectAt(crd, 'spec'), 'conversion'));

@@ -16,7 +16,7 @@ import type { RequestContext } from '../../../request/context.js';
 import { compact, compactString, quoteList, uncovered } from './covers.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
 
-/** An RbacRuleSource, which may also be asynchronous. */
+/** An RbacRuleSource, or one in a worker thread that asks the main thread. */
 interface AskedRules {
   policyRulesFor(user: UserInfo, namespace: string): MaybePromise<HeldRules>;
   roleRules(ref: RoleRef, namespace: string): MaybePromise<readonly PolicyRule[] | undefined>;

@@ -21,7 +21,7 @@ export interface BuiltinDefinition {
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
   readonly namespaced: boolean;
-  /** Absent for the resource alone: kube-apiserver adds the group for only a few of its own types. */
+  /** Defaults to the resource: kube-apiserver adds the group for only a few of its own types. */
   readonly registryPath?: string;
   readonly uncached?: boolean;
   readonly isNamespace?: boolean;

@@ -40,7 +40,7 @@ export class LateCache {
   writes: WriteRequest[] = [];
   /** The number of changes by which the cache lags. */
   late = 0;
-  /** Which of the states newer than the expected one a conflict reports, as a fraction from 0 to below 1. */
+  /** Selects the state newer than the expected one that a conflict reports, as a fraction from 0 to below 1. */
   conflictAt = (): number => 0.999;
   /** Runs before each operation of the backend, to simulate concurrent activity. */
   meanwhile = (): Promise<void> => Promise.resolve();

@@ -6,7 +6,7 @@ import type { Authorizer, AuthorizerAttributes } from '../../../../authorization
 import { NEVER_ABORTED } from '../../../../util/never-aborted.js';
 import type { MaybePromise } from '../../../../util/maybe-promise.js';
 
-/** What the check needs that the author of a policy or binding with params may read these params. */
+/** The dependencies of the check that the author of a policy or binding with params may read these params. */
 export interface ParamAccess {
   readonly authorizer: Authorizer;
   /** Returns the served resource with the given kind, or undefined if none has it. */

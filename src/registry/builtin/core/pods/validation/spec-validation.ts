@@ -109,7 +109,7 @@ function gateErrors(gates: readonly JsonObject[]): FieldError[] {
   });
 }
 
-/** Rejects volume devices, and most namespaces shared with the host, in a pod with its own user namespace. */
+/** Rejects volume devices, and the network, PID and IPC namespaces of the host, in a pod with its own user namespace. */
 function hostUserErrors(spec: JsonObject, before: JsonObject | undefined): FieldError[] {
   if (spec['hostUsers'] !== false) return [];
   const why = 'when `hostUsers` is false';
