@@ -1,7 +1,7 @@
 import { objectAt, stringAt } from '../apimachinery/json/json.js';
 import type { ClusterClient } from './cluster-client.js';
 
-/** Returns the user as whom the cluster authenticates the client. */
+/** Returns the name of the user that the cluster authenticates the client as. */
 export async function ownName(client: Pick<ClusterClient, 'must'>): Promise<string> {
   const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
   const answer = await client.must('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', review);

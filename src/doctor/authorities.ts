@@ -17,7 +17,10 @@ export interface AuthorityOptions extends StorageOptions {
   readonly serviceCaFile: string;
 }
 
-/** Returns the CAs that issue the server's certificates, from the file or the store; undefined if they cannot be read, which other checks report. */
+/**
+ * Returns the fingerprints of the CAs of the server's certificates, from the file or the store; undefined if they cannot be read, which
+ * other checks report.
+ */
 export async function servedAuthorities(
   options: AuthorityOptions,
   clock: Clock,

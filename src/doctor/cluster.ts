@@ -28,7 +28,7 @@ export interface Right {
   readonly name?: string;
 }
 
-/** Rights for --kubeconfig. */
+/** The permissions that --kubeconfig needs. */
 const MAIN_RIGHTS: readonly Right[] = [
   {
     verbs: ['list', 'watch', 'create', 'update', 'delete'],
@@ -40,7 +40,7 @@ const MAIN_RIGHTS: readonly Right[] = [
   { verbs: ['update'], group: '', resource: 'resourcequotas', subresource: 'status' },
 ];
 
-/** Rights for --kubeconfig with --owner-cluster-role. */
+/** The permissions that --kubeconfig needs with --owner-cluster-role. */
 const ownerRights = (name: string): readonly Right[] =>
   name === '' ? [] : [{ verbs: ['list', 'watch'], group: 'rbac.authorization.k8s.io', resource: 'clusterroles', name }];
 
@@ -49,7 +49,7 @@ export const mainRights = ({ ownerClusterRole }: ServiceOptions): readonly Right
   ...ownerRights(ownerClusterRole),
 ];
 
-/** Rights for --authentication-kubeconfig. */
+/** The permissions that --authentication-kubeconfig needs. */
 export const AUTHENTICATION_RIGHTS: readonly Right[] = [
   { verbs: ['create'], group: 'authentication.k8s.io', resource: 'tokenreviews' },
   {
@@ -61,7 +61,7 @@ export const AUTHENTICATION_RIGHTS: readonly Right[] = [
   },
 ];
 
-/** Rights for --authorization-kubeconfig. */
+/** The permissions that --authorization-kubeconfig needs. */
 export const AUTHORIZATION_RIGHTS: readonly Right[] = [
   { verbs: ['create'], group: 'authorization.k8s.io', resource: 'subjectaccessreviews' },
 ];
@@ -93,7 +93,7 @@ export async function checkReachable(cluster: Cluster, server: string): Promise<
   }
 }
 
-/** Checks that the identity of a client has the rights that Annex needs. */
+/** Checks that the identity of a client has the permissions that Annex needs. */
 export async function checkRights(check: string, cluster: Cluster, rights: readonly Right[]): Promise<Finding> {
   const hint = "bind the identity in use to the roles in the chart's templates/rbac.yaml";
   const missing: string[] = [];

@@ -14,7 +14,7 @@ import { type Finding, ok, skipped, warning, failed } from './finding.js';
 import { checkStore } from './store.js';
 
 const DAY = 86_400_000;
-/** The server renews certificates that expire within this time when it starts. */
+/** At startup, the server renews certificates that expire within this time. */
 const SOON = 30 * DAY;
 const CERTIFICATES = 'certificates';
 const SERVER = 'server';

@@ -4,7 +4,7 @@ import { type MatchingAdmission, matchingAdmission } from './admission.js';
 import type { Cluster } from './lists.js';
 import { type AdoptionRight, adoptionRights, missingOf, type Whose } from './rights.js';
 
-/** Whether a group can be switched to Annex, and the admission that applies to it then. */
+/** The obstacles to switching a group to Annex, and the admission that applies to it afterwards. */
 export interface Readiness {
   /** The reasons why the group cannot be switched. */
   readonly blocks: readonly string[];

@@ -204,7 +204,7 @@ class Connection {
       return;
     }
     const seconds = /\btimeout=(\d+)/.exec(response.headers.get('keep-alive') ?? '')?.[1];
-    // One second is left for the way to the server.
+    // One second is reserved for transmission.
     if (seconds !== undefined) this.usableUntil = this.clock.monotonic() + (Number(seconds) - 1) * 1000;
     socket.unref();
     this.owner.idle(this);

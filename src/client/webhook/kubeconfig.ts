@@ -9,7 +9,7 @@ export class KubeconfigError extends Error {
   override readonly name = 'KubeconfigError';
 }
 
-/** How to reach the remote service and as which user, with all files read. */
+/** The address of the remote service and the user's credentials for it, with all files read. */
 export interface RemoteConfig {
   readonly url: URL;
   readonly ca: string | undefined;
@@ -31,7 +31,7 @@ export interface RemoteConfig {
   readonly maxAnswerBytes?: number | undefined;
   /** The maximum number of concurrent calls; further calls wait. Default: 128. */
   readonly maxCalls?: number | undefined;
-  /** Whether calls end by the client's own timeout, which error messages then mention, or by that of the request. Default: the client's. */
+  /** The timeout that ends calls: the client's own, which error messages then mention, or that of the request. Default: the client's. */
   readonly timeout?: 'client' | 'request' | undefined;
   /** The user's `exec` entry with the cluster entry, for callers that run credential plugins. */
   readonly exec: { readonly user: JsonObject; readonly cluster: JsonObject; readonly directory: string } | undefined;
@@ -191,7 +191,7 @@ function currentContext(config: JsonObject): { readonly cluster: JsonObject; rea
   if (context === undefined && name !== '') {
     throw new KubeconfigError(`invalid configuration: context was not found for specified context: ${name}`);
   }
-  // Without a context, the file's only cluster and user are used: Kubernetes' documentation writes such files.
+  // Without a context, the file's only cluster and user are used, as in the examples of Kubernetes' documentation.
   const clusterName = stringAt(context, 'cluster') ?? onlyName(config['clusters']);
   const userName = stringAt(context, 'user') ?? onlyName(config['users']);
   const cluster = named(config['clusters'], clusterName, 'cluster');
