@@ -1,17 +1,17 @@
 import type { Status } from '../apimachinery/meta/errors.js';
 import type { JsonValue } from '../apimachinery/json/json.js';
 
-/** From which level of the audit policy on something is written. */
+/** The lowest level of the audit policy at which data is recorded. */
 export type AuditLevel = 'Metadata' | 'Request' | 'RequestResponse';
 
-/** Records a request for auditing: its body and its response. Calls cost nothing where the level is too low. */
+/** Records a request for auditing: its body and its response. Calls cost nothing if the level is too low. */
 export interface AuditRecorder {
-  /** Whether what belongs to this level is written. */
+  /** Reports whether data of this level is recorded. */
   records(level: AuditLevel): boolean;
-  /** What the client sent, decoded; called before it is changed. */
+  /** Records the decoded request object. Called before it is modified. */
   requestObject(make: () => JsonValue): void;
-  /** What the client gets. */
+  /** Records the response object. */
   responseObject(make: () => JsonValue): void;
-  /** That the client gets a Status, of failure or success; it is noted at every level. */
+  /** Records a Status response, of failure or success, at every level. */
   responseStatus(status: Status): void;
 }

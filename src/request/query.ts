@@ -2,14 +2,12 @@ import { unescapePath } from '../go/unescape-path.js';
 
 export { unescapePath } from '../go/unescape-path.js';
 
-/** Parameters of a URL in their order of values, as Go's url.Values has them. */
+/** The parameters of a URL, each with its values in order, like Go's url.Values. */
 export type Query = ReadonlyMap<string, readonly string[]>;
 
 const EMPTY: Query = new Map();
 
-/**
- * Parses what stands after `?` as Go's URL.Query does: pairs that are badly escaped or hold a semicolon are left out, `+` is a space.
- */
+/** Parses the text after `?` like Go's URL.Query: pairs that are badly escaped or contain a semicolon are skipped, `+` is a space. */
 export function parseQuery(raw: string): Query {
   if (raw === '') return EMPTY;
   const out = new Map<string, string[]>();
@@ -26,18 +24,18 @@ export function parseQuery(raw: string): Query {
   return out;
 }
 
-/** Undefined where an escape is broken. */
+/** Returns undefined for an invalid escape. */
 function unescapeQuery(text: string): string | undefined {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
   return unescapePath(spaced);
 }
 
-/** The first value of a parameter, or the empty string. */
+/** Returns the first value of a parameter, or the empty string. */
 export function first(query: Query, key: string): string {
   return query.get(key)?.[0] ?? '';
 }
 
-/** Go's conversion of a query parameter to bool: present and neither `false` nor `0`. */
+/** Converts a query parameter to a boolean as Go does: present and neither `false` nor `0`. */
 export function flag(query: Query, key: string): boolean {
   const value = query.get(key)?.[0];
   if (value === undefined) return false;

@@ -4,7 +4,7 @@ import { first, flag, parseQuery, type Query } from './query.js';
 
 const NO_PARTS: readonly string[] = [];
 
-/** The path cannot be understood; the chain answers 500, as kube-apiserver does. */
+/** Thrown for a path that cannot be interpreted; the chain responds with a 500, as kube-apiserver does. */
 export class RequestInfoError extends Error {
   override readonly name = 'RequestInfoError';
 }
@@ -59,7 +59,7 @@ function verbOf(method: string): string {
   }
 }
 
-/** The parts of a path without its outer slashes. By hand: `split` asks V8's runtime, which costs more. */
+/** Returns the parts of a path without its outer slashes. Written by hand, because `split` calls V8's runtime, which costs more. */
 function segments(path: string): string[] {
   let start = 0;
   let end = path.length;
@@ -75,8 +75,8 @@ function segments(path: string): string[] {
 }
 
 /**
- * What a method, a decoded path and the raw query say (apiserver, RequestInfoFactory with the prefixes `api` and `apis`).
- * Throws RequestInfoError for `/api/v1/watch` and the like.
+ * Interprets a method, a decoded path and a raw query (apiserver, RequestInfoFactory with the prefixes `api` and `apis`). Throws
+ * RequestInfoError for `/api/v1/watch` and similar paths.
  */
 export function newRequestInfo(method: string, path: string, rawQuery: string): RequestInfo {
   const info = nonResource(method, path);
@@ -110,7 +110,7 @@ export function newRequestInfo(method: string, path: string, rawQuery: string): 
   return info;
 }
 
-/** Index after the leading slashes. */
+/** Returns the index after the leading slashes. */
 function firstLetter(path: string): number {
   let i = 0;
   while (path.charCodeAt(i) === 47) i++;
@@ -156,7 +156,7 @@ function fillSelectors(info: MutableInfo, rawQuery: string): void {
   info.labelSelector = first(query, 'labelSelector');
 }
 
-/** A list option that is not a number makes all of them void. */
+/** Reports whether the list options can be decoded: one that is not a number invalidates all of them. */
 function decodable(query: Query): boolean {
   for (const key of ['limit', 'timeoutSeconds']) {
     const value = query.get(key)?.[0];
@@ -165,11 +165,11 @@ function decodable(query: Query): boolean {
   return true;
 }
 
-/** The value that the field selector demands of metadata.name; undefined where it demands none or cannot be parsed. */
+/** Returns the value that the field selector requires of metadata.name; undefined if it requires none or cannot be parsed. */
 function exactName(selector: string): string | undefined {
   if (!selector.includes('metadata.name')) return undefined;
   let found: string | undefined;
-  // The first of several in order, as the list itself takes it.
+  // Of several, the first in sorted order counts, as in the list itself.
   for (const term of selector.split(/(?<!\\),/).sort(compareUtf8)) {
     if (term === '') continue;
     const match = /^((?:[^\\=!]|\\.|!(?!=))*)(!=|==|=)(.*)$/s.exec(term);
@@ -202,7 +202,7 @@ const isPathSegment = (name: string): boolean => name !== '.' && name !== '..' &
 
 const LONG_RUNNING_SUBRESOURCES = new Set(['attach', 'exec', 'proxy', 'log', 'portforward']);
 
-/** Requests without deadline and outside the in-flight limits. */
+/** Reports whether a request has no deadline and does not count toward the in-flight limits. */
 export function isLongRunning(info: RequestInfo): boolean {
   if (info.verb === 'watch' || info.verb === 'proxy') return true;
   return info.isResourceRequest && info.subresource !== '' && LONG_RUNNING_SUBRESOURCES.has(info.subresource);

@@ -1,4 +1,4 @@
-/** What the path and method of a request say (apiserver, endpoints/request). */
+/** The information in the path and method of a request (apiserver, endpoints/request). */
 export interface RequestInfo {
   readonly isResourceRequest: boolean;
   readonly path: string;
@@ -14,13 +14,13 @@ export interface RequestInfo {
   name: string;
   /** Path segments from the resource on. */
   readonly parts: readonly string[];
-  /** As given in the query, for list, watch and deletecollection. */
+  /** As given in the query of a list, watch or deletecollection. */
   readonly fieldSelector: string;
   readonly labelSelector: string;
 }
 
-/** Whether the path is one of namespaces. */
+/** Reports whether the path is one of namespaces. */
 export const namesNamespaces = ({ resource }: RequestInfo): boolean => resource === 'namespaces';
 
-/** Whether the path is that of one namespace, whose name is also the namespace of the request. */
+/** Reports whether the path is that of one namespace, whose name is also the namespace of the request. */
 export const namesOneNamespace = (info: RequestInfo): boolean => namesNamespaces(info) && info.namespace === info.name;

@@ -3,16 +3,16 @@ import type { Span, SpanAttributes } from '../util/tracing.js';
 /** A request that is about to be traced. */
 export interface TracedRequest {
   readonly name: string;
-  /** The header of that name. */
+  /** The traceparent header. */
   readonly traceparent: string | undefined;
-  /** Its sender may decide what is traced: the header names the parent. Otherwise it is linked to. */
+  /** True if the sender may decide what is traced, so that the header names the parent. Otherwise the trace is linked to it. */
   readonly isTrusted: boolean;
   readonly attributes: SpanAttributes;
-  /** Milliseconds since the epoch. */
+  /** The start in milliseconds since the epoch. */
   readonly began: number;
 }
 
-/** Where traces begin. */
+/** Starts traces. */
 export interface RequestTracer {
   begin(request: TracedRequest): Span;
 }

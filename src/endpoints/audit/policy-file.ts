@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../apimachinery/json/json.js';
 import { kindNotRegistered } from '../../apimachinery/meta/meta.js';
 import { parseYaml } from '../../apimachinery/yaml/yaml.js';
 
-/** Reports a policy file that cannot be used. */
+/** Thrown for a policy file that cannot be used. */
 export class AuditPolicyError extends Error {
   override readonly name = 'AuditPolicyError';
 }

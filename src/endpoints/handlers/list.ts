@@ -16,7 +16,7 @@ export async function listHandler(scope: RequestScope): Promise<void> {
   await writeListResult(scope, sink, result);
 }
 
-/** GET on a collection below the path prefix /watch/. */
+/** GET on a collection with the verb watch, which the query or the path prefix /watch/ sets. */
 export const watchHandler = (scope: RequestScope): Promise<void> => watch(scope, new Query(scope.request.url ?? ''));
 
 async function watch(scope: RequestScope, query: Query): Promise<void> {

@@ -28,13 +28,13 @@ export interface KnownExpressions {
 }
 
 export interface DefinitionOptions {
-  /** Errors that other checks found in the schema: rules above or at the place of one are not compiled. */
+  /** Errors that other checks found in the schema. Rules at or above the place of one are not compiled. */
   readonly schemaErrors?: readonly FieldError[];
-  /** Expressions of the stored definition; they may use whatever exists. */
+  /** The expressions of the stored definition, which may use anything that exists. */
   readonly known?: KnownExpressions;
-  /** The schema has not changed: the limit per rule does not apply. */
+  /** True if the schema has not changed, so that the limit per rule does not apply. */
   readonly unchanged?: boolean;
-  /** The schema is not structural: expressions are not compiled. */
+  /** True if the schema is not structural, so that expressions are not compiled. */
   readonly skipExpressions?: boolean;
   /** The minor version that new expressions must work with. */
   readonly compatibility?: number;
@@ -49,7 +49,7 @@ export interface DefinitionErrors {
   readonly total: readonly FieldError[];
 }
 
-/** Where a walk stands. Undefined instead: expressions are not compiled there (allOf, anyOf …). */
+/** The schema at the position of a walk. Undefined where expressions are not compiled (allOf, anyOf …). */
 interface Context {
   readonly schema: JsonObject;
   /** How often a value of this schema can occur in an object; undefined if unlimited. */
@@ -57,18 +57,18 @@ interface Context {
   type(): DeclType | undefined;
 }
 
-/** What a walk carries down. */
+/** The position of a walk. */
 interface Place {
   readonly path: FieldPath;
   readonly context: Context | undefined;
-  /** The nearest list or map above whose parts cannot be matched between versions of an object. */
+  /** The outermost enclosing list or map whose parts cannot be correlated between the old and the new object. */
   readonly uncorrelatable: FieldPath | undefined;
 }
 
 const limit = (value: JsonValue | undefined): number | undefined =>
   typeof value === 'number' || typeof value === 'bigint' ? Math.max(0, Number(value)) : undefined;
 
-/** How many values a value of a schema can hold directly. */
+/** Returns how many values a value of a schema can hold directly; undefined if unlimited. */
 function capacity(schema: JsonObject): number | undefined {
   if (schema['type'] === 'array') return limit(schema['maxItems']);
   if (schema['type'] !== 'object' || schema['additionalProperties'] === undefined) return 1;
@@ -113,7 +113,7 @@ class DefinitionCheck {
     return { schema, cardinality, type: () => (made ??= { type: make() }).type };
   }
 
-  /** The context of a part; its type is taken from the whole where the whole has it. */
+  /** Returns the context of a part. Its type comes from the type of the whole, if that contains it. */
   private inner(
     outer: Context | undefined,
     schema: JsonObject,
@@ -199,7 +199,7 @@ class DefinitionCheck {
     });
   }
 
-  /** Whether an error was found at a place or below it. */
+  /** Reports whether an error was found at a place or below it. */
   private hasSchemaErrors(path: FieldPath): boolean {
     const prefix = path.toString();
     const below = (error: FieldError): boolean =>
@@ -289,7 +289,7 @@ function checkFields(rule: Rule, at: FieldPath, schema: JsonObject): FieldError[
   return errors;
 }
 
-/** Checks the validation rules in a CRD version's openAPIV3Schema, which stands at `path`. */
+/** Checks the validation rules in a CRD version's openAPIV3Schema, which is located at `path`. */
 export function validateRuleDefinitions(
   schema: JsonObject,
   path: FieldPath,
@@ -300,7 +300,7 @@ export function validateRuleDefinitions(
   return { schema: check.schemaErrors, expressions: check.expressionErrors, total: check.totals.errors(path) };
 }
 
-/** The expressions of the schemas of a stored definition. */
+/** Returns the expressions in the schemas of a stored definition. */
 export function knownExpressions(schemas: readonly JsonObject[]): KnownExpressions {
   const rules = new Set<string>();
   const messageExpressions = new Set<string>();

@@ -1,7 +1,7 @@
 import { FieldPath } from '../../apimachinery/meta/field-error.js';
 import { isObject, type JsonObject, objectAt } from '../../apimachinery/json/json.js';
 
-/** A path and the schema it leads to, or why it leads nowhere. */
+/** A path and the schema it leads to, or the error of resolving it. */
 export type PathResult =
   { readonly path: FieldPath; readonly schema: JsonObject; readonly error?: undefined } | { readonly error: string };
 
@@ -17,7 +17,7 @@ const ESCAPES: Record<string, string> = {
   '\\': '\\',
 };
 
-/** Splits at dots and brackets; a quoted name is one token. */
+/** Splits a path at dots and brackets; a quoted name is one token. */
 function tokens(path: string): string[] {
   const found: string[] = [];
   let at = 0;
@@ -56,7 +56,7 @@ class Walker {
 
   constructor(public schema: JsonObject) {}
 
-  /** Follows a name; returns what is wrong with it. */
+  /** Follows a name. Returns the error, if any. */
   step(name: string): string | undefined {
     const properties = objectAt(this.schema, 'properties');
     const values = this.schema['additionalProperties'] ?? undefined;

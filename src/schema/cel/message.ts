@@ -6,14 +6,14 @@ import { trimSpace } from '../../util/text/trim-space.js';
 const MAX_MESSAGE_BYTES = 5 * 1024;
 
 export interface MessageResult {
-  /** Absent: the rule's plain message stands in. */
+  /** If absent, the rule's plain message is used. */
   readonly text?: string;
   /** An error that ends the validation. */
   readonly fatal?: string;
   readonly budget: number;
 }
 
-/** Evaluates a messageExpression. A text that cannot be a message is ignored, but paid for. */
+/** Evaluates a messageExpression. A result that cannot be a message is ignored, but its cost counts. */
 export function evaluateMessage(program: Program, source: string, bindings: Bindings, budget: number): MessageResult {
   const outcome = program.evaluate(bindings, PER_CALL_LIMIT);
   if (outcome.cost > budget) {

@@ -10,14 +10,14 @@ import { failureMessage, type Rule, ruleName } from './rule.js';
 
 const OUT_OF_BUDGET = 'validation failed due to running out of cost budget, no further validation rules will be run';
 
-/** What one validation carries along. */
+/** The state of one validation. */
 export interface Run {
   readonly errors: FieldError[];
   readonly warn: ((text: string) => void) | undefined;
   budget: number;
 }
 
-/** The rules of a property and below it; prepared when the property is first met. */
+/** The rules of a property and below it, built when the property is first encountered. */
 export class PropertyRules {
   private made = false;
   private known: RuleNode | undefined;
@@ -35,7 +35,7 @@ export class PropertyRules {
     if (!this.made) {
       this.made = true;
       this.known = this.make();
-      // What was made is kept, whatever becomes of the write that needed it first.
+      // The result is kept, even if the write that first needed it is abandoned.
       reachYieldPoint();
     }
     return this.known;
@@ -62,7 +62,7 @@ export class RuleNode {
     this.typeName = typeof schema['type'] === 'string' ? schema['type'] : '';
   }
 
-  /** Compiled when first needed: most versions of most types are never written to. */
+  /** Compiles the rules on first use: most versions of most types are never written. */
   private compile(type: DeclType): readonly CompiledRule[] {
     const stored = kubernetesEnvironment('stored');
     const environments = { rule: (): Environment => stored, messageExpression: (): Environment => stored };
@@ -243,14 +243,14 @@ function errorFor(
   }
 }
 
-/** Messages never see the optional, whatever the rule does. */
+/** The values for a rule. Message expressions see the plain oldSelf, even if the rule sees an optional. */
 interface Values {
   readonly self: Value;
   readonly old: JsonValue | undefined;
   readonly oldSelf: Value | undefined;
 }
 
-/** In an optional Kubernetes puts objects and lists as they are stored, without what the schema says about them. */
+/** Wraps oldSelf in an optional, in which Kubernetes puts objects and lists as stored, without the types of the schema. */
 function optionalOf(json: JsonValue | undefined, value: Value | undefined): Value {
   if (value === undefined) return Optional.none;
   return new Optional(typeof json === 'object' && json !== null ? fromJson(json) : value);

@@ -10,7 +10,7 @@ export interface Rule {
   readonly reason: string | undefined;
   readonly fieldPath: string;
   readonly optionalOldSelf: boolean | undefined;
-  /** As it was written. */
+  /** The entry as written in the schema. */
   readonly source: JsonObject;
 }
 
@@ -29,9 +29,9 @@ export function rulesOf(schema: JsonObject): readonly Rule[] {
   });
 }
 
-/** What errors call a rule: its message, else its text. */
+/** Returns the name of a rule in errors: its message, else its text. */
 export const ruleName = (rule: Rule): string => trimSpace(rule.message === '' ? rule.rule : rule.message);
 
-/** The message of a rule that has failed. */
+/** Returns the message of a failed rule. */
 export const failureMessage = (rule: Rule): string =>
   rule.message === '' ? `failed rule: ${trimSpace(rule.rule)}` : trimSpace(rule.message);

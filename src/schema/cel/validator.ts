@@ -10,11 +10,11 @@ import { PropertyRules, RuleNode, type Run } from './rule-node.js';
 import { WhereRulesAre } from './where-rules.js';
 
 export interface RuleOptions {
-  /** Absent on create. */
+  /** The old object; absent on create. */
   readonly old?: JsonValue | undefined;
-  /** Errors of parts that an update did not change are warnings. */
+  /** True to turn errors of parts that an update did not change into warnings. */
   readonly ratchet?: boolean;
-  /** Takes the errors that were let pass. */
+  /** Receives the ratcheted errors. */
   readonly warn?: ((text: string) => void) | undefined;
   readonly path?: FieldPath;
   readonly budget?: number;
@@ -22,11 +22,11 @@ export interface RuleOptions {
 
 export interface RuleResult {
   readonly errors: readonly FieldError[];
-  /** What is left of the budget; negative if rules were left out. */
+  /** The remaining budget; negative if rules were skipped. */
   readonly budget: number;
 }
 
-/** Whether a schema has rules anywhere; rules inside allOf alone do not count. */
+/** Reports whether a schema has rules anywhere; rules only inside allOf do not count. */
 function hasRules(schema: JsonObject | undefined): boolean {
   if (schema === undefined) return false;
   if (rulesOf(schema).length > 0 || hasRules(objectAt(schema, 'items'))) return true;
@@ -36,13 +36,13 @@ function hasRules(schema: JsonObject | undefined): boolean {
   );
 }
 
-/** What all nodes of a tree of rules are made with. */
+/** The dependencies of all nodes of a rule tree. */
 interface Building {
   readonly registry: SchemaTypes;
   readonly where: WhereRulesAre;
 }
 
-/** Builds the tree of rules. `rules` says where rules are, `node` what the values are; they differ inside allOf. */
+/** Builds the rule tree. `rules` is the schema with the rules, `node` the one that describes the values; they differ inside allOf. */
 function build(
   rules: JsonObject,
   node: JsonObject,
@@ -111,7 +111,7 @@ export class RuleValidator {
     private readonly isResourceRoot: boolean,
   ) {}
 
-  /** Makes beforehand, in steps, what the first validation would take long for where the schema is large. */
+  /** Does the expensive work of the first validation against a large schema in advance, in steps. */
   *prepare(): Generator<undefined, void, undefined> {
     this.declare();
     yield;
@@ -146,7 +146,7 @@ export class RuleValidator {
   }
 }
 
-/** Prepares the rules of a structural schema, most of it when they are first needed; undefined if it has none. */
+/** Returns the validator of a structural schema's rules, which compiles most of them on first use; undefined if there are none. */
 export function compileRules(schema: JsonObject, isResourceRoot = true): RuleValidator | undefined {
   if (!hasRules(schema)) return undefined;
   return new RuleValidator(schema, isResourceRoot);

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import { rulesOf } from './rule.js';
 
-/** Whether there are rules in a part of the schema, also where only allOf has them. Each part is looked at once. */
+/** Finds the parts of a schema that contain rules, including those only inside allOf. Visits each part once. */
 export class WhereRulesAre {
   private readonly known = new Map<JsonObject, boolean>();
 

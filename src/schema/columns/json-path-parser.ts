@@ -1,4 +1,4 @@
-/** A path that is malformed, or does not fit the value. */
+/** Thrown for a path that is malformed, or does not fit the value. */
 export class JsonPathError extends Error {}
 
 export interface SliceNode {
@@ -6,7 +6,7 @@ export interface SliceNode {
   readonly from: number | undefined;
   readonly to: number | undefined;
   readonly step: number | undefined;
-  /** The end follows from the start: `[3]`. */
+  /** True if the end follows from the start: `[3]`. */
   readonly derived: boolean;
 }
 
@@ -28,7 +28,7 @@ export type PathNode =
 
 const MAX_NESTING = 100;
 
-/** Parses kubectl's JSONPath: what stands in the braces of `{…}`. Text behind a closing brace makes further groups. */
+/** Parses kubectl's JSONPath: the content of the braces of `{…}`. Text after a closing brace creates further groups. */
 export function parseJsonPath(text: string): (readonly PathNode[])[] {
   return new Parser(`{${text}}`, 0).parse();
 }
@@ -76,7 +76,7 @@ class Parser {
     return this.slice(this.at, this.at + text.length) === text;
   }
 
-  /** One element inside of the braces; false at the closing one. */
+  /** Parses one element inside the braces. Returns false at the closing brace. */
   private action(): boolean {
     if (this.startsWith('}')) {
       this.at++;
@@ -208,7 +208,7 @@ function sliceOf(text: string): SliceNode {
   };
   const [, first = '', second, third] = match;
   const from = number(first);
-  // Without a colon the element itself is meant.
+  // Without a colon, the index selects the element itself.
   const derived = second === undefined;
   return {
     kind: 'slice',

@@ -3,10 +3,10 @@ import { type PathNode, type SliceNode, JsonPathError, parseJsonPath } from './j
 
 export { JsonPathError } from './json-path-parser.js';
 
-/** Results are bounded: recursive descents into recursive descents would multiply them. */
+/** The maximum number of results; bounded because nested recursive descents would multiply them. */
 const MAX_RESULTS = 10_000;
 
-/** A compiled path, as printer columns have it: `.spec.list[*].name`, `.status.conditions[?(@.type=="Ready")].status`. */
+/** A compiled path, as in printer columns: `.spec.list[*].name`, `.status.conditions[?(@.type=="Ready")].status`. */
 export class JsonPath {
   private readonly groups: readonly (readonly PathNode[])[];
 
@@ -15,10 +15,10 @@ export class JsonPath {
     this.groups = parseJsonPath(text);
   }
 
-  /** The first value that the path leads to; undefined where there is none or the path does not fit the object. */
+  /** Returns the first value that the path leads to; undefined if there is none or the path does not fit the object. */
   first(object: JsonObject): JsonValue | undefined {
     try {
-      // All parts are followed: an error in a later one spoils the first one's result, too.
+      // Follow all parts: an error in a later one invalidates the result of the first one, too.
       const results = this.groups.map((nodes) => follow([object], nodes));
       return results[0]?.[0];
     } catch (error) {
@@ -72,7 +72,7 @@ function children(value: JsonValue): JsonValue[] {
   return Object.values(value).filter((child) => child !== undefined);
 }
 
-/** The value and all below it that have something below themselves, outer ones first. */
+/** Returns the value and all its descendants that have children, outer ones first. */
 function descend(value: JsonValue, budget: { left: number }): JsonValue[] {
   const below = children(value);
   if (below.length === 0) return [];
@@ -125,7 +125,7 @@ function exists(item: JsonValue, path: readonly PathNode[]): boolean {
   }
 }
 
-/** Go's kinds of comparable values; integers and floats do not compare. */
+/** Returns Go's kind of a comparable value. Integers and floats do not compare with each other. */
 function comparableKind(value: JsonValue): string {
   if (typeof value === 'bigint' || (typeof value === 'number' && Number.isSafeInteger(value))) return 'int';
   if (typeof value === 'number') return 'float';

@@ -14,13 +14,13 @@ interface Column extends JsonObject {
   priority: number;
 }
 
-/** How custom resources are shown as a Table. */
+/** Converts custom resources to a Table. */
 export interface ColumnConvertor {
   readonly columns: readonly Column[];
   cells(object: KubeObject, now: number): JsonValue[];
-  /** Whether there is a column of type date: its cells are ages. */
+  /** True if there is a column of type date, whose cells are ages. */
   readonly timeDependent: boolean;
-  /** For each cell that shows an age, the time from which it counts. */
+  /** Returns, for each cell that shows an age, the time from which it counts. */
   since(object: KubeObject): readonly (number | undefined)[];
 }
 
@@ -43,8 +43,8 @@ interface Compiled {
 }
 
 /**
- * The table of a version by its additionalPrinterColumns: after the name one column for each, the age where there are none.
- * Columns from the first one on whose path is none are left out.
+ * Builds the table of a version from its additionalPrinterColumns: the name, then one column for each, or the age if there are
+ * none. The first column with an invalid path, and all after it, are omitted.
  */
 export function tableConvertorFor(columns: readonly JsonObject[]): ColumnConvertor {
   const compiled: Compiled[] = [];
@@ -106,7 +106,7 @@ function cell(type: string, value: JsonValue | undefined, now: number): JsonValu
   }
 }
 
-/** A value as Go prints it. */
+/** Formats a value as Go prints it. */
 function printed(value: JsonValue): string {
   if (value === null) return '<no value>';
   if (Array.isArray(value) || isObject(value)) return goJson(value);

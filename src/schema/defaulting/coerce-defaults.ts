@@ -4,7 +4,7 @@ import type { JsonSchemaProps } from '../interfaces.js';
 import { SchemaNode } from '../node.js';
 import { isMetaField } from '../prune.js';
 
-/** Rereads the metadata in defaults of embedded objects in place: fields that metadata does not know are not stored. */
+/** Coerces the metadata in defaults of embedded objects in place, so that unknown metadata fields are not stored. */
 export function coerceDefaults(schema: JsonSchemaProps): void {
   coerce(schema, new SchemaNode(schema, { bare: true }), true, false);
 }

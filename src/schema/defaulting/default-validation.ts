@@ -9,7 +9,7 @@ import { isMetaField, pruneUnknown } from '../prune.js';
 import { validateValue } from '../validate.js';
 
 export interface DefaultValidationOptions {
-  /** Whether defaults must not hold fields that the schema does not know. */
+  /** True if defaults must not have unknown fields. */
   readonly requirePruned: boolean;
   /** Runs the rules of the schema at a path on its default. */
   readonly validateRules?:
@@ -18,7 +18,7 @@ export interface DefaultValidationOptions {
 
 const UNKNOWN = 'must not have unknown fields';
 
-/** Puts a value into the object in which a default of metadata can be judged. */
+/** Wraps a value in the object in which a default of metadata can be validated. */
 type Surround = (value: JsonValue) => JsonValue;
 
 const asResource: Surround = (value) =>
@@ -27,11 +27,11 @@ const asResource: Surround = (value) =>
 interface Place {
   readonly root: SchemaNode;
   readonly surround: Surround;
-  /** Whether the schema is one of apiVersion, kind or metadata, or below it. */
+  /** True if the schema is apiVersion, kind or metadata, or below one of them. */
   readonly insideMeta: boolean;
 }
 
-/** Checks that the defaults of a schema are valid by the schema itself. */
+/** Checks that the defaults of a schema are valid against the schema itself. */
 export function validateDefaults(
   schema: JsonSchemaProps,
   path: FieldPath,
@@ -79,7 +79,7 @@ class Defaults {
     isRoot: boolean,
   ): void {
     const before = this.errors.length;
-    // Outside of metadata the default is validated, and quoted in errors, with its metadata as it is read.
+    // Outside metadata, the default is validated, and quoted in errors, with its embedded metadata coerced.
     const read = place.insideMeta ? value : deepCopy(value);
     if (place.insideMeta) this.checkMetadata(value, path, place);
     else this.checkStructure(node, value, read, path, node.embedded || isRoot ? 'resource' : 'part');
@@ -90,7 +90,7 @@ class Defaults {
     this.errors.push(...(this.options.validateRules?.(schema, read, path) ?? []));
   }
 
-  /** A default inside of metadata must give valid metadata. */
+  /** Checks that a default inside metadata results in valid metadata. */
   private checkMetadata(value: JsonValue, path: FieldPath, place: Place): void {
     const object = deepCopy(place.surround(value));
     const failure = coerceEmbedded(object, place.root, 'resource', { wrong: 'throw' });
@@ -100,7 +100,7 @@ class Defaults {
     }
   }
 
-  /** Reports unknown fields beside other faults; of the rest the first kind of faults. `read` becomes the value as it is read. */
+  /** Reports unknown fields, and of other errors the first kind found. Coerces `read` in place. */
   private checkStructure(node: SchemaNode, value: JsonValue, read: JsonValue, path: FieldPath, role: Role): void {
     const failure = coerceEmbedded(read, node, role, { wrong: 'throw' }, path);
     if (this.options.requirePruned) {
@@ -113,7 +113,7 @@ class Defaults {
   }
 }
 
-/** Whether a schema has defaults with fields that it does not know itself, or that metadata cannot have. */
+/** Reports whether a schema has defaults with fields that are unknown to the schema itself, or that metadata cannot have. */
 export function hasUnprunedDefaults(schema: JsonSchemaProps): boolean {
   const check = (node: SchemaNode, isResource: boolean): boolean => {
     if (node.fallback !== undefined) {

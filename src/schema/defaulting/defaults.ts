@@ -5,8 +5,8 @@ import type { SchemaNode } from '../node.js';
 import { pruneUnknown } from '../prune.js';
 
 /**
- * Sets defaults in place: where a field is missing, or null without being nullable. Parts of the schema without defaults are
- * not walked. `pruned` holds the defaults as they are used, which may be less than what the schema says.
+ * Sets defaults in place, for fields that are missing, or null without being nullable. Parts of the schema without defaults are
+ * skipped. `pruned` holds the defaults that are set, which may be less than those in the schema.
  */
 export function applyDefaults(value: JsonValue | undefined, node: SchemaNode, pruned: DefaultValues): void {
   if (!node.hasDefaults || typeof value !== 'object' || value === null) return;
@@ -39,7 +39,7 @@ function defaultAdditional(value: JsonObject, node: SchemaNode, child: SchemaNod
 
 const NO_DEFAULTS: DefaultsBound = { once: 0, perItem: 0 };
 
-/** What an object can grow by; found by one walk over the parts of the schema that have defaults. */
+/** Returns how many values defaults can add to an object, found by one walk over the parts of the schema that have defaults. */
 export function boundOfDefaults(node: SchemaNode): DefaultsBound {
   if (!node.hasDefaults) return NO_DEFAULTS;
   let once = 0;
@@ -60,7 +60,7 @@ export function boundOfDefaults(node: SchemaNode): DefaultsBound {
   return { once, perItem };
 }
 
-/** The parts of a node's default, and those that its items get in turn. */
+/** Returns the number of parts of a node's default, including those that its items get in turn. */
 function grownDefault({ fallback }: SchemaNode, { perItem }: DefaultsBound): number {
   if (fallback === undefined) return 0;
   let parts = 0;
@@ -75,17 +75,17 @@ function grownDefault({ fallback }: SchemaNode, { perItem }: DefaultsBound): num
   return parts + objects * perItem;
 }
 
-/** Takes from a default, in place, what its own schema and the metadata of embedded objects do not know. */
+/** Removes from a default, in place, the fields that are unknown to its own schema and to the metadata of embedded objects. */
 export function pruneDefault(value: JsonValue, node: SchemaNode): void {
   pruneUnknown(value, node, node.embedded ? 'resource' : 'part');
   coerceEmbedded(value, node, 'part', { wrong: 'drop' });
 }
 
-/** The defaults of a schema as they are set: without what is pruned. Made on first use. */
+/** The defaults of a schema as they are set, after pruning. Computed on first use. */
 export class DefaultValues {
   private readonly values = new Map<SchemaNode, JsonValue>();
 
-  /** `settled`: nodes whose defaults are to be taken as they stand. */
+  /** `settled`: nodes whose defaults are used unchanged. */
   constructor(settled: Iterable<SchemaNode>) {
     for (const node of settled) this.values.set(node, node.fallback as JsonValue);
   }

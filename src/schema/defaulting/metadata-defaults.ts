@@ -4,24 +4,25 @@ import type { JsonSchemaProps } from '../interfaces.js';
 import type { SchemaNode } from '../node.js';
 import { isMetaField, pruneUnknown } from '../prune.js';
 
-/** The way from the root to a default: names of properties, and ITEM for the item of a list. */
+/** The path from the root to a default: property names, and ITEM for the item of a list. */
 type Path = readonly (string | typeof ITEM)[];
 
 const ITEM = Symbol('item');
 
-/** Additional properties stand in the object by this name. */
+/** The name that stands for additional properties in the object. */
 const ADDITIONAL = '*';
 
 /**
- * The schema with the defaults in metadata, apiVersion and kind as objects get them: what these cannot hold is not set. The schema
- * itself does not tell, since metadata knows more fields than it names, and none beyond those of ObjectMeta: such a default is put
- * where it belongs in an object otherwise empty, and what is left of it there counts. Without such defaults it is the same schema.
+ * Returns the schema with the defaults in metadata, apiVersion and kind as objects get them: fields that these cannot hold are
+ * not set. The schema alone does not determine this, because metadata has more fields than the schema names, but none beyond
+ * those of ObjectMeta. Therefore each such default is placed in an otherwise empty object, and what remains of it there is used.
+ * Without such defaults, the same schema is returned.
  */
 export function settleMetadataDefaults(schema: JsonSchemaProps, root: SchemaNode): JsonSchemaProps {
   return new Settling(root).below(schema, root, [], { isResource: true, insideMeta: false });
 }
 
-/** The nodes in metadata, apiVersion and kind, of the object itself and of embedded ones, that have a default. */
+/** Yields the nodes that have a default in metadata, apiVersion and kind, of the object itself and of embedded ones. */
 export function* defaultsInMetadata(
   node: SchemaNode,
   isResource = true,
@@ -37,7 +38,10 @@ export function* defaultsInMetadata(
   }
 }
 
-/** Whether a place is a whole object, the outermost or an embedded one, and whether it belongs to the metadata, apiVersion or kind of one. */
+/**
+ * The position of a schema: whether it is a whole object, the outermost or an embedded one, and whether it belongs to the
+ * metadata, apiVersion or kind of one.
+ */
 interface Where {
   readonly isResource: boolean;
   readonly insideMeta: boolean;

@@ -2,12 +2,12 @@ import { isIP } from 'node:net';
 
 /** Visible characters, and all beyond ASCII (RFC 6532). */
 const VISIBLE = /^[!-~\u0080-\u{10ffff}]$/u;
-/** Those of them that an atom does not hold. */
+/** The visible characters that an atom cannot contain. */
 const SPECIAL = /^[()<>[\]:;@\\,"]$/;
 
 /**
- * Whether Go's mail.ParseAddress takes the text: an address alone, or a display name followed by an address in angle
- * brackets, or a group of exactly one of these, with comments behind them.
+ * Reports whether Go's mail.ParseAddress accepts the text: an address alone, a display name followed by an address in angle
+ * brackets, or a group of exactly one of these, optionally followed by comments.
  */
 export function isEmailAddress(text: string): boolean {
   return text.includes('@') && new AddressReader(text).read();
@@ -39,7 +39,7 @@ class AddressReader {
     return true;
   }
 
-  /** How many addresses there are here; undefined where there is something else. Groups hold no groups. */
+  /** Reads addresses and returns their number; undefined for anything else. Groups cannot contain groups. */
   private address(mayBeGroup: boolean): number | undefined {
     this.space();
     const start = this.at;
@@ -67,7 +67,7 @@ class AddressReader {
     }
   }
 
-  /** Words, and comments behind a word that is not encoded. Anything else ends it. */
+  /** Reads words, and comments after the first word that is not encoded. Anything else ends the phrase. */
   private phrase(): boolean {
     for (let some = false, plain = false; ; some = true) {
       if (plain && !this.comments()) return false;
@@ -89,7 +89,7 @@ class AddressReader {
     return this.peek() === '[' ? this.literal() : this.atom(false);
   }
 
-  /** A dot-atom; `loose` lets dots stand anywhere, as in display names. */
+  /** Reads a dot-atom; `loose` allows dots anywhere, as in display names. */
   private atom(loose: boolean): boolean {
     const start = this.at;
     while (VISIBLE.test(this.peek()) && !SPECIAL.test(this.peek())) this.at++;
@@ -99,7 +99,7 @@ class AddressReader {
     return !text.startsWith('.') && !text.endsWith('.') && !text.includes('..');
   }
 
-  /** What stands in quotes. Where they are not closed properly, nothing is read. */
+  /** Reads a quoted string and returns its content. If it is not closed properly, nothing is read. */
   private quoted(): string | undefined {
     const start = this.at;
     let text = '';
@@ -116,7 +116,7 @@ class AddressReader {
     return undefined;
   }
 
-  /** An IP address in brackets. */
+  /** Reads an IP address in brackets. */
   private literal(): boolean {
     const end = this.chars.indexOf(']', this.at);
     if (end < 0) return false;
@@ -129,7 +129,7 @@ class AddressReader {
     while (this.peek() === ' ' || this.peek() === '\t') this.at++;
   }
 
-  /** Skips white space and comments; false for a comment that does not end. */
+  /** Skips white space and comments. Returns false if a comment does not end. */
   private comments(): boolean {
     for (;;) {
       this.space();
@@ -138,7 +138,7 @@ class AddressReader {
     }
   }
 
-  /** A comment that stands for the display name. */
+  /** Reads a comment that replaces the display name. */
   private describedBy(): boolean {
     const words = this.comment()?.split(/[ \t]+/);
     return words?.every((word) => charsetOf(word) !== 'unknown') === true;
@@ -160,7 +160,7 @@ class AddressReader {
   }
 }
 
-/** Whether Go knows the character set of a word that is properly encoded (RFC 2047) by itself; undefined for other words. */
+/** Returns whether Go itself knows the character set of a properly encoded word (RFC 2047); undefined for other words. */
 function charsetOf(word: string): 'known' | 'unknown' | undefined {
   const [, charset, encoding = '', content = ''] = /^=\?([^?]+)\?([bBqQ])\?([^?]*)\?=$/.exec(word) ?? [];
   if (charset === undefined || word.length < 8) return undefined;

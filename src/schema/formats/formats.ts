@@ -28,7 +28,7 @@ const SHORT_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const utf8Length = (text: string): number => Buffer.byteLength(text);
 
 function isHostname(text: string): boolean {
-  // Length first: it bounds the work of the expression.
+  // Check the length first, because it bounds the work of the expression.
   if (utf8Length(text) > 255 || !text.split('.').every((part) => utf8Length(part) <= 63)) return false;
   return HOSTNAME_LABELS.test(text);
 }
@@ -108,7 +108,7 @@ const DURATION_UNITS = [
   ['w', 'wk', 'week'],
 ];
 
-/** Go's duration syntax, or any text in which numbers with units are found, as Scala writes them. */
+/** Accepts Go's duration syntax, or any text that contains numbers with units, as Scala writes them. */
 function isDuration(text: string): boolean {
   if (isGoDuration(text)) return true;
   let found = false;
@@ -120,7 +120,7 @@ function isDuration(text: string): boolean {
   return found;
 }
 
-/** Numbers with a unit, in one pass: an expression would try every digit of a long run as a start. */
+/** Yields numbers with a unit in one pass: a regular expression would try every digit of a long run as a start. */
 function* amounts(text: string): Generator<{ digits: string; unit: string }> {
   const run = (from: number, pattern: RegExp): number => {
     let at = from;
@@ -181,7 +181,7 @@ const CHECKS: Readonly<Record<string, (text: string) => boolean>> = {
 
 const isKnownTextFormat = (format: string): boolean => Object.hasOwn(CHECKS, normalize(format));
 
-/** Whether kube-apiserver knows the format for the type; `type` empty: none or several. */
+/** Reports whether kube-apiserver knows the format for the type; an empty `type` means none or several. */
 export function isRecognizedFormat(type: string, format: string): boolean {
   switch (type) {
     case '':
@@ -196,13 +196,13 @@ export function isRecognizedFormat(type: string, format: string): boolean {
   }
 }
 
-/** The format as far as it is checked: formats that are not recognized count as none. */
+/** Returns the format if it is checked; unrecognized formats count as none. */
 export function supportedFormat(types: readonly string[], format: string): string {
   const type = types.length === 1 ? (types[0] ?? '') : '';
   return format !== '' && isRecognizedFormat(type, format) ? format : '';
 }
 
-/** The check of strings for a format that `supportedFormat` let through. */
+/** Returns the check of strings for a format that `supportedFormat` returned. */
 export function formatCheckFor(format: string): ((text: string) => boolean) | undefined {
   return isKnownTextFormat(format) ? CHECKS[normalize(format)] : undefined;
 }

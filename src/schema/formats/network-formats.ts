@@ -1,6 +1,6 @@
 import { parseIp } from '@annex/cel/formats/ip-address';
 
-/** Whether the text is an IPv4 address, or an IPv6 address that embeds one; leading zeros are taken. */
+/** Reports whether the text is an IPv4 address, or an IPv6 address that embeds one; leading zeros are accepted. */
 export const isIPv4 = (text: string): boolean => text.includes('.') && parseIp(text) !== undefined;
 
 export const isIPv6 = (text: string): boolean => text.includes(':') && parseIp(text)?.zeros === false;
@@ -14,7 +14,7 @@ export function isCidr(text: string): boolean {
   return Number(length) <= (address.includes(':') ? 128 : 32);
 }
 
-/** EUI-48, EUI-64 and 20-octet addresses with colons, dashes, dots or nothing between them, as Go parses them. */
+/** Accepts EUI-48, EUI-64 and 20-octet addresses, separated by colons, dashes, dots or nothing, as Go parses them. */
 export function isMac(text: string): boolean {
   const separator = text[2];
   if (separator === ':' || separator === '-') {

@@ -1,4 +1,4 @@
-/** Whether Go's url.ParseRequestURI takes the text: an absolute URI, or an absolute path. */
+/** Reports whether Go's url.ParseRequestURI accepts the text: an absolute URI, or an absolute path. */
 export function isRequestUri(text: string): boolean {
   if (text === '' || /[\u0000-\u001f\u007f]/.test(text)) return false;
   if (text === '*') return true;
@@ -7,7 +7,7 @@ export function isRequestUri(text: string): boolean {
   let rest = text.slice(scheme === '' ? 0 : scheme.length + 1);
   const query = rest.indexOf('?');
   if (query >= 0) rest = rest.slice(0, query);
-  // A URI with a scheme and no slash is opaque and taken as it is.
+  // A URI with a scheme and no slash is opaque and accepted unchecked.
   if (!rest.startsWith('/')) return scheme !== '';
   if (rest.startsWith('//') && (scheme !== '' || !rest.startsWith('///'))) {
     if (scheme === '') return isEscaped(rest);
@@ -19,7 +19,7 @@ export function isRequestUri(text: string): boolean {
   return isEscaped(rest);
 }
 
-/** The scheme before the first colon, empty where there is none, undefined for a colon without one. */
+/** Returns the scheme before the first colon; empty if there is none, undefined if the text begins with the colon. */
 function schemeOf(text: string): string | undefined {
   for (let i = 0; i < text.length; i++) {
     const char = text[i] ?? '';
@@ -46,7 +46,7 @@ function isAuthority(text: string): boolean {
   if (host.startsWith('[')) return isBracketed(host);
   const colon = host.lastIndexOf(':');
   if (colon >= 0 && !/^\d*$/.test(host.slice(colon + 1))) return false;
-  // Only bytes outside ASCII may be escaped in a host; of the others some characters are not allowed.
+  // In a host, only non-ASCII bytes may be escaped, and some ASCII characters are not allowed.
   if (/%(?![89a-fA-F][0-9a-fA-F])/.test(host)) return false;
   return !/[\s"<>\\^`{|}#]/.test(host.replace(/["<>]/g, ''));
 }
