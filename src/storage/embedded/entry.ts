@@ -6,13 +6,13 @@ import type { LogEvent, Revision } from '../interfaces.js';
  * A log entry as stored in LMDB: a header, the resource's name, the object's key, and the object's record (none for DELETED: it is that of
  * the previous entry).
  *
- *      0  type: 1 ADDED, 2 MODIFIED, 3 DELETED
- *      1  length of the resource's name
- *      2  length of the key (16 bits)
- *      4  previous revision, 0 for none (64-bit float)
- *     12  commit time in milliseconds since the epoch (64-bit float)
- *     20  CRC-32 of all the rest
- *     24  resource, key, record
+ *     0  type: 1 ADDED, 2 MODIFIED, 3 DELETED
+ *     1  length of the resource's name
+ *     2  length of the key (16 bits)
+ *     4  previous revision, 0 for none (64-bit float)
+ *    12  commit time in milliseconds since the epoch (64-bit float)
+ *    20  CRC-32 of all the rest
+ *    24  resource, key, record
  */
 export interface EntryHeader {
   readonly type: LogEvent['type'];

@@ -20,7 +20,7 @@ import { encodedBytes, withRevision } from '../object-bytes.js';
 import { undecodable } from '../undecodable.js';
 import { type Decrypted, identity, isEncrypted, TransformError, type Transformer } from './transformer.js';
 
-/** Returns what encrypts the objects of a type, or undefined if nothing does. */
+/** The transformers of types; undefined for a type that is not encrypted. */
 interface TypeTransformers {
   of(resource: string): Transformer | undefined;
 }

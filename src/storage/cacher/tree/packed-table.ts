@@ -4,11 +4,11 @@ import { attributesOfText, type ItemFacts, type ItemSource, type PackedAttribute
 /**
  * Rows in one buffer outside the heap, which the garbage collector does not walk: first the end of each row (32 bits), then the rows:
  *
- *      0  revision (64-bit float)
- *      8  length of the object's bytes (32 bits)
- *     12  length of the key (16 bits)
- *     14  flags
- *     15  the key, then the selector attributes as JSON, or nothing if they have not been computed yet
+ *     0  revision (64-bit float)
+ *     8  length of the object's bytes (32 bits)
+ *    12  length of the key (16 bits)
+ *    14  flags
+ *    15  the key, then the selector attributes as JSON, or nothing if they have not been computed yet
  */
 const LENGTH = 8;
 const KEY_LENGTH = 12;

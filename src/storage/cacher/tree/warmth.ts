@@ -23,8 +23,8 @@ export interface WarmthStats {
 }
 
 /**
- * The leaves whose items are in memory, for all types whose objects are in a local file. One limit applies to all of them: beyond it, the
- * least recently used leaves are packed.
+ * The leaves whose items are in memory, for all types whose objects are in a local file. One limit applies to all of them: beyond it,
+ * leaves that were not used recently are packed.
  */
 export class Warmth {
   private readonly leaves = new Map<ItemLeaf, Warm>();
