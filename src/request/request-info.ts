@@ -12,7 +12,7 @@ export interface RequestInfo {
   readonly resource: string;
   readonly subresource: string;
   name: string;
-  /** Path segments from the resource on. */
+  /** The path segments, starting with the resource. */
   readonly parts: readonly string[];
   /** As given in the query of a list, watch or deletecollection. */
   readonly fieldSelector: string;

@@ -1,6 +1,6 @@
 import type { Span, SpanAttributes } from '../util/tracing.js';
 
-/** A request that is about to be traced. */
+/** A request to be traced. */
 export interface TracedRequest {
   readonly name: string;
   /** The traceparent header. */

@@ -39,7 +39,7 @@ const METHODS = new Set([
 ]);
 /** kube-apiserver's buckets of queue wait durations, in seconds. */
 const QUEUE_WAITS = [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30];
-/** The only flow schema: each user is a flow. */
+/** The name of the only flow schema, in which each user is a flow. */
 const FLOWS = 'users';
 
 interface QueueState {

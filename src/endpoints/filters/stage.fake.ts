@@ -130,6 +130,6 @@ export class Stage {
   }
 }
 
-/** The message of a Status. */
+/** Returns the message of a Status. */
 export const message = (response: RecordedResponse): unknown =>
   (JSON.parse(response.body) as { message: unknown }).message;

@@ -5,7 +5,7 @@ import type { Exchange } from './exchange.js';
 /** Writes an error as a Status in the representation that the client asked for. */
 export type StatusWriter = (exchange: Exchange, error: ApiError) => void;
 
-/** Go's http.Error: a line of plain text. */
+/** Writes a line of plain text, like Go's http.Error. */
 export function writeText(response: HttpResponse, code: number, text: string): void {
   response.setHeader('X-Content-Type-Options', 'nosniff');
   send(response, code, 'text/plain; charset=utf-8', `${text}\n`);

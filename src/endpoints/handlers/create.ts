@@ -20,7 +20,7 @@ export async function createHandler(scope: RequestScope): Promise<void> {
   const { context, request, served, environment } = scope;
   const query = new Query(request.url ?? '');
   const sink = negotiateObject(scope, query);
-  // An unreadable media type is rejected before the options are validated; updates do it the other way round.
+  // An unsupported media type is rejected before the options are validated; updates do it the other way round.
   inputFormat(served, environment, request);
   const body = await readBody(request, environment.maxRequestBodyBytes, context);
   environment.metrics.requestBodySize(served.gvk.group, served.groupResource.resource, 'create', body.length);

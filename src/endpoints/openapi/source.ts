@@ -41,6 +41,6 @@ export interface OpenApiSource {
 /** `components.schemas` of built-in types by group version: `api/v1`, `apis/rbac.authorization.k8s.io/v1`. */
 export type PublishedComponents = Readonly<Record<string, Readonly<Record<string, JsonObject>>>>;
 
-/** `api/v1` or `apis/<group>/<version>`. */
+/** Returns `api/v1` or `apis/<group>/<version>`. */
 export const pathOf = (gv: { readonly group: string; readonly version: string }): string =>
   gv.group === '' ? `api/${gv.version}` : `apis/${gv.group}/${gv.version}`;

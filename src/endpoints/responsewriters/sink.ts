@@ -26,10 +26,10 @@ export interface ResponseSink extends ByteSink {
   readonly offload: ((object: CachedObject, form: ItemForm) => Promise<Uint8Array> | undefined) | undefined;
 }
 
-/** ListMeta. */
+/** The ListMeta of a list. */
 export interface ListMetadata {
   readonly resourceVersion: string;
-  /** '' or undefined at the end of a list. */
+  /** The continue token; '' or undefined at the end of a list. */
   readonly continue?: string | undefined;
   readonly remainingItemCount?: number | undefined;
 }

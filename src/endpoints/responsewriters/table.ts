@@ -28,7 +28,7 @@ export interface TableRows {
   readonly cached: Representation | undefined;
   /** The representation of rows whose ages are left out, to be filled in when the response is written. */
   readonly open: Representation | undefined;
-  /** The row as JSON. */
+  /** Returns the row as JSON. */
   json(object: CachedObject, now: number): Uint8Array;
   tree(object: CachedObject, now: number): JsonObject;
   ofObject(object: KubeObject, now: number, include?: IncludeObject): JsonObject;

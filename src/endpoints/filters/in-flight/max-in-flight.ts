@@ -6,7 +6,7 @@ import type { Exchange } from '../exchange.js';
 import { FairQueue, type Refusal } from './fair-queue.js';
 import { writeText } from '../status.js';
 
-/** A request waits for at most its timeout divided by this, as in kube-apiserver. */
+/** The maximum wait for a seat is the request timeout divided by this, as in kube-apiserver. */
 const WAIT_PART = 4;
 /** Verbs that read whole collections, each of which may use up a time slice at once. */
 const WIDE: ReadonlySet<string> = new Set(['list', 'watch', 'deletecollection']);
