@@ -50,7 +50,7 @@ export class Transformers {
     const rule = this.rules.get(resource) ?? this.rules.get(ruleName('*', group)) ?? this.rules.get('*.*');
     const { observer, clock } = this.options;
     const made = rule && new PrefixTransformers(rule, NO_MATCH, { resource, observer, clock });
-    // One for each type; those of deleted definitions go with the next configuration.
+    // Bounded, because those of deleted definitions stay until the next configuration.
     if (this.made.size >= MAX_TYPES) this.made.clear();
     this.made.set(resource, made);
     return made;

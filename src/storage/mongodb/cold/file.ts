@@ -41,7 +41,7 @@ export interface ColdFileOptions {
 
 const FILE = 'cold.mdb';
 const KEEP_MILLIS = 3 * 60_000;
-/** Types that were not requested for this long after the start are no longer served. */
+/** Types that were not requested for this long after the start count as no longer served. */
 const UNCLAIMED_MILLIS = 10 * 60_000;
 const TICK_MILLIS = 1_000;
 const SOON_MILLIS = 20;

@@ -103,7 +103,7 @@ export class ColdType {
     return changes.revision;
   }
 
-  /** Ends the load, first of all its checkpoint: data stored from now on belongs to another load. */
+  /** Ends the load, removing its checkpoint first: data stored from now on belongs to another load. */
   private endLoad(): void {
     if (this.isUsed) this.file.endLoad(this.load, this.source.resource);
     this.before = this.load;

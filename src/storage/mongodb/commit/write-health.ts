@@ -1,8 +1,8 @@
 import type { Clock } from '../../../util/clock.js';
 
-/** Writes fail if they have waited this long without any success. */
+/** Writes are reported as failing if they have waited this long without any success. */
 const FAILING_MILLIS = 10_000;
-/** The time after which the commit path restarts, and restarts again. */
+/** The time without success after which the commit path restarts, and again after the same time. */
 const START_OVER_MILLIS = 30_000;
 /** How long a failure counts if no write is tried again. */
 const REMEMBERED_MILLIS = 30_000;
@@ -10,7 +10,7 @@ const REMEMBERED_MILLIS = 30_000;
 /** Tracks whether writes succeed: for how long none has succeeded while some waited. */
 export class WriteHealth {
   private waiting = false;
-  /** When the time without success began in which writes were waiting. */
+  /** When writes began to wait without success, in monotonic milliseconds. */
   private since = 0;
   private failed = -Infinity;
   private startedOver = -Infinity;

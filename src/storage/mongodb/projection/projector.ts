@@ -15,7 +15,7 @@ export interface ProjectorOptions {
   failed?(error: unknown): void;
 }
 
-/** Batches of this period, in milliseconds, are projected together. */
+/** Batches committed within this period are projected together. */
 const GATHER_MILLIS = 100;
 const RETRY_MILLIS = 100;
 const MAX_RETRY_MILLIS = 5_000;
