@@ -2,7 +2,7 @@ import { type GroupVersionKind, formatGroupVersion, parseGroupVersion } from '..
 import { builtinSchema, type BuiltinSchema } from './builtin-schema.js';
 import { goTypeKeys } from './types.js';
 
-/** Kinds without a schema here that kube-apiserver's decoder knows: those it does not serve, or we do not. `*`: and its list. */
+/** Kinds without a schema here that kube-apiserver's decoder knows: kube-apiserver does not serve them, or Annex does not. `*` includes the list. */
 const KNOWN: Readonly<Record<string, string>> = {
   'admission.k8s.io/v1': 'AdmissionReview',
   'admission.k8s.io/v1beta1': 'AdmissionReview',
@@ -55,7 +55,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   'storagemigration.k8s.io/v1beta1': 'StorageVersionMigration*',
 };
 
-/** The decoder of definitions knows nothing but its own group. */
+/** The decoder of definitions knows only its own group. */
 const DEFINITIONS = 'apiextensions.k8s.io';
 const OF_DEFINITIONS: Readonly<Record<string, string>> = {
   'apiextensions.k8s.io/v1': 'CustomResourceDefinition* ConversionReview',
@@ -78,14 +78,14 @@ const expand = (table: Readonly<Record<string, string>>): ReadonlySet<string> =>
 const known = expand(KNOWN);
 const ofDefinitions = expand(OF_DEFINITIONS);
 
-/** Whether the decoder of a group's objects knows a kind, be it one of that group or not. */
+/** Reports whether the decoder of a group's objects knows a kind, whether or not the kind is of that group. */
 export function isRegistered(group: string, gvk: GroupVersionKind): boolean {
   const key = `${formatGroupVersion(gvk)}/${gvk.kind}`;
   if (group === DEFINITIONS) return ofDefinitions.has(key);
   return !APART.has(gvk.group) && (known.has(key) || builtinSchema(gvk) !== undefined);
 }
 
-/** Whether the decoder of a type's objects knows a kind of the same group in any version, and so without one. */
+/** Reports whether the decoder of a type's objects knows a kind of the same group in any version, and so in the internal one. */
 export function isRegisteredInternally(of: GroupVersionKind, kind: string): boolean {
   const table = of.group === DEFINITIONS ? ofDefinitions : known;
   for (const key of table) if (key.startsWith(`${of.group}/`) && key.endsWith(`/${kind}`)) return true;
@@ -94,7 +94,7 @@ export function isRegisteredInternally(of: GroupVersionKind, kind: string): bool
 
 let groupVersions: ReadonlySet<string> | undefined;
 
-/** Group versions of kube-apiserver's scheme and of Annex, whether they are served or not. */
+/** Returns the group versions of kube-apiserver's scheme and of Annex, whether they are served or not. */
 function registeredGroupVersions(): ReadonlySet<string> {
   groupVersions ??= new Set(
     [...known, ...ofDefinitions, ...goTypeKeys(), 'kubeannex.io/v1alpha1/Adoption'].map((key) =>
@@ -115,13 +115,13 @@ export function isRegisteredGroup(group: string): boolean {
   return false;
 }
 
-/** Both groups have the same events. */
+/** Returns the internal group of a kind. Both groups of events have the same events. */
 const internalGroup = ({ group, kind }: { readonly group: string; readonly kind: string }): string =>
   group === 'events.k8s.io' && kind === 'Event' ? '' : group;
 
 /**
- * The schema of the same kind in another version, which is read but not taken in its place; undefined where there is none. A
- * version without a schema of its own is read as v1, of which it differs in little.
+ * Returns the schema of the same kind in another version, which is read but not accepted in place of the target; undefined if
+ * none exists. A version without a schema of its own is read as v1, from which it differs little.
  */
 export function schemaOfSibling(
   target: GroupVersionKind,

@@ -21,23 +21,23 @@ export interface GoField {
   readonly type: GoType;
   readonly omitEmpty: boolean;
   readonly omitZero: boolean;
-  /** `merge`, `replace`, `retainKeys`, as the published schemas have them; empty: replace. */
+  /** `merge`, `replace`, `retainKeys`, as in the published schemas; empty means replace. */
   readonly patchStrategies: readonly string[];
   readonly patchMergeKey: string;
-  /** Names of the embedded structs that it comes from; errors name them. */
+  /** The names of the embedded structs that the field comes from, which errors include. */
   readonly embedded: readonly string[];
 }
 
-/** The shape of a built-in Go type: what decoding, its errors, encoding and strategic merge patches depend on. Immutable. */
+/** The shape of a built-in Go type, on which decoding, its errors, encoding, and strategic merge patches depend. Immutable. */
 export interface GoType {
   readonly kind: GoKind;
-  /** As errors print it: `map[string]string`, `v1.ObjectMeta`. */
+  /** The type as errors print it: `map[string]string`, `v1.ObjectMeta`. */
   readonly text: string;
-  /** Without package; empty for unnamed types. */
+  /** The name without its package; empty for unnamed types. */
   readonly name: string;
-  /** For maps, slices and pointers. */
+  /** The element type of maps, slices, and pointers. */
   readonly elem: GoType | undefined;
-  /** For structs, in the order in which they are written. */
+  /** The fields of structs, in the order in which they are written. */
   readonly fields: ReadonlyMap<string, GoField>;
 }
 
@@ -62,7 +62,7 @@ interface MutableType {
   fields: Map<string, GoField>;
 }
 
-/** Links the numbered types of the data file; they may refer to each other in circles. */
+/** Links the numbered types of the data file, which may refer to each other in cycles. */
 function link(raw: RawTypes): ReadonlyMap<string, GoType> {
   const all: MutableType[] = raw.types.map((t) => ({
     kind: t.k,
@@ -91,13 +91,13 @@ function link(raw: RawTypes): ReadonlyMap<string, GoType> {
       });
     }
   });
-  // Schemas within schemas: the types that are a schema or something simpler have no shape of their own in Go.
+  // The types that are a schema or something simpler, within schemas, have no shape of their own in Go.
   const schema = all.find((type) => type.text === 'v1.JSONSchemaProps');
   for (const type of all) if (type.text.startsWith('v1.JSONSchemaPropsOr')) type.elem = schema;
   return new Map(Object.entries(raw.kinds).map(([key, index]) => [key, at(index)]));
 }
 
-/** Annex's own kinds, by the Kubernetes kinds whose shape they have. */
+/** Annex's own kinds, and the Kubernetes kinds with the same shape. */
 const SAME_SHAPE: Readonly<Record<string, string>> = {
   'kubeannex.io/v1/ResourceDefinition': 'apiextensions.k8s.io/v1/CustomResourceDefinition',
   'kubeannex.io/v1/ResourceDefinitionList': 'apiextensions.k8s.io/v1/CustomResourceDefinitionList',
@@ -105,20 +105,20 @@ const SAME_SHAPE: Readonly<Record<string, string>> = {
 
 let kinds: ReadonlyMap<string, GoType> | undefined;
 
-/** The type of a built-in kind, meta/v1's under group `meta.k8s.io`; undefined where there is none. Loaded on first use. */
+/** Returns the type of a built-in kind; those of meta/v1 are in group `meta.k8s.io`. Undefined if none exists. Loads the types on first use. */
 export function goType(gvk: GroupVersionKind): GoType | undefined {
   kinds ??= link(readDataFile('types', 'types.json') as unknown as RawTypes);
   const key = `${formatGroupVersion(gvk)}/${gvk.kind}`;
   return kinds.get(SAME_SHAPE[key] ?? key);
 }
 
-/** All built-in kinds, as `<group>/<version>/<kind>`. */
+/** Returns all built-in kinds, as `<group>/<version>/<kind>`. */
 export function goTypeKeys(): Iterable<string> {
   kinds ??= link(readDataFile('types', 'types.json') as unknown as RawTypes);
   return [...kinds.keys(), ...Object.keys(SAME_SHAPE)];
 }
 
-/** What a pointer points to, the type itself otherwise. */
+/** Returns the type that a pointer points to; any other type itself. */
 export function dereference(type: GoType): GoType {
   return type.kind === 'ptr' && type.elem !== undefined ? dereference(type.elem) : type;
 }

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '../json/json.js';
 import { noteEmpty } from './empty-members.js';
 import type { GoField, GoType } from './types.js';
 
-/** The fields of a struct as its encoder writes them. */
+/** Returns the fields of a struct as its encoder writes them. */
 export function inTypeOrder(type: GoType, given: JsonObject): JsonObject {
   const out: JsonObject = {};
   let empty: JsonObject | undefined;
@@ -19,10 +19,10 @@ export function inTypeOrder(type: GoType, given: JsonObject): JsonObject {
   return out;
 }
 
-/** Bytes that are none differ from bytes that are not given, as lists do. */
+/** Reports whether a value is empty bytes. As for lists, these differ from absent ones. */
 const isEmptyBytes = ({ type }: GoField, value: JsonValue): boolean => type.kind === 'bytes' && value === '';
 
-/** In the order of UTF-16, as maps are written: it is that of UTF-8 for all but the rarest characters; nothing depends on it. */
+/** Sorts keys by UTF-16, as maps are written. That is the order of UTF-8 for all but the rarest characters, and nothing depends on it. */
 export function withSortedKeys(map: JsonObject): JsonObject {
   const keys = Object.keys(map);
   if (isSorted(keys)) return map;
@@ -36,7 +36,7 @@ function isSorted(keys: readonly string[]): boolean {
   return true;
 }
 
-/** Whether the encoder leaves the field out with this value. */
+/** Reports whether the encoder omits the field with this value. */
 function isOmitted(field: GoField, value: JsonValue): boolean {
   if (field.omitZero && value === null) return true;
   if (!field.omitEmpty) return false;
@@ -67,7 +67,7 @@ function isWrittenWhenAbsent(field: GoField): boolean {
   return written;
 }
 
-/** What the encoder writes for a type's zero value. A new tree at every call. */
+/** Returns what the encoder writes for a type's zero value, as a new tree on every call. */
 export function zeroValue(type: GoType): JsonValue {
   switch (type.kind) {
     case 'string':

@@ -9,7 +9,7 @@ export interface FieldRequirement {
 
 export type FieldSet = Readonly<Record<string, string>>;
 
-/** A field selector, ready to be matched. A field that an object lacks has the empty value. */
+/** A parsed field selector. A field that an object lacks has the empty value. */
 export class FieldSelector {
   constructor(readonly requirements: readonly FieldRequirement[]) {}
 
@@ -35,7 +35,7 @@ export class FieldSelector {
   }
 }
 
-/** Protects a value for a selector's text. */
+/** Escapes a value for the text of a selector. */
 export const escapeValue = (value: string): string => value.replace(/[\\,=]/g, '\\$&');
 
 function unescapeValue(value: string): string {
@@ -74,16 +74,16 @@ function splitTerms(text: string): string[] {
   return terms;
 }
 
-/** Gives a field's canonical name; throws SelectorError where the type has no such field. */
+/** Returns a field's canonical name. Throws SelectorError if the type has no such field. */
 export type FieldNames = (field: string) => string;
 
-/** For types without selectable fields of their own. */
+/** The field names of types without selectable fields of their own. */
 export const metadataFieldNames: FieldNames = (field) => {
   if (field === 'metadata.name' || field === 'metadata.namespace') return field;
   throw new SelectorError(`${quote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`);
 };
 
-/** For types that list their selectable fields, name and namespace included. */
+/** Returns the field names of a type that lists its selectable fields, name and namespace included. */
 export function supportedFieldNames(fields: readonly string[]): FieldNames {
   const known = new Set(fields);
   return (field) => {
@@ -92,7 +92,7 @@ export function supportedFieldNames(fields: readonly string[]): FieldNames {
   };
 }
 
-/** Reads a `fieldSelector` parameter; throws SelectorError. */
+/** Parses a `fieldSelector` parameter. Throws SelectorError. */
 export function parseFieldSelector(text: string, names: FieldNames = (field) => field): FieldSelector {
   if (text === '') return FieldSelector.everything;
   const parsed: FieldRequirement[] = [];
@@ -104,7 +104,7 @@ export function parseFieldSelector(text: string, names: FieldNames = (field) => 
     const field = term.slice(0, match.index);
     if (field !== '' || value !== '') parsed.push({ field, equal: match[0] !== '!=', value });
   }
-  // Names are looked at only after every term was read, as kube-apiserver does.
+  // As in kube-apiserver, names are checked only after every term has been read.
   const requirements = parsed.map((requirement) => ({ ...requirement, field: names(requirement.field) }));
   return new FieldSelector(requirements);
 }
@@ -119,7 +119,7 @@ export interface CompiledSelection {
   readonly id?: string | undefined;
 }
 
-/** Longer ones are kept nowhere. */
+/** The maximum length of an ID in characters; longer ones are not kept anywhere. */
 const LONGEST_ID = 1024;
 
 export function compileSelection(labels: LabelSelector, fields: FieldSelector): CompiledSelection {
@@ -140,7 +140,7 @@ export function compileSelection(labels: LabelSelector, fields: FieldSelector): 
   };
 }
 
-/** Equal for selections that are equal. */
+/** Returns an ID that is equal for equal selections; undefined if it is too long. */
 function selectionId(labels: LabelSelector, fields: FieldSelector): string | undefined {
   const id = JSON.stringify([labels.selectsNothing || labels.requirements, fields.requirements]);
   return id.length > LONGEST_ID ? undefined : id;

@@ -1,4 +1,4 @@
-/** `end` is what a reader finds after the last one. */
+/** The kind of a token. `end` follows the last token. */
 type Token = 'end' | 'identifier' | 'in' | 'notin' | ')' | ',' | '!' | '==' | '=' | '>' | '<' | '!=' | '(';
 
 /** A token with its text. */
@@ -11,7 +11,7 @@ const SPECIAL = '=!(),><';
 const SPACES = ' \t\r\n';
 const ENDS_IDENTIFIER = `${SPECIAL}${SPACES}\0`;
 
-/** The longest symbol at the place; every special character alone is one. */
+/** Returns the longest symbol at the position. Every special character alone is a symbol. */
 function scanSymbol(text: string, start: number): Item {
   const two = text.slice(start, start + 2);
   const literal = two === '==' || two === '!=' ? two : text.charAt(start);
@@ -19,8 +19,8 @@ function scanSymbol(text: string, start: number): Item {
 }
 
 /**
- * The tokens of a label selector. A zero byte ends the text where a token would begin, and elsewhere only the token before
- * it, as in Go's lexer.
+ * Returns the tokens of a label selector. As in Go's lexer, a zero byte ends the text where a token would begin; elsewhere it
+ * ends only the token before it.
  */
 export function scanAll(text: string): Item[] {
   const items: Item[] = [];

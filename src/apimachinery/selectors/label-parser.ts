@@ -13,7 +13,7 @@ class SelectorParser {
     this.items = scanAll(selector);
   }
 
-  /** The next item; `in` and `notin` are identifiers unless an operator is expected. */
+  /** Returns the next item. `in` and `notin` are identifiers unless an operator is expected. */
   private peek(operator = false): Item {
     const item = this.items[this.at] ?? END;
     if (!operator && (item.token === 'in' || item.token === 'notin'))
@@ -137,7 +137,7 @@ class SelectorParser {
   }
 }
 
-/** Reads a `labelSelector` parameter; throws SelectorError. */
+/** Parses a `labelSelector` parameter. Throws SelectorError. */
 export function parseLabelSelector(text: string): LabelSelector {
   return text === '' ? LabelSelector.everything : LabelSelector.of(new SelectorParser(text).parse());
 }

@@ -13,7 +13,7 @@ const EXPRESSION_OPERATORS: Readonly<Record<string, LabelOperator>> = {
   DoesNotExist: '!',
 };
 
-/** A LabelSelector object (meta/v1), decoded. None selects nothing, the empty one everything. Throws SelectorError. */
+/** Converts a decoded LabelSelector object (meta/v1). An absent one selects nothing, an empty one everything. Throws SelectorError. */
 export function labelSelectorFromObject(selector: JsonObject | undefined): LabelSelector {
   if (selector === undefined) return LabelSelector.nothing;
   const requirements: LabelRequirement[] = [];
@@ -34,7 +34,7 @@ export function labelSelectorFromObject(selector: JsonObject | undefined): Label
   return LabelSelector.of(requirements);
 }
 
-/** Objections to a LabelSelector object within another object. */
+/** Validates a LabelSelector object within another object. */
 export function validateLabelSelector(selector: JsonObject | undefined, path: FieldPath): FieldError[] {
   if (selector === undefined) return [];
   const errors: FieldError[] = [];

@@ -5,7 +5,7 @@ import { isLabelValue, isQualifiedName } from '../validation/names.js';
 export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt';
 export type LabelSet = Readonly<Record<string, string>>;
 
-/** A selector that cannot be read; the message is the one that clients see. */
+/** An invalid selector. Clients see the message. */
 export class SelectorError extends Error {
   override readonly name = 'SelectorError';
 }
@@ -13,13 +13,13 @@ export class SelectorError extends Error {
 export interface LabelRequirement {
   readonly key: string;
   readonly operator: LabelOperator;
-  /** Sorted, each once. */
+  /** Sorted, without duplicates. */
   readonly values: readonly string[];
 }
 
 const MAX_INT64 = 9223372036854775807n;
 
-/** Go's ParseInt in base 10 with 64 bits; undefined where it fails. */
+/** Parses an integer like Go's ParseInt with base 10 and 64 bits; undefined if that fails. */
 export function parseInt64(text: string): bigint | undefined {
   if (text.length > 64 || !/^[+-]?[0-9]+$/.test(text)) return undefined;
   const value = BigInt(text.startsWith('+') ? text.slice(1) : text);
@@ -69,9 +69,9 @@ function formatRequirement({ key, operator, values }: LabelRequirement): string 
 
 const NO_LABELS: LabelSet = {};
 
-/** A label selector, ready to be matched. Immutable. */
+/** A parsed label selector. Immutable. */
 export class LabelSelector {
-  /** `undefined` requirements: nothing is selected. */
+  /** If `all` is undefined, nothing is selected. */
   private constructor(private readonly all: readonly LabelRequirement[] | undefined) {}
 
   static readonly everything = new LabelSelector([]);
@@ -85,7 +85,7 @@ export class LabelSelector {
     return this.all ?? [];
   }
 
-  /** Whether it selects everything. */
+  /** True if it selects everything. */
   get empty(): boolean {
     return this.all?.length === 0;
   }
@@ -100,14 +100,14 @@ export class LabelSelector {
     return true;
   }
 
-  /** The value that the selector asks for under the key, where it is exactly one. */
+  /** Returns the value that the selector requires for the key, if it is exactly one. */
   requiresExactMatch(key: string): string | undefined {
     const first = this.requirements.find((r) => r.key === key);
     const exact = first !== undefined && ['=', '==', 'in'].includes(first.operator) && first.values.length === 1;
     return exact ? first.values[0] : undefined;
   }
 
-  /** The first label that the selector asks for with exactly one value. */
+  /** Returns the first label for which the selector requires exactly one value. */
   exactMatch(): { readonly key: string; readonly value: string } | undefined {
     for (const { key } of this.requirements) {
       const value = this.requiresExactMatch(key);
@@ -116,13 +116,13 @@ export class LabelSelector {
     return undefined;
   }
 
-  /** The canonical text. */
+  /** Returns the canonical text. */
   toString(): string {
     return this.requirements.map(formatRequirement).join(',');
   }
 }
 
-/** A requirement whose values may come in any order, and repeated. Throws SelectorError. */
+/** Creates a requirement. Its values may be in any order, and repeated. Throws SelectorError. */
 export function makeRequirement(key: string, operator: LabelOperator, given: readonly string[]): LabelRequirement {
   const values = [...new Set(given)].sort(compareUtf8);
   const errors: FieldError[] = [];

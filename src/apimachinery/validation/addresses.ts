@@ -1,22 +1,22 @@
 import { ipText, parseIp, type IpAddress } from '@annex/cel/formats/ip-address';
 import { quote } from '../meta/meta.js';
 
-/** `zeros` also where the length has leading ones. */
+/** Parses an address range. `zeros` is also true if the prefix length has leading zeros. */
 function parseRange(text: string): (IpAddress & { readonly prefix: number }) | undefined {
   const slash = text.indexOf('/');
   const parsed = slash < 0 ? undefined : parseIp(text.slice(0, slash));
   const length = text.slice(slash + 1);
   if (parsed === undefined || !/^\d{1,16}$/.test(length)) return undefined;
-  // The length of IPv4 within IPv6 counts the bits of the latter.
+  // The prefix length of an IPv4-mapped IPv6 address counts the bits of IPv6.
   const prefix = Number(length) - (parsed.mapped ? 96 : 0);
   if (prefix < 0 || prefix > parsed.bits) return undefined;
   return { ...parsed, zeros: parsed.zeros || (length.length > 1 && length.startsWith('0')), prefix };
 }
 
-/** Whether Go reads it as an address, however it is written. */
+/** Reports whether Go parses it as an address, however it is written. */
 export const isAddress = (text: string): boolean => parseIp(text) !== undefined;
 
-/** What is wrong with a new address. */
+/** Returns the errors in a new address. */
 export function addressErrors(text: string): string[] {
   const parsed = parseIp(text);
   if (parsed === undefined) return ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'];
@@ -24,7 +24,7 @@ export function addressErrors(text: string): string[] {
   return parsed.mapped ? ['must not be an IPv4-mapped IPv6 address'] : [];
 }
 
-/** What is wrong with a new range of addresses. */
+/** Returns the errors in a new range of addresses. */
 export function cidrErrors(text: string): string[] {
   const parsed = parseRange(text);
   if (parsed === undefined) return ['must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'];
@@ -34,7 +34,7 @@ export function cidrErrors(text: string): string[] {
   return (parsed.value >> host) << host === parsed.value ? [] : ['must not have bits set beyond the prefix length'];
 }
 
-/** What kube-apiserver says of a valid address that is not written as it should be. */
+/** Returns kube-apiserver's warnings about a valid address that is not in canonical form. */
 export function addressWarnings(path: string, text: string): string[] {
   const parsed = parseIp(text);
   if (parsed === undefined) return [];
@@ -45,7 +45,7 @@ export function addressWarnings(path: string, text: string): string[] {
   return [`${path}: IPv6 address ${quote(text)} should be in RFC 5952 canonical format (${quote(canonical)})`];
 }
 
-/** The same of a range of addresses. */
+/** Returns the same warnings about a range of addresses. */
 export function cidrWarnings(path: string, text: string): string[] {
   const parsed = parseRange(text);
   if (parsed === undefined) return [];

@@ -6,18 +6,18 @@ const told =
   (value: string, path: FieldPath | string): FieldError[] =>
     check(value).map((text) => invalid(path, value, text));
 
-/** What is wrong with a DNS label, as names of namespaces, containers and volumes are. */
+/** Validates a DNS label, such as the name of a namespace, container, or volume. */
 export const labelErrors = told(isDns1123Label);
 
-/** What is wrong with a DNS subdomain, as names of most objects are. */
+/** Validates a DNS subdomain, such as the name of most objects. */
 export const subdomainErrors = told(isDns1123Subdomain);
 
-/** The same where none need be named. */
+/** Validates a DNS subdomain that may be empty. */
 export const subdomainErrorsIfSet = (value: string, path: FieldPath | string): FieldError[] =>
   value === '' ? [] : subdomainErrors(value, path);
 
-/** What is wrong with a name that may have a domain before it: keys of labels, finalizers, resources. */
+/** Validates a name with an optional domain prefix: a label key, finalizer, or resource. */
 export const qualifiedNameErrors = told(isQualifiedName);
 
-/** What is wrong with the value of a label. */
+/** Validates the value of a label. */
 export const labelValueErrors = told(isLabelValue);

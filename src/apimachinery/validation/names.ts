@@ -1,6 +1,6 @@
 /**
- * The formats of names, as kube-apiserver checks them and words its objections. Written without regular expressions: the
- * values come from clients, may be megabytes long, and every check is linear.
+ * The formats of names, as kube-apiserver checks them, with its error messages. There are no regular expressions: the values come
+ * from clients and may be megabytes long, so every check is linear.
  */
 
 const utf8Length = (text: string): number => Buffer.byteLength(text, 'utf8');
@@ -38,7 +38,7 @@ const isLowerAlnum = (c: number): boolean => isLower(c) || isDigit(c);
 const isAlnum = (c: number): boolean => isLower(c) || isUpper(c) || isDigit(c);
 const isKeyChar = (c: number): boolean => isAlnum(c) || c === 0x2d || c === 0x5f || c === 0x2e;
 
-/** Whether every character from `start` to `end` satisfies `inner`, the first `first` and the last `last`; not empty. */
+/** Reports whether the text from `start` to `end` is not empty, its first character satisfies `first`, its last `last`, and all others `inner`. */
 function shaped(
   text: string,
   start: number,
@@ -101,7 +101,7 @@ export function isDns1035Label(value: string): string[] {
   return errors;
 }
 
-/** Keys of labels and annotations, finalizers, condition types: `name` or `prefix/name`. */
+/** Validates keys of labels and annotations, finalizers, and condition types: `name` or `prefix/name`. */
 export function isQualifiedName(value: string): string[] {
   const parts = value.split('/', 3);
   const errors: string[] = [];
@@ -132,7 +132,7 @@ export function isLabelValue(value: string): string[] {
   return errors;
 }
 
-/** Keys of ConfigMaps and Secrets. */
+/** Validates keys of ConfigMaps and Secrets. */
 export function isConfigMapKey(value: string): string[] {
   const errors: string[] = [];
   if (utf8Length(value) > 253) errors.push(maxLenCharacters(253));
@@ -151,7 +151,7 @@ export function isConfigMapKey(value: string): string[] {
   return errors;
 }
 
-/** Names of environment variables under the relaxed rule: printable ASCII without `=`. */
+/** Validates names of environment variables under the relaxed rule: printable ASCII without `=`. */
 export function isRelaxedEnvVarName(value: string): string[] {
   if (value === '') return ['environment variable name must be non-empty'];
   for (let i = 0; i < value.length; i++) {
@@ -192,14 +192,14 @@ export function isPathSegmentName(name: string): string[] {
   return isPathSegmentPrefix(name);
 }
 
-/** Go's name[:len-2]+"a": the byte before the dash goes too, which is why `a-` passes as well as `A-`. */
+/** Returns Go's name[:len-2]+"a": the byte before the dash is dropped too, which is why `A-` passes as well as `a-`. */
 function maskTrailingDash(name: string): string {
   if (name.length < 2 || !name.endsWith('-')) return name;
-  // Bytes are masked: of a longer character something remains.
+  // Go drops one byte, so part of a longer character remains.
   return `${name.slice(0, -2)}${name.charCodeAt(name.length - 2) > 0x7f ? '\ufffd' : ''}a`;
 }
 
-/** What is wrong with a metadata.name, or with a generateName, which is a `prefix` and may end with a dash. */
+/** Returns the errors in a metadata.name, or in a generateName, which is a `prefix` and may end with a dash. */
 export type NameValidator = (name: string, use?: 'prefix') => string[];
 
 export const nameIsDnsSubdomain: NameValidator = (name, use) =>

@@ -119,14 +119,14 @@ function validateNoNewFinalizers(now: readonly string[], before: readonly string
   ];
 }
 
-/** Go's %#U of a character. */
+/** Formats a character as Go's %#U does. */
 function unicodePoint(char: string): string {
   const code = char.codePointAt(0) ?? 0;
   const hex = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
   return isPrintable(char) ? `${hex} '${char}'` : hex;
 }
 
-/** unicode.IsPrint: letters, marks, numbers, punctuation, symbols and the ASCII space. A byte that is no UTF-8 counts as U+FFFD. */
+/** Go's unicode.IsPrint: letters, marks, numbers, punctuation, symbols, and the ASCII space. A byte that is not UTF-8 counts as U+FFFD. */
 const PRINTABLE = /^[ \p{L}\p{M}\p{N}\p{P}\p{S}\p{Surrogate}]$/u;
 export const isPrintable = (char: string): boolean => PRINTABLE.test(char);
 
@@ -134,7 +134,7 @@ const bytesOf = (char: string): number => (strayByte(char.charCodeAt(0)) === und
 
 const PLAIN = /^[ -~]*$/;
 
-/** fieldManager of a request, manager of a managedFields entry. */
+/** Validates the fieldManager of a request, or the manager of a managedFields entry. */
 export function validateFieldManager(manager: string, path: FieldPath | string): FieldError[] {
   const errors: FieldError[] = [];
   if (PLAIN.test(manager) && manager.length <= FIELD_MANAGER_MAX_LENGTH) return errors;
@@ -171,7 +171,7 @@ function validateManagedFields(entries: readonly ManagedFieldsEntry[] | undefine
   return errors;
 }
 
-/** Metadata of an object that is created, name generation already done. */
+/** Validates the metadata of an object to create, after name generation. */
 export function validateObjectMeta(
   meta: ObjectMeta,
   scope: Scope,
@@ -204,7 +204,7 @@ export function validateObjectMeta(
   return errors;
 }
 
-/** Equality as the API sees it: a missing value equals an empty list, map or text. */
+/** Reports whether two values are equal for the API: a missing value equals an empty list, map, or string. */
 export function semanticEqual(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   return isUnset(a) ? isUnset(b) : deepEqual(a, b);
 }
@@ -217,7 +217,7 @@ function isUnset(value: JsonValue | undefined): boolean {
   return true;
 }
 
-/** `value` is printed as it stands: with text fields, pass '' for an absent one. */
+/** Validates an immutable field. `value` is printed as it is: for an absent text field, pass ''. */
 export function validateImmutableField(
   value: JsonValue | undefined,
   old: JsonValue | undefined,
@@ -226,7 +226,7 @@ export function validateImmutableField(
   return semanticEqual(value, old) ? [] : [invalid(path, value, FIELD_IMMUTABLE)];
 }
 
-/** Metadata of an object that replaces another one. */
+/** Validates the metadata of an object that replaces another one. */
 export function validateObjectMetaUpdate(meta: ObjectMeta, old: ObjectMeta, path: FieldPath = METADATA): FieldError[] {
   const errors: FieldError[] = [];
   if (hasDeletionTimestamp({ metadata: old })) {
@@ -255,7 +255,7 @@ export function validateObjectMetaUpdate(meta: ObjectMeta, old: ObjectMeta, path
 
 const STANDARD_FINALIZERS = new Set(['kubernetes', FINALIZER_ORPHAN_DEPENDENTS, FINALIZER_DELETE_DEPENDENTS]);
 
-/** Warnings that kube-apiserver sends about finalizers that a write adds to a custom resource. */
+/** Returns the warnings that kube-apiserver sends about finalizers that a write adds to a custom resource. */
 export function finalizerWarnings(
   finalizers: readonly string[] | undefined,
   old: readonly string[] | undefined,

@@ -6,14 +6,14 @@ import { parseYaml } from './yaml.js';
 /** A configuration file that cannot be decoded, in the words of Go's strict decoder. */
 export class ConfigurationDecodeError extends Error {}
 
-/** A configuration that does not say what it is, or is of a kind that is not known. */
+/** A configuration that does not state its kind, or whose kind is unknown. */
 export class UnknownKindError extends ConfigurationDecodeError {}
 
-/** Goes through a decoded file, types checked, and notes what no field takes. */
+/** Reads a decoded file, checks its types, and records unknown fields. */
 export class ConfigurationReader {
   readonly unknown: string[] = [];
 
-  /** Keys in their order in JSON made from YAML: sorted. */
+  /** Records unknown keys in sorted order, as in JSON made from YAML. */
   protected refuseOthers(object: JsonObject, known: readonly string[], path: string): void {
     const others = Object.keys(object).filter((key) => !known.includes(key));
     for (const key of others.sort(compareUtf8)) this.unknown.push(path === '' ? key : `${path}.${key}`);
@@ -25,7 +25,7 @@ export class ConfigurationReader {
     return value;
   }
 
-  /** Undefined where it is absent. */
+  /** Returns a string; undefined if it is absent. */
   protected text(value: JsonValue | undefined, field: string): string | undefined {
     if (value === undefined || value === null) return undefined;
     if (typeof value !== 'string') throw typeMismatch(value, field, 'string');
@@ -40,25 +40,25 @@ export class ConfigurationReader {
 }
 
 interface Reads<T> {
-  /** Throws ConfigurationDecodeError where a value has the wrong type. */
+  /** Throws ConfigurationDecodeError if a value has the wrong type. */
   configuration(root: JsonObject): T;
 }
 
-/** What a file is that does not say it: this, or nothing that can be read; `missing` follows that message. */
+/** The type of a file that does not state it. A string means that such a file is an error, and is appended to the message. */
 type Unsaid = { readonly apiVersion: string; readonly kind: string } | string;
 
 type ReaderOf<T> = (apiVersion: string, kind: string) => (ConfigurationReader & Reads<T>) | undefined;
 
 /**
- * Decodes the text of a configuration file, YAML or JSON, strictly. `readerOf` has a reader for what the file says it is, or
- * none. Throws ConfigurationDecodeError and JsonError.
+ * Decodes the text of a configuration file, YAML or JSON, strictly. `readerOf` returns the reader for the stated type, if any.
+ * Throws ConfigurationDecodeError and JsonError.
  */
 export function decodeConfiguration<T>(text: string, readerOf: ReaderOf<T>, unsaid: Unsaid = ''): T {
   const { value, duplicates } = parseYaml(text);
   return readConfiguration(value, readerOf, unsaid, duplicates);
 }
 
-/** Reads a configuration that stands in another file. Throws ConfigurationDecodeError. */
+/** Reads a configuration within another file. Throws ConfigurationDecodeError. */
 export function readConfiguration<T>(
   value: JsonValue,
   readerOf: ReaderOf<T>,
@@ -84,7 +84,7 @@ export function readConfiguration<T>(
 }
 
 const UNREADABLE = "couldn't get version/kind; json parse error: json: cannot unmarshal";
-/** What Go prints of the type that it looks for version and kind with. */
+/** How Go prints the type with which it reads version and kind. */
 const TYPE_META =
   'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 
@@ -100,6 +100,6 @@ function typeMember(root: JsonObject, key: 'apiVersion' | 'kind'): string {
   throw new ConfigurationDecodeError(`${UNREADABLE} ${goKind(value)} into Go struct field .${key} of type string`);
 }
 
-/** A value of another type than its field takes. */
+/** Returns the error for a value whose type is not that of its field. */
 export const typeMismatch = (value: JsonValue, field: string, type: string): ConfigurationDecodeError =>
   new ConfigurationDecodeError(`json: cannot unmarshal ${goKind(value)} into Go struct field ${field} of type ${type}`);

@@ -1,13 +1,13 @@
 import { JsonError } from '../json/syntax.js';
 
-/** A place in a text, as Go's scanner counts: lines and columns from 0, characters from the beginning. */
+/** A position in a text, as Go's scanner counts it: lines and columns from 0, characters from the beginning. */
 export interface Mark {
   readonly line: number;
   readonly column: number;
   readonly index: number;
 }
 
-/** What Go says of a mistake: the line is named unless it is the first, and the scanner counts it from one, the parser from zero. */
+/** Returns Go's error. The line is named unless it is the first; the scanner counts lines from one, the parser from zero. */
 export function yamlProblem(what: string, line: number, contextLine: number, finder: 'scanner' | 'parser'): JsonError {
   const named = line === 0 ? contextLine : finder === 'scanner' ? line + 1 : line;
   return new JsonError(named === 0 ? `yaml: ${what}` : `yaml: line ${String(named)}: ${what}`);
@@ -18,7 +18,7 @@ const CR = 0x0d;
 const SPACE = 0x20;
 const TAB = 0x09;
 
-/** Goes through the characters of a text, which has none with the code 0: that one stands for the end. */
+/** Moves through the characters of a text. The text contains no character with the code 0, which stands for the end. */
 export class YamlCursor {
   private pos = 0;
   line = 0;
@@ -27,7 +27,7 @@ export class YamlCursor {
 
   constructor(private readonly text: string) {}
 
-  /** The code of a character further on; 0 beyond the end. */
+  /** Returns the code of a character further on; 0 beyond the end. */
   at(ahead = 0): number {
     const code = this.text.charCodeAt(this.pos + ahead);
     return Number.isNaN(code) ? 0 : code;
@@ -75,7 +75,7 @@ export class YamlCursor {
     return code >= 0x30 && code <= 0x39;
   }
 
-  /** `---` or `...` at the beginning of a line, with nothing right behind. */
+  /** Reports whether there is `---` or `...` at the beginning of a line, followed by a blank, a line break, or the end. */
   isDocumentIndicator(of: '---' | '...'): boolean {
     return this.column === 0 && this.text.startsWith(of, this.pos) && this.isBlankOrEnd(3);
   }
@@ -86,28 +86,28 @@ export class YamlCursor {
 
   skip(count = 1): void {
     for (let i = 0; i < count; i++) {
-      // Two halves are one character.
+      // A surrogate pair is one character.
       this.pos += (this.at() & 0xfc00) === 0xd800 ? 2 : 1;
       this.index++;
       this.column++;
     }
   }
 
-  /** Takes a character. */
+  /** Reads a character. */
   read(): string {
     const { pos } = this;
     this.skip();
     return this.text.slice(pos, this.pos);
   }
 
-  /** Takes characters up to the first that is the end of it. */
+  /** Reads characters up to the first at which `isEnd` is true. */
   readUntil(isEnd: () => boolean): string {
     const { pos } = this;
     while (!isEnd()) this.skip();
     return this.text.slice(pos, this.pos);
   }
 
-  /** Takes a line break: it is a line feed, unless it is one of Unicode's own separators. */
+  /** Reads a line break. The result is a line feed, unless it is one of Unicode's own separators. */
   readLine(): string {
     const code = this.at();
     const length = code === CR && this.at(1) === LF ? 2 : 1;
@@ -130,7 +130,7 @@ export class YamlCursor {
     return this.readUntil(() => !this.isWord());
   }
 
-  /** The text that ends counts as one that ends with a line. */
+  /** Treats the end of the text as the end of a line. */
   endLine(): void {
     if (this.column === 0) return;
     this.column = 0;

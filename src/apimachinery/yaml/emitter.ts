@@ -1,13 +1,13 @@
 import type { JsonObject, JsonValue } from '../json/json.js';
 import { scalarText } from './scalars.js';
 
-/** Keys longer than this are written with a question mark. */
+/** Keys of more bytes than this are written with a question mark. */
 const MAX_SIMPLE_KEY = 128;
 
 const isLetter = (char: string): boolean => /\p{L}/u.test(char);
 const isDigit = (char: string): boolean => /\p{Nd}/u.test(char);
 
-/** Order of keys: like text, but runs of digits by their value and letters after everything else. */
+/** Compares keys: like text, but runs of digits by their value, and letters after everything else. */
 export function compareKeys(a: string, b: string): number {
   const left = Array.from(a);
   const right = Array.from(b);
@@ -47,7 +47,7 @@ function compareDigits(left: string[], right: string[], at: number): number {
   return x.end - y.end;
 }
 
-/** Go's shortest `%g`: with an exponent from a million and below a ten-thousandth. */
+/** Formats a number like Go's shortest `%g`: with an exponent from a million and below a ten-thousandth. */
 export function formatG(value: number): string {
   const [mantissa = '', exponent = '0'] = value.toExponential().split('e');
   const power = Number(exponent);
@@ -55,16 +55,19 @@ export function formatG(value: number): string {
   return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
 }
 
-/** Whole numbers whose JSON an unsigned or signed 64-bit integer holds are written out. That of -2^63 as a float is rounded beyond it. */
+/**
+ * Formats a number. A whole number whose JSON fits a signed or unsigned 64-bit integer is written in full. -2^63 as a float is
+ * rounded beyond that range.
+ */
 function formatNumber(value: number): string {
   const whole = Number.isInteger(value) && value < 2 ** 64 && value > -(2 ** 63);
   return whole ? String(value) : formatG(value);
 }
 
 class Emitter {
-  /** Never looked at before the end: a text that grows and is read in between is copied each time. */
+  /** The output. It is not read before the end: a string that grows and is read in between is copied each time. */
   private out = '';
-  /** Characters of the line under way. */
+  /** The number of characters in the current line. */
   private column = 0;
 
   run(value: JsonValue): string {
@@ -73,8 +76,8 @@ class Emitter {
   }
 
   /**
-   * Writes a value where the cursor stands. `indent`: of a block collection's lines; `inner`: of a literal's lines; `inline`:
-   * a first key or item goes on the current line.
+   * Writes a value at the current position. `indent` is for the lines of a block collection, `inner` for those of a literal. If
+   * `inline`, the first key or item goes on the current line.
    */
   private value(value: JsonValue, indent: number, inner: number, inline: boolean): void {
     if (Array.isArray(value)) this.list(value, indent, inline);
@@ -119,7 +122,7 @@ class Emitter {
       this.value(value, indent + 2, indent + 2, true);
       return;
     }
-    // An empty plain text cannot be a key.
+    // An empty plain scalar cannot be a key.
     this.write(`${key === '' ? '""' : this.scalar(key, indent, true)}:`);
     const block = typeof value === 'object' && value !== null && Object.keys(value).length > 0;
     if (!block) this.write(' ');
@@ -143,7 +146,7 @@ class Emitter {
   }
 }
 
-/** YAML as Kubernetes prints it: block style, keys sorted, lists not indented. */
+/** Returns YAML as Kubernetes prints it: block style, keys sorted, lists not indented. */
 export function toYaml(value: JsonValue): string {
   return new Emitter().run(value);
 }

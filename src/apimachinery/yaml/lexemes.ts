@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { Mark, YamlCursor } from './cursor.js';
 
-/** The name of an anchor or alias, behind its indicator. */
+/** Reads the name of an anchor or alias after its indicator. */
 export function scanAnchor(cursor: YamlCursor): string {
   const start = cursor.mark();
   cursor.skip();
@@ -17,7 +17,7 @@ export interface Tag {
   readonly suffix: string;
 }
 
-/** `!<uri>`, `!suffix`, `!handle!suffix` or `!`. */
+/** Reads a tag: `!<uri>`, `!suffix`, `!handle!suffix`, or `!`. */
 export function scanTag(cursor: YamlCursor): Tag {
   const start = cursor.mark();
   let tag: Tag;
@@ -48,7 +48,7 @@ function scanHandle(cursor: YamlCursor, directive: boolean, start: Mark): string
 
 const URI = ";/?:@&=+$,.!~*'()[]%";
 
-/** What stands in a URI; `head`: what was read of it already, with an exclamation mark in front. */
+/** Reads a URI. `head` is the part that has already been read, with an exclamation mark in front. */
 function scanUri(cursor: YamlCursor, head: string, start: Mark): string {
   const octets: Buffer[] = [Buffer.from(head.slice(1))];
   let found = head !== '';
@@ -78,7 +78,7 @@ function scanEscapedCharacter(cursor: YamlCursor, start: Mark): Buffer {
   return Buffer.from(octets);
 }
 
-/** The number that so many hexadecimal digits make; undefined where there are other characters. */
+/** Returns the number that `length` hexadecimal digits represent; undefined if there are other characters. */
 function hexValue(cursor: YamlCursor, from: number, length: number): number | undefined {
   let value = 0;
   for (let i = from; i < from + length; i++) {
@@ -93,7 +93,7 @@ export type Directive =
   | { readonly name: 'YAML'; readonly major: number; readonly minor: number }
   | { readonly name: 'TAG'; readonly handle: string; readonly prefix: string };
 
-/** A line that begins with a percent sign. */
+/** Reads a directive, a line that begins with a percent sign. */
 export function scanDirective(cursor: YamlCursor): Directive {
   const start = cursor.mark();
   cursor.skip();
@@ -135,7 +135,7 @@ function scanTagDirective(cursor: YamlCursor, start: Mark): Directive {
   return { name: 'TAG', handle, prefix };
 }
 
-/** Nothing but a comment may follow until the end of the line, which is taken. */
+/** Reads the rest of the line, in which only a comment may follow. */
 function endOfHeader(cursor: YamlCursor, start: Mark): void {
   cursor.skipBlanks();
   cursor.skipComment();
@@ -143,7 +143,7 @@ function endOfHeader(cursor: YamlCursor, start: Mark): void {
   if (cursor.isBreak()) cursor.readLine();
 }
 
-/** A scalar behind `|` or `>`; `parent`: how far the lines around it are indented. */
+/** Reads a scalar after `|` or `>`. `parent` is the indentation of the lines around it. */
 export function scanBlockScalar(cursor: YamlCursor, literal: boolean, parent: number): string {
   const start = cursor.mark();
   cursor.skip();
@@ -181,7 +181,7 @@ function scanBlockHeader(cursor: YamlCursor, start: Mark): { chomping: string; i
   return { chomping: before === '' && increment > 0 ? chomp() : before, increment };
 }
 
-/** Empty lines and indentation before content. An indentation of 0 is not known yet: the longest one decides. */
+/** Reads empty lines and the indentation before content. An `indent` of 0 is not known yet: the longest indentation decides. */
 function scanBlockBreaks(
   cursor: YamlCursor,
   indent: number,
@@ -202,10 +202,10 @@ function scanBlockBreaks(
   return { indent: indent === 0 ? Math.max(longest, parent + 1, 1) : indent, breaks };
 }
 
-/** What stands between the lines of a scalar that is folded: its first break, and those that follow. */
+/** Returns what separates the lines of a folded scalar, from its first break and those that follow. */
 const folded = (first: string, more: string): string => (first === '\n' ? (more === '' ? ' ' : more) : first + more);
 
-/** A scalar in quotes, both of which are taken. */
+/** Reads a quoted scalar, including both quotes. */
 export function scanQuoted(cursor: YamlCursor, single: boolean): string {
   const start = cursor.mark();
   const quote = single ? "'" : '"';
@@ -237,7 +237,7 @@ export function scanQuoted(cursor: YamlCursor, single: boolean): string {
   return parts.join('');
 }
 
-/** `joined`: the line break before was escaped, so that nothing comes of it. */
+/** Reads blanks and line breaks. `joined` means that the line break before was escaped, and so yields nothing. */
 function scanQuotedBlanks(cursor: YamlCursor, joined: boolean): string {
   let first: string | undefined = joined ? '' : undefined;
   let blanks = '';
@@ -288,7 +288,7 @@ function scanEscape(cursor: YamlCursor, start: Mark): string {
   return String.fromCodePoint(code);
 }
 
-/** A scalar without quotes. `newLine`: it ended at the beginning of a line, where a key may follow. */
+/** Reads an unquoted scalar. `newLine` means that it ended at the beginning of a line, where a key may follow. */
 export function scanPlain(
   cursor: YamlCursor,
   flow: boolean,

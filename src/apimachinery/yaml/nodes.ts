@@ -4,22 +4,22 @@ import { yamlProblem } from './cursor.js';
 import { type Token, YamlScanner } from './scanner.js';
 
 interface Common {
-  /** From 0. */
+  /** The line, from 0. */
   readonly line: number;
-  /** In full; empty without one. */
+  /** The full tag; empty without one. */
   readonly tag: string;
 }
 export interface ScalarNode extends Common {
   readonly kind: 'scalar';
   readonly value: string;
-  /** Without quotes and tag: what it is, its text tells. */
+  /** True without quotes and tag: the text determines the type. */
   readonly plain: boolean;
 }
 interface SequenceNode extends Common {
   readonly kind: 'sequence';
   readonly items: YamlNode[];
 }
-/** Keys and values in turn. */
+/** A mapping; its items are keys and values in turn. */
 interface MappingNode extends Common {
   readonly kind: 'mapping';
   readonly items: YamlNode[];
@@ -32,24 +32,24 @@ export interface AliasNode {
 }
 export type YamlNode = ScalarNode | SequenceNode | MappingNode | AliasNode;
 
-/** So many nodes take some 100 MB, and as much again as JSON. */
+/** The maximum number of nodes. They take about 100 MB, and as much again as JSON. */
 const MOST = 500_000;
 
-/** Which collections may begin: those in brackets, block ones too, or also a sequence that is not indented. */
+/** The collections that may begin: flow ones only, block ones too, or also a sequence that is not indented. */
 type Allowed = 'flow' | 'block' | 'indentless';
 
-/** An open collection; its state says what may come next. */
+/** An open collection. Its state determines what may come next. */
 interface Open {
   readonly node: SequenceNode | MappingNode;
   readonly style: 'block' | 'indentless' | 'flow' | 'pair';
   readonly line: number;
-  /** Nothing has come yet. */
+  /** True before the first step. */
   first: boolean;
 }
 
 const ENDS_BLOCK: ReadonlySet<string> = new Set(['key', 'value', 'block-end']);
 
-/** Builds the first document of a text from its tokens, as libyaml's grammar has it. */
+/** Builds the first document of a text from its tokens, by libyaml's grammar. */
 class DocumentReader {
   private readonly scanner: YamlScanner;
   private readonly handles = new Map<string, string>();
@@ -64,7 +64,7 @@ class DocumentReader {
     this.scanner = new YamlScanner(text);
   }
 
-  /** Undefined where there is nothing but comments. */
+  /** Returns the root node; undefined if there is nothing but comments. */
   read(): YamlNode | undefined {
     const { scanner } = this;
     let token = scanner.peek();
@@ -81,7 +81,7 @@ class DocumentReader {
     }
     const root = this.node('block');
     while (this.open.length > 0) this.step(this.open[this.open.length - 1] as Open);
-    // What follows is not read, but for the token that shows the end.
+    // Nothing that follows is read, except for the token that shows the end.
     scanner.peek();
     return root;
   }
@@ -118,7 +118,7 @@ class DocumentReader {
     return node;
   }
 
-  /** The next node; a collection is left open. */
+  /** Reads the next node. A collection is left open. */
   private node(allowed: Allowed): YamlNode {
     const { scanner } = this;
     let token = scanner.peek();
@@ -241,13 +241,13 @@ class DocumentReader {
     else throw yamlProblem('did not find expected key', token.line, line, 'parser');
   }
 
-  /** What stands behind the indicator of a key or value. */
+  /** Reads what follows the indicator of a key or value. */
   private blockMember(items: YamlNode[], indicator: Token): void {
     if (ENDS_BLOCK.has(this.scanner.peek().type)) items.push(this.empty(indicator.line));
     else items.push(this.node('indentless'));
   }
 
-  /** Takes the comma before what is not the first; whether the collection goes on. */
+  /** Reads the comma before any item but the first. Reports whether the collection continues. */
   private goesOn(open: Open, end: Token['type'], bracket: string): boolean {
     const { scanner } = this;
     if (scanner.peek().type !== end && !open.first) {
@@ -274,7 +274,7 @@ class DocumentReader {
     items.push(this.begin({ kind: 'mapping', line: token.line, tag: '', items: [] }, 'pair', token));
   }
 
-  /** One key with its value, which is a mapping in a sequence. */
+  /** Reads a single key with its value, which forms a mapping in a sequence. */
   private flowPair({ items }: MappingNode): void {
     const { scanner } = this;
     const isOver = (type: Token['type']): boolean => type === 'flow-entry' || type === 'flow-sequence-end';
@@ -282,7 +282,7 @@ class DocumentReader {
     if (items.length === 0) {
       if (token.type !== 'value' && !isOver(token.type)) items.push(this.node('flow'));
       else {
-        // The token is lost, as it is in Go.
+        // The token is lost, as in Go.
         scanner.take();
         items.push(this.empty(token.line));
       }
@@ -321,12 +321,12 @@ class DocumentReader {
     else items.push(this.node('flow'));
   }
 
-  /** Mappings in braces whose last key was one, not a value alone. */
+  /** Flow mappings whose last key was introduced as a key, and is not just a value alone. */
   private readonly keyed = new Set<Open>();
 }
 
 const problem = (what: string, { line }: Token): JsonError => yamlProblem(what, line, 0, 'parser');
 
-/** The first document of a text. Throws JsonError with Go's text, and a Status where it would take too much memory. */
+/** Reads the first document of a text. Throws JsonError with Go's message, and a Status if it would take too much memory. */
 export const readYamlDocument = (text: string, most = MOST): YamlNode | undefined =>
   new DocumentReader(text.startsWith('\ufeff') ? text.slice(1) : text, most).read();

@@ -1,13 +1,13 @@
 import { JsonError } from '../json/syntax.js';
 
-/** What no YAML text may hold; a replacement character may stand for bytes that are no UTF-8. */
+/** Characters that YAML text must not contain. A replacement character may stand for bytes that are not UTF-8. */
 const SUSPICIOUS = /[^\t\n\r\x20-\x7e\x85\xa0-\ufffc]/;
 
 const refuse = (problem: string): never => {
   throw new JsonError(`yaml: ${problem}`);
 };
 
-/** Bytes in a character that begins with the byte; 0 where none does. */
+/** Returns the number of bytes of a character that begins with the byte; 0 if none does. */
 function widthOf(octet: number): number {
   if ((octet & 0x80) === 0) return 1;
   if ((octet & 0xe0) === 0xc0) return 2;
@@ -30,7 +30,7 @@ function checkCharacter(value: number): void {
   if (!allowed) refuse('control characters are not allowed');
 }
 
-/** Goes through the bytes as Go's reader does, up to the first that it refuses. */
+/** Checks the bytes as Go's reader does, up to the first that it rejects. */
 function checkUtf8(bytes: Uint8Array): void {
   for (let at = 0; at < bytes.length;) {
     const octet = bytes[at] ?? 0;
@@ -49,7 +49,7 @@ function checkUtf8(bytes: Uint8Array): void {
   }
 }
 
-/** The text of a file that begins with the mark of UTF-16. */
+/** Decodes a file that begins with the byte order mark of UTF-16. */
 function utf16(bytes: Buffer, bigEndian: boolean): string {
   if (bytes.length % 2 !== 0) refuse('incomplete UTF-16 character');
   const units = bigEndian ? Buffer.from(bytes).swap16() : bytes;
@@ -64,7 +64,7 @@ function utf16(bytes: Buffer, bigEndian: boolean): string {
   return text;
 }
 
-/** The text of YAML bytes. Throws JsonError where Go's reader would not read them. */
+/** Decodes the bytes of YAML. Throws JsonError if Go's reader would reject them. */
 export function readYamlText(input: Uint8Array | string): string {
   if (typeof input === 'string') {
     if (SUSPICIOUS.test(input)) checkUtf8(Buffer.from(input));

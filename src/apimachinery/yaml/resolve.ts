@@ -1,4 +1,4 @@
-/** What a plain YAML 1.1 scalar means: a number as a number or bigint, `undefined` where it is text. */
+/** The value of a plain YAML 1.1 scalar. A number is a number or bigint; text is a string. */
 export type Resolved = string | number | bigint | boolean | null;
 
 const FIXED = new Map<string, Resolved>([
@@ -13,7 +13,7 @@ const FIXED = new Map<string, Resolved>([
 const MAX_UINT64 = 18446744073709551615n;
 const MIN_INT64 = -9223372036854775808n;
 
-/** Longest scalar that can be a number; longer ones are text whatever they look like. */
+/** The maximum number of characters of a number; longer scalars are text, whatever they look like. */
 const MAX_NUMBER_LENGTH = 400;
 
 function integer(plain: string): bigint | undefined {
@@ -27,7 +27,7 @@ function integer(plain: string): bigint | undefined {
   return value > MAX_UINT64 || value < MIN_INT64 ? undefined : value;
 }
 
-/** Whether a number stands there as a whole one: `1e3` does not. */
+/** Reports whether a number is written as an integer: `1e3` is not. */
 export const isIntegerText = (text: string): boolean => integer(text.replaceAll('_', '')) !== undefined;
 
 const FLOAT = /^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$/;
@@ -38,11 +38,11 @@ function float(text: string): number | undefined {
   return Number.isFinite(value) ? value : undefined;
 }
 
-/** Dates stay text, but must be quoted when text is written. */
+/** Dates are read as text, but text that looks like one is written in quotes. */
 const TIMESTAMP =
   /^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(\.[0-9]+)?(Z|[-+][0-9]{2}:[0-9]{2})| [0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(\.[0-9]+)?)?$/;
 
-/** Go parses the date: one that no calendar has is plain text. */
+/** Reports whether text is a date. As Go parses it, a date that does not exist is plain text. */
 function isTimestamp(text: string): boolean {
   if (text.length > 64 || !TIMESTAMP.test(text)) return false;
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = (text.match(/[0-9]+/g) ?? []).map(Number);
@@ -51,7 +51,7 @@ function isTimestamp(text: string): boolean {
   return inMonth && hour < 24 && minute < 60 && second < 60;
 }
 
-/** The value of a plain scalar without a tag. Dates and `<<` come back as text. */
+/** Returns the value of a plain scalar without a tag. Dates and `<<` are returned as text. */
 export function resolvePlain(text: string): Resolved {
   if (FIXED.has(text)) return FIXED.get(text) ?? null;
   const first = text.charCodeAt(0);
@@ -67,7 +67,7 @@ export function resolvePlain(text: string): Resolved {
 
 const BASE60 = /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/;
 
-/** Whether text must not be written plain, because it would be read as something else. */
+/** Reports whether text must not be written plain, because it would be read as something else. */
 export function isAmbiguous(text: string): boolean {
   if (typeof resolvePlain(text) !== 'string' || isTimestamp(text)) return true;
   return text.length <= MAX_NUMBER_LENGTH && text.includes(':') && BASE60.test(text);

@@ -3,11 +3,11 @@ import { isAmbiguous } from './resolve.js';
 /** Lines are folded at the first space beyond this column. */
 const WIDTH = 80;
 
-/** Where a text is to be written: folded lines go on at `indent`. */
+/** The place to write a text at. Folded lines continue at `indent`. */
 export interface ScalarPlace {
   readonly column: number;
   readonly indent: number;
-  /** Keys stand on one line. */
+  /** True for keys, which must be on one line. */
   readonly key: boolean;
 }
 
@@ -28,7 +28,7 @@ function isPrintable(code: number): boolean {
 const isBreak = (code: number): boolean =>
   code === 0x0a || code === 0x0d || code === 0x85 || code === 0x2028 || code === 0x2029;
 
-/** Whether an indicator at this place keeps the text from being written plain. */
+/** Reports whether an indicator at this position prevents the text from being written plain. */
 function isIndicator(text: string, i: number): boolean {
   const char = text.charAt(i);
   const next = text.charAt(i + 1);
@@ -40,7 +40,7 @@ function isIndicator(text: string, i: number): boolean {
   return char === '#' && (before === 0x20 || before === 9 || before === 0 || isBreak(before));
 }
 
-/** Which styles can hold the text. */
+/** Reports which styles can represent the text. */
 function analyze(text: string): Analysis {
   if (text === '') return { plain: true, single: true, block: false };
   let indicators = text.startsWith('---') || text.startsWith('...');
@@ -103,7 +103,7 @@ function doubleQuoted(text: string, place: ScalarPlace): string {
   return `"${folded(text, { ...place, column: place.column + 1 }, written, 'double')}"`;
 }
 
-/** The text of a scalar in one of the flow styles, broken where a line has become long enough and has a lonely space. */
+/** Returns the text of a scalar in one of the flow styles, broken at a single space once the line is long enough. */
 function folded(
   text: string,
   place: ScalarPlace,
@@ -142,7 +142,7 @@ function literal(text: string, indent: number): string {
   return `|${hint}${chomp}\n${lines.join('\n')}${ends ? '\n' : ''}`;
 }
 
-/** A text in the style that Go's emitter chooses. In keys no style of several lines is possible. */
+/** Returns a text in the style that Go's emitter chooses. Multi-line styles are not possible in keys. */
 export function scalarText(text: string, place: ScalarPlace): string {
   const may = analyze(text);
   if (text.includes('\n')) return may.block && !place.key ? literal(text, place.indent) : doubleQuoted(text, place);

@@ -10,9 +10,9 @@ import {
   type Tag,
 } from './lexemes.js';
 
-/** Collections within collections that Go's scanner follows. */
+/** The maximum nesting depth of collections in Go's scanner. */
 const MAX_DEPTH = 10_000;
-/** Characters that a key without a question mark may have. */
+/** The maximum number of characters of a key without a question mark. */
 const MAX_KEY = 1024;
 
 export type Token = { readonly line: number } & (
@@ -41,10 +41,10 @@ export type Token = { readonly line: number } & (
 
 type PlainType = Exclude<Token['type'], 'directive' | 'alias' | 'anchor' | 'tag' | 'scalar'>;
 
-/** Where a key may begin, of which only a colon further on tells. */
+/** A position where a key may begin, which only a later colon decides. */
 interface SimpleKey {
   possible: boolean;
-  /** Nothing else than a key can stand there. */
+  /** True if nothing but a key can be at the position. */
   readonly required: boolean;
   readonly token: number;
   readonly mark: Mark;
@@ -57,21 +57,21 @@ const NO_KEY: Readonly<SimpleKey> = {
   mark: { line: 0, column: 0, index: 0 },
 };
 
-/** The tokens of a YAML text, with the rules of YAML 1.1 and the mistakes that Go's scanner finds, where it finds them. */
+/** Splits a YAML text into tokens by the rules of YAML 1.1, and reports the errors that Go's scanner finds, where it finds them. */
 export class YamlScanner {
   private readonly cursor: YamlCursor;
   private tokens: Token[] = [];
   private head = 0;
-  /** Whether the first token may be taken. */
+  /** True if the first token may be taken. */
   private available = false;
-  /** Tokens that were taken. */
+  /** The number of tokens taken so far. */
   private taken = 0;
   private indent = -1;
   private readonly indents: number[] = [];
   private flowLevel = 0;
-  /** One for each level of flow collections. */
+  /** The possible key of each level of flow collections. */
   private readonly keys: SimpleKey[] = [{ ...NO_KEY }];
-  /** Their levels, by the number of the token that they would begin with. */
+  /** The levels of possible keys, by the number of the token that they would begin with. */
   private readonly levels = new Map<number, number>();
   private keyAllowed = true;
 
@@ -97,7 +97,7 @@ export class YamlScanner {
     return token;
   }
 
-  /** A token that a key may begin with is held until it is known whether it does. */
+  /** Reports whether more tokens are needed: a token that may begin a key is held until it is known whether it does. */
   private needsMore(): boolean {
     if (this.head === this.tokens.length) return true;
     const level = this.levels.get(this.taken);
@@ -195,7 +195,7 @@ export class YamlScanner {
     return !cursor.isBlankOrEnd() && !',[]{}#&*!|>\'"%@`'.includes(character);
   }
 
-  /** Takes blanks, comments and line breaks. A tab may not stand where it could be taken for indentation. */
+  /** Skips blanks, comments, and line breaks. A tab is not allowed where it could be taken for indentation. */
   private skipToToken(): void {
     const { cursor } = this;
     for (;;) {
@@ -207,7 +207,7 @@ export class YamlScanner {
     }
   }
 
-  /** A key may begin here. */
+  /** Records that a key may begin here. */
   private saveKey(): void {
     if (!this.keyAllowed) return;
     const { cursor } = this;
@@ -218,7 +218,7 @@ export class YamlScanner {
     this.levels.set(token, this.keys.length - 1);
   }
 
-  /** What may have been a key on this level is none. */
+  /** Discards the possible key of this level. */
   private removeKey(): void {
     const key = this.keys[this.keys.length - 1];
     if (key?.possible !== true) return;
@@ -227,7 +227,7 @@ export class YamlScanner {
     this.levels.delete(key.token);
   }
 
-  /** Opens a block collection where the column is further to the right than before; `at`: before which token. */
+  /** Opens a block collection if the column is further to the right than before. `at` is the token to insert it before. */
   private roll(column: number, at: number | undefined, type: 'block-sequence' | 'block-mapping', mark: Mark): void {
     if (this.flowLevel > 0 || this.indent >= column) return;
     this.indents.push(this.indent);
@@ -344,7 +344,7 @@ export class YamlScanner {
     this.tokens.push({ type: 'scalar', line, value: scanBlockScalar(this.cursor, literal, this.indent), plain: false });
   }
 
-  /** What a key may begin with, and no other key follows. */
+  /** Reads a token that may begin a key and that no other key may follow. */
   private fetchProperty(character: '*' | '&' | '!' | "'" | '"'): void {
     this.saveKey();
     this.keyAllowed = false;

@@ -10,7 +10,7 @@ import { isIntegerText, type Resolved, resolvePlain } from './resolve.js';
 
 export { toYaml } from './emitter.js';
 
-/** Beyond so many nodes, ever less of them may come from aliases (the bounds of Go's decoder). */
+/** Between these numbers of nodes, an ever smaller share of them may come from aliases (the limits of Go's decoder). */
 const ALIAS_RANGE_LOW = 400_000;
 const ALIAS_RANGE_HIGH = 4_000_000;
 
@@ -22,7 +22,7 @@ function allowedAliasRatio(nodes: number): number {
   return 0.99 - (0.89 * (nodes - ALIAS_RANGE_LOW)) / (ALIAS_RANGE_HIGH - ALIAS_RANGE_LOW);
 }
 
-/** Turns the nodes of one document into JSON, with the rules of YAML 1.1 as Kubernetes reads it. */
+/** Converts the nodes of one document to JSON, by the rules of YAML 1.1 as Kubernetes reads it. */
 class Converter {
   readonly duplicates: string[] = [];
   private nodes = 0;
@@ -113,16 +113,16 @@ class Converter {
       }
       const [name, kind] = this.key(key, value);
       const member = this.node(value);
-      // Keys of several kinds are several keys, and become one only in JSON.
+      // Keys of different kinds are different keys, and become one only in JSON.
       const known = `${kind} ${name}`;
-      // What is wrong inside of the value comes first.
+      // Errors inside the value come first.
       if (seen.has(known)) this.duplicate(value, kind === 'str' ? quote(name) : name);
       seen.add(known);
       out[name] = member;
     }
   }
 
-  /** As if the keys stood in the map itself, where the merge stands: what comes later wins, and of several maps the first. */
+  /** Merges maps as if their keys were in the map itself, at the position of the merge: later keys win, and of several maps the first. */
   private merge(out: JsonObject, seen: Set<string>, value: YamlNode): void {
     this.count();
     const each = value.kind === 'sequence' ? [...value.items].reverse() : [value];
@@ -141,12 +141,12 @@ class Converter {
     }
   }
 
-  /** The line is that of the value, which may begin below its key. */
+  /** Records a duplicate key. The line is that of the value, which may begin below its key. */
   private duplicate({ line }: YamlNode, key: string): void {
     this.duplicates.push(`line ${String(line + 1)}: key ${key} already set in map`);
   }
 
-  /** The name in JSON, and the kind of the key in YAML. */
+  /** Returns the name of a key in JSON, and its kind in YAML. */
   private key(key: YamlNode, member: YamlNode): readonly [name: string, kind: string] {
     if (key.kind === 'alias') return this.alias(key, (target) => this.key(target, member));
     if (key.kind !== 'scalar') throw invalidKey(this.node(key));
@@ -177,7 +177,7 @@ function floatKey(value: number): string {
 
 const invalidKey = (value: JsonValue): JsonError => new JsonError(`yaml: invalid map key: ${goSyntax(value)}`);
 
-/** A value as Go's `%#v` prints it. */
+/** Formats a value as Go's `%#v` does. */
 function goSyntax(value: JsonValue): string {
   if (value === null) return '<nil>';
   if (typeof value === 'string') return quote(value);
@@ -201,7 +201,7 @@ function binaryText(text: string): string {
 const isMergeKey = (key: YamlNode): boolean =>
   key.kind === 'scalar' && key.value === '<<' && (key.plain || key.tag === `${TAG_PREFIX}merge`);
 
-/** A whole number may be written as one that is not: `text` is what stands there. */
+/** Returns the kind of a value. A float may have a whole value, so the kind of a number depends on its `text`. */
 function kindOf(value: Resolved, text: string): string {
   if (value === null) return 'null';
   if (typeof value === 'boolean') return 'bool';
@@ -210,7 +210,7 @@ function kindOf(value: Resolved, text: string): string {
   return 'str';
 }
 
-/** On its way to JSON a number is printed and read again: `1e18` becomes an integer, which is what is printed of it. */
+/** Converts a value to JSON. A number is printed and parsed again on the way: `1e18` is printed as an integer, and so becomes one. */
 function toJson(value: Resolved, text: string): JsonValue {
   if (typeof value === 'bigint') return convertNumber(value.toString());
   if (typeof value === 'number' && !Number.isFinite(value)) {
@@ -223,9 +223,9 @@ function toJson(value: Resolved, text: string): JsonValue {
 }
 
 /**
- * The first document of a YAML text as JSON. Throws JsonError with the text of Go's decoder, and a Status where reading it would take too
- * much memory. `duplicates` holds at most one
- * text, which names every duplicate key; it is not a path, and is reported as it is.
+ * Converts the first document of a YAML text to JSON. Throws JsonError with the message of Go's decoder, and a Status if reading
+ * it would take too much memory. `duplicates` has at most one text, which names every duplicate key; it is not a path, and is
+ * reported verbatim.
  */
 export function parseYaml(input: Uint8Array | string): {
   readonly value: JsonValue;
@@ -244,7 +244,7 @@ export function parseYaml(input: Uint8Array | string): {
   };
 }
 
-/** On its way to the decoder YAML becomes JSON text with sorted keys, which is the order of what is found wrong. */
+/** Sorts keys. On its way to the decoder YAML becomes JSON with sorted keys, which determines the order of errors. */
 function withSortedKeys(value: JsonValue): JsonValue {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(withSortedKeys);
@@ -253,7 +253,7 @@ function withSortedKeys(value: JsonValue): JsonValue {
   return out;
 }
 
-/** As decodeDetailed does for JSON. YAML's duplicates are found by line, not by path. */
+/** Decodes YAML as decodeDetailed does JSON. Duplicate keys are reported by line, not by path. */
 export function decodeYaml(input: Uint8Array | string, strict: boolean): DetailedJson {
   const { value: parsed, duplicates } = parseYaml(input);
   const value = withSortedKeys(parsed);
