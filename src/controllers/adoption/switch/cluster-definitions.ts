@@ -1,7 +1,7 @@
 import { ADOPTION_STAGE } from '../../../apimachinery/meta/adopted-definitions.js';
 import { deepCopy, deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
 import { parseJson } from '../../../apimachinery/json/decode.js';
-import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
+import { objectsOf, textOf, textsOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../../../client/cluster-client.js';
 import { servedVersions } from '../../../registry/builtin/kubeannex/resource-definitions.js';
@@ -35,6 +35,8 @@ const RESTORED: JsonObject = {
   },
   selectableFields: [{ jsonPath: `.${RESTORED_FIELD}` }],
 };
+/** A category of the types of a group whose watch caches begin again. */
+const MARK = 'annex-given-back';
 const ATTEMPTS = 10;
 
 /** The definitions of a group in the cluster, whose versions are not served while Annex serves them. */
@@ -155,6 +157,18 @@ export class ClusterDefinitions {
     });
   }
 
+  /**
+   * Makes kube-apiservers begin the watch caches of the group again, which they do when a definition changes: clients that come with an older
+   * revision, as those of Annex are by then, get 410 and list again. The change is a category, until `unmark`.
+   */
+  async restartCaches(): Promise<void> {
+    await this.change((crd) => withCategories(crd, (categories) => [...categories.filter(isNotMark), MARK]));
+  }
+
+  async unmark(): Promise<void> {
+    await this.change((crd) => withCategories(crd, (categories) => categories.filter(isNotMark)));
+  }
+
   /** Makes a definition that is gone anew, of that of Annex, with no version served. */
   private async recreate(definition: KubeObject): Promise<void> {
     await this.client.must('POST', PATH, { ...TYPE, ...withdrawnOf(definition) });
@@ -200,6 +214,20 @@ function withdrawnOf(definition: KubeObject): KubeObject {
   };
   const versions = versionsOf(definition).map((version) => ({ ...version, served: false }));
   return { metadata, spec: deepCopy({ ...objectAt(definition, 'spec'), versions }) };
+}
+
+const isNotMark = (category: string): boolean => category !== MARK;
+
+/** Undefined where nothing changes. */
+function withCategories(crd: KubeObject, next: (categories: readonly string[]) => string[]): KubeObject | undefined {
+  const spec = objectAt(crd, 'spec') ?? {};
+  const names = objectAt(spec, 'names') ?? {};
+  const before = textsOf(names['categories']);
+  const categories = next(before);
+  if (deepEqual(before, categories)) return undefined;
+  const { categories: _, ...others } = names;
+  const changed = categories.length === 0 ? others : { ...others, categories };
+  return withSpec(crd, { ...crd.metadata.annotations }, { ...spec, names: changed });
 }
 
 /** Takes what there is, as it is; where types have a status of its own, its changes are no new generation here, either. */
