@@ -55,7 +55,7 @@ interface Adopted {
 }
 
 /**
- * The state of adoptions according to their definitions. It sees each definition before that is served, so that no replica
+ * The state of adoptions according to their definitions. Each definition is passed to it before it is served, so that no replica
  * accepts a write that the definition does not allow.
  */
 export class AdoptedDefinitions {

@@ -2,7 +2,7 @@ import { goFormat } from '../json/go-format.js';
 import { Float, type JsonValue } from '../json/json.js';
 import { goJson, quote } from './meta.js';
 
-/** Kinds of validation errors; the values are the cause types of a Status. */
+/** The types of validation errors, which are the cause types of a Status. */
 export type FieldErrorType =
   | 'FieldValueNotFound'
   | 'FieldValueRequired'

@@ -108,7 +108,7 @@ export class TestFailure extends PatchFailure {
 
 const missing = (text: string): PatchFailure => new PatchFailure(`${text}: missing value`);
 
-/** Prefixes a failure with what was being done. */
+/** Prefixes a failure with the operation in which it occurred. */
 function during<T>(what: string, run: () => T): T {
   try {
     return run();

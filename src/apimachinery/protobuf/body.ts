@@ -5,7 +5,7 @@ import { CborError, CborReader, cborTypeOf } from '../cbor/reader.js';
 import { ContentError, type ProtobufCodec, type TypeMeta } from './protobuf.js';
 import { ProtobufError } from './wire.js';
 
-/** A body of which only the type could be read. */
+/** The error for a body of which only the type could be read. */
 export class UnreadableObjectError extends JsonError {
   constructor(
     message: string,

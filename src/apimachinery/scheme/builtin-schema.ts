@@ -42,7 +42,7 @@ export class BuiltinSchema {
     return { object: withMetadata(object), strictErrors: strict ? strictErrors(json, unknown) : [] };
   }
 
-  /** Returns a tree that is known to fit, in the same form. Throws JsonError. */
+  /** Returns a tree that is known to fit the type, in the same form. Throws JsonError. */
   normalize(object: JsonValue): KubeObject {
     try {
       return withMetadata(new TypedDecoder().run(this.type, object));

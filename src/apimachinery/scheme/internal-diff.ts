@@ -61,7 +61,7 @@ export function internalJson(type: InternalType, names: readonly string[], value
     if (field === undefined) throw new Error(`data/types/internal.json: no ${name} in ${type}`);
     index = field.t;
   }
-  // The value may be an element of a list or behind a pointer.
+  // The value may be an element of the list, or the target of the pointer.
   const holds = ['slice', 'ptr'].includes(all[index]?.k ?? '') && !Array.isArray(value) && isObject(value);
   const lines = new Lines();
   lines.write(holds ? (all[index]?.e ?? 0) : index, value, '', '', '');

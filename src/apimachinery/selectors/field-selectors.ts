@@ -109,7 +109,7 @@ export function parseFieldSelector(text: string, names: FieldNames = (field) => 
   return new FieldSelector(requirements);
 }
 
-/** Both selectors of a request as the predicate that caches take (storage/selection-predicate). */
+/** Both selectors of a request, as the predicate that the caches accept (storage/selection-predicate). */
 export interface CompiledSelection {
   readonly everything: boolean;
   matches(labels: Readonly<Record<string, string>> | undefined, fields: Readonly<Record<string, string>>): boolean;

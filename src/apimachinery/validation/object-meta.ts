@@ -15,8 +15,6 @@ import { strayByte } from '../../util/text/utf8.js';
 import { labelErrors, labelValueErrors, qualifiedNameErrors } from './name-errors.js';
 import { isQualifiedName, type NameValidator } from './names.js';
 
-/** Validates metadata.name; `prefix`: the name is a generateName and may end with a dash. */
-
 const TOTAL_ANNOTATION_SIZE_LIMIT = 256 * 1024;
 export const FIELD_IMMUTABLE = 'field is immutable';
 export const FIELD_MANAGER_MAX_LENGTH = 128;

@@ -84,7 +84,7 @@ export function readConfiguration<T>(
 }
 
 const UNREADABLE = "couldn't get version/kind; json parse error: json: cannot unmarshal";
-/** How Go prints the type with which it reads version and kind. */
+/** Go's text for the type with which it reads version and kind. */
 const TYPE_META =
   'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 

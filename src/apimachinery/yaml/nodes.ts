@@ -321,7 +321,7 @@ class DocumentReader {
     else items.push(this.node('flow'));
   }
 
-  /** Flow mappings whose last key was introduced as a key, and is not just a value alone. */
+  /** Flow mappings whose last item was read as a key, not as a value alone. */
   private readonly keyed = new Set<Open>();
 }
 

@@ -12,10 +12,10 @@ const DAY = 24 * HOUR;
 const AUTHORITY_LIFE = 3650 * DAY;
 const LEAF_LIFE = 365 * DAY;
 const RENEW_BEFORE = 30 * DAY;
-/** How long every replica has a new CA, in milliseconds, before anything is signed with it. */
+/** The time, in milliseconds, for every replica to load a new CA before anything is signed with it. */
 const SETTLE = HOUR;
 
-/** Where the store keeps Annex's own CAs. They are never served: no type has this name. */
+/** The location of Annex's own CAs in the store. They are never served: no type has this name. */
 export const SERVING_AUTHORITIES = { resource: 'serving-authorities.internal.kubeannex.io', key: 'serving' };
 const { resource: RESOURCE, key: KEY } = SERVING_AUTHORITIES;
 
@@ -142,7 +142,7 @@ export class SharedAuthority implements ServingCertificates {
 
   private validity(millis: number): { notBefore: number; notAfter: number } {
     const now = this.clock.now();
-    // Clocks differ a little.
+    // Tolerate an hour of clock skew.
     return { notBefore: now - HOUR, notAfter: now + millis };
   }
 }

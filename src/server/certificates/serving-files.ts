@@ -5,9 +5,12 @@ import { messageOf } from '../../util/error-message.js';
 import { parsePair, readFile, StartError } from './data-directory.js';
 import type { Carried, ServingCertificates, ServingPair } from './serving-certificates.js';
 
-/** How long a new CA is published before a certificate that it issued is used, in milliseconds. Every replica checks the files once a minute. */
+/**
+ * The time, in milliseconds, for which a new CA is published before a certificate that it issued is used. Every replica checks
+ * the files once a minute.
+ */
 const SETTLE_MILLIS = 90_000;
-/** How long removed CAs stay published, in milliseconds: other replicas may still use certificates that they issued. */
+/** The time, in milliseconds, for which removed CAs stay published: other replicas may still use certificates that they issued. */
 const KEEP_MILLIS = 3_600_000;
 
 interface Found {

@@ -107,7 +107,7 @@ function authenticators(
   const union = new UnionRequestAuthenticator([
     new ForgedHeaderCount(fromProxy, config, (reason, message) => {
       delegation.forged(reason);
-      // With any other reason the client is not the front proxy, and has forged the headers.
+      // For any other reason the headers are forged: the client is not the front proxy.
       if (reason === 'expired' || reason === 'name') links.distrusted(message);
     }),
     new X509Authenticator(new FollowedPool(() => trust.clients), clock, uidFromCertificates),

@@ -49,7 +49,7 @@ export interface Hook {
 export interface ControlPlane {
   readonly authorizer: Authorizer;
   readonly writeStatus: StatusWriter;
-  /** Answers requests for resources. */
+  /** Handles resource requests. */
   readonly resourceHandler: Handler;
   /** Registers discovery, OpenAPI, and similar documents. */
   install(server: ApiServer): void;
@@ -65,7 +65,7 @@ export interface ControlPlane {
   close(): Promise<void>;
 }
 
-/** How far behind watchers may always be, however short the history window is. */
+/** The minimum time, in milliseconds, by which watchers may be behind, however short the history window is. */
 const LEAST_HISTORY_MILLIS = 15_000;
 
 /** The foundation of every control plane: the store that the flags select, its watch cache, and the registry of served types. */
@@ -84,7 +84,7 @@ export interface Foundation {
   install(types: readonly ResourceType[]): Map<string, ResourceStore>;
 }
 
-/** Opens the store, and waits as long as it is unavailable. `rules` serves the escalation checks of roles; undefined if there are no roles. */
+/** Opens the store, waiting until it is available. `rules` is the source for the escalation checks of roles; undefined if there are no roles. */
 export async function openFoundation(context: ServerContext, rules: RbacRuleSource | undefined): Promise<Foundation> {
   const { options, clock, logger, memory, registry: metrics, apis: registry } = context;
   const encryption = openEncryption(context);

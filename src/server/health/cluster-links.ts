@@ -4,7 +4,7 @@ import { messageOf } from '../../util/error-message.js';
 import type { Logger } from '../../util/logger.js';
 import { type CellGauge, metricsOf } from '../../util/metrics/metrics.js';
 
-/** What an aggregated server needs from the cluster and from its files, with the effect of losing each. */
+/** The dependencies of an aggregated server on the cluster and on its files, with the effect of losing each. */
 const LINKS = {
   'front-proxy': 'users of the cluster are known by what was read before',
   namespaces: 'looking up namespaces one by one',

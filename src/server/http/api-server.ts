@@ -30,10 +30,13 @@ const HEADER_BYTES = MIB + 4096;
 /** The same limit in HTTP/2, which counts 32 bytes per field in addition to its text; as in Go's server. */
 const HEADER_LIST_BYTES = MIB + 320;
 const IDLE_MILLIS = 90_000;
-/** How long a refused client may go on sending: if the connection is reset at once, the response is lost. As in Go's server. */
+/**
+ * The time, in milliseconds, for which a refused client may go on sending: if the connection is reset at once, the response is
+ * lost. As in Go's server.
+ */
 const LINGER_MILLIS = 500;
 const HEADERS_MILLIS = 32_000;
-/** How long connections may take to send what has been written when the server stops. */
+/** The time, in milliseconds, that connections have to send what has been written when the server stops. */
 const FLUSH_MILLIS = 2000;
 const STREAM_WINDOW = 256 * 1024;
 /** The smallest limit that RFC 9113 allows; larger frames gain nothing. */

@@ -17,7 +17,7 @@ export function urlOf(method: string | undefined, target: string): string {
 const HOST = /^[!$%&'()*+,\-.:;=[\]_~0-9A-Za-z]*$/;
 const UNSUPPORTED_ENCODING = 'Unsupported transfer encoding';
 
-/** Returns what is wrong with the transfer encoding or the Host header; undefined if nothing is. */
+/** Returns the problem with the transfer encoding or the Host header, if any. */
 function problemOf({ headers, rawHeaders, httpVersionMinor, method }: IncomingMessage): Refusal | undefined {
   const encoding = headers['transfer-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'chunked')

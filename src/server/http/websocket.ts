@@ -26,7 +26,7 @@ interface Refusal {
 
 const refused = (code: number, text: string, head = ''): Refusal => ({ code, head, text });
 
-/** Returns what Go's WebSocket server would find wrong with a handshake request, in its words. */
+/** Returns the error that Go's WebSocket server reports for a handshake request, in its words. */
 function problemOf({ method, headers }: IncomingMessage): Refusal | undefined {
   if (method !== 'GET') return refused(405, 'bad method');
   if ((headers['sec-websocket-key'] ?? '') === '') return refused(400, 'mismatch challenge/response');

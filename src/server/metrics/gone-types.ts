@@ -5,7 +5,7 @@ import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import type { Clock } from '../../util/clock.js';
 import { dropSeries } from '../../util/metrics/metrics.js';
 
-/** How long to collect removed types before a sweep: many are removed at once, and each sweep visits every series. */
+/** The time, in milliseconds, for which removed types are collected before a sweep: many are removed at once, and each sweep visits every series. */
 const SWEEP_MILLIS = 5_000;
 
 /** Drops the series of removed types, and other data that is kept by type. */

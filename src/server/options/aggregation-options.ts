@@ -148,7 +148,7 @@ function refuseLeftToTheCluster(given: ReadonlySet<string>): void {
   }
 }
 
-/** How long aggregated API servers cache the responses to reviews by default. */
+/** The default time, in milliseconds, for which aggregated API servers cache the responses to reviews. */
 const REVIEW_TTL_MILLIS = 10_000;
 
 /** Returns the value of a flag if the command line sets it; its default applies to standalone mode only. */

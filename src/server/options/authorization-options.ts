@@ -81,7 +81,7 @@ export function authorizationOptions(options: Values): AuthorizationOptions {
   };
 }
 
-/** Throws a FlagError that lists everything that is wrong, in kube-apiserver's words. */
+/** Throws a FlagError that lists all errors, in kube-apiserver's words. */
 export function validateAuthorizationOptions(options: Values): void {
   const errors = validateOptions(authorizationOptions(options));
   if (errors.length > 0) throw new FlagError(aggregateTexts(errors));

@@ -13,10 +13,7 @@ import { defaultOptions, FLAGS, type Options, validateOptions } from './options.
 const entries = Object.entries(FLAGS) as [keyof typeof FLAGS, Flag<unknown>][];
 const byName = new Map(entries.map(([key, flag]) => [flag.name, { key, flag }]));
 
-/**
- * Rewrites arguments to what pflag reads them as: `_` in names is `-`, a boolean takes its value only after `=`, and `-v=4` or
- * `-v4` set the verbosity.
- */
+/** Normalizes arguments as pflag reads them: `_` in names is `-`, a boolean takes its value only after `=`, and `-v=4` or `-v4` set the verbosity. */
 export function normalizeArguments(args: readonly string[]): string[] {
   return args.flatMap((arg) => {
     const verbosity = /^--?v(?:=(.*)|(\d+))?$/s.exec(arg);

@@ -115,14 +115,14 @@ export interface StorageOptions {
   readonly given: ReadonlySet<string>;
 }
 
-/** Throws FlagError for flags that do not go together. */
+/** Throws FlagError for inconsistent flags. */
 export function validateEncryptionOptions(options: EncryptionOptions): void {
   if (options.encryptionProviderConfig === '' && options.encryptionProviderConfigAutomaticReload) {
     throw new FlagError('--encryption-provider-config-automatic-reload must be set with --encryption-provider-config');
   }
 }
 
-/** Throws FlagError for flags that do not go together. */
+/** Throws FlagError for inconsistent flags. */
 export function validateStorageOptions(options: StorageOptions): void {
   if (options.storageBackend !== 'mongodb') {
     const useless = MONGODB_FLAGS.find((name) => options.given.has(name));
@@ -140,7 +140,7 @@ export function validateStorageOptions(options: StorageOptions): void {
   logOverrides(options.mongodbLogOverrides);
 }
 
-/** Throws FlagError for flags that do not go together. */
+/** Throws FlagError for inconsistent flags. */
 export function validateCacheDirOptions({ cacheDir, cacheDirLimit }: CacheDirOptions): void {
   if (cacheDirLimit === 0) return;
   if (cacheDir === '') throw new FlagError('--cache-dir-limit needs --cache-dir');

@@ -48,7 +48,7 @@ function urlOf(endpoint = DEFAULT_ENDPOINT): string {
   return `http://${endpoint.replace(/^dns:\/\/[^/]*\//, '')}`;
 }
 
-/** A span of the SDK. */
+/** A Span backed by a span of the SDK. */
 class OpenTelemetrySpan implements Span {
   constructor(
     private readonly span: SdkSpan,

@@ -4,6 +4,7 @@ import { type JsonObject, objectAt, stringAt } from '../../../src/apimachinery/j
 import { digList, treeOf } from '../../integration/client.js';
 import { TestCluster } from '../../e2e/cluster.js';
 import { SwitchReader, SwitchWriter } from '../../e2e/switch/writers.js';
+import { pause } from '../../storage/mongod.js';
 import { available, definitionText, widgetsPath, widgetText } from '../../e2e/widgets.js';
 
 const GROUP = 'many.example.com';
@@ -12,6 +13,7 @@ const COUNT = Number(process.env['OBJECTS'] ?? 50_000);
 const RATE = Number(process.env['RATE'] ?? 100_000);
 /** COPY_ONLY=yes: nothing is switched. */
 const COPY_ONLY = process.env['COPY_ONLY'] === 'yes';
+const APISERVERS = process.env['APISERVERS'] === '1' ? 1 : 2;
 const CREATORS = 32;
 /** Whoever asks how far it is uses kube-apiserver, too. */
 const ASK_MILLIS = 1_000;
@@ -22,11 +24,6 @@ function say(line: string): void {
   process.stderr.write(`${((performance.now() - begun) / 1000).toFixed(0).padStart(4)} s  ${line}\n`);
 }
 
-const pause = (millis: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, millis);
-  });
-
 /** Seconds of CPU that a process has used. */
 function cpuOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -36,7 +33,7 @@ function cpuOf(pid: number): number {
 }
 
 test(`copies and switches ${COUNT} objects, and gives them back`, async () => {
-  const cluster = new TestCluster({ apiservers: 2, groups: [GROUP] });
+  const cluster = new TestCluster({ apiservers: APISERVERS, groups: [GROUP] });
   const status = async () => {
     const answer = await cluster.http.get(`/apis/kubeannex.io/v1alpha1/adoptions/${GROUP}`);
     return objectAt(treeOf(answer), 'status') ?? {};
@@ -65,7 +62,7 @@ test(`copies and switches ${COUNT} objects, and gives them back`, async () => {
       for (let i = next++; i < COUNT; i = next++) {
         const free = { index: i, text: 'x'.repeat(800) };
         const body = widgetText(`w-${i}`, { colour: 'green', free }, {}, GROUP);
-        const server = cluster.https[i % 2];
+        const server = cluster.https[i % APISERVERS];
         const made = await server?.send({ method: 'POST', path: widgetsPath(NAMESPACE, '', GROUP), body });
         if (made?.status !== 201) throw new Error(made?.text);
       }
@@ -105,7 +102,7 @@ test(`copies and switches ${COUNT} objects, and gives them back`, async () => {
     const move = async (servedBy: string, isThere: () => Promise<string | undefined>): Promise<void> => {
       const writers = Array.from(
         { length: 4 },
-        () => new SwitchWriter(cluster.https, GROUP, NAMESPACE, `busy-${writer++}`),
+        () => new SwitchWriter(cluster.https, GROUP, NAMESPACE, `busy-${writer++}`, { isPatient: true }),
       );
       const readers = cluster.https.map((server) => new SwitchReader(server, [widgetsPath(NAMESPACE, 'w-1', GROUP)]));
       const spec = { servedBy, dependents: 'Abandon' };
@@ -137,7 +134,7 @@ test(`copies and switches ${COUNT} objects, and gives them back`, async () => {
         const body = JSON.stringify({ spec: { size: 'abcdefgh'.slice(0, 1 + (i % 8)) } });
         const headers = { 'content-type': 'application/merge-patch+json' };
         const path = widgetsPath(NAMESPACE, `w-${i}`, GROUP);
-        const answer = await cluster.https[i % 2]?.send({ method: 'PATCH', path, body, headers });
+        const answer = await cluster.https[i % APISERVERS]?.send({ method: 'PATCH', path, body, headers });
         if (answer?.status !== 200) throw new Error(answer?.text);
       }
     };

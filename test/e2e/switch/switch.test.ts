@@ -10,10 +10,12 @@ import { describeOnCluster, say } from '../suite.js';
 const GROUP = 'moved.example.com';
 const KILLED = 'killed.example.com';
 const MEDDLED = 'meddled.example.com';
+const GIVEN_UP = 'given-up.example.com';
+const GROUPS = [GROUP, KILLED, MEDDLED, GIVEN_UP];
 const NAMESPACE = 'moved';
 const COUNT = 150;
 
-const OPTIONS = { apiservers: 2 as const, groups: [GROUP, KILLED, MEDDLED] };
+const OPTIONS = { apiservers: 2 as const, groups: GROUPS };
 
 describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster) => {
   const before = new Map<string, JsonObject>();
@@ -51,13 +53,14 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
   const writers = (group: string, count: number): SwitchWriter[] =>
     Array.from({ length: count }, () => new SwitchWriter(cluster.https, group, NAMESPACE, `busy-${made++}`));
 
-  const settle = async (group: string, all_: readonly SwitchWriter[]): Promise<void> => {
+  const settle = async (group: string, all_: readonly SwitchWriter[], known?: RegExp): Promise<void> => {
     await Promise.all(all_.map((writer) => writer.stop()));
     for (const server of cluster.https) {
       const shown = await all(group, server);
       for (const writer of all_) writer.check(shown);
     }
-    expect(all_.flatMap(({ problems }) => problems)).toEqual([]);
+    const problems = all_.flatMap((writer) => writer.problems);
+    expect(problems.filter((problem) => known?.test(problem) !== true)).toEqual([]);
     for (const writer of all_) expect(writer.acknowledged).toBeGreaterThan(20);
     say(
       `acknowledged ${all_.reduce((sum, { acknowledged }) => sum + acknowledged, 0)}, refused ${all_.reduce((sum, { refused }) => sum + refused, 0)}, longest without ${all_.map(({ longest }) => Math.round(longest)).join()} ms`,
@@ -68,7 +71,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     const { http, kubectl } = cluster;
     await available(cluster, 'kubeannex.io', 'v1alpha1');
     await kubectl.ok(['create', 'namespace', NAMESPACE]);
-    for (const group of [GROUP, KILLED, MEDDLED]) {
+    for (const group of GROUPS) {
       await kubectl.ok(['create', '-f', '-'], { stdin: definitionText(group, 'cluster', ['v1', 'v1beta1']) });
       for (const server of cluster.https) {
         await eventually('widgets are served', async () =>
@@ -104,11 +107,11 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     await kubectl.ok(['-n', NAMESPACE, 'create', '-f', '-'], { stdin: JSON.stringify(child) });
     // One is being deleted, and waits for its finalizer.
     await http.send({ method: 'DELETE', path: widgetsPath(NAMESPACE, 'w.10-x', GROUP) });
-    for (const group of [GROUP, KILLED, MEDDLED]) {
+    for (const group of GROUPS) {
       const adoption = { apiVersion: 'kubeannex.io/v1alpha1', kind: 'Adoption', metadata: { name: group }, spec: {} };
       await kubectl.ok(['create', '-f', '-'], { stdin: JSON.stringify(adoption) });
     }
-    for (const group of [GROUP, KILLED, MEDDLED])
+    for (const group of GROUPS)
       await condition(cluster, `adoption/${group}`, 'InSync', ({ status }) => status === 'True');
     for (const [key, object] of await all(GROUP)) before.set(key, object);
     expect(before.size).toBe(COUNT);
@@ -418,4 +421,97 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     await adopt(MEDDLED, 'Annex');
     await condition(cluster, `adoption/${MEDDLED}`, 'Switched', ({ status }) => status === 'True');
   });
+
+  test('a switch that is given up after clients were sent to Annex: the cluster has the group, and informers converge', async () => {
+    const { kubectl } = cluster;
+    const listed = async (server = cluster.http): Promise<number> =>
+      Number(digText(treeOf(await server.get(`/apis/${GIVEN_UP}/v1/widgets?limit=1`)), 'metadata', 'resourceVersion'));
+    const busy = writers(GIVEN_UP, 2);
+    const release = await denyUpdates(`widgets.${GIVEN_UP}`);
+    await adopt(GIVEN_UP, 'Annex');
+    const isHeld = async (): Promise<true | undefined> => {
+      const { message } = await condition(cluster, `adoption/${GIVEN_UP}`, 'Ready');
+      return message.includes('held by a test') || undefined;
+    };
+    await eventually('the last step fails', isHeld);
+    const shown = await Promise.all(cluster.https.map(listed));
+    // They list from Annex.
+    const informers = informerMissing
+      ? []
+      : [false, true].map((streaming) => new Informer(cluster.adminConfig, NAMESPACE, streaming, GIVEN_UP));
+    for (const informer of informers) await informer.sees('synced');
+    await kubectl.ok(['delete', 'validatingadmissionpolicybinding', `annex-adoption.${GIVEN_UP}`]);
+    await release();
+    const began = performance.now();
+    const failed = await condition(
+      cluster,
+      `adoption/${GIVEN_UP}`,
+      'Switched',
+      ({ status, reason }) => status === 'True' || reason === 'Failed',
+    );
+    say(`${failed.message}; it took ${((performance.now() - began) / 1000).toFixed(1)} s`);
+    expect(failed.message).toMatch(/^the switch is given up: the fence/);
+    const counts = busy.map(({ acknowledged }) => acknowledged);
+    await eventually('all write again', () =>
+      Promise.resolve(busy.every(({ acknowledged }, i) => acknowledged > (counts[i] ?? 0) + 10) || undefined),
+    );
+    // What changed while Annex followed had revisions of Annex there (docs/design/adoption.md, what is not watched).
+    await settle(GIVEN_UP, busy, /went back/);
+    for (const server of cluster.https) expect(await listed(server)).toBeGreaterThan(Math.max(...shown));
+    const last = { method: 'POST', path: widgetsPath(NAMESPACE, '', GIVEN_UP) };
+    const body = widgetText('zz-last', { colour: 'red' }, {}, GIVEN_UP);
+    // Each kube-apiserver notices by itself that the fence is gone.
+    await eventually('the cluster takes writes', async () =>
+      (await cluster.http.send({ ...last, body })).status === 201 ? true : undefined,
+    );
+    const held = [...(await all(GIVEN_UP)).values()].map(
+      (one) => `${digText(one, 'metadata', 'name')}@${digText(one, 'metadata', 'resourceVersion')}`,
+    );
+    for (const informer of informers) {
+      await informer.sees('add', 'zz-last');
+      expect((await informer.end()).keys.sort()).toEqual(held.sort());
+    }
+    const crd = treeOf({ text: await kubectl.ok(['get', 'crd', `widgets.${GIVEN_UP}`, '-o', 'json']) });
+    expect(digList(crd, 'spec', 'names', 'categories')).toEqual(['things']);
+  });
+
+  /** Denies updates of a CustomResourceDefinition, at every kube-apiserver, until the function that it returns is called. */
+  async function denyUpdates(name: string): Promise<() => Promise<void>> {
+    const { http, kubectl } = cluster;
+    const API = '/apis/admissionregistration.k8s.io/v1';
+    const rule = {
+      apiGroups: ['apiextensions.k8s.io'],
+      apiVersions: ['*'],
+      operations: ['UPDATE'],
+      resources: ['customresourcedefinitions'],
+      resourceNames: [name],
+    };
+    await http.post(`${API}/validatingadmissionpolicies`, {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicy',
+      metadata: { name: 'held' },
+      spec: {
+        matchConstraints: { resourceRules: [rule] },
+        validations: [{ expression: 'false', message: 'held by a test' }],
+      },
+    });
+    await http.post(`${API}/validatingadmissionpolicybindings`, {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicyBinding',
+      metadata: { name: 'held' },
+      spec: { policyName: 'held', validationActions: ['Deny'] },
+    });
+    const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}?dryRun=All`;
+    const headers = { 'content-type': 'application/merge-patch+json' };
+    const body = { metadata: { annotations: { 'example.com/held': 'yes' } } };
+    for (const server of cluster.https) {
+      await eventually('updates are denied', async () =>
+        (await server.send({ method: 'PATCH', path, body, headers })).status === 422 ? true : undefined,
+      );
+    }
+    return async () => {
+      await kubectl.ok(['delete', 'validatingadmissionpolicybinding', 'held']);
+      await kubectl.ok(['delete', 'validatingadmissionpolicy', 'held']);
+    };
+  }
 });

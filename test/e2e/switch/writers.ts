@@ -1,5 +1,6 @@
 import { type JsonObject, objectAt } from '../../../src/apimachinery/json/json.js';
 import { type Answer, digText, type Http1, treeOf } from '../../integration/client.js';
+import { pause } from '../../storage/mongod.js';
 import { widgetsPath, widgetText } from '../widgets.js';
 
 /** What was acknowledged of an object last. */
@@ -16,6 +17,11 @@ const APPLY = { 'content-type': 'application/apply-patch+yaml' };
 const UNDER_WAY_MILLIS = 1_000;
 /** Answers of servers that refuse a write for now. */
 const REFUSED: ReadonlySet<number> = new Set([403, 429]);
+
+export interface WriterOptions {
+  /** Waits for as long as a 429 says, as client-go does. Otherwise it tries again at once, which races more and takes more CPU. */
+  readonly isPatient?: boolean;
+}
 
 /** One writer of some objects, which nobody else writes, through kube-apiservers in turn. What it was told is kept. */
 export class SwitchWriter {
@@ -39,6 +45,7 @@ export class SwitchWriter {
     private readonly group: string,
     private readonly namespace: string,
     private readonly name: string,
+    private readonly options: WriterOptions = {},
   ) {
     this.done = this.run();
   }
@@ -133,8 +140,10 @@ export class SwitchWriter {
   ): Promise<void> {
     const answer = await this.send(call);
     if (answer.status >= 300) {
-      if (REFUSED.has(answer.status)) this.refused++;
-      else if (answer.status >= 500) await this.findOut(name, { value, status, revision: 0 });
+      if (REFUSED.has(answer.status)) {
+        this.refused++;
+        if (this.options.isPatient === true) await pause(Number(answer.headers['retry-after'] ?? 0) * 1000);
+      } else if (answer.status >= 500) await this.findOut(name, { value, status, revision: 0 });
       // A conflict with a revision of the other side is no loss; whatever else is a problem.
       else if (answer.status === 409 && call.method !== 'POST') await this.readAgain(name);
       else this.problems.push(`${call.method} ${name}: ${answer.status} ${answer.text.slice(0, 300)}`);
@@ -155,7 +164,7 @@ export class SwitchWriter {
   private async findOut(name: string, wanted: Truth): Promise<void> {
     this.unknown++;
     // What is still under way somewhere is given the time to end.
-    await new Promise((resolve) => setTimeout(resolve, UNDER_WAY_MILLIS));
+    await pause(UNDER_WAY_MILLIS);
     let found = await this.send({ method: 'GET', path: this.path(name) });
     while (found.status >= 500 && !this.stopped) found = await this.send({ method: 'GET', path: this.path(name) });
     const object = found.status === 200 ? treeOf(found) : undefined;
@@ -254,7 +263,7 @@ export class SwitchReader {
       } catch (error) {
         this.problems.push(`GET ${path}: ${String(error)}`);
       }
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await pause(20);
     }
   }
 }

@@ -2,10 +2,7 @@ import type { Party, Steps } from '../parties.js';
 import type { AdoptionGuards } from './guards.js';
 import { handOver, leave } from './return.js';
 import { Side } from './side.js';
-import { KEYS, type Status, World } from './world.js';
-
-/** The log of Annex goes on so much above the cluster's. */
-const MARGIN = 10_000;
+import { KEYS, MARGIN, type Status, World } from './world.js';
 
 export interface ExploredAdoption extends Readonly<World['counts']> {
   readonly violations: readonly string[];
@@ -51,12 +48,13 @@ function* prepare(world: World, seen: Status): Steps<void> {
     world.annex = annex;
     world.first = annex.revision;
     world.closedAt = undefined;
+    world.wasRouted = false;
     world.bring('Copying');
   }
   yield;
   carryOver(world);
   if (!(yield* world.until(() => world.replicas.every(({ stage, silent }) => silent || stage !== undefined)))) return;
-  if (world.wanted === 'Annex') world.advance(seen, { phase: 'Fencing' });
+  if (world.wanted === 'Annex' && world.isBelow()) world.advance(seen, { phase: 'Fencing' });
   else world.advance(seen, { phase: 'Returning', back: '' });
 }
 
@@ -72,6 +70,7 @@ function* fencing(world: World, seen: Status): Steps<void> {
     if (!world.isCurrent(seen)) return;
     if (guards.carryOver) carryOver(world);
     if (guards.identity && identity !== world.fenceIdentity) return yield* fail(world, seen);
+    if (!world.isBelow()) return yield* fail(world, seen);
   } else if (guards.carryOver) carryOver(world);
   fences.set(world, world.fenceIdentity);
   world.advance(seen, { phase: 'Switching' });
@@ -87,10 +86,11 @@ function* switching(world: World, seen: Status): Steps<void> {
   yield;
   if (!world.isCurrent(seen)) return;
   world.bring('Switching');
+  world.wasRouted = true;
   world.set({ annex: true });
   const routed = (): boolean =>
     guards.everyRoute ? servers.every(({ known }) => known.annex) : servers.some(({ known }) => known.annex);
-  if (!(yield* world.until(routed))) return yield* fail(world, seen);
+  if (!(yield* world.until(routed)) || !world.isBelow()) return yield* fail(world, seen);
   if (!world.isCurrent(seen)) return;
   if (guards.unserved) world.set({ served: false });
   yield;
@@ -118,20 +118,30 @@ function* fail(world: World, seen: Status): Steps<void> {
 }
 
 function* giveUp(world: World, seen: Status): Steps<void> {
+  const { guards, replicas } = world;
   world.counts.gaveUp++;
-  if (world.annex !== undefined) world.raiseAbove(world.annex.revision);
   // Somebody may have removed it: nobody writes while others read the copy.
-  world.set({ fence: world.guards.fence });
-  yield* world.until(() => world.everywhere({ fence: world.guards.fence }));
+  world.set({ fence: guards.fence });
+  yield* world.until(() => world.everywhere({ fence: guards.fence }));
   if (!world.isCurrent(seen)) return;
-  world.set({ served: true, annex: false });
-  world.bring('Copying');
+  // Once the routes go, it has been raised already.
+  if (world.wasRouted && world.definition !== 'Left') {
+    world.bring('Returning');
+    if (!(yield* world.until(() => replicas.every(({ stage, silent }) => silent || stage === 'Returning')))) return;
+    if (!world.isCurrent(seen)) return;
+    if (guards.raiseAll) world.raiseAbove(world.annex?.revision ?? 0);
+    yield;
+  }
+  if (!world.isCurrent(seen)) return;
+  // The definition changes, so all watch caches begin anew.
+  world.set({ served: true, annex: false, ...(guards.restart && { door: seen.door + 0.25 }) });
+  world.bring('Left');
   if (!(yield* world.until(() => world.everywhere({ annex: false, served: true })))) return;
   if (!world.isCurrent(seen)) return;
   world.discard();
   yield;
   if (!world.isCurrent(seen)) return;
-  world.set({ fence: false });
+  world.set({ fence: false, door: 0 });
   world.advance(seen, { phase: 'Failed' });
 }
 

@@ -12,6 +12,10 @@ export interface AdoptionGuards {
   readonly unserved: boolean;
   /** There: a fence that was changed in the middle ends the switch. */
   readonly identity: boolean;
+  /** There: a cluster that has come to the first revision of Annex keeps the group. */
+  readonly below: boolean;
+  /** There, given up: the watch caches of the cluster begin anew, above all that Annex has shown. */
+  readonly restart: boolean;
   /** The status changes by compare-and-write. */
   readonly compare: boolean;
   /** Back: writes that have passed the gate are waited for. */
@@ -43,6 +47,8 @@ export const ALL: AdoptionGuards = {
   carryOver: true,
   unserved: true,
   identity: true,
+  below: true,
+  restart: true,
   compare: true,
   gateDrain: true,
   committedBefore: true,

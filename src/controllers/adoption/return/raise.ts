@@ -1,9 +1,8 @@
-import { objectAt } from '../../../apimachinery/json/json.js';
 import type { ClusterClient } from '../../../client/cluster-client.js';
 import type { Revision } from '../../../storage/interfaces.js';
 import type { Clock } from '../../../util/clock.js';
 import { RateLimit } from '../rate-limit.js';
-import { raiseCluster } from '../switch/cluster-revision.js';
+import { clusterRevision, raiseCluster } from '../switch/cluster-revision.js';
 
 /** How far beyond the needed revision to raise: Annex takes writes meanwhile. */
 const AHEAD = 2_000;
@@ -59,7 +58,7 @@ export class Raise {
 
   private async raise(revision: Revision, ahead: number, signal: AbortSignal): Promise<void> {
     const { client, clock, namespace } = this.options;
-    this.from = this.reached = Math.max(this.reached, await this.current());
+    this.from = this.reached = Math.max(this.reached, await clusterRevision(client));
     this.to = revision;
     this.began = clock.monotonic();
     if (this.reached > revision) return;
@@ -67,12 +66,5 @@ export class Raise {
       this.reached = Math.max(this.reached, now);
     };
     await raiseCluster({ client, namespace, rate: new RateLimit(clock, RATE), reached }, revision + ahead, signal);
-  }
-
-  private async current(): Promise<Revision> {
-    const found = await this.options.client.must('GET', '/api/v1/namespaces?limit=1');
-    const revision = Number(objectAt(found, 'metadata')?.['resourceVersion'] ?? NaN);
-    if (!Number.isFinite(revision)) throw new Error('the cluster does not tell its revision');
-    return revision;
   }
 }

@@ -2,7 +2,6 @@ import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/
 import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { ownName } from '../../../client/own-name.js';
-import { servedVersions } from '../../../registry/builtin/kubeannex/resource-definitions.js';
 import { sleep } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import { isConflictOrNotFound } from '../../errors.js';
@@ -10,11 +9,13 @@ import { RateLimit } from '../rate-limit.js';
 import type { Stages } from '../replica-stages.js';
 import type { AnnexDefinitions } from '../switch/annex-definitions.js';
 import { backDoor, type ClusterDefinitions, isBackDoor } from '../switch/cluster-definitions.js';
+import { RAISE_SLACK } from '../switch/cluster-revision.js';
 import type { Fence } from '../switch/fence.js';
 import { type Finding, type Journal, NO_SWITCH } from '../switch/journal.js';
 import type { KubeApiserver } from '../switch/kube-apiservers.js';
 import { Laps } from '../switch/laps.js';
 import type { SwitchOptions } from '../switch/options.js';
+import { servedByCluster } from '../switch/routes.js';
 import { Carrier } from './carrier.js';
 import type { ReturnedType } from './cluster-copy.js';
 import { DependentsError, type DependentsPolicy, Outside } from './outside.js';
@@ -30,14 +31,10 @@ const SMALL_BACKLOG = 100;
 const STAGE_MILLIS = 20_000;
 const LAST_MILLIS = 20_000;
 const ROUTE_MILLIS = 120_000;
-/** A replica that starts while the group leaves may still return what was written until then. */
-const SLACK = 200;
 /** As a rule, Annex writes at most this many revisions until the cluster has everything. */
 const LAST_REVISIONS = 1_000;
 /** How long a replica must have been silent before it is not waited for: longer than any of its requests lasts. */
 const GONE_MILLIS = 70_000;
-/** Annex's response to a watch of a group that is leaving; the cluster has no such revisions. */
-const ELSEWHERE = 'too old resource version: 0 (0)';
 
 export interface ReturnParts {
   readonly journal: Journal;
@@ -177,7 +174,7 @@ export class Return {
     await this.outside.prepare(carrier.born);
     this.laps.end('dependents');
     // Lists return nothing newer from here on: watch caches of kube-apiservers that start now are above every revision that clients have seen.
-    if (!this.skipsRaise) await this.raise.above((await backend.currentRevision()) + SLACK, signal, 0);
+    if (!this.skipsRaise) await this.raise.above((await backend.currentRevision()) + RAISE_SLACK, signal, 0);
     this.laps.end('revisions');
     await this.check();
     const status = { return: this.status() };
@@ -198,8 +195,7 @@ export class Return {
     await servers.everywhere('serving the types', isServed, ROUTE_MILLIS, signal);
     this.laps.end('the definitions');
     await ours.bring('Left');
-    const probes = crds.flatMap((crd) => this.probesOf(crd));
-    await servers.everywhere('the route back', (server) => isServedByCluster(server, probes), ROUTE_MILLIS, signal);
+    await servers.everywhere('the route back', (server) => servedByCluster(server, crds), ROUTE_MILLIS, signal);
     this.laps.end('the route');
     await fence.remove();
     const { fencedAt } = journal.record;
@@ -271,19 +267,6 @@ export class Return {
     if (journal.record.back !== back) throw new Error(`the step is ${journal.record.back}, not ${back}`);
     if (!journal.isReturnWanted) throw new Error('it is not wanted any more');
   }
-
-  /** Returns a watch of each version that shows at once whether Annex has the group: it starts at a revision that is compacted everywhere. */
-  private probesOf(crd: KubeObject): string[] {
-    const { group } = this.options;
-    const query = 'watch=true&timeoutSeconds=1&resourceVersion=1&fieldSelector=metadata.name%3Dannex-none';
-    const versions = servedVersions(crd).filter((name) => !isBackDoor({ name }));
-    return versions.map((version) => `/apis/${group}/${version}/${typeOf(crd).plural}?${query}`);
-  }
-}
-
-async function isServedByCluster(server: KubeApiserver, probes: readonly string[]): Promise<boolean> {
-  const answers = await Promise.all(probes.map((probe) => server.plain('GET', probe)));
-  return answers.every(({ status, text }) => (status === 200 || status === 410) && !text.includes(ELSEWHERE));
 }
 
 const versionsOf = (definition: KubeObject): readonly JsonObject[] =>

@@ -91,3 +91,16 @@ describe('the back door', () => {
     expect(spec()).toEqual(definition(NONE, true)['spec']);
   });
 });
+
+describe('watch caches that begin again', () => {
+  test.each([[undefined], [['all']]])('a category comes and goes, beside %j', async (categories) => {
+    const { definitions, spec } = clusterWith(NONE);
+    if (categories !== undefined) objectAt(spec(), 'names')!['categories'] = categories;
+    const before = deepCopy(spec());
+    await definitions.restartCaches();
+    await definitions.restartCaches();
+    expect(objectAt(spec(), 'names')?.['categories']).toEqual([...(categories ?? []), 'annex-given-back']);
+    await definitions.unmark();
+    expect(spec()).toEqual(before);
+  });
+});

@@ -1,7 +1,7 @@
 import { ADOPTION_STAGE } from '../../../apimachinery/meta/adopted-definitions.js';
 import { deepCopy, deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
 import { parseJson } from '../../../apimachinery/json/decode.js';
-import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
+import { objectsOf, textOf, textsOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../../../client/cluster-client.js';
 import { servedVersions } from '../../../registry/builtin/kubeannex/resource-definitions.js';
@@ -35,6 +35,8 @@ const RESTORED: JsonObject = {
   },
   selectableFields: [{ jsonPath: `.${RESTORED_FIELD}` }],
 };
+/** A category of the types of a group whose watch caches are restarted. */
+const MARK = 'annex-given-back';
 const ATTEMPTS = 10;
 
 /** The definitions of a group in the cluster; their versions are not served while Annex serves them. */
@@ -155,6 +157,18 @@ export class ClusterDefinitions {
     });
   }
 
+  /**
+   * Makes every kube-apiserver restart the watch caches of the group, which it does when a definition changes: watches from an older revision,
+   * such as those of Annex by then, get 410, and their clients list again. The change is an extra category, which `unmark` removes.
+   */
+  async restartCaches(): Promise<void> {
+    await this.change((crd) => withCategories(crd, (categories) => [...categories.filter(isNotMark), MARK]));
+  }
+
+  async unmark(): Promise<void> {
+    await this.change((crd) => withCategories(crd, (categories) => categories.filter(isNotMark)));
+  }
+
   /** Creates a deleted definition again from that of Annex, with no version served. */
   private async recreate(definition: KubeObject): Promise<void> {
     await this.client.must('POST', PATH, { ...TYPE, ...withdrawnOf(definition) });
@@ -200,6 +214,20 @@ function withdrawnOf(definition: KubeObject): KubeObject {
   };
   const versions = versionsOf(definition).map((version) => ({ ...version, served: false }));
   return { metadata, spec: deepCopy({ ...objectAt(definition, 'spec'), versions }) };
+}
+
+const isNotMark = (category: string): boolean => category !== MARK;
+
+/** Returns the definition with other categories, or undefined if they do not change. */
+function withCategories(crd: KubeObject, next: (categories: readonly string[]) => string[]): KubeObject | undefined {
+  const spec = objectAt(crd, 'spec') ?? {};
+  const names = objectAt(spec, 'names') ?? {};
+  const before = textsOf(names['categories']);
+  const categories = next(before);
+  if (deepEqual(before, categories)) return undefined;
+  const { categories: _, ...others } = names;
+  const changed = categories.length === 0 ? others : { ...others, categories };
+  return withSpec(crd, { ...crd.metadata.annotations }, { ...spec, names: changed });
 }
 
 /** Returns a version that accepts any content. If the type has a status subresource, status changes do not raise the generation here, either. */

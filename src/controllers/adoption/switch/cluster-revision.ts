@@ -1,3 +1,4 @@
+import { objectAt } from '../../../apimachinery/json/json.js';
 import { ClusterError, type ClusterClient } from '../../../client/cluster-client.js';
 import type { Revision } from '../../../storage/interfaces.js';
 import type { RateLimit } from '../rate-limit.js';
@@ -8,6 +9,9 @@ const NAME = 'annex-revisions-';
 const APPLY = 'application/apply-patch+yaml';
 const MERGE = 'application/merge-patch+json';
 
+/** A replica that starts while a group leaves Annex may return what was written until then: the cluster is raised by this much more. */
+export const RAISE_SLACK = 200;
+
 export interface ClusterRevisionOptions {
   readonly client: Pick<ClusterClient, 'must'>;
   /** The namespace that Annex runs in. */
@@ -16,6 +20,14 @@ export interface ClusterRevisionOptions {
   readonly rate?: Pick<RateLimit, 'take'>;
   /** Receives the revision reached so far. */
   readonly reached?: (revision: Revision) => void;
+}
+
+/** The cluster's newest revision, which all its types share. */
+export async function clusterRevision(client: Pick<ClusterClient, 'must'>): Promise<Revision> {
+  const found = await client.must('GET', '/api/v1/namespaces?limit=1');
+  const revision = Number(objectAt(found, 'metadata')?.['resourceVersion'] ?? NaN);
+  if (!Number.isFinite(revision)) throw new Error('the cluster does not report its revision');
+  return revision;
 }
 
 /**

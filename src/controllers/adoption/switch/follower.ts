@@ -1,5 +1,4 @@
 import type { ClusterClient } from '../../../client/cluster-client.js';
-import type { Revision } from '../../../storage/interfaces.js';
 import { type Clock, sleep } from '../../../util/clock.js';
 import { ClusterCollection } from '../collection.js';
 import { Copier } from '../copier.js';
@@ -49,7 +48,7 @@ export class ChangeFollower {
   /** Stops and completes the copy, after writes in the cluster have ended. */
   async finish(millis: number, signal: AbortSignal): Promise<void> {
     await this.stop();
-    const { clock, first } = this.options;
+    const { clock } = this.options;
     const over = new AbortController();
     const abort = (): void => {
       over.abort();
@@ -57,7 +56,7 @@ export class ChangeFollower {
     const timer = clock.setTimer(millis, abort);
     signal.addEventListener('abort', abort, { once: true });
     try {
-      await Promise.all(this.parts.map((part) => finishPart(part, first, over.signal)));
+      await Promise.all(this.parts.map((part) => finishPart(part, over.signal)));
     } finally {
       timer.cancel();
       signal.removeEventListener('abort', abort);
@@ -72,11 +71,9 @@ export class ChangeFollower {
 
 async function finishPart(
   { collection, copier }: { readonly collection: ClusterCollection; readonly copier: Copier },
-  first: Revision,
   signal: AbortSignal,
 ): Promise<void> {
   const { revision, count } = await collection.newest();
-  if (revision >= first) throw new Error(`the cluster is at revision ${revision} already, and Annex began at ${first}`);
   await copier.catchUp(revision, signal);
   const { copied } = copier.state;
   if (copied !== count) throw new Error(`the cluster has ${count} objects, and the copy ${copied}`);

@@ -1,24 +1,44 @@
 import { objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { textOf } from '../../../apimachinery/json/values.js';
+import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { ClusterError } from '../../../client/cluster-error.js';
+import { servedVersions } from '../../../registry/builtin/kubeannex/resource-definitions.js';
 import type { Revision } from '../../../storage/interfaces.js';
+import { isBackDoor } from './cluster-definitions.js';
 import type { KubeApiserver } from './kube-apiservers.js';
 
-/** Reports whether a kube-apiserver routes all lists to Annex, whose revisions begin at `first`: those of the cluster are lower. */
-export const routedToAnnex = (server: KubeApiserver, lists: readonly string[], first: Revision): Promise<boolean> =>
-  all(server, lists, (revision) => revision >= first);
+/** Annex's response to a watch of a group that is leaving; the cluster has no such revisions. */
+const ELSEWHERE = 'too old resource version: 0 (0)';
+const PROBE = 'watch=true&timeoutSeconds=1&resourceVersion=1&fieldSelector=metadata.name%3Dannex-none';
 
-export const routedToCluster = (server: KubeApiserver, lists: readonly string[], first: Revision): Promise<boolean> =>
-  all(server, lists, (revision) => revision < first);
-
-async function all(
+/** Reports whether a kube-apiserver routes all lists to Annex, whose revisions begin at `first`. Those of the cluster must still be lower afterwards. */
+export async function routedToAnnex(
   server: KubeApiserver,
   lists: readonly string[],
-  test: (revision: Revision) => boolean,
+  first: Revision,
 ): Promise<boolean> {
   for (const list of lists) {
     const { status, body } = await server.call('GET', list);
     if (status !== 200) throw new ClusterError(status, stringAt(body, 'message') ?? `GET ${list}: ${status}`);
-    if (!test(Number(stringAt(objectAt(body, 'metadata'), 'resourceVersion')))) return false;
+    if (Number(stringAt(objectAt(body, 'metadata'), 'resourceVersion')) < first) return false;
   }
   return true;
+}
+
+/**
+ * Reports whether a kube-apiserver itself serves all served versions of the definitions, while Annex gives the group back: both sides refuse a
+ * watch from a compacted revision, with different messages. Revisions do not tell: the cluster's have been raised above those of Annex.
+ */
+export async function servedByCluster(server: KubeApiserver, definitions: readonly KubeObject[]): Promise<boolean> {
+  const probes = definitions.flatMap((definition) => resourcePaths(definition).map((path) => `${path}?${PROBE}`));
+  const answers = await Promise.all(probes.map((probe) => server.plain('GET', probe)));
+  return answers.every(({ status, text }) => (status === 200 || status === 410) && !text.includes(ELSEWHERE));
+}
+
+/** Returns the paths of a definition's served versions, without the back door. */
+export function resourcePaths(definition: KubeObject): string[] {
+  const spec = objectAt(definition, 'spec');
+  const [group, plural] = [textOf(spec?.['group']), textOf(objectAt(spec, 'names')?.['plural'])];
+  const versions = servedVersions(definition).filter((name) => !isBackDoor({ name }));
+  return versions.map((version) => `/apis/${group}/${version}/${plural}`);
 }

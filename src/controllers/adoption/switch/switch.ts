@@ -1,7 +1,6 @@
-import { objectAt } from '../../../apimachinery/json/json.js';
-import { textOf } from '../../../apimachinery/json/values.js';
+import { ADOPTION_STAGE } from '../../../apimachinery/meta/adopted-definitions.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { servedVersions } from '../../../registry/builtin/kubeannex/resource-definitions.js';
+import type { Revision } from '../../../storage/interfaces.js';
 import { sleep } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import { isConflictOrNotFound } from '../../errors.js';
@@ -10,7 +9,7 @@ import { RateLimit } from '../rate-limit.js';
 import { Return, type ReturnParts } from '../return/return.js';
 import { Source } from '../source/source.js';
 import { AnnexDefinitions } from './annex-definitions.js';
-import { raiseCluster } from './cluster-revision.js';
+import { clusterRevision, RAISE_SLACK, raiseCluster } from './cluster-revision.js';
 import type { SwitchOptions } from './options.js';
 import { ClusterDefinitions } from './cluster-definitions.js';
 import { Fence } from './fence.js';
@@ -19,11 +18,16 @@ import { Journal, type SwitchRecord } from './journal.js';
 import type { Stages } from '../replica-stages.js';
 import type { KubeApiserver } from './kube-apiservers.js';
 import { Laps } from './laps.js';
-import { routedToAnnex, routedToCluster } from './routes.js';
+import { resourcePaths, routedToAnnex, servedByCluster } from './routes.js';
 import { WritesUnderWay } from './writes-under-way.js';
 
-/** How far the cluster's revision may advance while a group is switched. */
-const MARGIN = 20_000;
+/** Annex's log starts above the cluster's revision by at least this much, and by what the cluster writes while a group is switched. */
+const LEAST_MARGIN = 5_000;
+/** The duration of a switch from then on, plus the time to list the objects once more at this rate at most. */
+const SWITCH_SECONDS = 30;
+const LISTED_PER_SECOND = 2_000;
+/** The cluster's rate of writes is measured for this long. */
+const RATE_MILLIS = 1_000;
 /** By then, every write that began before all kube-apiservers counted has ended: their request timeout, plus a margin. */
 const COUNTED_MILLIS = 65_000;
 /** Time limits of the steps. */
@@ -31,6 +35,7 @@ const ESTABLISH_MILLIS = 60_000;
 const FENCE_MILLIS = 20_000;
 const DRAIN_MILLIS = 65_000;
 const CATCH_UP_MILLIS = 20_000;
+const STAGE_MILLIS = 20_000;
 const ROUTE_MILLIS = 30_000;
 const RETURN_MILLIS = 120_000;
 /** The longest time for which writes are refused while kube-apiservers do not follow the new route. */
@@ -150,6 +155,7 @@ export class Switch implements ReturnParts {
     await this.route(signal);
     await this.theirs.withdraw();
     await this.check();
+    await this.mustBeBelow();
     await this.mustBeIntact();
     this.laps.end('the definitions');
     await journal.write('Served', { fencedAt: 0 }, this.served());
@@ -166,12 +172,11 @@ export class Switch implements ReturnParts {
     const crds = await this.theirs.list();
     const types = this.typesOf(crds);
     await this.countWrites(types, signal);
+    // Wait first: the cluster's revision advances meanwhile.
+    await this.counted(signal);
     for (const { resource } of types) await staging.install(resource);
     if (journal.record.first === 0) {
-      const { body } = await client.call('GET', '/api/v1/namespaces/default');
-      const newest = await this.revision(types);
-      const first = Math.max(newest, Number(objectAt(body, 'metadata')?.['resourceVersion'] ?? 0)) + MARGIN;
-      await backend.raise?.(first);
+      await backend.raise?.(await this.firstRevision(signal));
       await journal.write('Preparing', { first: await backend.currentRevision() }, 'the copy is in place');
     }
     await this.ours.create(crds, ESTABLISH_MILLIS, signal);
@@ -183,9 +188,24 @@ export class Switch implements ReturnParts {
     this.follower = new ChangeFollower({ backend, client, clock, first, group, isFollowing, rate, types });
     this.follower.start();
     await this.follower.followed(signal);
-    await this.counted(signal);
     await this.check();
+    await this.mustBeBelow();
     return types;
+  }
+
+  /**
+   * Returns the revision at which Annex's log starts: above every one that the cluster reaches until the switch is over, estimated from its
+   * present rate of writes. `mustBeBelow` verifies it.
+   */
+  private async firstRevision(signal: AbortSignal): Promise<Revision> {
+    const { client, clock, copyRate } = this.options;
+    const [before, began] = [await clusterRevision(client), clock.monotonic()];
+    await sleep(clock, RATE_MILLIS, signal);
+    const now = await clusterRevision(client);
+    const perSecond = (now - before) / ((clock.monotonic() - began) / 1000);
+    const objects = this.journal.resources.reduce((sum, { copied }) => sum + Number(copied ?? 0), 0);
+    const seconds = SWITCH_SECONDS + objects / Math.min(copyRate, LISTED_PER_SECOND);
+    return now + Math.max(LEAST_MARGIN, Math.ceil(perSecond * seconds));
   }
 
   /** A request that is routed to Annex may reach any replica. */
@@ -216,6 +236,7 @@ export class Switch implements ReturnParts {
     await this.follower?.finish(CATCH_UP_MILLIS, signal);
     this.laps.end('last changes');
     await this.check();
+    await this.mustBeBelow();
     if (identity !== (await fence.identity())) throw new GivenUp('the fence was changed by somebody else');
     if (types.length !== (await this.theirs.list()).length) throw new GivenUp('the definitions of the group changed');
     await this.mustBeComplete();
@@ -232,40 +253,51 @@ export class Switch implements ReturnParts {
     await this.check();
     await this.mustBeIntact();
     await this.ours.bring('Switching');
-    const lists = await this.lists();
+    const lists = (await this.ours.list()).flatMap(resourcePaths).map((path) => `${path}?limit=1`);
     const { first } = this.journal.record;
     await servers.everywhere('the route', (server) => routedToAnnex(server, lists, first), ROUTE_MILLIS, signal);
+    await this.mustBeBelow();
     this.laps.end('the route');
   }
 
-  /** Restores the previous state: first reads go back to the cluster, then writes. */
+  /** Restores the state before the switch: first the cluster serves reads again, then it takes writes. */
   private async putBack(signal: AbortSignal): Promise<void> {
-    const { journal } = this;
-    const { backend, servers, staging } = this.options;
-    if (journal.record.fence !== '') {
+    const { journal, fence, ours, theirs } = this;
+    const { servers, staging } = this.options;
+    // From Switching on, clients may have been routed to Annex.
+    const wasRouted = journal.record.fence !== '';
+    if (wasRouted) {
       // The fence may have been removed: writes must stay refused while some clients still read the copy.
-      await this.fence.put();
-      await servers.everywhere('the fence', (server) => this.fence.holds(server), FENCE_MILLIS, signal);
-      // Clients may have seen revisions of Annex.
-      await raiseCluster(this.options, await backend.currentRevision(), signal);
+      await fence.put();
+      await servers.everywhere('the fence', (server) => fence.holds(server), FENCE_MILLIS, signal);
+      await this.raiseAboveAnnex(signal);
     }
-    await this.theirs.restore();
-    await this.ours.bring('Copying');
-    const lists = await this.lists();
-    const { first } = journal.record;
-    if (first > 0)
-      await servers.everywhere(
-        'the route back',
-        (server) => routedToCluster(server, lists, first),
-        RETURN_MILLIS,
-        signal,
-      );
-    await this.ours.remove(ESTABLISH_MILLIS, signal);
+    await theirs.restore();
+    if (wasRouted) await theirs.restartCaches();
+    await ours.bring('Left');
+    const definitions = await ours.list();
+    const isBack = (server: KubeApiserver): Promise<boolean> => servedByCluster(server, definitions);
+    await servers.everywhere('the route back', isBack, RETURN_MILLIS, signal);
+    await ours.remove(ESTABLISH_MILLIS, signal);
+    await theirs.unmark();
     // Uses the cluster's definitions: those of Annex may already be gone.
-    for (const { metadata } of await this.theirs.list()) await staging.discard(metadata.name ?? '');
+    for (const { metadata } of await theirs.list()) await staging.discard(metadata.name ?? '');
     await staging.drop();
-    await this.fence.remove();
+    await fence.remove();
     await journal.write('Failed', { first: 0, fence: '', fencedAt: 0 }, journal.message);
+  }
+
+  /** Raises the cluster's revision above every one that Annex has returned for the group: from here on lists return no newer one, and watches end. */
+  private async raiseAboveAnnex(signal: AbortSignal): Promise<void> {
+    const { backend, replicas } = this.options;
+    const definitions = await this.ours.list();
+    const names = definitions.map(({ metadata }) => metadata.name ?? '');
+    // A previous leader has raised it, and the routes are being removed.
+    if (definitions.some(({ metadata }) => metadata.annotations?.[ADOPTION_STAGE] === 'Left')) return;
+    await this.ours.bring('Returning');
+    const isThere = (stages: Stages): boolean => names.every((name) => stages[name] === 'Returning');
+    await replicas.everywhere('the end of watches', isThere, STAGE_MILLIS, signal);
+    await raiseCluster(this.options, (await backend.currentRevision()) + RAISE_SLACK, signal);
   }
 
   private typesOf(crds: readonly KubeObject[]): readonly AdoptedType[] {
@@ -338,27 +370,17 @@ export class Switch implements ReturnParts {
       throw new GivenUp('a ResourceDefinition of the group was deleted');
   }
 
-  /** Returns the newest revision of the group that a client can have seen. */
-  private async revision(types: readonly AdoptedType[]): Promise<number> {
-    const { client, group } = this.options;
-    const revisions: number[] = [];
-    for (const { version, plural } of types) {
-      const { body } = await client.call('GET', `/apis/${group}/${version}/${plural}?limit=1`);
-      revisions.push(Number(objectAt(body, 'metadata')?.['resourceVersion'] ?? NaN));
-    }
-    const newest = Math.max(...revisions);
-    if (!Number.isFinite(newest)) throw new Error('the cluster does not tell its revision');
-    return newest;
-  }
-
-  /** Returns the path of one list for each version that the cluster serves. */
-  private async lists(): Promise<string[]> {
-    const { group } = this.options;
-    return (await this.ours.list()).flatMap((definition) => {
-      const spec = objectAt(definition, 'spec');
-      const plural = textOf(objectAt(spec, 'names')?.['plural']);
-      return servedVersions(definition).map((version) => `/apis/${group}/${version}/${plural}?limit=1`);
-    });
+  /**
+   * Verifies that the cluster's revisions are still lower than those of Annex: every list with a higher one comes from Annex, and no client
+   * holds a revision of the cluster that Annex has assigned to another change.
+   */
+  private async mustBeBelow(): Promise<void> {
+    const { first } = this.journal.record;
+    const now = await clusterRevision(this.options.client);
+    if (now >= first)
+      throw new GivenUp(
+        `the cluster is at revision ${now} already, and Annex began at ${first}: it writes more than expected`,
+      );
   }
 
   private served(): string {

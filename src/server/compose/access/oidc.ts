@@ -22,7 +22,7 @@ import { readFile, StartError } from '../../certificates/data-directory.js';
 import type { Options } from '../../options/options.js';
 import { serverId } from '../../http/server-id.js';
 
-/** How long a verified token is accepted without verifying it again. */
+/** The time, in milliseconds, for which a verified token is accepted without verifying it again. */
 const CACHE_MILLIS = 10_000;
 
 export interface OidcContext {

@@ -41,8 +41,8 @@ const TEMPORARY: ReadonlySet<StorageErrorCode> = new Set(['unavailable', 'initia
 const isTemporary = (error: unknown): boolean => error instanceof StorageError && TEMPORARY.has(error.code);
 
 /**
- * Answers requests before the server can authorize them: health checks normally, and everything else with 503, whoever the client
- * is. Liveness passes, so that a server that waits for its store is not restarted.
+ * Answers requests before the server can authorize them: health checks normally, and everything else with 503 for every client.
+ * Liveness passes, so that a server that waits for its store is not restarted.
  */
 export function waitingStep(
   config: Pick<ChainConfig, 'clock' | 'logger' | 'metrics' | 'writeStatus' | 'random'> &

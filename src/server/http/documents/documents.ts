@@ -15,7 +15,7 @@ export function installDocuments(
   registry: ApiRegistry,
   environment: HandlerEnvironment,
   serverAddress: () => string,
-  /** False if the server is behind another one, which serves these documents beside its own. */
+  /** False if the server is behind another one, which serves these documents alongside its own. */
   alone: boolean,
 ): void {
   const { features, protobuf, offload } = environment;
