@@ -11,7 +11,7 @@ import type { KubeApiserver } from './kube-apiservers.js';
 const ELSEWHERE = 'too old resource version: 0 (0)';
 const PROBE = 'watch=true&timeoutSeconds=1&resourceVersion=1&fieldSelector=metadata.name%3Dannex-none';
 
-/** Reports whether a kube-apiserver routes all lists to Annex, whose revisions begin at `first`; those of the cluster must be lower, also afterwards. */
+/** Reports whether a kube-apiserver routes all lists to Annex, whose revisions begin at `first`; those of the cluster must stay lower. */
 export async function routedToAnnex(
   server: KubeApiserver,
   lists: readonly string[],
