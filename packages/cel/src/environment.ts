@@ -144,7 +144,7 @@ export class Environment implements Declarations {
       });
     } catch (error) {
       if (error instanceof CostExceeded)
-        return [{ offset: -1, message: 'the patterns of the expression are too large' }];
+        return [{ offset: -1, message: 'the regular expression patterns are too large' }];
       throw error;
     } finally {
       endWork();

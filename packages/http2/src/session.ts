@@ -91,7 +91,7 @@ export class Session implements StreamSession, Mortal {
       },
       () => {
         if (socket.destroyed) return;
-        config.failed(ErrorCode.enhanceYourCalm, 'the answers to control frames are not read');
+        config.failed(ErrorCode.enhanceYourCalm, 'the client does not read the replies to its control frames');
         this.destroy();
       },
     );
@@ -287,7 +287,7 @@ export class Session implements StreamSession, Mortal {
       this.lifetime.greet();
     }
     if (this.heads.stream !== undefined && (type !== FrameType.continuation || id !== this.heads.stream)) {
-      throw protocolError('a header block is interrupted');
+      throw protocolError('a header block is interrupted by another frame');
     }
     switch (type) {
       case FrameType.data:
@@ -297,7 +297,7 @@ export class Session implements StreamSession, Mortal {
         this.onHead(this.heads.headers(flags, id, payload));
         return;
       case FrameType.priority:
-        if (id === 0) throw protocolError('PRIORITY of no stream');
+        if (id === 0) throw protocolError('PRIORITY on stream 0');
         if (payload.length !== 5) this.resetId(id, ErrorCode.frameSizeError);
         else if ((payload.readUInt32BE(0) & 0x7fffffff) === id) this.resetId(id, ErrorCode.protocolError);
         return;
@@ -313,7 +313,7 @@ export class Session implements StreamSession, Mortal {
         this.onPing(flags, id, payload);
         return;
       case FrameType.goaway:
-        if (id !== 0) throw protocolError('GOAWAY of a stream');
+        if (id !== 0) throw protocolError('GOAWAY on a nonzero stream');
         if (payload.length < 8) throw frameSizeError('GOAWAY');
         this.shutdown();
         return;
@@ -329,7 +329,7 @@ export class Session implements StreamSession, Mortal {
   }
 
   private onData(flags: number, id: number, payload: Buffer): void {
-    if (id === 0) throw protocolError('DATA of no stream');
+    if (id === 0) throw protocolError('DATA on stream 0');
     this.receiveWindow -= payload.length;
     if (this.receiveWindow < 0) throw new ConnectionError(ErrorCode.flowControlError, 'the window is exceeded');
     if (this.isTooLate(id)) {
@@ -374,7 +374,7 @@ export class Session implements StreamSession, Mortal {
   /** Ends the request. The trailers themselves are ignored. */
   private onTrailers(id: number, endStream: boolean): void {
     const stream = this.receiving(id);
-    if (stream === undefined) throw new ConnectionError(ErrorCode.streamClosed, 'HEADERS of a stream that is closed');
+    if (stream === undefined) throw new ConnectionError(ErrorCode.streamClosed, 'HEADERS on a closed stream');
     if (stream.remoteEnded) this.reset(stream, ErrorCode.streamClosed);
     else if (!endStream || (stream.announced >= 0 && stream.received < stream.announced)) {
       this.reset(stream, ErrorCode.protocolError);
@@ -411,7 +411,7 @@ export class Session implements StreamSession, Mortal {
     }
     // Resetting a stream does not stop its handler at once, so a client could otherwise have any number of handlers running.
     if (this.running >= 4 * config.maxConcurrentStreams) {
-      throw new ConnectionError(ErrorCode.enhanceYourCalm, 'too many requests are reset');
+      throw new ConnectionError(ErrorCode.enhanceYourCalm, 'the client has reset too many requests');
     }
     const running = config.handle(this, stream.request, stream.response);
     if (running === undefined) return;
@@ -426,12 +426,12 @@ export class Session implements StreamSession, Mortal {
   /** Reports whether a stream was opened after the last GOAWAY, by a client that had not received it yet. Throws if the stream was never opened. */
   private isTooLate(id: number): boolean {
     if (id <= this.lastStream) return false;
-    if (this.lifetime.takesStreams) throw protocolError(`a frame of stream ${id}, which is not open`);
+    if (this.lifetime.takesStreams) throw protocolError(`frame on stream ${id}, which is not open`);
     return true;
   }
 
   private onReset(id: number, payload: Buffer): void {
-    if (id === 0) throw protocolError('RST_STREAM of no stream');
+    if (id === 0) throw protocolError('RST_STREAM on stream 0');
     if (payload.length !== 4) throw frameSizeError('RST_STREAM');
     if (this.isTooLate(id)) return;
     const stream = this.receiving(id);
@@ -441,7 +441,7 @@ export class Session implements StreamSession, Mortal {
   }
 
   private onSettings(flags: number, id: number, payload: Buffer): void {
-    if (id !== 0) throw protocolError('SETTINGS of a stream');
+    if (id !== 0) throw protocolError('SETTINGS on a nonzero stream');
     if ((flags & Flag.ack) !== 0) {
       if (payload.length > 0) throw frameSizeError('SETTINGS');
       return;
@@ -470,7 +470,7 @@ export class Session implements StreamSession, Mortal {
   }
 
   private onPing(flags: number, id: number, payload: Buffer): void {
-    if (id !== 0) throw protocolError('PING of a stream');
+    if (id !== 0) throw protocolError('PING on a nonzero stream');
     if (payload.length !== 8) throw frameSizeError('PING');
     if ((flags & Flag.ack) === 0) this.sender.control(FrameType.ping, Flag.ack, 0, payload);
     else if (payload.equals(SHUTDOWN_PING)) this.lifetime.noticed();
@@ -480,7 +480,7 @@ export class Session implements StreamSession, Mortal {
     if (payload.length !== 4) throw frameSizeError('WINDOW_UPDATE');
     const increment = payload.readUInt32BE(0) & 0x7fffffff;
     if (id === 0) {
-      if (increment === 0) throw protocolError('WINDOW_UPDATE of 0');
+      if (increment === 0) throw protocolError('WINDOW_UPDATE with an increment of 0');
       this.sender.window += increment;
       if (this.sender.window > LARGEST_WINDOW) throw new ConnectionError(ErrorCode.flowControlError, 'WINDOW_UPDATE');
     } else {

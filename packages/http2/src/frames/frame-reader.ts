@@ -36,7 +36,7 @@ export class FrameReader {
     if (this.prefaced) return 0;
     const some = Math.min(bytes.length, PREFACE.length);
     if (bytes.compare(PREFACE, 0, some, 0, some) !== 0) {
-      throw new ConnectionError(ErrorCode.protocolError, 'no preface of HTTP/2');
+      throw new ConnectionError(ErrorCode.protocolError, 'missing HTTP/2 connection preface');
     }
     this.prefaced = some === PREFACE.length;
     return this.prefaced ? some : 0;
@@ -53,7 +53,10 @@ export class FrameReader {
       }
       const length = bytes.readUIntBE(at, 3);
       if (length > this.maxFrameBytes) {
-        throw new ConnectionError(ErrorCode.frameSizeError, `a frame of ${length} bytes`);
+        throw new ConnectionError(
+          ErrorCode.frameSizeError,
+          `a frame of ${length} bytes exceeds the maximum frame size`,
+        );
       }
       const end = at + FRAME_HEADER + length;
       if (end > bytes.length) {

@@ -95,13 +95,13 @@ export function writeUint32(out: Buffer, at: number, value: number): number {
 export const protocolError = (message: string): ConnectionError =>
   new ConnectionError(ErrorCode.protocolError, message);
 export const frameSizeError = (frame: string): ConnectionError =>
-  new ConnectionError(ErrorCode.frameSizeError, `a ${frame} frame has a wrong size`);
+  new ConnectionError(ErrorCode.frameSizeError, `a ${frame} frame has an invalid size`);
 
 /** Returns the payload of a DATA or HEADERS frame without its padding. */
 export function unpadded(flags: number, payload: Buffer): Buffer {
   if ((flags & Flag.padded) === 0) return payload;
   const padding = payload[0];
   if (padding === undefined) throw frameSizeError('padded');
-  if (padding >= payload.length) throw protocolError('more padding than payload');
+  if (padding >= payload.length) throw protocolError('the padding exceeds the payload');
   return payload.subarray(1, payload.length - padding);
 }

@@ -20,7 +20,7 @@ export class HeadReader {
   }
 
   headers(flags: number, stream: number, payload: Buffer): HeadBlock | undefined {
-    if (stream % 2 === 0) throw protocolError('HEADERS of a stream that is not the client’s');
+    if (stream % 2 === 0) throw protocolError('HEADERS on a stream ID that clients cannot use');
     let fragment = unpadded(flags, payload);
     if ((flags & Flag.priority) !== 0) {
       if (fragment.length < 5) throw frameSizeError('HEADERS');
@@ -35,12 +35,12 @@ export class HeadReader {
 
   continuation(flags: number, payload: Buffer): HeadBlock | undefined {
     const { under } = this;
-    if (under === undefined) throw protocolError('CONTINUATION of nothing');
+    if (under === undefined) throw protocolError('CONTINUATION without a preceding HEADERS frame');
     under.parts.push(payload);
     under.bytes += payload.length;
     // A block that is only a little too large is decoded, so that it can be answered. Every part has a cost, even an empty one.
     if (under.bytes > 1.5 * this.mostBytes || under.parts.length > this.mostBytes / 1024) {
-      throw new ConnectionError(ErrorCode.enhanceYourCalm, 'a header block does not end');
+      throw new ConnectionError(ErrorCode.enhanceYourCalm, 'a header block is too large or has too many fragments');
     }
     if ((flags & Flag.endHeaders) === 0) return undefined;
     this.under = undefined;

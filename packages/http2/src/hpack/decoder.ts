@@ -54,7 +54,7 @@ export class HpackDecoder {
         field = this.literal(6);
         this.add(field);
       } else if ((byte & 0x20) !== 0) {
-        if (fields.length > 0) throw new HpackError('the table changes its size within a block');
+        if (fields.length > 0) throw new HpackError('dynamic table size update after a field of the block');
         this.resize(this.integer(5));
         continue;
       } else field = this.literal(4);
@@ -74,7 +74,7 @@ export class HpackDecoder {
       const field = at < this.oldest ? undefined : this.dynamic[at];
       if (field !== undefined) return field;
     }
-    throw new HpackError(`there is no field ${index}`);
+    throw new HpackError(`invalid field index ${index}`);
   }
 
   private literal(prefix: number): HeaderField {
@@ -89,7 +89,7 @@ export class HpackDecoder {
     const length = this.integer(7);
     const start = this.at;
     const end = start + length;
-    if (end > this.block.length) throw new HpackError('a string is longer than its block');
+    if (end > this.block.length) throw new HpackError('a string exceeds the header block');
     this.at = end;
     if (huffman) return decodeHuffman(this.block, start, end);
     return this.block.toString('latin1', start, end);
@@ -99,12 +99,12 @@ export class HpackDecoder {
   private integer(prefix: number): number {
     const mask = (1 << prefix) - 1;
     const first = this.block[this.at++];
-    if (first === undefined) throw new HpackError('a block ends within a field');
+    if (first === undefined) throw new HpackError('the header block ends within a field');
     let value = first & mask;
     if (value < mask) return value;
     for (let shift = 0; ; shift += 7) {
       const byte = this.block[this.at++];
-      if (byte === undefined) throw new HpackError('a block ends within an integer');
+      if (byte === undefined) throw new HpackError('the header block ends within an integer');
       value += (byte & 0x7f) * 2 ** shift;
       if (value > LARGEST_INTEGER || shift > 28) throw new HpackError('an integer is too large');
       if ((byte & 0x80) === 0) return value;
@@ -121,7 +121,7 @@ export class HpackDecoder {
   }
 
   private resize(bytes: number): void {
-    if (bytes > TABLE_BYTES) throw new HpackError('the table grows beyond what was agreed');
+    if (bytes > TABLE_BYTES) throw new HpackError('the dynamic table size exceeds the limit');
     this.most = bytes;
     this.dropTo(bytes);
   }

@@ -104,7 +104,7 @@ describe('the dynamic table', () => {
     for (let i = 0; i < 500; i++) decoder.decode(literal('n', String(i).padStart(99, '0')), NO_LIMIT);
     const at = (index: number): string | undefined => decoder.decode(Buffer.of(0x80 | index), NO_LIMIT)?.[0]?.value;
     expect([at(62), at(92)].map(Number)).toEqual([499, 469]);
-    expect(() => at(93)).toThrow('there is no field 93');
+    expect(() => at(93)).toThrow('invalid field index 93');
   });
 
   test('a field that does not fit empties it', () => {

@@ -94,11 +94,11 @@ export function decodeHuffman(bytes: Uint8Array, start: number, end: number): st
     for (let shift = 4; shift >= 0; shift -= 4) {
       const step = steps[at * 16 + ((byte >> shift) & 15)] as number;
       at = step & 0xffff;
-      if (at === FAILS) throw new HpackError('a string contains the end of strings');
+      if (at === FAILS) throw new HpackError('a string contains the end-of-string symbol');
       if ((step & EMITS) !== 0) scratch[length++] = (step >> 16) & 0xff;
       mayEnd = (step & MAY_END) !== 0;
     }
   }
-  if (!mayEnd) throw new HpackError('a string ends within a code');
+  if (!mayEnd) throw new HpackError('a string ends within a Huffman code');
   return scratch.toString('latin1', 0, length);
 }
