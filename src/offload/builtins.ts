@@ -20,7 +20,7 @@ export function offloadableBuiltins(dependencies: EscalationDependencies): Resou
 /** The `group/resource` of these types. */
 export function offloadableNames(): ReadonlySet<string> {
   const nobody: EscalationDependencies = {
-    authorizer: { authorize: () => Promise.reject(new Error('no authorizer: only names are wanted')) },
+    authorizer: { authorize: () => Promise.reject(new Error('no authorizer: only the names of the types are needed')) },
     rules: { policyRulesFor: () => ({ rules: [], unresolved: [] }), roleRules: () => undefined },
   };
   return new Set(offloadableBuiltins(nobody).map(({ group, resource }) => `${group}/${resource}`));

@@ -158,7 +158,7 @@ test('what was prepared under an earlier definition is not written', async () =>
 test('errors of the store are those of the store', async () => {
   const world = setup();
   world.backend.before = () => {
-    throw new StorageError('object-too-large', 'the object takes 9 bytes');
+    throw new StorageError('object-too-large', 'the object is 9 bytes');
   };
   const error = await failure(create(world, 'a', { text: LONG }));
   expect((error as ApiError).status).toMatchObject({ code: 413, reason: 'RequestEntityTooLarge' });

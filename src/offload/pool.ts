@@ -65,7 +65,7 @@ const OVERDUE_MILLIS = 10_000;
 /** The time for which no second worker is started after one failed to load. */
 const HOLD_OFF_MILLIS = 10_000;
 const ENDED = 'the request could not be processed within the limits of memory and time';
-const TOO_LARGE = 'working on it takes more memory than a request may have';
+const TOO_LARGE = 'the request needs more memory than is allowed for one request';
 /** Calls to this thread take less time than this, unless they wait for the store or a webhook. */
 const PROMPT_MILLIS = 250;
 /** The maximum number of workers started in addition, to replace those that wait for the store or a webhook. */
@@ -158,7 +158,7 @@ export class OffloadPool implements Offload {
   ): Promise<Shown> | undefined {
     if (!this.takesNow(object.bytes.length)) return undefined;
     return this.enqueue(showWork(offloadable, groupVersion, resource, cbor, object)).then(({ body, attributes }) => {
-      if (attributes === undefined) throw new Error('what selectors look at is missing');
+      if (attributes === undefined) throw new Error('the worker returned no attributes for selectors');
       return { bytes: body, attributes };
     });
   }
@@ -345,7 +345,8 @@ export class OffloadPool implements Offload {
 
   private valueOf({ scope, review }: Job, request: Call): Promise<Answers[keyof Answers]> {
     if (scope !== undefined) return answerCall(scope, request, this.options.rules);
-    if (request.method !== 'review' || review === undefined) throw new Error('only requests ask');
+    if (request.method !== 'review' || review === undefined)
+      throw new Error('unexpected call from work that does not belong to a request');
     return review(request.body);
   }
 

@@ -44,13 +44,14 @@ export class RemoteTypes {
       ({ served: { gvk, groupResource } }) =>
         gvk.group === info.apiGroup && gvk.version === info.apiVersion && groupResource.resource === info.resource,
     );
-    if (found === undefined) throw new Error(`${info.resource}.${info.apiGroup}/${info.apiVersion} is not served here`);
+    if (found === undefined)
+      throw new Error(`${info.resource}.${info.apiGroup}/${info.apiVersion} is not served by this worker`);
     return found;
   }
 
   version(definition: DefinitionFacts, groupVersion: string): StoredApi {
     const found = this.ofDefinition(definition).find(({ served }) => served.groupVersion === groupVersion);
-    if (found === undefined) throw new Error(`${groupVersion} of ${definition.resource} is not served here`);
+    if (found === undefined) throw new Error(`${groupVersion} of ${definition.resource} is not served by this worker`);
     return found;
   }
 
@@ -58,7 +59,7 @@ export class RemoteTypes {
     for (const old of forget) this.definitions.delete(old);
     const known = this.definitions.get(id);
     if (known !== undefined) return known;
-    if (serialized === undefined) throw new Error(`definition ${id} is not known`);
+    if (serialized === undefined) throw new Error(`unknown definition ${id}`);
     const definition = deserialize(serialized) as Definition;
     const attributes: ResourceType['attributes'] = (object) => {
       const [api] = apis;
@@ -116,7 +117,7 @@ export class RemoteTypes {
 /** Returns a cache that is always empty, so that everything is read from the store. */
 export function emptyCache(resource: string): ResourceCache {
   const nothing = (): Promise<never> =>
-    Promise.reject(new StorageError('closed', `objects of ${resource} are not kept here`));
+    Promise.reject(new StorageError('closed', `objects of ${resource} are not cached in workers`));
   return {
     resource,
     get: nothing,

@@ -103,7 +103,7 @@ async function answer(
       return existing(rules).roleRules(call.ref, call.namespace);
     case 'review': {
       const review = served.definition?.offloadable.review;
-      if (review === undefined) throw new Error('nothing converts objects of this type');
+      if (review === undefined) throw new Error('no conversion webhook is configured for this type');
       return unlessAborted(review(call.body), context.signal);
     }
   }
@@ -123,7 +123,7 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 function existing(rules: RbacRuleSource | undefined): RbacRuleSource {
-  if (rules === undefined) throw new Error('there are no roles here');
+  if (rules === undefined) throw new Error('RBAC rules are not available');
   return rules;
 }
 

@@ -127,7 +127,7 @@ export class TaskRunner {
         this.describe(message);
         return;
       case 'abort':
-        if (this.running?.id === message.task) this.running.abort.abort(new Error('the request is over'));
+        if (this.running?.id === message.task) this.running.abort.abort(new Error('the request has ended'));
         return;
       case 'answer':
         this.settle(message.call)?.resolve(message.value);
@@ -233,7 +233,8 @@ export class TaskRunner {
     const { info } = task;
     const { served, store }: StoredApi = this.types.find(task);
     const part = info.subresource === '' ? served : served.subresources[info.subresource];
-    if (part === undefined) throw new Error(`${info.resource}/${info.subresource} cannot be written here`);
+    if (part === undefined)
+      throw new Error(`this worker does not handle writes of ${info.resource}/${info.subresource}`);
     const codec = task.definition === undefined ? builtinCodec : customResourceCodec;
     const environment = this.environment(task);
     return requestScope({ served, store }, part, codec, {

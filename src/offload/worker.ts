@@ -10,7 +10,7 @@ import { TaskRunner } from './task-runner.js';
 Reflect.deleteProperty(Object.prototype, '__proto__');
 
 const port = parentPort;
-if (port === null) throw new Error('this program runs as a worker');
+if (port === null) throw new Error('this program must run in a worker thread');
 const { gates, emulation, minCompatibility } = workerData as WorkerSettings;
 effectiveVersion.set([`1.${emulation}`], [`1.${minCompatibility}`]);
 featureGates.emulate(effectiveVersion);
