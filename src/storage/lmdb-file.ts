@@ -13,15 +13,15 @@ export function damageOfLmdbFile(path: string): string | undefined {
   const file = openSync(path, 'r');
   try {
     const size = fstatSync(file).size;
-    if (size === 0) return 'it is empty';
+    if (size === 0) return 'the file is empty';
     const first = readMeta(file, 0);
-    if (first === undefined || first.pageSize < 256 || first.pageSize > 65536) return 'its header is damaged';
+    if (first === undefined || first.pageSize < 256 || first.pageSize > 65536) return 'the header is damaged';
     const second = readMeta(file, first.pageSize);
-    if (second === undefined) return 'its second header is damaged';
+    if (second === undefined) return 'the second header is damaged';
     const newest = second.transaction > first.transaction ? second : first;
     // LMDB does not write the last pages of a commit if they are free again, so a sound file may lack a few.
     const isShort = newest.used && size < (newest.lastPage + 1 - FREE_PAGES_AT_END) * first.pageSize;
-    return isShort ? 'it was cut short' : undefined;
+    return isShort ? 'the file is truncated' : undefined;
   } finally {
     closeSync(file);
   }

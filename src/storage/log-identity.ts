@@ -51,7 +51,7 @@ async function identityOf(backend: Backend, log: string): Promise<string> {
     // Another replica was faster.
     found = written.current;
   }
-  throw new StorageError('unavailable', 'the identity of the log is being written by others');
+  throw new StorageError('unavailable', 'other replicas are creating the identity of the log');
 }
 
 function readIdentity({ bytes, unreadable }: StoredObject): string {

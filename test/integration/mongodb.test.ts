@@ -286,7 +286,7 @@ described('servers that share one MongoDB', () => {
     expect(treeOf(refused)).toMatchObject({
       kind: 'Status',
       reason: 'RequestEntityTooLarge',
-      message: expect.stringMatching(/the object takes \d+ bytes; the store takes \d+ at most/) as string,
+      message: expect.stringMatching(/the object is \d+ bytes; the maximum is \d+ bytes/) as string,
     });
     expect((await replica.http.post(path, secret(5 << 20))).status).toBe(201);
     await end(replica, 'SIGTERM');
@@ -357,7 +357,7 @@ described('a MongoDB that is too old', () => {
     const { code, stdout, stderr } = await run(['serve', '--data-dir', own, '--secure-port', '0', ...flags]);
     ancient.close();
     expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(/^annex: MongoDB at 127\.0\.0\.1:\d+ is too old: 5\.0 is the oldest that can be used\n$/);
+    expect(stderr).toMatch(/^annex: MongoDB at 127\.0\.0\.1:\d+ is too old: the minimum version is 5\.0\n$/);
   });
 });
 
@@ -406,7 +406,7 @@ described('a MongoDB that asks who one is', () => {
     const serve = ['serve', '--data-dir', join(own, 'other'), '--secure-port', '0', ...common];
     const wrong = await run([...serve, '--mongodb-uri-file', join(own, 'wrong')]);
     expect(wrong.code).not.toBe(0);
-    expect(wrong.stderr.trim()).toMatch(/^\S.*refuses the credentials of the MongoDB URI.*$/);
+    expect(wrong.stderr.trim()).toMatch(/^\S.*rejected the credentials in the MongoDB URI.*$/);
     expect(wrong.stdout + wrong.stderr).not.toContain('guess');
     const forbidden = await run([...serve, '--mongodb-database', 'elsewhere', '--mongodb-uri-file', join(own, 'uri')]);
     expect(forbidden.code).not.toBe(0);

@@ -165,7 +165,7 @@ describe('the next process', () => {
     expect(await walked(one)).toEqual(['a/k@6 k6', 'a/l@2 l kept']);
     one.keep?.([state(6, 'k6')]);
     await next();
-    await expect(walked(typeOf(file, told(5)))).rejects.toThrow('is of another history');
+    await expect(walked(typeOf(file, told(5)))).rejects.toThrow('belongs to a different history of the store');
   });
 
   test.each<[string, (path: string) => void]>([
@@ -270,7 +270,7 @@ describe('a save', () => {
       },
     });
     // The log would tell of the later one, if it were the same log.
-    await expect(shown(5)).rejects.toThrow('is of another history');
+    await expect(shown(5)).rejects.toThrow('belongs to a different history of the store');
   });
 
   test('leaves nothing of what was superseded to the next process', async () => {

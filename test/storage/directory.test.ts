@@ -57,31 +57,31 @@ const damages: readonly { name: string; damage: () => void; message: RegExp }[] 
   {
     name: 'a damaged header',
     damage: () => writeFileSync(join(directory, 'data.mdb'), Buffer.alloc(8192, 7)),
-    message: /cannot be used: its header is damaged/,
+    message: /cannot be used: the header is damaged/,
   },
   {
     name: 'a file cut short',
     damage: () => truncateSync(join(directory, 'data.mdb'), 16384),
-    message: /cannot be used: it was cut short/,
+    message: /cannot be used: the file is truncated/,
   },
   {
     name: 'a file cut within the headers',
     damage: () => truncateSync(join(directory, 'data.mdb'), 4100),
-    message: /cannot be used: its second header is damaged/,
+    message: /cannot be used: the second header is damaged/,
   },
   {
     name: 'a file without content',
     damage: () => {
       truncateSync(join(directory, 'data.mdb'), 0);
     },
-    message: /cannot be used: it is empty; restore it from a backup/,
+    message: /cannot be used: the file is empty; restore it from a backup/,
   },
   {
     name: 'a store whose file is gone',
     damage: () => {
       rmSync(join(directory, 'data.mdb'));
     },
-    message: /cannot be used: it is gone; restore it from a backup/,
+    message: /cannot be used: the file is missing; restore it from a backup/,
   },
 ];
 

@@ -121,7 +121,7 @@ described('objects that come from another store', () => {
     await commit(backend, put('a/k', 0, {}, ADOPTED));
     const copy = backend.staging(NEW);
     await copy.put(ADOPTED, [staged('a/x', 500)]);
-    await expect(copy.install(ADOPTED)).rejects.toThrow('the store has objects of reports.adopted.example.com already');
+    await expect(copy.install(ADOPTED)).rejects.toThrow('the store already has objects of reports.adopted.example.com');
     await copy.discard(ADOPTED);
     await copy.install(ADOPTED);
     await backend.raise(500);

@@ -102,7 +102,7 @@ described('documents in MongoDB', () => {
     const filler = (bytes: number): JsonObject => ({ filler: 'x'.repeat(bytes) });
     await expect(backend.write(put('a/huge', 0, filler(9 << 20)))).rejects.toMatchObject({
       code: 'object-too-large',
-      message: expect.stringMatching(/^the object takes \d+ bytes; the store takes \d+ at most/) as string,
+      message: expect.stringMatching(/^the object is \d+ bytes; the maximum is \d+ bytes/) as string,
     });
     const large = filler((8 << 20) - (66 << 10));
     const { revision } = await commit(backend, put('a/large', 0, large));
@@ -141,7 +141,7 @@ described('MongoDB that cannot be used', () => {
       const lines = [
         [mongod.directUri, /is not a replica set, which Annex needs: start it with --replSet/],
         ['mongodb://u:p%40ss@127.0.0.1:1/?replicaSet=r', /^MongoDB at 127\.0\.0\.1:1 cannot be reached/],
-        [`mongodb://u:p%40ss@${host}/?replicaSet=rs0`, /refuses the credentials of the MongoDB URI/],
+        [`mongodb://u:p%40ss@${host}/?replicaSet=rs0`, /rejected the credentials in the MongoDB URI/],
         ['mongodb://u:p%40ss@a:b:c/', /^the MongoDB URI is malformed/],
         ['http://u:p%40ss@a/', /^the MongoDB URI is malformed/],
       ] as const;

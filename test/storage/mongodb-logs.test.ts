@@ -162,7 +162,7 @@ described('types with logs of their own', () => {
       await expect(refused).rejects.toMatchObject({
         code: 'unusable',
         message: expect.stringMatching(
-          /^the MongoDB database \S+ cannot be used: another server uses it with other logs for .*"reports\.example\.com#reports"\): keep that setting, or stop all servers/,
+          /^the MongoDB database \S+ cannot be used: another server uses other log overrides for .*"reports\.example\.com#reports"\): keep that setting, or stop all servers/,
         ) as string,
       });
       const again = await replica(options, OWN);

@@ -50,7 +50,8 @@ export class BackendReads {
     const seen = at.mode === 'most-recent' ? await newest.ask() : waits.revision;
     const list = await backend.list(resource, { ...options, revision: 0 });
     if (list.revision < seen) {
-      throw new StorageError('unavailable', `the store listed revision ${list.revision}, but ${seen} is there`);
+      const message = `the store returned a list at revision ${list.revision}, but revision ${seen} was already seen`;
+      throw new StorageError('unavailable', message);
     }
     if (at.mode === 'not-older-than' && at.revision > list.revision) throw tooLarge(at.revision, list.revision, at);
     return list;

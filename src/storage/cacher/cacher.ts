@@ -209,7 +209,7 @@ export class StorageCacher implements Cacher {
         this.trouble = 'the store is closed';
         return;
       }
-      this.trouble = `the cache does not follow the store: ${error.message}`;
+      this.trouble = `the cache is not following the store: ${error.message}`;
       const isLost = error instanceof StorageError && (error.code === 'compacted' || error.code === 'too-large');
       // Retry at once the first time. A store that loses its events repeatedly gets a pause.
       if (!isLost || !(await this.reloadAll()) || retry > RETRY_MILLIS) await sleep(this.clock, retry, signal);
@@ -286,9 +286,8 @@ export class StorageCacher implements Cacher {
     const fresh = (batch[0]?.revision ?? 0) > revision ? batch : batch.filter((event) => event.revision > revision);
     fresh.forEach((event, i) => {
       if (event.revision === revision + 1 + i) return;
-      throw new StorageError('compacted', `after revision ${revision + i} the store told ${event.revision}`, {
-        revision,
-      });
+      const message = `the store delivered revision ${event.revision} after revision ${revision + i}`;
+      throw new StorageError('compacted', message, { revision });
     });
     return fresh;
   }

@@ -345,7 +345,7 @@ export class WatchCache implements ResourceCache {
 
   private startWatch(options: CacheWatchOptions, receiver: WatchReceiver): Watcher {
     if (this.watchers.size >= this.shared.maxWatchers) {
-      throw new StorageError('unavailable', `${this.watchers.size} watchers of ${this.resource} are open already`);
+      throw new StorageError('unavailable', `${this.resource} already has ${this.watchers.size} watchers`);
     }
     const { start } = options;
     const { history } = this;

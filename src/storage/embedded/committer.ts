@@ -68,7 +68,7 @@ export class Committer {
   write(write: PendingWrite): Promise<WriteResult> {
     return new Promise((resolve, reject) => {
       if (this.waiting.length >= this.options.maxWaiting) {
-        reject(new StorageError('unavailable', `${this.waiting.length} writes are waiting for the store already`));
+        reject(new StorageError('unavailable', `${this.waiting.length} writes are already waiting for the store`));
         return;
       }
       this.waiting.push({ request: write.request, raw: write.raw, resolve, reject });
@@ -165,7 +165,7 @@ export class Committer {
       if (bytes.length > this.options.maxObjectBytes) {
         throw new StorageError(
           'object-too-large',
-          `the object takes ${bytes.length} bytes; the store takes ${this.options.maxObjectBytes} at most`,
+          `the object is ${bytes.length} bytes; the maximum is ${this.options.maxObjectBytes} bytes`,
         );
       }
       const object: StoredObject = { key, revision, ...state, ...(raw === undefined ? decodedForm(value) : undefined) };

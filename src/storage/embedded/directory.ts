@@ -33,13 +33,13 @@ export function checkDirectory(directory: string): void {
     const foreign = names.find((name) => !HARMLESS.has(name) && !name.startsWith('.'));
     if (foreign === undefined) return;
     throw unusable(
-      `${directory} is not a data directory of Annex (it holds ${JSON.stringify(foreign)}); choose another or an empty one`,
+      `${directory} is not a data directory of Annex (it holds ${JSON.stringify(foreign)}); choose another directory, or an empty one`,
     );
   }
   const unknown = unknownFormat(directory);
   if (unknown !== undefined) throw unusable(unknown);
   const path = join(directory, DATA_FILE);
-  if (!names.includes(DATA_FILE)) throw corrupt(path, 'it is gone');
+  if (!names.includes(DATA_FILE)) throw corrupt(path, 'the file is missing');
   const damage = damageOfLmdbFile(path);
   if (damage !== undefined) throw corrupt(path, damage);
 }
@@ -56,7 +56,7 @@ export function prepareDirectory(directory: string): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw unusable(`cannot make the data directory ${directory}: ${messageOf(error)}`, error);
+    throw unusable(`cannot create the data directory ${directory}: ${messageOf(error)}`, error);
   }
 }
 

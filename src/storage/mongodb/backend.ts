@@ -170,7 +170,8 @@ export class MongoBackend implements Backend {
     const acknowledged = committer.acknowledged;
     const newest = await this.answer(newestRevision(place));
     if (newest < acknowledged) {
-      throw new StorageError('unavailable', `MongoDB tells revision ${newest}, but ${acknowledged} was committed`);
+      const message = `MongoDB returned revision ${newest}, but revision ${acknowledged} was already committed`;
+      throw new StorageError('unavailable', message);
     }
     return newest;
   }
@@ -305,7 +306,7 @@ export class MongoBackend implements Backend {
     if (format?.version !== FORMAT) {
       throw new StorageError(
         'unusable',
-        `the MongoDB database ${this.options.database} has format ${String(format?.version)}, which this version does not know: use another version, or another database`,
+        `the MongoDB database ${this.options.database} has format ${String(format?.version)}, which this version of Annex does not support: use another version, or another database`,
       );
     }
     await db.collection(WRITERS).createIndex({ seen: 1 }, { expireAfterSeconds: WRITER_SECONDS }, {});

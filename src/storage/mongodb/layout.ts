@@ -64,7 +64,7 @@ export class LogLayout {
       await this.raise(this.targets(moved));
       return;
     }
-    throw this.unusable('other servers change the logs of the types right now: start it again');
+    throw this.unusable('other servers are changing the log overrides; restart this server');
   }
 
   private movedFrom(current: readonly LogOverride[]): string[] {
@@ -122,8 +122,8 @@ export class LogLayout {
   private refusal(before: MetaDocument | undefined, moved: readonly string[]): StorageError {
     const former = (before?.overrides ?? []).map(({ resource, log }) => `${resource}#${log}`).join(',');
     return this.unusable(
-      `another server uses it with other logs for ${moved.join(', ')} (so far types have logs of their own as in "${former}"): ` +
-        `keep that setting, or stop all servers before one starts with the new one (a server that was killed counts for ${GONE_MILLIS / 1000} s)`,
+      `another server uses other log overrides for ${moved.join(', ')} (currently "${former}"): ` +
+        `keep that setting, or stop all servers before one starts with the new one (a killed server is still counted for ${GONE_MILLIS / 1000} s)`,
     );
   }
 

@@ -115,7 +115,7 @@ export class TypeLoad {
     const loaded = (await this.walk()) ?? (await this.list());
     if (this.isCancelled()) return true;
     if (loaded.revision < pending.after) {
-      const message = `the store listed ${this.options.resource} at revision ${loaded.revision}, but ${pending.after} was seen before`;
+      const message = `the store returned a list of ${this.options.resource} at revision ${loaded.revision}, but revision ${pending.after} was already seen`;
       throw new StorageError('unavailable', message);
     }
     // Checked in the same step as the install, because the description of the type may change until then.

@@ -139,11 +139,15 @@ export class CachedItem implements CachedObject {
       });
     if (stored.unreadable !== undefined && this.source.atHand?.keep !== undefined) {
       this.source.lost();
-      throw new StorageError('unavailable', `${this.key}: ${stored.unreadable}; the type is read from the store again`);
+      throw new StorageError('unavailable', `${this.key}: ${stored.unreadable}; the type is reloaded from the store`);
     }
     if (stored.unreadable !== undefined || stored.bytes.length !== this.length)
       throw undecodable([
-        { key: this.key, revision: this.revision, why: stored.unreadable ?? 'the stored object is another one' },
+        {
+          key: this.key,
+          revision: this.revision,
+          why: stored.unreadable ?? 'the stored record does not match the object',
+        },
       ]);
     return stored.bytes;
   }

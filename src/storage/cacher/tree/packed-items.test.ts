@@ -103,7 +103,7 @@ test('bytes that are gone, or are another object, are told, not shown', () => {
   file.set(2, { key: 'a/k1', revision: 2, bytes: new Uint8Array(3), flags: 0 });
   file.set(3, { key: 'a/k2', revision: 3, bytes: new Uint8Array(), flags: 0, unreadable: 'it is damaged' });
   expect(() => packed.at(0)?.bytes).toThrow('revision 1 of a/k0 is no longer kept');
-  expect(() => packed.at(1)?.bytes).toThrow('the stored object is another one');
+  expect(() => packed.at(1)?.bytes).toThrow('the stored record does not match the object');
   expect(() => packed.at(2)?.bytes).toThrow('it is damaged');
 });
 

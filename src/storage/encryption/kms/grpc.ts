@@ -171,6 +171,6 @@ function framed(message: Uint8Array): Buffer {
 
 function settle(body: Buffer, resolve: (message: Uint8Array) => void, reject: (error: TransformError) => void): void {
   if (body.length < PREFIX || body[0] !== 0 || body.readUInt32BE(1) !== body.length - PREFIX)
-    reject(rpcError('Internal', 'grpc: the answer is not one message without compression'));
+    reject(rpcError('Internal', 'grpc: the response is not a single uncompressed message'));
   else resolve(body.subarray(PREFIX));
 }

@@ -334,7 +334,7 @@ export class ColdFile {
     if (room >= (this.full === '' ? LEAST_ROOM : ENOUGH_ROOM)) this.full = '';
     else {
       const mebibytes = Math.max(0, Math.floor(room / (1 << 20)));
-      this.full = `the disk or the limit of --cache-dir leaves ${mebibytes} MiB, of which ${LEAST_ROOM >> 20} MiB stay free`;
+      this.full = `only ${mebibytes} MiB are available for --cache-dir (disk or limit); ${LEAST_ROOM >> 20} MiB must stay free`;
     }
   }
 

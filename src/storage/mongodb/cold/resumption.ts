@@ -108,7 +108,7 @@ export class Resumption {
         giveUpTo(key);
         // Visited objects may have been stored in the file by now.
         if (newer.has(key)) continue;
-        if (place.revision > revision) throw notToBeUsed('is of another history');
+        if (place.revision > revision) throw notToBeUsed('belongs to a different history of the store');
         if (isGone(place)) gone.push(id);
         else visit(new KeptObject(this.file, load, key, place));
       }

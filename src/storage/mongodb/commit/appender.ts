@@ -63,7 +63,7 @@ export class Appender {
     }
     // If the revision had been taken and trimmed, that would have taken a whole window.
     if (isWithin(head, this.moment, historyMillis / 2)) return { outcome: 'committed' };
-    return { outcome: 'unknown', error: new Error('the answer came late') };
+    return { outcome: 'unknown', error: new Error('MongoDB responded too late') };
   }
 
   /** Determines whether a batch was committed. `sent`: a time before the first attempt to insert it. */

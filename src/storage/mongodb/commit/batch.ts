@@ -153,6 +153,6 @@ export class Batch {
 function tooLarge(bytes: number, most: number): StorageError {
   return new StorageError(
     'object-too-large',
-    `the object takes ${bytes} bytes; the store takes ${most} at most, because one MongoDB document holds its states before and after a write`,
+    `the object is ${bytes} bytes; the maximum is ${most} bytes, because one MongoDB document holds its states before and after a write`,
   );
 }

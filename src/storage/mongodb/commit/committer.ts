@@ -57,9 +57,9 @@ const READ_MILLIS = 10_000;
 const ANSWER_MILLIS = 30_000;
 
 const NO_ANSWER = 'MongoDB does not answer';
-const BUSY = 'other servers were always faster';
+const BUSY = 'other servers kept committing first';
 const BEHIND = 'the projection is too far behind';
-const NOT_TOLD = 'MongoDB did not tell whether the write was committed';
+const NOT_TOLD = 'MongoDB did not report whether the write was committed';
 
 type Appended = Inserted & { readonly sent: Moment };
 
@@ -101,7 +101,7 @@ export class Committer {
   write(request: WriteRequest, raw?: Uint8Array): Promise<WriteResult> {
     return new Promise((resolve, reject) => {
       if (this.waiting.length >= MAX_WAITING) {
-        reject(new StorageError('unavailable', `${this.waiting.length} writes are waiting for the store already`));
+        reject(new StorageError('unavailable', `${this.waiting.length} writes are already waiting for the store`));
         return;
       }
       const deadline = this.options.clock.monotonic() + this.options.writeMillis;
@@ -390,7 +390,7 @@ const timeOf = (clock: Clock): { readonly now: number; readonly monotonic: numbe
 });
 
 function tooLong(why: string, cause: unknown): StorageError {
-  return new StorageError('unavailable', `the store could not write for too long (${why})`, { cause });
+  return new StorageError('unavailable', `the write was not committed in time (${why})`, { cause });
 }
 
 function notTold(cause: unknown): StorageError {

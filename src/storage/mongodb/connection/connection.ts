@@ -111,7 +111,7 @@ export async function connect(options: ConnectionOptions): Promise<Database & { 
 function checkDeployment(hello: Document, address: string): void {
   const wire: unknown = hello['maxWireVersion'];
   if (typeof wire !== 'number' || wire < OLDEST_WIRE_VERSION) {
-    throw new StorageError('unusable', `MongoDB at ${address} is too old: ${OLDEST} is the oldest that can be used`);
+    throw new StorageError('unusable', `MongoDB at ${address} is too old: the minimum version is ${OLDEST}`);
   }
   if (hello['setName'] === undefined && hello['msg'] !== 'isdbgrid') {
     throw new StorageError(
@@ -120,7 +120,7 @@ function checkDeployment(hello: Document, address: string): void {
     );
   }
   if (hello['operationTime'] === undefined)
-    throw new StorageError('unusable', `MongoDB at ${address} does not tell the time of its answers (operationTime)`);
+    throw new StorageError('unusable', `MongoDB at ${address} does not return operationTime in its replies`);
 }
 
 /** Resolver errors that may be temporary: the DNS of a cluster may still be starting. */
@@ -140,13 +140,13 @@ export function failureOf(error: unknown): 'unavailable' | 'unusable' {
 function explain(error: unknown, address: string): string {
   const message = messageOf(error);
   if (error instanceof MongoServerError && error.code === AUTHENTICATION_FAILED) {
-    return `MongoDB at ${address} refuses the credentials of the MongoDB URI: ${message}`;
+    return `MongoDB at ${address} rejected the credentials in the MongoDB URI: ${message}`;
   }
   if (error instanceof MongoServerError && error.code === UNAUTHORIZED) {
     return `MongoDB at ${address} does not allow the user of the MongoDB URI to use the database: ${message}`;
   }
   if (error instanceof MongoError && message.includes('maximum wire version')) {
-    return `MongoDB at ${address} is too old: ${OLDEST} is the oldest that can be used`;
+    return `MongoDB at ${address} is too old: the minimum version is ${OLDEST}`;
   }
   if (error instanceof MongoServerSelectionError || error instanceof MongoNetworkError) {
     return `MongoDB at ${address} cannot be reached, or its replica set has no primary: ${message}`;

@@ -43,7 +43,7 @@ export function isRefusal(error: unknown): boolean {
 export function unavailable(error: unknown): StorageError {
   if (error instanceof StorageError) return error;
   const message =
-    error instanceof MongoServerError ? `MongoDB answers with error ${String(error.code)}` : 'MongoDB does not answer';
+    error instanceof MongoServerError ? `MongoDB returned error ${String(error.code)}` : 'MongoDB does not answer';
   return new StorageError('unavailable', message, { cause: error });
 }
 

@@ -14,7 +14,7 @@ export async function within<T>(
     const first = await Promise.race([wrapped, end]);
     if (first !== undefined) return first.value;
     wrapped.then(({ value }) => late?.(value)).catch(() => undefined);
-    throw new Error(`there was no answer for ${millis / 1_000} s`);
+    throw new Error(`timed out after ${millis / 1_000} s`);
   } finally {
     answered.abort();
   }

@@ -87,7 +87,7 @@ export class MongoStaging implements Staging {
       return;
     }
     if (names.includes(to) && (await statesOf(this.db, resource).findOne(LIVING, { projection: { _id: 1 } })) !== null)
-      throw new StorageError('unusable', `the store has objects of ${resource} already`);
+      throw new StorageError('unusable', `the store already has objects of ${resource}`);
     await this.db.renameCollection(from, to, { dropTarget: true, writeConcern: { w: 'majority', journal: true } });
   }
 
