@@ -70,7 +70,7 @@ export class DelegatedAuthorizer implements Authorizer {
       return answer;
     } catch (error) {
       this.options.observe(true);
-      return result('no-opinion', '', `the cluster could not be asked: ${messageOf(error)}`);
+      return result('no-opinion', '', `the SubjectAccessReview failed: ${messageOf(error)}`);
     }
   }
 }

@@ -135,7 +135,7 @@ function formatValue(value: Value): string {
 
 function* entriesOf(map: CelMap): Generator<[string, Value]> {
   for (const key of map.keys()) {
-    if (typeof key !== 'string') throw new NotJsonError(`a key of type ${typeName(key)} is no text`);
+    if (typeof key !== 'string') throw new NotJsonError(`map key of type ${typeName(key)} is not a string`);
     yield [key, map.find(key) ?? null];
   }
 }

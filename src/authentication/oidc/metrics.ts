@@ -21,7 +21,7 @@ export function oidcMetrics(
     ['result', 'jwt_issuer_hash'],
     BUCKETS,
   );
-  const fetched = gauge(`${JWT}_jwks_fetch_last_timestamp_seconds`, 'When keys were last fetched, by outcome.', [
+  const fetched = gauge(`${JWT}_jwks_fetch_last_timestamp_seconds`, 'Time of the last key set fetch, by result.', [
     'result',
     'jwt_issuer_hash',
     'apiserver_id_hash',

@@ -70,7 +70,7 @@ export class CaBundle implements ClientCaPool {
     }
     // Name constraints are not evaluated here, so a chain that has them is not trusted for a leaf with alternative names.
     if (leaf.hasAltNames && path.some((certificate) => certificate.hasNameConstraints)) {
-      throw new Error('x509: a CA or intermediate is constrained in the names that it may certify');
+      throw new Error('x509: name constraints of a CA or intermediate are not supported');
     }
     return Math.min(...path.map(({ notAfter }) => notAfter));
   }

@@ -36,7 +36,7 @@ const EXPIRATIONS = [
 ];
 const expirations = histogram(
   'apiserver_client_certificate_expiration_seconds',
-  'Remaining lifetime of the client certificates that requests were authenticated with.',
+  'Remaining lifetime in seconds of the client certificates used to authenticate requests.',
   [],
   EXPIRATIONS,
 );

@@ -62,7 +62,7 @@ export class DelegatedTokenAuthenticator implements TokenAuthenticator {
     } catch {
       // The error may contain the token, so it is not passed on.
       this.options.observe(true);
-      throw new AuthenticationError('the cluster could not be asked about the token');
+      throw new AuthenticationError('the TokenReview request to the cluster failed');
     }
     const response = responseOf(status);
     this.known.set(key, { answer: response }, this.options.ttl);

@@ -17,10 +17,10 @@ const CAPACITY = 32_768;
 
 const METRICS = {
   requests: counter('authentication_token_cache_request_total', 'Token lookups, by cache hit or miss.', ['status']),
-  fetches: counter('authentication_token_cache_fetch_total', 'Token fetches by outcome.', ['status']),
+  fetches: counter('authentication_token_cache_fetch_total', 'Uncached token lookups by result.', ['status']),
   active: gauge(
     'authentication_token_cache_active_fetch_count',
-    'Tokens being fetched, and requests waiting for them.',
+    'Uncached token lookups in progress, and requests waiting for one.',
     ['status'],
   ),
 };

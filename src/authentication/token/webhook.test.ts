@@ -71,7 +71,7 @@ const cases: readonly (readonly [string, object, readonly string[], unknown])[] 
     'a user without name',
     { authenticated: true, user: {} },
     [],
-    { message: 'the webhook vouched for a user without a name', told: false },
+    { message: 'the webhook authenticated a user without a name', told: false },
   ],
 ];
 

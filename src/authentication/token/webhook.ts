@@ -50,7 +50,7 @@ export class WebhookTokenAuthenticator implements TokenAuthenticator {
       if (status.error === '') return undefined;
       throw new AuthenticationError(status.error, { tellClient: true });
     }
-    if (status.user.name === '') throw new AuthenticationError('the webhook vouched for a user without a name');
+    if (status.user.name === '') throw new AuthenticationError('the webhook authenticated a user without a name');
     return { user: status.user, audiences };
   }
 

@@ -153,7 +153,7 @@ describe('the file', () => {
     [
       'in-cluster where reviews are hosted',
       at('connectionInfo: {type: InClusterConfig}'),
-      'authorizers[0].connectionInfo.type: Invalid value: "InClusterConfig": the server would ask itself: it hosts the SubjectAccessReview API',
+      'authorizers[0].connectionInfo.type: Invalid value: "InClusterConfig": the webhook would call this server itself, which serves the SubjectAccessReview API',
     ],
     [
       '65 conditions',

@@ -151,7 +151,13 @@ function validateConnection(
         return [invalid(filePath, kubeConfigFile, 'can only be set when type=KubeConfigFile')];
       }
       if (!validation.hostsReviews) return [];
-      return [invalid(path.child('type'), type, 'the server would ask itself: it hosts the SubjectAccessReview API')];
+      return [
+        invalid(
+          path.child('type'),
+          type,
+          'the webhook would call this server itself, which serves the SubjectAccessReview API',
+        ),
+      ];
     case 'KubeConfigFile':
       return validateFile(kubeConfigFile ?? '', filePath, validation);
     default: {

@@ -35,7 +35,7 @@ const NO_INFO: RequestInfo = {
 };
 
 /** The reason with which signals abort; created once, because an error with its stack is expensive. */
-const GONE = new Error('the client went away or the time of the request is over');
+const GONE = new Error('the client disconnected or the request deadline was exceeded');
 
 /** The connection that carries a request. */
 export interface Connection {

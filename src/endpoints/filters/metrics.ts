@@ -130,7 +130,7 @@ export class ChainMetrics {
     this.responseSizes = histogram('response_sizes', 'Response sizes of reads in bytes.', SERIES, SIZES);
     this.bodySizes = histogram(
       'request_body_size_bytes',
-      'Bytes of request bodies.',
+      'Request body size in bytes.',
       ['resource', 'verb'],
       bodyBounds(),
     );
@@ -153,7 +153,7 @@ export class ChainMetrics {
     );
     this.droppedTotal = counter('dropped_requests_total', 'Requests rejected with 429.', ['request_kind']);
     this.attempts = new CellCounter(
-      { name: 'authentication_attempts', help: 'Attempts to authenticate by result.', labels: ['result'] },
+      { name: 'authentication_attempts', help: 'Authentication attempts by result.', labels: ['result'] },
       registry,
     );
     this.authenticatedUsers = new CellCounter(
@@ -176,25 +176,28 @@ export class ChainMetrics {
       );
     this.authenticationDurations = decisionDurations('authentication');
     this.authorizationDurations = decisionDurations('authorization');
-    this.impersonations = counter('impersonation_attempts_total', 'Impersonations by mode.', ['mode', 'decision']);
-    this.handshakes = counter('tls_handshake_errors_total', 'TLS handshakes that failed.', []);
+    this.impersonations = counter('impersonation_attempts_total', 'Impersonation attempts by mode and decision.', [
+      'mode',
+      'decision',
+    ]);
+    this.handshakes = counter('tls_handshake_errors_total', 'Failed TLS handshakes.', []);
     this.handshakes.cell();
     this.connections = new CellCounter(
       {
         name: 'annex_http2_connection_errors_total',
-        help: 'HTTP/2 connections closed because of what the client sent or failed to read, by error code.',
+        help: 'HTTP/2 connections closed because of invalid frames from the client or replies that it did not read, by error code.',
         labels: ['code'],
       },
       registry,
     );
-    this.rejections = counter('flowcontrol_rejected_requests_total', 'Requests rejected by the queues of users.', [
+    this.rejections = counter('flowcontrol_rejected_requests_total', 'Requests rejected by the per-user queues.', [
       'priority_level',
       'flow_schema',
       'reason',
     ]);
     this.waits = histogram(
       'flowcontrol_request_wait_duration_seconds',
-      'Time that requests waited in the queues of users.',
+      'Time in seconds that requests waited in the per-user queues.',
       ['priority_level', 'flow_schema', 'execute'],
       QUEUE_WAITS,
     );
@@ -223,13 +226,14 @@ export class ChainMetrics {
         for (const kind of ['readOnly', 'mutating'] as const) metric.cell(kind, FLOWS).value = value(queues[kind]);
       });
     };
-    gauge('current_inqueue_requests', 'Requests in the queues of users.', ({ queued }) => queued);
+    gauge('current_inqueue_requests', 'Requests waiting in the per-user queues.', ({ queued }) => queued);
     gauge(
       'current_executing_requests',
-      'Requests under way, without those of system:masters.',
+      'Requests currently executing, excluding those of system:masters.',
       ({ running }) => running,
     );
-    const turn = { name: 'annex_waiting_turns', help: 'Reads of collections that wait for a turn.', labels: [] };
+    const help = 'Collection reads waiting for a turn of the event loop.';
+    const turn = { name: 'annex_waiting_turns', help, labels: [] };
     new CellGauge(turn, registry, (metric) => (metric.cell().value = turns.waiting));
   }
 

@@ -115,7 +115,7 @@ function storeScaled(scope: RequestScope, paths: ScalePaths, change: ScaleChange
     forceAllowCreate: false,
     expectedUid: change.expectedUid,
     transform: (current) => {
-      if (current === undefined) throw new Error('the scale of an object that does not exist');
+      if (current === undefined) throw new Error('cannot update the scale of an object that does not exist');
       return scaled(scope, paths, current, change.mechanism);
     },
     ...scaleValidators(scope, paths),

@@ -51,10 +51,10 @@ export async function serveWatch(scope: RequestScope, options: ListOptions, sink
   try {
     const { start } = wanted;
     if (served.type.uncached === true && start.mode === 'exact' && BigInt(options.resourceVersion || 0) >= MAX_INT64)
-      throw new StorageError('compacted', 'the revision after it does not fit an integer');
+      throw new StorageError('compacted', 'the next revision exceeds the range of an int64');
     if (start.mode === 'exact' && start.revision < scope.store.bornAt) {
       const info = { revision: start.revision, current: scope.store.bornAt };
-      throw new StorageError('compacted', 'the type did not exist yet', info);
+      throw new StorageError('compacted', 'the type did not exist at this revision', info);
     }
     watcher = await scope.store.cache.watch(wanted, stream);
   } catch (error) {

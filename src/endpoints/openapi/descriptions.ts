@@ -6,13 +6,13 @@ const OURS = 'io.kubeannex.v1.';
 
 /** Descriptions of the fields that every kind has, used unless the kind describes them itself. */
 const COMMON: Readonly<Record<string, string>> = {
-  apiVersion: 'Group and version of this object; the version alone for the core group.',
+  apiVersion: 'Group and version of this object, or only the version for the core group.',
   kind: 'Kind of this object, in CamelCase.',
-  metadata: 'Identity, labels and life cycle of the object.',
+  metadata: 'Identity, labels and lifecycle of the object.',
 };
 const OF_LISTS: Readonly<Record<string, string>> = {
-  items: 'The objects.',
-  metadata: 'Version of the list, and where it goes on.',
+  items: 'The objects in the list.',
+  metadata: 'Resource version of the list, and its continue token.',
 };
 
 /** Adds the known descriptions to the schemas of a group version and to their fields. */
@@ -25,7 +25,7 @@ export function describeSchemas(schemas: Record<string, JsonObject>): void {
     const said = textsOf(texts, name);
     if (said !== undefined) schemas[name] = described(schema, said, COMMON);
     else if (isObject(schema['properties']) && isObject(schema['properties']['items']) && kind.endsWith('List')) {
-      const description = `A list of objects of the kind ${kind.slice(0, -'List'.length)}.`;
+      const description = `A list of objects of kind ${kind.slice(0, -'List'.length)}.`;
       schemas[name] = described(schema, { description }, { ...COMMON, ...OF_LISTS });
     }
   }
@@ -63,33 +63,33 @@ function described(schema: JsonObject, said: JsonObject, common: Readonly<Record
 
 /** Descriptions of the request parameters. */
 const PARAMETERS: Readonly<Record<string, string>> = {
-  allowWatchBookmarks: 'Whether a watch may get BOOKMARK events, which say how far it has come.',
-  body: 'The object, the patch or the options.',
-  continue: 'Token of the previous part of a list; the next part follows. 410 once it is too old: begin anew.',
-  dryRun: '`All` goes through everything but storing. Without a value nothing changes.',
-  fieldManager: 'Name under which the fields are noted as set; required to apply. At most 128 characters.',
-  fieldSelector: 'Only objects with these values of fields, as in metadata.name=a.',
+  allowWatchBookmarks: 'Allows BOOKMARK events, which report the resource version that the watch has reached.',
+  body: 'The object, the patch or the delete options.',
+  continue: 'Continue token of the previous page. Returns 410 if it has expired; restart the list.',
+  dryRun: '`All` processes the request without persisting it. An empty value has no effect.',
+  fieldManager: 'Name of the field manager that owns the set fields; required for apply. At most 128 characters.',
+  fieldSelector: 'Restricts the result to objects with these field values, for example metadata.name=a.',
   fieldValidation:
-    'What becomes of unknown and duplicate fields: Ignore drops them, Warn (the default) also warns, Strict refuses.',
-  force: 'Takes fields over from other managers when applying.',
-  gracePeriodSeconds: 'Seconds until the object must be gone; 0 at once.',
+    'How unknown and duplicate fields are handled: Ignore drops them, Warn (the default) also warns, Strict rejects the request.',
+  force: 'Takes over fields of other managers on apply.',
+  gracePeriodSeconds: 'Seconds until the object is deleted; 0 deletes it immediately.',
   ignoreStoreReadErrorWithClusterBreakingPotential:
-    'Deletes an object that cannot be read from the store, past its finalizers. Needs the gate AllowUnsafeMalformedObjectDeletion.',
-  labelSelector: 'Only objects with these labels, as in app=web,tier!=db.',
-  limit: 'Most objects in one answer; the list goes on with `continue`.',
+    'Deletes an object that cannot be read from the store, ignoring its finalizers. Requires the feature gate AllowUnsafeMalformedObjectDeletion.',
+  labelSelector: 'Restricts the result to objects with these labels, for example app=web,tier!=db.',
+  limit: 'Maximum number of objects per response; use `continue` for the next page.',
   name: 'Name of the object.',
   namespace: 'Namespace of the object.',
-  orphanDependents: 'Old form of propagationPolicy: true for Orphan, false for Background.',
-  pretty: 'Whether the answer is indented.',
-  propagationPolicy: 'What becomes of dependent objects: Background, Foreground or Orphan.',
+  orphanDependents: 'Deprecated, use propagationPolicy: true means Orphan, false Background.',
+  pretty: 'Whether the response is indented.',
+  propagationPolicy: 'How dependents are garbage-collected: Background, Foreground or Orphan.',
   resourceVersion:
-    'For a list or get: at least this version, 0 for any, nothing for the newest. For a watch: what came after it.',
-  resourceVersionMatch: 'How a list takes resourceVersion: Exact, or NotOlderThan.',
+    'For get and list: not older than this version; 0 means any, unset the most recent. For watch: changes after it.',
+  resourceVersionMatch: 'How a list interprets resourceVersion: Exact or NotOlderThan.',
   sendInitialEvents:
-    'Begins a watch with the objects that are there, and a BOOKMARK after them. Needs resourceVersionMatch=NotOlderThan.',
-  shardSelector: 'Only the objects of one shard of the collection.',
-  timeoutSeconds: 'Seconds after which the request ends.',
-  watch: 'Sends changes as they happen instead of a list.',
+    'Starts a watch with the existing objects, followed by a BOOKMARK. Requires resourceVersionMatch=NotOlderThan.',
+  shardSelector: 'Restricts the result to the objects of one shard of the collection.',
+  timeoutSeconds: 'Timeout of the request in seconds.',
+  watch: 'Watches for changes instead of returning a list.',
 };
 
 /** Returns the description of a parameter as a fragment of the parameter's object; empty if none is known. */

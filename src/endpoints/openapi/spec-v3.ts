@@ -111,12 +111,12 @@ const scaleSchemas: readonly (readonly [string, JsonObject])[] = [
   [
     scaleName,
     {
-      description: 'The number of replicas of a resource, wanted and present.',
+      description: 'The desired and current number of replicas of a resource.',
       type: 'object',
       properties: {
         ...typeProperties(dialect),
-        spec: dialect.reference(`${scaleName}Spec`, 'The number wanted.'),
-        status: dialect.reference(`${scaleName}Status`, 'The number present.'),
+        spec: dialect.reference(`${scaleName}Spec`, 'The desired number.'),
+        status: dialect.reference(`${scaleName}Status`, 'The current number.'),
       },
       'x-kubernetes-group-version-kind': [{ group: 'autoscaling', kind: 'Scale', version: 'v1' }],
     },

@@ -78,7 +78,7 @@ function framing(media: Media): Framing {
     case 'cbor':
       return encodeCborEvent;
     case 'yaml':
-      throw new TypeError('a watch cannot be YAML');
+      throw new TypeError('watch events cannot be encoded as YAML');
   }
 }
 

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 export async function readBounded(
   stream: Readable,
   maxBytes: number,
-  tooLong = (): Error => new Error(`the answer is longer than ${maxBytes} bytes`),
+  tooLong = (): Error => new Error(`the response exceeds ${maxBytes} bytes`),
 ): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;

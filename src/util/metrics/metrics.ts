@@ -268,17 +268,21 @@ export function registerMetricCounts(registry: Registry): void {
   };
   counter(
     'hidden_metrics_total',
-    'Metrics that are hidden because they are deprecated.',
+    'Number of metrics hidden because they are deprecated.',
     () => metricLifecycles.counts().hidden,
   );
-  counter('disabled_metrics_total', 'Metrics that --disabled-metrics names.', () => metricLifecycles.counts().disabled);
+  counter(
+    'disabled_metrics_total',
+    'Number of metrics disabled with --disabled-metrics.',
+    () => metricLifecycles.counts().disabled,
+  );
   counter(
     'cardinality_enforcement_unexpected_categorizations_total',
-    'Label values that --allow-metric-labels does not allow.',
+    'Number of label values rejected by --allow-metric-labels.',
     () => metricLifecycles.counts().unexpected,
   );
   const labels = ['stability_level', 'deprecated_version'];
-  const help = 'Metrics by stability and the version that deprecated them.';
+  const help = 'Number of registered metrics by stability level and the version that deprecated them.';
   new CellCounter({ name: 'registered_metrics_total', help, labels }, registry, (metric) => {
     for (const [stability, deprecated, count] of metricLifecycles.byStability())
       metric.cell(stability, deprecated).value = count;

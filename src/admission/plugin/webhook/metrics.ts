@@ -22,7 +22,7 @@ export class WebhookMetrics {
     this.durations = new CellHistogram(
       {
         name: `${PREFIX}admission_duration_seconds`,
-        help: 'Time that a webhook took to answer, in seconds, by its name, the operation, the type (admit or validating) and whether it rejected the request.',
+        help: 'Webhook latency in seconds, by webhook name, operation, type (admit or validating) and whether the webhook rejected the request.',
         labels: ['name', 'type', 'operation', 'rejected'],
       },
       DURATIONS,
@@ -31,7 +31,7 @@ export class WebhookMetrics {
     this.requests = new CellCounter(
       {
         name: `${PREFIX}request_total`,
-        help: 'Calls of webhooks, by the status that came back and whether the request was rejected. Codes above 600 count as 600.',
+        help: 'Webhook calls, by response status and whether the request was rejected. Codes above 600 are counted as 600.',
         labels: ['name', 'type', 'operation', 'code', 'rejected'],
       },
       registry,
@@ -39,7 +39,7 @@ export class WebhookMetrics {
     this.rejections = new CellCounter(
       {
         name: `${PREFIX}rejection_count`,
-        help: 'Requests that a webhook rejected, by the kind of error (no_error: the webhook said no) and the code of the rejection. Codes above 600 count as 600.',
+        help: 'Requests rejected by a webhook, by error type (no_error: the webhook denied the request) and rejection code. Codes above 600 are counted as 600.',
         labels: ['name', 'type', 'operation', 'error_type', 'rejection_code'],
       },
       registry,
@@ -47,7 +47,7 @@ export class WebhookMetrics {
     this.failOpen = new CellCounter(
       {
         name: `${PREFIX}fail_open_count`,
-        help: 'Requests that continued because the webhook that could not be called has failurePolicy Ignore.',
+        help: 'Requests that continued although a webhook could not be called, because its failurePolicy is Ignore.',
         labels: ['name', 'type'],
       },
       registry,

@@ -51,7 +51,7 @@ export function applyPatch(answered: AnsweredPatch, attributes: AdmissionAttribu
   const patched = sameKind(kind, own) ? apply(object, patch) : deepCopy(apply(object, patch));
   const floats: FloatLiterals = new Map();
   const result = literals.size === 0 ? patched : literals.resolve(patched, floats);
-  if (!isObject(result)) throw newInternalError('the patch leaves no object');
+  if (!isObject(result)) throw newInternalError('the patched value is not an object');
   checkTypeMeta(result);
   const changed = !deepEqual(object, result);
   const operations = goJson(literals.size === 0 ? [...patch] : literals.resolve([...patch], new Map()));

@@ -23,7 +23,7 @@ export function issuerMetadata(
 ): IssuerMetadata | undefined {
   const problem = issuerProblem(issuer);
   if (problem !== undefined) {
-    warn(`service account issuer discovery is off: ${problem}`);
+    warn(`service account issuer discovery is disabled: ${problem}`);
     return undefined;
   }
   const algorithms = [...new Set(keys.map(({ algorithm }) => algorithm))].sort();

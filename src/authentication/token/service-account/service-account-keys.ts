@@ -19,7 +19,7 @@ const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]*?-----END \1-----/g;
 function algorithmsOf(key: KeyObject): readonly string[] {
   if (key.asymmetricKeyType === 'rsa') {
     const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
-    if (bits < MIN_RSA_BITS) throw new Error(`RSA keys must have at least ${MIN_RSA_BITS} bits, this one has ${bits}`);
+    if (bits < MIN_RSA_BITS) throw new Error(`RSA keys must have at least ${MIN_RSA_BITS} bits; this one has ${bits}`);
     return RSA_ALGORITHMS;
   }
   const algorithm = CURVES[key.asymmetricKeyDetails?.namedCurve ?? ''];
