@@ -42,10 +42,10 @@ async function standalone(options: Options): Promise<Started> {
   const server = await startStandalone(options, root);
   const lines = [
     `Annex serves the Kubernetes API (${KUBERNETES_VERSION}) on ${server.url}.`,
-    'Type next, in another terminal:',
+    'Next, run in another terminal:',
     `  export KUBECONFIG=${server.kubeconfig}`,
     '  kubectl api-resources',
-    'Ctrl-C stops it.',
+    'Press Ctrl-C to stop.',
   ];
   return { server, lines };
 }
@@ -55,9 +55,9 @@ async function aggregated(options: Options): Promise<Started> {
   const server = await startAggregated(options, root);
   const lines = [
     `Annex extends the cluster's API, on port ${String(server.port)}.`,
-    'Type next, with the kubeconfig of the cluster:',
+    'Next, run with the kubeconfig of the cluster:',
     '  kubectl get apiservices',
-    'Ctrl-C stops it.',
+    'Press Ctrl-C to stop.',
   ];
   return { server, lines };
 }

@@ -67,7 +67,7 @@ class DefaultFieldManager implements FieldManager {
   private updated(live: KubeObject | undefined, next: KubeObject, manager: string): ManagedFieldsEntry[] | undefined {
     // Only subresources accept another kind, which their strategy then corrects. The error makes the object lose its managedFields.
     if (next.kind !== this.options.kind.kind || next.apiVersion !== this.version)
-      throw new Error(`an object of another type: ${kindText(next)}`);
+      throw new Error(`unexpected object type: ${kindText(next)}`);
     const managed = this.decodeLiveOrNext(live, next);
     // The object exists but has no managers: tracking starts with the first apply.
     if (managed.fields.size === 0 && hasUid(live)) return undefined;

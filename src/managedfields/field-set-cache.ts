@@ -67,6 +67,6 @@ function textOf(fields: JsonObject): string {
   try {
     return JSON.stringify(fields);
   } catch {
-    throw new SyntaxError('fieldsV1 is nested too deep or holds what is no JSON object');
+    throw new SyntaxError('fieldsV1 is nested too deeply or cannot be serialized as JSON');
   }
 }

@@ -58,7 +58,7 @@ export class MissingVersionError extends Error {
 export class ConversionPending extends Error {
   override readonly name = 'ConversionPending';
   constructor(readonly ready: () => Promise<void>) {
-    super('a conversion webhook must be asked first');
+    super('a conversion webhook must be called first');
   }
 }
 

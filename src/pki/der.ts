@@ -50,7 +50,7 @@ export class DerNode {
 
   /** Throws unless the element has this tag. */
   expect(tag: number): this {
-    if (this.tag !== tag) throw new DerError(`found tag ${this.tag} instead of ${tag}`);
+    if (this.tag !== tag) throw new DerError(`expected tag ${tag}, found ${this.tag}`);
     return this;
   }
 }
@@ -59,18 +59,19 @@ export class DerNode {
 export function readDer(bytes: Buffer, offset = 0): DerNode {
   const tag = bytes[offset];
   const first = bytes[offset + 1];
-  if (tag === undefined || first === undefined || (tag & 0x1f) === 0x1f) throw new DerError('truncated or unusual tag');
+  if (tag === undefined || first === undefined || (tag & 0x1f) === 0x1f)
+    throw new DerError('truncated or unsupported tag');
   let start = offset + 2;
   let length = first;
   if (first >= 0x80) {
     const count = first & 0x7f;
-    if (count === 0 || count > 4 || start + count > bytes.length) throw new DerError('bad length');
+    if (count === 0 || count > 4 || start + count > bytes.length) throw new DerError('invalid length');
     length = bytes.readUIntBE(start, count);
     start += count;
-    if (length < 0x80 || (count > 1 && length < 2 ** (8 * (count - 1)))) throw new DerError('length not minimal');
+    if (length < 0x80 || (count > 1 && length < 2 ** (8 * (count - 1)))) throw new DerError('length is not minimal');
   }
   const end = start + length;
-  if (end > bytes.length) throw new DerError('element longer than its surroundings');
+  if (end > bytes.length) throw new DerError('element exceeds its container');
   return new DerNode(tag, bytes.subarray(start, end), bytes.subarray(offset, end));
 }
 
@@ -102,15 +103,15 @@ export function stringText(node: DerNode): string {
     }
     case Tag.PRINTABLE_STRING:
     case Tag.IA5_STRING:
-      if (content.some((byte) => byte >= 0x80)) throw new DerError('a string is not ASCII');
+      if (content.some((byte) => byte >= 0x80)) throw new DerError('non-ASCII character in a string');
       return content.toString('latin1');
     case Tag.T61_STRING:
       return content.toString('latin1');
     case Tag.BMP_STRING:
-      if (content.length % 2 !== 0) throw new DerError('odd length of a BMP string');
+      if (content.length % 2 !== 0) throw new DerError('BMP string with an odd length');
       return Buffer.from(content).swap16().toString('utf16le');
     default:
-      throw new DerError(`tag ${tag} is no character string`);
+      throw new DerError(`tag ${tag} is not a character string type`);
   }
 }
 

@@ -35,7 +35,7 @@ function collect(node: SchemaNode, value: JsonValue, prefix: string, old: Old): 
     if (!(error instanceof Exhausted)) throw error;
     const why =
       walk.visits > MAX_VISITS
-        ? 'checking the object costs too much'
+        ? 'validating the object exceeds the cost limit'
         : `only the first ${String(MAX_ERRORS)} errors are shown`;
     return [...walk.unique(), invalid(walk.field(''), '', why)];
   }
