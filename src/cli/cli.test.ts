@@ -203,8 +203,8 @@ describe('kubeconfig', () => {
   });
 
   test.each([
-    ['nobody', {}, 'give one of'],
-    ['two ways', { token: 't', execCommand: 'x' }, 'give one of'],
+    ['nobody', {}, 'specify one of'],
+    ['two ways', { token: 't', execCommand: 'x' }, 'specify one of'],
     ['half a pair', { clientKey: 'k' }, 'must be given together'],
     ['http', { token: 't', server: 'http://s' }, 'is not an https address'],
     ['a variable without value', { execCommand: 'x', execEnv: ['A'] }, 'is not name=value'],

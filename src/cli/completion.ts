@@ -7,9 +7,9 @@ type Shell = (typeof SHELLS)[number];
 export function completionCommand(program: () => Command): Command {
   return new Command('completion')
     .description(
-      'Prints the completion script of a shell: source it, or save it where the shell looks for completions.',
+      'Prints the completion script for a shell: source it, or save it where the shell looks for completions.',
     )
-    .addArgument(new Argument('<shell>', 'Shell that completes.').choices(SHELLS))
+    .addArgument(new Argument('<shell>', 'Shell to generate the script for.').choices(SHELLS))
     .helpOption('-h, --help', 'Shows this help.')
     .action((shell: Shell) => {
       process.stdout.write(completionScript(program(), shell));

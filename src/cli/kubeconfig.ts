@@ -45,7 +45,7 @@ function credentials(options: KubeconfigOptions, data: (path: string) => string)
   }
   const ways = [token, clientCertificate, execCommand].filter((way) => way !== undefined);
   if (ways.length !== 1)
-    throw new Error('give one of --token, --client-certificate with --client-key, and --exec-command');
+    throw new Error('specify one of --token, --client-certificate with --client-key, and --exec-command');
   if (token !== undefined) return { token };
   if (clientCertificate !== undefined && clientKey !== undefined) {
     return { 'client-certificate-data': data(clientCertificate), 'client-key-data': data(clientKey) };
@@ -76,18 +76,22 @@ const collect = (value: string, before: readonly string[] | undefined): readonly
 export function kubeconfigCommand(): Command {
   return new Command('kubeconfig')
     .description('Writes a kubeconfig for a user with a token, a certificate or a credential plugin.')
-    .requiredOption('--server <url>', 'Address of the server, https only.')
+    .requiredOption('--server <url>', 'URL of the server; must be https.')
     .option('--certificate-authority <file>', "PEM file of the server's CA.")
     .option('--user <name>', 'Name of the user within the kubeconfig.', 'user')
-    .option('--namespace <name>', 'Namespace where none is given.')
+    .option('--namespace <name>', 'Default namespace.')
     .option('--token <token>', 'Token of the user.')
     .option('--client-certificate <file>', 'PEM file of the certificate of the user.')
     .option('--client-key <file>', 'PEM file of the key of that certificate.')
-    .option('--exec-command <command>', 'Plugin that gives credentials, `annex` for instance.')
+    .option('--exec-command <command>', 'Command of the credential plugin, for example `annex`.')
     .option('--exec-arg <argument>', 'Argument of the plugin. May be given several times.', collect)
-    .option('--exec-env <name=value>', 'Environment of the plugin. May be given several times.', collect)
-    .option('--exec-interactive-mode <mode>', `Whether the plugin asks a person: ${MODES.join(', ')}.`, 'IfAvailable')
-    .option('--output <file>', 'File to write, for its owner alone. Without it standard output.')
+    .option('--exec-env <name=value>', 'Environment variable of the plugin. May be given several times.', collect)
+    .option(
+      '--exec-interactive-mode <mode>',
+      `Whether the plugin may prompt the user: ${MODES.join(', ')}.`,
+      'IfAvailable',
+    )
+    .option('--output <file>', 'File to write, accessible only to its owner. Defaults to standard output.')
     .helpOption('-h, --help', 'Shows this help.')
     .action((options: KubeconfigOptions) => {
       const text = makeKubeconfig(options, (path) => readFileSync(path));

@@ -136,14 +136,14 @@ const defaultCache = (): string => {
 export function tokenCommand(): Command {
   return new Command('token')
     .description(
-      'Logs in at an OpenID provider by device code and prints an ExecCredential. For exec entries of kubeconfigs.',
+      'Logs in to an OpenID provider with a device code and prints an ExecCredential. For exec entries in kubeconfigs.',
     )
-    .requiredOption('--oidc-issuer-url <url>', 'Address of the provider, https only.')
-    .requiredOption('--oidc-client-id <id>', 'Client that is registered with the provider.')
-    .option('--oidc-client-secret <secret>', 'Secret of a client that is not public.')
-    .option('--oidc-scope <scope...>', 'Scopes to ask for.', ['openid', 'offline_access'])
-    .option('--oidc-ca-file <file>', "PEM file of the provider's CAs. Without it the host's.")
-    .option('--cache-dir <dir>', 'Where tokens are kept.', defaultCache())
+    .requiredOption('--oidc-issuer-url <url>', 'URL of the provider; must be https.')
+    .requiredOption('--oidc-client-id <id>', 'Client ID registered with the provider.')
+    .option('--oidc-client-secret <secret>', 'Client secret, unless the client is public.')
+    .option('--oidc-scope <scope...>', 'Scopes to request.', ['openid', 'offline_access'])
+    .option('--oidc-ca-file <file>', "PEM file of the provider's CAs. Defaults to those of the host.")
+    .option('--cache-dir <dir>', 'Directory where tokens are cached.', defaultCache())
     .helpOption('-h, --help', 'Shows this help.')
     .action(async (options: TokenOptions) => {
       const credential = await execCredential(options, {

@@ -28,20 +28,20 @@ interface AdoptOptions {
 export function adoptCommand(clock: Clock): Command {
   return new Command('adopt')
     .description(
-      'Shows what adopting an API group comes to, and rehearses it: its objects are copied and followed. With --switch Annex serves the group then.',
+      'Shows what adopting an API group involves and rehearses it: copies its objects and follows their changes. With --switch, Annex then serves the group.',
     )
     .argument('<group>', 'API group of CustomResourceDefinitions, such as wgpolicyk8s.io.')
-    .option('--dry-run', 'Only shows the plan. The exit code is 1 when something blocks it.', false)
+    .option('--dry-run', 'Only shows the plan. The exit code is 1 if something blocks the adoption.', false)
     .option(
       '--switch',
-      'Has Annex serve the group when both sides are equal: writes are refused for some seconds.',
+      'Switches the group to Annex once both sides are equal; writes are refused for a few seconds.',
       false,
     )
-    .option('--kubeconfig <file>', 'Kubeconfig of the cluster; that of kubectl without it.')
+    .option('--kubeconfig <file>', 'Kubeconfig of the cluster. Defaults to that of kubectl.')
     .option('--service-account <namespace/name>', 'Service account of Annex.', 'annex-system/annex')
     .option(
       '--timeout <seconds>',
-      'How long to wait until both sides are equal, and until Annex serves the group.',
+      'How long to wait for both sides to be equal, and for Annex to serve the group.',
       seconds,
       600,
     )
@@ -76,7 +76,7 @@ export async function withCluster(
 function defaultKubeconfig(): string {
   const named = (process.env['KUBECONFIG'] ?? '').split(delimiter).find((path) => path !== '');
   const path = named ?? join(homedir(), '.kube/config');
-  if (!existsSync(path)) throw new Error(`${path} does not exist: name the kubeconfig with --kubeconfig`);
+  if (!existsSync(path)) throw new Error(`${path} does not exist: specify the kubeconfig with --kubeconfig`);
   return path;
 }
 
@@ -104,13 +104,13 @@ async function adopt(cluster: Cluster, clock: Clock, group: string, options: Ado
     return;
   }
   say(
-    `The copy is followed from now on; kubectl get adoption ${group} shows how far it is, annex release ${group} ends it.`,
+    `The copy now follows the cluster; kubectl get adoption ${group} shows its progress, annex release ${group} ends it.`,
   );
 }
 
 /** Waits until Annex serves the group, and returns the message of the Adoption. */
 function waitUntilSwitched(cluster: Cluster, clock: Clock, path: string, millis: number): Promise<string> {
-  const late = `Annex does not serve the group within ${millis / 1000} s`;
+  const late = `Annex did not serve the group within ${millis / 1000} s`;
   return waitFor({ clock, millis, late }, async (sayChange) => {
     const adoption = await cluster.must('GET', path);
     const phase = textOf(objectAt(adoption, 'status')?.['phase']);
@@ -126,7 +126,7 @@ function waitUntilSwitched(cluster: Cluster, clock: Clock, path: string, millis:
 
 function waitUntilInSync(cluster: Cluster, clock: Clock, path: string, millis: number): Promise<JsonObject> {
   const progress = new Progress(clock, process.stderr);
-  const late = `the copy is not in sync within ${millis / 1000} s`;
+  const late = `the copy was not in sync within ${millis / 1000} s`;
   return waitFor({ clock, millis, late }, async (sayChange) => {
     const adoption = await cluster.must('GET', path);
     const status = objectAt(adoption, 'status') ?? {};

@@ -110,7 +110,7 @@ describe('the plan of an adoption', () => {
     for (const line of [
       'ValidatingWebhookConfiguration/mine: Annex enforces it',
       '1 configmaps',
-      'you may not list secrets: what is owned there is not known',
+      'you may not list secrets: dependents there are unknown',
       'kubectl edit rd widgets.example.com',
     ])
       expect(text).toContain(line);
@@ -198,7 +198,7 @@ describe('the plan of an adoption', () => {
       clusterOf(rest, () => true),
       { group: GROUP, account: 'a/b' },
     );
-    expect(made.blocks).toEqual([expect.stringContaining('Annex has to be installed')]);
+    expect(made.blocks).toEqual([expect.stringContaining('Annex must be installed')]);
   });
 
   test('has the role that is missing, ready to be applied', async () => {

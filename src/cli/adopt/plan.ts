@@ -120,22 +120,22 @@ async function objectsOfType(cluster: Cluster, path: string): Promise<Objects> {
 async function annexBlocks(cluster: Cluster): Promise<string[]> {
   const { status } = await cluster.call('GET', '/apis/kubeannex.io/v1alpha1');
   if (status === 200) return [];
-  return [`the cluster does not serve kubeannex.io/v1alpha1 (status ${status}): Annex has to be installed, and ready`];
+  return [`the cluster does not serve kubeannex.io/v1alpha1 (status ${status}): Annex must be installed and ready`];
 }
 
 function changesFor(group: string, types: readonly TypePlan[]): string[] {
   const converted = types.filter(({ conversion }) => conversion === 'Webhook').map(({ resource }) => resource);
   const resource = types[0]?.resource ?? '';
   return [
-    'at the switch writes are refused for some seconds, and watches end once, so that informers list again; reads go on',
-    `the definitions are ResourceDefinitions: kubectl edit rd ${resource}.${group}; the CustomResourceDefinitions stay, with no version served`,
-    `deleting a ResourceDefinition deletes its objects, deleting the CustomResourceDefinition does not`,
-    `RBAC for ${group} holds as before; admission is Annex', by the webhooks and policies above`,
-    "backups of etcd no longer have the objects: back up MongoDB; while Annex is down the group is unavailable, and the cluster's namespaces with it cannot be deleted",
+    'during the switch, writes are refused for a few seconds, and watches end once, so that informers relist; reads continue',
+    `the definitions become ResourceDefinitions: kubectl edit rd ${resource}.${group}; the CustomResourceDefinitions remain, without a served version`,
+    `deleting a ResourceDefinition deletes its objects; deleting the CustomResourceDefinition does not`,
+    `RBAC for ${group} applies as before; Annex enforces admission, with the webhooks and policies above`,
+    'backups of etcd no longer contain the objects: back up MongoDB; while Annex is down, the group is unavailable, and the cluster cannot finish deleting namespaces',
     ...(converted.length > 0
-      ? [`Annex calls the conversion webhook of ${converted.join(', ')}, and needs a way to it`]
+      ? [`Annex calls the conversion webhook of ${converted.join(', ')} and needs network access to it`]
       : []),
-    'objects that are created in Annex get another uid when the group goes back: annex release --dry-run looks for what they own elsewhere',
+    'objects created in Annex get a new uid when the group returns to the cluster: annex release --dry-run lists the objects that they own in other groups',
   ];
 }
 

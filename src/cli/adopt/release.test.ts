@@ -88,7 +88,7 @@ test.each<[string, Partial<ReleaseOptions>, boolean, ReleaseOptions['dependents'
 test('what is owned outside of the group blocks it, and nothing is changed', async () => {
   const { patches, isDeleted, isBlocked, said } = await released({}, { mayListAll: true, ownerUid: BORN.uid });
   expect([patches, isDeleted, isBlocked]).toEqual([[], false, true]);
-  expect(said).toContain('Blocked: give --dependents Repoint or Abandon');
+  expect(said).toContain('Blocked: set --dependents to Repoint or Abandon');
 });
 
 test('a dry run changes nothing', async () => {
@@ -99,5 +99,5 @@ test('a dry run changes nothing', async () => {
 test('a group that was only rehearsed does not go back: its copy goes', async () => {
   const { patches, isDeleted, said } = await released({}, { phase: 'InSync' });
   expect([patches, isDeleted]).toEqual([[], true]);
-  expect(said).toContain('The copy (nothing) goes with the Adoption');
+  expect(said).toContain('The copy (nothing) is deleted with the Adoption');
 });

@@ -37,25 +37,25 @@ type Policy = 'Refuse' | 'Repoint' | 'Abandon';
 export function releaseCommand(clock: Clock): Command {
   return new Command('release')
     .description(
-      'Gives a group back to the cluster, with all that was written in Annex, and ends its adoption; where the group was only rehearsed, the copy goes.',
+      'Returns a group to the cluster, with everything written in Annex, and ends its adoption; if the group was only rehearsed, deletes the copy.',
     )
     .argument('<group>', 'The API group.')
-    .option('--dry-run', 'Only shows what would be done. The exit code is 1 when something blocks it.', false)
+    .option('--dry-run', 'Only shows what would be done. The exit code is 1 if something blocks the release.', false)
     .addOption(
       new Option(
         '--dependents <policy>',
-        'What becomes of objects outside of the group that are owned by objects that were created in Annex, which get another uid: Refuse does nothing while there are any, Repoint has their ownerReferences follow, Abandon lets the garbage collector delete them.',
+        'What to do with objects outside the group whose owners were created in Annex and get a new uid: Refuse does not return the group while any exist, Repoint updates their ownerReferences, Abandon lets the garbage collector delete them.',
       )
         .choices(['Refuse', 'Repoint', 'Abandon'])
         .default('Refuse'),
     )
     .option(
       '--skip-raise',
-      "Does not raise the cluster's revision above that of Annex: whoever watches the group has to be restarted.",
+      "Does not raise the cluster's revision above that of Annex: every client that watches the group has to be restarted.",
       false,
     )
     .option('--service-account <namespace/name>', 'Service account of Annex.', 'annex-system/annex')
-    .option('--kubeconfig <file>', 'Kubeconfig of the cluster; that of kubectl without it.')
+    .option('--kubeconfig <file>', 'Kubeconfig of the cluster. Defaults to that of kubectl.')
     .option('--timeout <seconds>', 'How long to wait for each step.', seconds, 600)
     .helpOption('-h, --help', 'Shows this help.')
     .action(async (group: string, options: ReleaseOptions) => {
@@ -78,7 +78,7 @@ export async function release(cluster: Cluster, clock: Clock, group: string, opt
   } else {
     const copied = stringAt(status, 'copied') ?? 'nothing';
     say(
-      `The copy (${copied}) goes with the Adoption ${group}; the cluster keeps its objects and goes on serving them.`,
+      `The copy (${copied}) is deleted with the Adoption ${group}; the cluster keeps its objects and continues to serve them.`,
     );
   }
   if (options.dryRun) return;
@@ -95,7 +95,7 @@ export async function release(cluster: Cluster, clock: Clock, group: string, opt
     say(await waitUntilReturned(cluster, clock, path, options.timeout));
   }
   await cluster.must('DELETE', path);
-  const late = `the Adoption is still there after ${options.timeout} s`;
+  const late = `the Adoption still exists after ${options.timeout} s`;
   await waitFor({ clock, millis: options.timeout * 1000, late }, async () =>
     (await cluster.must('GET', path)) === undefined ? true : undefined,
   );
@@ -112,38 +112,40 @@ async function showPlan(
   const switched = conditionsOf(adoption).find(({ type }) => type === 'Switched')?.['lastTransitionTime'];
   const { objects, born, revision } = await objectsOfGroup(cluster, group, textOf(switched));
   say(
-    `Annex has ${objects} objects of ${group}; ${born.size} were created there, and get another uid and creationTimestamp. The generation of objects that were changed there may become lower.`,
+    `Annex has ${objects} objects of ${group}; ${born.size} were created there and get a new uid and creationTimestamp. The generation of objects that were changed there may decrease.`,
   );
   say(raiseText(revision - (await clusterRevision(cluster)), skipRaise));
-  say('Annex takes writes until the cluster has everything; then they are refused for some seconds, and reads go on.');
+  say(
+    'Annex accepts writes until the cluster has everything; then writes are refused for a few seconds, while reads continue.',
+  );
   if (born.size === 0) return true;
   const found = await dependentsOf(cluster, group, born);
   const { objects: owned, unread } = found;
   if (unread.length > 0)
-    say(`You may not list ${unread.map(nameOfCollection).join(', ')}: what is owned there is not known.`);
+    say(`You may not list ${unread.map(nameOfCollection).join(', ')}: dependents there are unknown.`);
   if (owned.length === 0 && unread.length === 0) {
-    say('Nothing outside of the group is owned by them.');
+    say('The objects created in Annex own no objects outside the group.');
     if (dependents === 'Abandon' || (dependents === 'Refuse' && !(await mayListAll(cluster, serviceAccount))))
-      say('What they come to own before the cluster serves the group would be deleted.');
+      say('Dependents that they get before the cluster serves the group would be deleted.');
     return dependents !== 'Repoint' || (await mayRepoint(cluster, group, found, serviceAccount));
   }
   if (owned.length > 0) {
-    const what = dependents === 'Repoint' ? 'their ownerReferences follow' : 'would be deleted';
-    say(`${owned.length} objects outside of the group are owned by them, and ${what}:`);
+    const what = dependents === 'Repoint' ? 'whose ownerReferences are updated' : 'which would be deleted';
+    say(`The objects created in Annex own ${owned.length} objects outside the group, ${what}:`);
     for (const one of owned.slice(0, EXAMPLES)) say(`  - ${nameOfDependent(one)}`);
   }
   if (dependents === 'Abandon') return true;
   if (dependents === 'Repoint') return mayRepoint(cluster, group, found, serviceAccount);
-  say('Blocked: give --dependents Repoint or Abandon, or take their ownerReferences away.');
+  say('Blocked: set --dependents to Repoint or Abandon, or remove their ownerReferences.');
   return false;
 }
 
 function raiseText(behind: number, skips: boolean): string {
   if (skips)
-    return "The cluster's revision is not raised: resourceVersions go back, and every client that watches the group (its controllers, and operators with informers of it) has to be restarted afterwards.";
-  if (behind <= 0) return "The cluster's revision is above that of Annex already.";
+    return "The cluster's revision is not raised: resourceVersions decrease, and every client that watches the group (its controllers, and operators with informers for it) has to be restarted afterwards.";
+  if (behind <= 0) return "The cluster's revision is already above that of Annex.";
   const minutes = Math.ceil(behind / RAISED_A_SECOND / 60);
-  return `The cluster's revision is raised by ${behind} with small writes first, about ${minutes} min, so that no resourceVersion goes back; --skip-raise goes without.`;
+  return `First, small writes raise the cluster's revision by ${behind}, which takes about ${minutes} min, so that no resourceVersion decreases; --skip-raise skips this.`;
 }
 
 /** Returns a function that asks the cluster what Annex's service account `<namespace>/<name>` may do. */
@@ -183,13 +185,13 @@ async function mayRepoint(cluster: Cluster, group: string, found: Dependents, ac
   // Needed if the admission plugin OwnerReferencesPermissionEnforcement is enabled.
   rules.push({ apiGroups: [group], resources: ['*/finalizers'], verbs: ['update'] });
   say(
-    'Blocked: Annex looks for dependents and changes their ownerReferences. It lacks the rights of this ClusterRole:',
+    'Blocked: Annex searches for dependents and updates their ownerReferences. It lacks the permissions of this ClusterRole:',
   );
   const role = `annex-repoint-${group}`;
   const metadata = { name: role };
   say(JSON.stringify({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata, rules }, null, 2));
   say(
-    `Create it, and bind it: kubectl create clusterrolebinding ${role} --clusterrole=${role} --serviceaccount=${namespace}:${name}`,
+    `Create and bind it: kubectl create clusterrolebinding ${role} --clusterrole=${role} --serviceaccount=${namespace}:${name}`,
   );
   return false;
 }
@@ -226,7 +228,7 @@ async function clusterRevision(cluster: Cluster): Promise<number> {
 
 /** Waits until the cluster serves the group, and returns the message of the Adoption. */
 function waitUntilReturned(cluster: Cluster, clock: Clock, path: string, timeout: number): Promise<string> {
-  const late = `the cluster does not serve the group within ${timeout} s`;
+  const late = `the cluster did not serve the group within ${timeout} s`;
   let wasMoving = false;
   return waitFor({ clock, millis: timeout * 1000, late }, async (sayChange) => {
     const adoption = await cluster.must('GET', path);

@@ -7,9 +7,9 @@ export function planText(plan: Plan, account: string): string {
   const lines = [`Group ${plan.group}`, ''];
   if (plan.types.length > 0) lines.push(...table(plan.types), '');
   const sections: readonly (readonly [string, readonly string[]])[] = [
-    ['Admission that matches the group', plan.admission.map(admissionText)],
-    ['Quotas that count its objects, and go on counting them', plan.quotas],
-    ['Objects outside of the group that its objects own, and go on owning', dependentTexts(plan)],
+    ['Admission webhooks and policies that match the group', plan.admission.map(admissionText)],
+    ['Quotas that count its objects, and continue to do so', plan.quotas],
+    ['Objects outside the group that its objects own, and continue to own', dependentTexts(plan)],
     ['What changes for users', plan.changes],
     ['Blocked', plan.blocks],
   ];
@@ -17,7 +17,7 @@ export function planText(plan: Plan, account: string): string {
     if (entries.length > 0) lines.push(`${title}:`, ...entries.map((entry) => `  - ${entry}`), '');
   }
   if (plan.missingRights.length > 0) {
-    lines.push(`Rights that ${account} lacks; apply:`, '', rightsText(plan, account));
+    lines.push(`Permissions that ${account} lacks; apply:`, '', rightsText(plan, account));
   }
   return lines.join('\n').trimEnd();
 }
@@ -29,7 +29,7 @@ function dependentTexts({ dependents: { counts, unread } }: Plan): string[] {
   const owned = Object.entries(counts).map(([resource, count]) => `${count} ${resource}`);
   return unread.length === 0
     ? owned
-    : [...owned, `you may not list ${unread.join(', ')}: what is owned there is not known`];
+    : [...owned, `you may not list ${unread.join(', ')}: dependents there are unknown`];
 }
 
 function table(types: readonly TypePlan[]): string[] {

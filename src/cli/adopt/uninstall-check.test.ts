@@ -41,6 +41,6 @@ test('a group stays named when its Adoption has been deleted', async () => {
 test('nothing is named where nothing is registered, and nothing is guessed where Annex does not answer', async () => {
   expect(await adoptedGroups(cluster({}))).toEqual([]);
   await expect(adoptedGroups(cluster({ [DEFINITIONS]: 503 }))).rejects.toThrow(
-    'GET /apis/kubeannex.io/v1/resourcedefinitions: no endpoints available: nobody knows what Annex serves',
+    'GET /apis/kubeannex.io/v1/resourcedefinitions: no endpoints available: cannot determine which groups Annex serves',
   );
 });

@@ -15,9 +15,9 @@ const MOVING: ReadonlySet<string> = new Set(['Preparing', 'Fencing', 'Switching'
 export function uninstallCheckCommand(clock: Clock): Command {
   return new Command('uninstall-check')
     .description(
-      'Ends with 1, and names them, where groups would have no server without Annex: those that Adoptions have moved here.',
+      'Exits with 1 and lists the groups that Adoptions have moved to Annex, which would have no server without it.',
     )
-    .option('--kubeconfig <file>', 'Kubeconfig of the cluster; without it that of the pod.', '')
+    .option('--kubeconfig <file>', 'Kubeconfig of the cluster. Defaults to the credentials of the pod.', '')
     .helpOption('-h, --help', 'Shows this help.')
     .action(async ({ kubeconfig }: { readonly kubeconfig: string }) => {
       const client = ClusterClient.load(kubeconfig, clock);
@@ -25,7 +25,7 @@ export function uninstallCheckCommand(clock: Clock): Command {
         const groups = await adoptedGroups(client);
         if (groups.length === 0) return;
         throw new Error(
-          `Annex serves ${groups.join(', ')}, moved here from the cluster: without it nobody does. To uninstall all the same: helm upgrade with adoption.leaveOnUninstall=true first, or helm uninstall --no-hooks`,
+          `Annex serves ${groups.join(', ')}, moved here from the cluster, and without Annex no server would. To uninstall anyway: first helm upgrade with adoption.leaveOnUninstall=true, or helm uninstall --no-hooks`,
         );
       } finally {
         client.close();
@@ -53,5 +53,7 @@ async function items(cluster: Cluster, path: string): Promise<ReturnType<typeof 
   if (status === 200) return objectsOf(body['items']);
   // Never registered, or no longer registered.
   if (status === 404) return [];
-  throw new Error(`GET ${path}: ${stringAt(body, 'message') ?? `status ${status}`}: nobody knows what Annex serves`);
+  throw new Error(
+    `GET ${path}: ${stringAt(body, 'message') ?? `status ${status}`}: cannot determine which groups Annex serves`,
+  );
 }

@@ -113,7 +113,7 @@ function custom(apiVersion: string, kind: string, definitions: Definitions): Ver
   const known = type.versions.find((version) => version.name === name);
   if (known?.served === true && !known.deprecated) return undefined;
   const better = preferredVersion(type);
-  const advised = better === undefined ? 'the definition serves no other' : `use ${group}/${better.name}`;
+  const advised = better === undefined ? 'the definition serves no other version' : `use ${group}/${better.name}`;
   const gone = known?.served !== true;
   const fate = gone ? 'not served by its definition' : (known.warning ?? 'deprecated by its definition');
   return {

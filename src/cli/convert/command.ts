@@ -7,20 +7,20 @@ import type { ConvertOptions } from './run.js';
 const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
 
 const HELP = `
-Documents of versions that Kubernetes no longer serves become documents of the version that replaced theirs, with the same
-meaning: what the old version took for granted and the new one does not is written out. Documents that need no conversion stay
-as they are, byte for byte; in those that change, comments are kept where their place is left. Custom resources are converted
-by their CustomResourceDefinitions, if those name no webhook.
+Converts documents of API versions that Kubernetes no longer serves to the versions that replaced them, and keeps their
+meaning: it writes out defaults of the old version that the new one does not share. Documents that need no conversion are left
+unchanged, byte for byte; in converted documents, a comment is kept if the field that it belongs to remains. Custom resources
+are converted with their CustomResourceDefinitions, unless these use a conversion webhook.
 
-A document that cannot be converted without loss is refused with the reason: it stays as it was in its file (--write) and is
-left out of standard output. The rest is converted.
+A document that cannot be converted without loss is refused with the reason: it is left unchanged in its file (--write) and
+omitted from standard output. The other documents are converted.
 
-Exit codes: 0, everything is done (or, with --check, nothing is used that was removed); 1, something was refused or could not
-be read (or, with --check, something is used that was removed).
+Exit codes: 0 if every document was converted or needed no conversion (with --check: if no removed version is used); 1 if a
+document was refused or could not be read (with --check: if a removed version is used).
 
 Examples:
-  annex convert ingress.yaml                           prints what became of the file
-  annex convert --write -R manifests/                  converts the files of a folder in place
+  annex convert ingress.yaml                           prints the converted documents
+  annex convert --write -R manifests/                  converts the files in a folder in place
   kubectl annex convert - -o json < old.yaml           reads standard input, prints JSON
   annex convert --check --target-version 1.32 .        reports what an upgrade to 1.32 would break
   annex convert --definitions crds/ --output-version stable.example.com/v1 widgets.yaml`;
@@ -40,26 +40,26 @@ interface Given {
 /** `annex convert`: converts stored manifests to served versions. */
 export function convertCommand(clock: Pick<Clock, 'monotonic'>): Command {
   return new Command('convert')
-    .description('Converts manifests to API versions that Kubernetes serves, or reports which versions are removed.')
+    .description('Converts manifests to API versions that Kubernetes serves, or reports the use of removed versions.')
     .argument('[paths...]', 'Files, folders (their .yaml, .yml and .json files), or - for standard input.')
     .option('-f, --filename <path>', 'The same as an argument. May be given several times.', collect)
-    .option('-R, --recursive', 'Folders within folders, too.')
+    .option('-R, --recursive', 'Includes subfolders.')
     .addOption(
-      new Option('-o, --output <format>', 'Format of standard output. Without it the format that is read.').choices([
+      new Option('-o, --output <format>', 'Format of standard output. Defaults to the format of the input.').choices([
         'yaml',
         'json',
       ]),
     )
-    .option('--write', 'Changes the files instead of printing what becomes of them.')
-    .option('--output-version <version>', 'Converts to this group and version only, networking.k8s.io/v1 for instance.')
+    .option('--write', 'Changes the files in place instead of printing the converted documents.')
+    .option('--output-version <version>', 'Converts only to this group and version, for example networking.k8s.io/v1.')
     .option('--check', 'Reports each use of a deprecated or removed version, and changes nothing.')
-    .option('--target-version <release>', 'Release of Kubernetes to check for, 1.32 for instance. (default 1.36)')
+    .option('--target-version <release>', 'Kubernetes release to check for, for example 1.32. (default 1.36)')
     .option(
       '--definitions <path>',
       'File or folder with definitions of custom resources. May be given several times.',
       collect,
     )
-    .option('--allow-loss', 'Leaves out, with a warning, fields that the new version has no place for.')
+    .option('--allow-loss', 'Drops fields that the new version does not have, with a warning.')
     .helpOption('-h, --help', 'Shows this help.')
     .addHelpText('after', HELP)
     .action(async (paths: readonly string[], given: Given) => {

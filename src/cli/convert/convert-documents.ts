@@ -37,7 +37,7 @@ function convertPiece(piece: Piece, where: string, rules: Rules, say: (line: str
   const warnings: string[] = [];
   const warn = (text: string): void => void warnings.push(text);
   const lose = (text: string): void => {
-    if (!rules.allowLoss) throw new Refusal(`${text} (--allow-loss leaves it out)`);
+    if (!rules.allowLoss) throw new Refusal(`${text} (--allow-loss drops it)`);
     warn(`lost: ${text}`);
   };
   try {

@@ -126,7 +126,7 @@ function convertCustom(object: JsonObject, apiVersion: string, kind: string, wan
 function refuseRemoved(apiVersion: string, kind: string, { outputVersion }: Wanted): false {
   const removed = lifecycleOf(apiVersion, kind)?.removed;
   if (removed !== undefined && Number(removed.slice(2)) <= CURRENT && outputVersion === undefined)
-    throw new Refusal(`Kubernetes ${removed} removed it, and nothing converts it`);
+    throw new Refusal(`Kubernetes ${removed} removed it, and there is no conversion for it`);
   return false;
 }
 

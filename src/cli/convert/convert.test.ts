@@ -187,7 +187,7 @@ describe('Ingress', () => {
     [{ backend: 'a' }, 'backend must be an object'],
     [
       { backend: { serviceName: 'a', servicePort: 1, weight: 3 } },
-      'backend.weight has no place in networking.k8s.io/v1',
+      'backend.weight has no equivalent in networking.k8s.io/v1',
     ],
   ])('refused: %j', (path, reason) => {
     expect(refusal(withPath(path))).toContain(reason);
@@ -264,7 +264,7 @@ describe('HorizontalPodAutoscaler of v2beta1', () => {
     ],
     [{ type: 'Pods' }, 'metrics[0].pods is missing'],
     [{ type: 'Else' }, 'type must be one of'],
-    [{ type: 'Pods', pods: { metricName: 'm', targetAverageValue: 1, more: 1 } }, 'pods.more has no place'],
+    [{ type: 'Pods', pods: { metricName: 'm', targetAverageValue: 1, more: 1 } }, 'pods.more has no equivalent'],
   ])('refused: %j', (metric, reason) => {
     const spec = { maxReplicas: 3, metrics: [metric] };
     const input = { apiVersion: 'autoscaling/v2beta1', kind: 'HorizontalPodAutoscaler', metadata: { name: 'a' }, spec };
@@ -314,7 +314,7 @@ describe('webhook configurations', () => {
         { name: 'a', sideEffects: 'None' },
         { name: 'a', sideEffects: 'None' },
       ],
-      'no two webhooks of the same name (a)',
+      'two webhooks with the same name (a)',
     ],
   ])('refused: %j', (webhooks, reason) => {
     expect(refusal(config(...webhooks))).toContain(reason);
@@ -441,7 +441,7 @@ describe('events', () => {
     [{ ...base, ...now, type: 'Odd' }, 'type is Odd'],
     [{ ...base, ...now, eventTime: null }, 'eventTime is missing'],
     [{ ...base, ...now, deprecatedSource: { component: 'other' } }, 'deprecatedSource.component'],
-    [{ ...base, ...now, deprecatedLastTimestamp: '2026-01-01T00:09:00Z' }, 'deprecatedLastTimestamp has no place'],
+    [{ ...base, ...now, deprecatedLastTimestamp: '2026-01-01T00:09:00Z' }, 'deprecatedLastTimestamp has no equivalent'],
   ])('refused: %j', (fields, reason) => {
     expect(refusal(event(fields))).toContain(reason);
   });
@@ -516,9 +516,9 @@ describe('CertificateSigningRequest', () => {
     [{ request: ofNode }, undefined, 'legacy-unknown'],
     [{ request: 'bm9uZQ==' }, undefined, 'legacy-unknown'],
     [{ signerName: 'kubernetes.io/legacy-unknown' }, undefined, 'legacy-unknown'],
-    [{ signerName: 'a.b/c', usages: ['any', 'any'] }, undefined, 'no usage twice'],
-    [{ signerName: 'a.b/c', usages: ['odd'] }, undefined, 'does not know "odd"'],
-    [{ signerName: 'a.b/c' }, { conditions: [{ type: 'A' }, { type: 'A' }] }, 'no two conditions'],
+    [{ signerName: 'a.b/c', usages: ['any', 'any'] }, undefined, 'duplicate usages'],
+    [{ signerName: 'a.b/c', usages: ['odd'] }, undefined, 'does not support "odd"'],
+    [{ signerName: 'a.b/c' }, { conditions: [{ type: 'A' }, { type: 'A' }] }, 'two conditions'],
     [{ signerName: 'a.b/c' }, { certificate: 'bm9uZQ==' }, 'PEM'],
   ])('refused: %j %j', (spec, status, reason) => {
     expect(refusal(request(spec, status))).toContain(reason);

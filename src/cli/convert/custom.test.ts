@@ -79,9 +79,9 @@ const widget = (spec: string): string =>
 test('custom resources by their definition: defaults, losses, what is not valid, webhooks', () => {
   const plain = run(definition('None') + widget('{}'));
   expect([plain.code, plain.out.includes('example.com/v1\n'), plain.out.includes('size: 1')]).toEqual([0, true, true]);
-  expect(run(definition('None') + widget('{old: x}')).err).toContain('spec.old has no place in example.com/v1');
+  expect(run(definition('None') + widget('{old: x}')).err).toContain('spec.old has no equivalent in example.com/v1');
   const lossy = run(definition('None') + widget('{old: x, size: 2}'), { allowLoss: true });
   expect([lossy.code, lossy.err.includes('warning:'), lossy.out.includes('old: x')]).toEqual([0, true, false]);
   expect(run(definition('None') + widget('{size: many}')).err).toContain('example.com/v1 does not accept it');
-  expect(run(definition('Webhook') + widget('{}')).err).toContain('converts by webhook');
+  expect(run(definition('Webhook') + widget('{}')).err).toContain('uses a conversion webhook');
 });

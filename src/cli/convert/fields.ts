@@ -86,7 +86,7 @@ export function rename(parent: JsonObject, from: string, to: string, path: strin
 export function loseOthers(object: JsonObject, known: readonly string[], path: string, to: string, notes: Notes): void {
   for (const key of Object.keys(object)) {
     if (known.includes(key)) continue;
-    if (!isUnset(object[key])) notes.lose(`${child(path, key)} has no place in ${to}`);
+    if (!isUnset(object[key])) notes.lose(`${child(path, key)} has no equivalent in ${to}`);
     Reflect.deleteProperty(object, key);
   }
 }

@@ -32,15 +32,16 @@ export interface Surroundings {
 /** Throws an Error for options that do not fit together. */
 function checkOptions(options: ConvertOptions): void {
   const { paths, output, write, outputVersion, targetVersion } = options;
-  if (paths.length === 0) throw new Error('give files or folders, or - for standard input');
-  if (write && paths.includes('-')) throw new Error('--write needs files: standard input cannot be written');
-  if (write && output !== undefined) throw new Error('--write keeps the format of each file: it goes without --output');
-  if (targetVersion !== undefined && !options.check) throw new Error('--target-version goes with --check');
+  if (paths.length === 0) throw new Error('specify files or folders, or - for standard input');
+  if (write && paths.includes('-')) throw new Error('--write requires files: standard input cannot be written');
+  if (write && output !== undefined)
+    throw new Error('--write keeps the format of each file and cannot be combined with --output');
+  if (targetVersion !== undefined && !options.check) throw new Error('--target-version requires --check');
   if (targetVersion !== undefined && minorOf(targetVersion) === undefined)
     throw new Error(`--target-version: ${targetVersion} is not a Kubernetes release, such as 1.32`);
   if (!options.check) return;
-  if (write) throw new Error('--check changes nothing: it goes without --write');
-  if (outputVersion !== undefined) throw new Error('--output-version goes without --check');
+  if (write) throw new Error('--check changes nothing and cannot be combined with --write');
+  if (outputVersion !== undefined) throw new Error('--output-version cannot be combined with --check');
   if (output === 'yaml') throw new Error('--check reports as text or, with --output json, as JSON');
 }
 
@@ -59,7 +60,7 @@ export function runConvert(options: ConvertOptions, around: Surroundings): numbe
   if (options.check) return runCheck(options, inputs, definitions, around) || state.failed ? 1 : 0;
   const { outputVersion } = options;
   if (outputVersion !== undefined && !isTarget(outputVersion) && !definitions.serves(outputVersion))
-    throw new Error(`--output-version: no conversion leads to ${outputVersion}`);
+    throw new Error(`--output-version: there is no conversion to ${outputVersion}`);
   const rules = { outputVersion, definitions, allowLoss: options.allowLoss };
   const results = inputs.map((input, i) => {
     around.progress.step(i, inputs.length, 'files converted');

@@ -78,7 +78,7 @@ export function adoptionPlan(cluster: TestCluster): void {
         `  - ${NAMESPACE}/few`,
         '  - 1 configmaps',
         '  - at the switch writes are refused for some seconds',
-        'Rights that annex-system/annex lacks; apply:',
+        'Permissions that annex-system/annex lacks; apply:',
       ])
         expect(text).toContain(line);
       expect(text).not.toContain('Blocked:');

@@ -254,7 +254,7 @@ export function adoption(cluster: TestCluster): void {
         blocks.slice(0, -1),
       );
       expect(plan).toMatch(/^widgets +Namespaced +v1\*,v1beta1 +None +\d+ /m);
-      expect(plan).not.toContain('Rights that');
+      expect(plan).not.toContain('Permissions that');
       expect(rehearsal).toMatch(/^widgets: \d+ objects, \d+ bytes, equal on both sides \(digest [0-9a-f]{16}\)$/m);
       expect(rehearsal).toMatch(/^adopted\.example\.com +Cluster +InSync/m);
       expect(close).toMatch(/^Accepted: True \(Annex can serve the definitions of the group\)$/m);
@@ -283,12 +283,12 @@ export function adoption(cluster: TestCluster): void {
       await cluster.kubectl.ok([...namespace, 'create', '-f', '-'], { stdin: JSON.stringify(child) });
       const dryRun = [main, 'release', ADOPTED_GROUP, '--dry-run', '--kubeconfig', cluster.adminConfig];
       await expect(run(process.execPath, dryRun)).rejects.toThrow(
-        `1 objects outside of the group are owned by them, and would be deleted:\n  - configmaps ${NAMESPACES[0] ?? ''}/of-after`,
+        `The objects created in Annex own 1 objects outside the group, which would be deleted:\n  - configmaps ${NAMESPACES[0] ?? ''}/of-after`,
       );
       await cluster.kubectl.ok([...namespace, 'delete', 'configmap', 'of-after']);
       const plan = await run(process.execPath, dryRun);
       expect(plan).toMatch(/^Annex has \d+ objects of adopted\.example\.com; 1 were created there/m);
-      expect(plan).toMatch(/^Nothing outside of the group is owned by them\.$/m);
+      expect(plan).toMatch(/^The objects created in Annex own no objects outside the group\.$/m);
     });
 
     test('helm does not uninstall what serves it', async () => {

@@ -202,7 +202,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     const args = ['--dry-run', '--dependents', 'Repoint', '--kubeconfig', cluster.adminConfig];
     const said = await run(process.execPath, [main, 'release', GROUP, ...args]).catch(String);
     const role = /\{\n[^]*?\n\}\n/.exec(said)?.[0] ?? '';
-    expect(said).toContain('It lacks the rights of this ClusterRole');
+    expect(said).toContain('It lacks the permissions of this ClusterRole');
     await cluster.kubectl.ok(['create', '-f', '-'], { stdin: role });
     const name = digText(treeOf({ text: role }), 'metadata', 'name');
     const account = '--serviceaccount=annex-system:annex';

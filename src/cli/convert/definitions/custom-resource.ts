@@ -31,18 +31,20 @@ export function convertCustomResource(
   const { group } = type;
   const to = `${group}/${target.name}`;
   if (type.webhook)
-    throw new Refusal(`the definition of ${type.kind}.${group} converts by webhook: only a server can ask it`);
+    throw new Refusal(
+      `the definition of ${type.kind}.${group} uses a conversion webhook, which only a server can call`,
+    );
   const current = (stringAt(object, 'apiVersion') ?? '').slice(group.length + 1);
   const before = type.versions.find(({ name }) => name === current);
   if (before === undefined)
-    notes.warn(`the definition has no version ${current} any more: defaults that it had are not made explicit`);
+    notes.warn(`the definition no longer has version ${current}: the defaults of that version are not made explicit`);
   const after = schemaOf(target);
   const old = schemaOf(before);
   const added = old === undefined || after === undefined ? undefined : withDefaults(object, old, after);
   object['apiVersion'] = to;
   if (after === undefined) return;
   const lost = type.preserves ? [] : after.prune(object, 'collect');
-  if (lost.length > 0) notes.lose(`${lost.join(', ')} ${lost.length === 1 ? 'has' : 'have'} no place in ${to}`);
+  if (lost.length > 0) notes.lose(`${lost.join(', ')} ${lost.length === 1 ? 'has' : 'have'} no equivalent in ${to}`);
   if (added !== undefined) {
     takeOver(object, added);
     if (!type.preserves) after.pruneUnknown(object);

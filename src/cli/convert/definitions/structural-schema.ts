@@ -39,7 +39,9 @@ class Structural {
   private part(schema: JsonObject, path: string, isRoot: boolean): void {
     if (schema[PRESERVE] === false) take(schema, PRESERVE);
     if (schema['uniqueItems'] === true)
-      this.notes.lose(`${path}.uniqueItems has no place in v1 (x-kubernetes-list-type: set, for scalars, is near it)`);
+      this.notes.lose(
+        `${path}.uniqueItems has no equivalent in v1 (x-kubernetes-list-type: set is similar, for scalars)`,
+      );
     take(schema, 'uniqueItems');
     this.setType(schema);
     const isClosed = this.openAdditional(schema, path);
@@ -144,6 +146,6 @@ export function makeStructural(schema: JsonObject, path: string, preserves: bool
   if (error !== undefined) throw new Refusal(`${path} is not structural, which v1 requires: ${error.toString()}`);
   if (work.assumed > 0) {
     const places = work.assumed === 1 ? '1 place' : `${String(work.assumed)} places`;
-    notes.warn(`${path}: type was missing at ${places} with properties or items, and is object or array there now`);
+    notes.warn(`${path}: type was missing at ${places} with properties or items; it is now object or array`);
   }
 }

@@ -63,8 +63,7 @@ function yamlPiece(separator: string, text: string, first: number, wrong: string
     const { value, duplicates } = parseYaml(text);
     const [duplicate] = duplicates;
     const problem =
-      duplicate ??
-      (AFTER_END.test(text) ? 'there is text behind the end of the document ("...")' : shapeProblem(value));
+      duplicate ?? (AFTER_END.test(text) ? 'there is text after the end of the document ("...")' : shapeProblem(value));
     return { ...common, value, ...(problem !== undefined && { problem: problem.replaceAll('\n', '') }) };
   } catch (error) {
     return { ...common, value: null, problem: messageOf(error) };

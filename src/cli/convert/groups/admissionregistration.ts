@@ -8,7 +8,7 @@ const configuration: Convert = (object) => {
   const names = new Set<string>();
   for (const [webhook, path] of objectsIn(object, 'webhooks', '')) {
     const name = textIn(webhook, 'name', path) ?? '';
-    if (names.has(name)) throw new Refusal(`${path}.name: v1 takes no two webhooks of the same name (${name})`);
+    if (names.has(name)) throw new Refusal(`${path}.name: v1 does not allow two webhooks with the same name (${name})`);
     names.add(name);
     convertWebhook(webhook, path);
   }
@@ -19,8 +19,8 @@ function convertWebhook(webhook: JsonObject, path: string): void {
   if (effects === undefined || !WITHOUT_EFFECTS.includes(effects)) {
     const given = effects === undefined ? 'is missing, which meant Unknown' : `is ${effects}`;
     throw new Refusal(
-      `${path}.sideEffects ${given}: v1 takes only None (the webhook changes nothing beyond the object) ` +
-        'and NoneOnDryRun (it leaves that out where the request is a dry run): write the one that is true of it',
+      `${path}.sideEffects ${given}: v1 allows only None (the webhook changes nothing except the object) ` +
+        'and NoneOnDryRun (it does so in dry runs): set the one that applies',
     );
   }
   makeExplicit(webhook, 'failurePolicy', 'Ignore');

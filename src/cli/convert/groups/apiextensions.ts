@@ -54,7 +54,7 @@ function checkApproval(object: JsonObject, group: string): void {
   const annotations = objectIn(metadata, 'annotations', 'metadata');
   if (!isEmpty(annotations?.[APPROVED])) return;
   throw new Refusal(
-    `the group ${group} is protected: v1 requires the annotation ${APPROVED} with the address of the approval, ` +
+    `the group ${group} is protected: v1 requires the annotation ${APPROVED} with the URL of the approval, ` +
       'or "unapproved, …" with a reason',
   );
 }
@@ -132,7 +132,8 @@ function conversion(spec: JsonObject, notes: Notes): void {
     if (config === undefined) throw new Refusal('spec.conversion.webhookClientConfig is missing');
     const versions = isEmpty(reviews) ? ['v1beta1'] : (reviews as JsonValue);
     known['webhook'] = { clientConfig: config, conversionReviewVersions: versions };
-  } else if (!isEmpty(config)) notes.lose('spec.conversion.webhookClientConfig has no place without a webhook');
+  } else if (!isEmpty(config))
+    notes.lose('spec.conversion.webhookClientConfig has no effect without the strategy Webhook');
   loseOthers(known, ['strategy', 'webhook'], 'spec.conversion', V1, notes);
 }
 

@@ -25,7 +25,7 @@ function labelsFromTemplate(object: JsonObject, spec: JsonObject, apiVersion: st
     if (isEmpty(metadata['labels'])) metadata['labels'] = deepCopy(labels);
   }
   if (isUnset(spec['selector']))
-    throw new Refusal('spec.selector is missing, which apps/v1 requires: write the labels of the pods there');
+    throw new Refusal('spec.selector is missing, which apps/v1 requires: set it to the labels of the pods');
 }
 
 const workload: Convert = (object, _notes, apiVersion) => {
@@ -113,6 +113,6 @@ export const deadApps: readonly Dead[] = [
   {
     from: [EXTENSIONS, V1BETA1, V1BETA2],
     kinds: ['Scale'],
-    reason: 'it is a subresource, not an object of its own: send autoscaling/v1 to the scale subresource',
+    reason: 'it is a subresource, not an object: send autoscaling/v1 to the scale subresource',
   },
 ];

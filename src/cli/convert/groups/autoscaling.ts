@@ -117,7 +117,7 @@ function figures(source: JsonObject, fields: Names, path: string, part: 'spec' |
   const meant = fields.value === 'targetValue' && fields.averageValue === 'averageValue' ? given.slice(-1) : given;
   const [figure, ...more] = meant;
   if (figure === undefined) throw new Refusal(`${path} has no target`);
-  if (more.length > 0) throw new Refusal(`${path} has several targets: leave one`);
+  if (more.length > 0) throw new Refusal(`${path} has several targets: keep only one`);
   return { type: TYPES[figure], ...Object.fromEntries(meant.map((one) => [one, values[one]])) };
 }
 

@@ -9,7 +9,7 @@ const cronJob: Convert = (object) => {
   if (spec === undefined) return;
   const [, zone, schedule] = ZONE.exec(textIn(spec, 'schedule', 'spec') ?? '') ?? [];
   if (zone === undefined || schedule === undefined) return;
-  if (!isUnset(spec['timeZone'])) throw new Refusal('spec.schedule has a time zone beside spec.timeZone');
+  if (!isUnset(spec['timeZone'])) throw new Refusal('spec.schedule contains a time zone although spec.timeZone is set');
   spec['schedule'] = schedule;
   spec['timeZone'] = zone;
 };

@@ -40,15 +40,15 @@ const signingRequest: Convert = (object) => {
   if (isEmpty(spec['usages'])) spec['usages'] = ['digital signature', 'key encipherment'];
   const usages = textsIn(spec, 'usages', 'spec');
   const unknown = usages.find((usage) => !USAGES.has(usage));
-  if (unknown !== undefined) throw new Refusal(`spec.usages: v1 does not know "${unknown}"`);
-  if (new Set(usages).size < usages.length) throw new Refusal('spec.usages: v1 takes no usage twice');
+  if (unknown !== undefined) throw new Refusal(`spec.usages: v1 does not support "${unknown}"`);
+  if (new Set(usages).size < usages.length) throw new Refusal('spec.usages: v1 does not allow duplicate usages');
   const given = textIn(spec, 'signerName', 'spec');
   const signer = given ?? derivedSigner(spec, usages);
   if (signer === LEGACY) {
-    const why = given === undefined ? 'is missing, and v1beta1 made' : 'is';
+    const why = given === undefined ? 'is missing, for which v1beta1 used' : 'is';
     throw new Refusal(
-      `spec.signerName ${why} ${LEGACY}${given === undefined ? ' of it' : ''}, ` +
-        'which v1 does not accept: write the signer to use, such as kubernetes.io/kube-apiserver-client',
+      `spec.signerName ${why} ${LEGACY}, ` +
+        'which v1 does not accept: set the signer to use, such as kubernetes.io/kube-apiserver-client',
     );
   }
   spec['signerName'] = signer;
@@ -61,7 +61,7 @@ function checkStatus(status: JsonObject): void {
   for (const [condition, path] of objectsIn(status, 'conditions', 'status')) {
     if (isEmpty(condition['status'])) condition['status'] = 'True';
     const type = textIn(condition, 'type', path) ?? '';
-    if (types.has(type)) throw new Refusal(`${path}.type: v1 takes no two conditions of the same type (${type})`);
+    if (types.has(type)) throw new Refusal(`${path}.type: v1 does not allow two conditions of the same type (${type})`);
     types.add(type);
   }
   const certificate = textIn(status, 'certificate', 'status');
@@ -72,7 +72,7 @@ function checkStatus(status: JsonObject): void {
       .matchAll(/^-----BEGIN ([^-\n]*)-----/gm),
   ];
   if (labels.length === 0 || labels.some(([, label]) => label !== 'CERTIFICATE'))
-    throw new Refusal('status.certificate: v1 takes PEM with blocks of the type CERTIFICATE alone');
+    throw new Refusal('status.certificate: v1 allows only PEM blocks of type CERTIFICATE');
 }
 
 /** Returns the signer that v1beta1 derived from the request. */

@@ -19,7 +19,7 @@ function convertEndpoint(endpoint: JsonObject, path: string, notes: Notes): void
   if (isEmpty(topology)) return;
   endpoint['deprecatedTopology'] = topology;
   const keys = Object.keys(topology).join(', ');
-  notes.warn(`${at}: ${keys} became deprecatedTopology, which discovery.k8s.io/v1 does not take from clients`);
+  notes.warn(`${at}: ${keys} became deprecatedTopology, which discovery.k8s.io/v1 does not accept from clients`);
 }
 
 /** Moves a topology label to its own field, unless that has another value. */

@@ -30,7 +30,7 @@ const event: Convert = (object, notes) => {
   }
   const type = textIn(object, 'type', '');
   if (type === undefined || !TYPES.includes(type)) {
-    throw new Refusal(`type ${type === undefined ? 'is missing' : `is ${type}`}: ${V1} takes ${TYPES.join(' and ')}`);
+    throw new Refusal(`type ${type === undefined ? 'is missing' : `is ${type}`}: ${V1} allows ${TYPES.join(' and ')}`);
   }
 };
 
@@ -39,7 +39,7 @@ function inherit(object: JsonObject, field: string, source: JsonObject, old: str
   const value = take(source, old);
   if (isEmpty(value)) return;
   if (isEmpty(object[field])) object[field] = value;
-  else if (object[field] !== value) notes.lose(`deprecatedSource.${old} may not be set beside another ${field}`);
+  else if (object[field] !== value) notes.lose(`deprecatedSource.${old} cannot be set and differs from ${field}`);
 }
 
 function series(object: JsonObject, notes: Notes): void {
@@ -50,28 +50,28 @@ function series(object: JsonObject, notes: Notes): void {
     const when = first ?? last;
     if (when !== undefined) object['eventTime'] = micro(when, 'deprecatedFirstTimestamp');
   } else if (first !== undefined && !sameTime(first, object['eventTime']))
-    notes.lose('deprecatedFirstTimestamp may not be set beside another eventTime');
+    notes.lose('deprecatedFirstTimestamp cannot be set and differs from eventTime');
   const known = objectIn(object, 'series', '');
   if (known === undefined) {
     take(object, 'series');
     const times = typeof count === 'number' ? count : 1;
     if (times > 1) object['series'] = { count: times, lastObservedTime: lastOf(object, last) };
     else if (last !== undefined && !sameTime(last, object['eventTime']))
-      notes.lose('deprecatedLastTimestamp has no place where the event happened once');
+      notes.lose('deprecatedLastTimestamp has no equivalent for an event that happened once');
     return;
   }
   const state = take(known, 'state');
-  if (!isEmpty(state) && state !== 'Ongoing') notes.warn('series.state is left out: v1 has none');
+  if (!isEmpty(state) && state !== 'Ongoing') notes.warn('series.state is dropped: v1 does not have it');
   loseOthers(known, ['count', 'lastObservedTime'], 'series', V1, notes);
   if (isUnset(known['count']) && count !== undefined) known['count'] = count;
   else if (count !== undefined && count !== 0 && count !== known['count'])
-    notes.lose('deprecatedCount may not be set beside another series.count');
+    notes.lose('deprecatedCount cannot be set and differs from series.count');
   if (isUnset(known['lastObservedTime']) && last !== undefined) known['lastObservedTime'] = lastOf(object, last);
   else if (last !== undefined && !sameTime(last, known['lastObservedTime']))
-    notes.lose('deprecatedLastTimestamp may not be set beside another series.lastObservedTime');
+    notes.lose('deprecatedLastTimestamp cannot be set and differs from series.lastObservedTime');
   // A series begins with the second occurrence; v1 rejects a series of a single event.
   if (typeof known['count'] === 'number' && known['count'] < 2) {
-    if (known['count'] === 1) notes.warn('series is left out: in v1 it counts at least two');
+    if (known['count'] === 1) notes.warn('series is dropped: v1 requires a count of at least 2');
     take(object, 'series');
   }
 }

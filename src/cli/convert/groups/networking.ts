@@ -56,7 +56,7 @@ function portOf(port: unknown, path: string, notes: Notes): JsonObject {
   // It is not valid as a name in any version: names contain a letter.
   const number = Number(port);
   if (number < 1 || number > MAX_PORT) throw new Refusal(`${path} is not a port: ${port}`);
-  notes.warn(`${path} is the text "${port}", which names no port: taken for the number`);
+  notes.warn(`${path} is the string "${port}", which is not a valid port name: converted to a number`);
   return { number };
 }
 

@@ -12,7 +12,7 @@ const podDisruptionBudget: Convert = (object, notes) => {
   take(spec, 'selector');
   notes.warn(
     'spec.selector is empty: it matched no pod in policy/v1beta1 and would match all pods of the namespace in policy/v1; ' +
-      'it is left out, which matches none, too',
+      'it is dropped, so that it still matches none',
   );
 };
 
