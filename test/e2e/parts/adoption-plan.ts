@@ -77,7 +77,7 @@ export function adoptionPlan(cluster: TestCluster): void {
         "  - ValidatingAdmissionPolicy/planned-param: Annex does NOT enforce it; Annex may not list and watch its params, secrets (the chart's value admission.paramRules)",
         `  - ${NAMESPACE}/few`,
         '  - 1 configmaps',
-        '  - at the switch writes are refused for some seconds',
+        '  - during the switch, writes are refused for a few seconds',
         'Permissions that annex-system/annex lacks; apply:',
       ])
         expect(text).toContain(line);
