@@ -47,7 +47,7 @@ const damages: readonly { name: string; damage: () => void; message: RegExp }[] 
       mkdirSync(directory);
       writeFileSync(join(directory, 'notes.txt'), 'mine');
     },
-    message: /is not a data directory of Annex \(it holds "notes.txt"\)/,
+    message: /is not a data directory of Annex \(it contains "notes.txt"\)/,
   },
   {
     name: 'another format',

@@ -92,14 +92,14 @@ function rootsOf(groups: readonly string[]): Root[] {
       path: 'api',
       tag: 'core',
       operationId: 'getCoreAPIVersions',
-      description: 'versions of the core group',
+      description: 'available versions of the core group',
       ...discovery(['APIVersions', 'ServerAddressByClientCIDR']),
     },
     {
       path: 'apis',
       tag: 'apis',
       operationId: 'getAPIVersions',
-      description: 'groups with their versions',
+      description: 'available API groups and their versions',
       ...discovery(['APIGroupList', ...groupSchemas]),
     },
     ...groups.map((group): Root => {
@@ -108,7 +108,7 @@ function rootsOf(groups: readonly string[]): Root[] {
         path: `apis/${group}`,
         tag: `${name.charAt(0).toLowerCase()}${name.slice(1)}`,
         operationId: `get${name}APIGroup`,
-        description: 'a group with its versions',
+        description: 'an API group and its versions',
         ...discovery(groupSchemas),
       };
     }),

@@ -33,7 +33,7 @@ export function checkDirectory(directory: string): void {
     const foreign = names.find((name) => !HARMLESS.has(name) && !name.startsWith('.'));
     if (foreign === undefined) return;
     throw unusable(
-      `${directory} is not a data directory of Annex (it holds ${JSON.stringify(foreign)}); choose another directory, or an empty one`,
+      `${directory} is not a data directory of Annex (it contains ${JSON.stringify(foreign)}); choose another directory, for example an empty one`,
     );
   }
   const unknown = unknownFormat(directory);
