@@ -76,7 +76,7 @@ describe('how far an adoption is, which a definition says', () => {
     ['makes a definition that seems adopted', served, undefined],
   ])('nobody but Annex %s', (_, object, oldObject) => {
     expect(() => write(admin, object, oldObject)).toThrow(
-      /^resourcedefinitions.kubeannex.io "widgets.example.com" is forbidden: the annotation kubeannex.io\/adoption tells/,
+      /^resourcedefinitions.kubeannex.io "widgets.example.com" is forbidden: the annotation kubeannex.io\/adoption records/,
     );
     expect(write(LOOPBACK_USER, object, oldObject)).toBeUndefined();
   });

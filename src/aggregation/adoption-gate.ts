@@ -35,7 +35,7 @@ function mustKeepStage({ resource, name, object, oldObject, operation, user }: A
   throw newForbidden(
     resource,
     name,
-    `the annotation ${ADOPTION_STAGE} tells how far an Adoption is: only Annex sets it`,
+    `the annotation ${ADOPTION_STAGE} records the progress of an Adoption and is set only by Annex`,
   );
 }
 

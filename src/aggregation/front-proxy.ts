@@ -27,7 +27,7 @@ export class FrontProxyTrust {
   private proxyCa: CaBundle | undefined;
   private clientCa: CaBundle | undefined;
   /** The reason why the last content could not be used; '' if it could. */
-  trouble = `the ConfigMap ${NAMESPACE}/${NAME} has not been read`;
+  trouble = `the ConfigMap ${NAMESPACE}/${NAME} has not been read yet`;
 
   get config(): RequestHeaderConfig {
     return this.headers;

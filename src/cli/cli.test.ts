@@ -151,7 +151,7 @@ test('a person logs in once; then the token is kept, renewed, and asked for agai
 
 test.each([
   ['refused', [400, { error: 'access_denied', error_description: 'not you' }], 'log-in failed: not you'],
-  ['without ID token', [200, { access_token: 'x' }], 'the provider gave no ID token'],
+  ['without ID token', [200, { access_token: 'x' }], 'the provider returned no ID token'],
 ] as const)('%s', async (_name, answer, message) => {
   answers = [[...answer]];
   await expect(run()).rejects.toThrow(message);

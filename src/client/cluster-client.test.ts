@@ -184,7 +184,7 @@ test('a server by a path', async () => {
 });
 
 test.each(['http://127.0.0.1:1', 'nonsense', ''])('the server %j is refused', (address) => {
-  expect(() => client({}, { server: address })).toThrow('names no https server');
+  expect(() => client({}, { server: address })).toThrow('does not specify an https server');
 });
 
 describe('by way of a proxy', () => {

@@ -172,7 +172,7 @@ export class ClusterClient {
         reject(new ClusterError(0, error.message));
       });
       call.setTimeout(timeout, () => {
-        call.destroy(new Error(`no answer within ${timeout} ms`));
+        call.destroy(new Error(`no response within ${timeout} ms`));
       });
       call.end(body);
     });
@@ -205,7 +205,7 @@ function inCluster(): RemoteConfig {
 }
 
 const readAll = (response: IncomingMessage): Promise<Buffer> =>
-  readBounded(response, MAX_BODY_BYTES, () => new ClusterError(0, 'the answer is too large'));
+  readBounded(response, MAX_BODY_BYTES, () => new ClusterError(0, 'the response is too large'));
 
 function parseBody(bytes: Buffer): JsonObject {
   try {

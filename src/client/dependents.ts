@@ -80,8 +80,8 @@ export async function dependentsOf(
 /** Explains why a group stays with Annex. */
 export function dependentsText({ objects, unread }: Dependents): string {
   if (objects.length > 0)
-    return `${objects.length} objects outside of the group are owned by objects that were created in Annex, and would be deleted: ${objects.slice(0, EXAMPLES).map(nameOfDependent).join(', ')}. Set spec.dependents to Repoint or Abandon, or take their ownerReferences away`;
-  return `Annex may not list ${unread.slice(0, EXAMPLES).map(nameOfCollection).join(', ')}${unread.length > EXAMPLES ? ` and ${unread.length - EXAMPLES} more` : ''}, where objects may be owned by objects that were created in Annex, and would be deleted. annex release looks with your rights; or set spec.dependents: Abandon`;
+    return `${objects.length} objects outside the group are owned by objects that were created in Annex and would be deleted: ${objects.slice(0, EXAMPLES).map(nameOfDependent).join(', ')}. Set spec.dependents to Repoint or Abandon, or remove their ownerReferences`;
+  return `Annex may not list ${unread.slice(0, EXAMPLES).map(nameOfCollection).join(', ')}${unread.length > EXAMPLES ? ` and ${unread.length - EXAMPLES} more` : ''}: objects there that are owned by objects created in Annex would be deleted. annex release searches with your permissions; or set spec.dependents: Abandon`;
 }
 
 /** Returns every listable resource in the preferred version of its group, except events and the group itself. */

@@ -102,11 +102,12 @@ export class DeviceLogin {
       const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
       const answer = await this.send(url, undefined);
       if (answer.status !== 200) throw this.refused('discovery', answer);
-      if (answer.fields['issuer'] !== issuer) throw new LoginError(`the provider is not ${issuer}`);
+      if (answer.fields['issuer'] !== issuer)
+        throw new LoginError(`the discovery document has a different issuer than ${issuer}`);
       this.found = answer.fields;
     }
     const endpoint = text(this.found, name);
-    if (endpoint === '') throw new LoginError(`the provider has no ${name}`);
+    if (endpoint === '') throw new LoginError(`the discovery document has no ${name}`);
     return endpoint;
   }
 
@@ -134,7 +135,7 @@ export class DeviceLogin {
         reject(new LoginError(`${url}: ${why}`));
       };
       if (!URL.canParse(url) || new URL(url).protocol !== 'https:') {
-        fail('not an https address');
+        fail('not an https URL');
         return;
       }
       const sent = request(
@@ -184,7 +185,7 @@ function readTokens(fields: Fields, refreshToken: string | undefined): Tokens {
   const idToken = text(fields, 'id_token');
   const claims = parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString('utf8'));
   const expires = claims['exp'];
-  if (idToken === '' || typeof expires !== 'number') throw new LoginError('the provider gave no ID token');
+  if (idToken === '' || typeof expires !== 'number') throw new LoginError('the provider returned no ID token');
   const next = text(fields, 'refresh_token');
   return { idToken, refreshToken: next === '' ? refreshToken : next, expires: expires * 1000 };
 }

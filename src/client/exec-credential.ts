@@ -159,7 +159,7 @@ export class ExecCredentialSource implements CredentialSource {
 function untilAborted<T>(shared: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {
-      reject(new ExecCredentialError('given up while the exec plugin was running'));
+      reject(new ExecCredentialError('canceled while the exec plugin was running'));
     };
     if (signal.aborted) {
       stop();
@@ -205,7 +205,7 @@ function runPlugin(
     });
     child.on('close', (code, killedBy) => {
       if (length > MAX_OUTPUT_BYTES) fail(`exec: executable ${command} printed more than ${MAX_OUTPUT_BYTES} bytes`);
-      else if (killedBy !== null) fail(`exec: executable ${command} was ended by ${killedBy}`);
+      else if (killedBy !== null) fail(`exec: executable ${command} was killed by ${killedBy}`);
       else if (code !== 0) fail(`exec: executable ${command} failed with exit code ${code ?? 0}`);
       else {
         timer.cancel();

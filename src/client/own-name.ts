@@ -6,6 +6,6 @@ export async function ownName(client: Pick<ClusterClient, 'must'>): Promise<stri
   const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
   const answer = await client.must('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', review);
   const name = stringAt(objectAt(objectAt(answer, 'status'), 'userInfo'), 'username') ?? '';
-  if (name === '') throw new Error('the cluster does not tell who Annex is');
+  if (name === '') throw new Error('the cluster did not return the user name of Annex');
   return name;
 }

@@ -12,7 +12,7 @@ export async function checkAdoptions(cluster: Cluster): Promise<Finding> {
     const { status, body } = await cluster.call('GET', '/apis/kubeannex.io/v1alpha1/adoptions');
     if (status === 404 || status === 503) return skipped(CHECK, 'the cluster does not serve them');
     if (status === 403) return warning(CHECK, 'the identity in use may not list adoptions.kubeannex.io');
-    if (status !== 200) return skipped(CHECK, `the cluster answers with ${status}`);
+    if (status !== 200) return skipped(CHECK, `the cluster responded with status ${status}`);
     const all = objectsOf(body['items']);
     const failing = all.map(complaint).find((text) => text !== '');
     if (failing !== undefined)

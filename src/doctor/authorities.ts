@@ -86,7 +86,7 @@ export function checkCaBundles(
       return failed(
         check,
         `APIService ${name}: ${messageOf(error)}`,
-        'read the log of annex serve, which updates it every minute where it may update apiservices',
+        'check the log of annex serve, which updates it every minute if it is allowed to update apiservices',
       );
     }
   }

@@ -77,7 +77,7 @@ describe('checkCertificates', () => {
     ['one of several CAs', good, stranger.pem + ca.pem, 'serving certificate: ok'],
     ['an expired one', expired, ca.pem, 'failed: .*tls.crt expired on .*; fix: renew it'],
     ['one of tomorrow', early, ca.pem, 'failed: .*tls.crt is not valid before '],
-    ['one for somebody else', other, ca.pem, `failed: .* is not for ${NAME} \\(DNS:other.annex-system.svc\\)`],
+    ['one for somebody else', other, ca.pem, `failed: .* is not valid for ${NAME} \\(DNS:other.annex-system.svc\\)`],
     ['one of another CA', good, stranger.pem, 'failed: no valid CA in .*ca.crt issued .*tls.crt; fix:'],
     ['a key of another', { cert: good.cert, key: other.key }, ca.pem, 'failed: .*tls.key is not the key of .*tls.crt'],
     ['no certificate', { cert: 'x', key: good.key }, ca.pem, 'failed: .*tls.crt contains no certificate'],

@@ -66,7 +66,7 @@ function inspect(
   // The API server checks alternative names only.
   if (leaf.checkHost(name, { subject: 'never' }) === undefined) {
     const names = leaf.subjectAltName ?? 'no alternative names';
-    return failed(CHECK, `${tlsCertFile} is not for ${name} (${names})`, `reissue it for the DNS name ${name}`);
+    return failed(CHECK, `${tlsCertFile} is not valid for ${name} (${names})`, `reissue it for the DNS name ${name}`);
   }
   const trusted = roots.filter((root) => Date.parse(root.validTo) > now);
   if (!leads(leaf, intermediates, trusted, MAX_DEPTH)) {

@@ -275,7 +275,8 @@ export async function checkAccessReview(cluster: Cluster): Promise<Finding> {
       },
     });
     if (!succeeded(answer)) throw refusal(answer);
-    if (typeof objectAt(answer.body, 'status')?.['allowed'] !== 'boolean') throw new Error('the answer says nothing');
+    if (typeof objectAt(answer.body, 'status')?.['allowed'] !== 'boolean')
+      throw new Error('the response has no status.allowed');
     return ok(check, 'answered');
   } catch (error) {
     return failed(check, error, 'bind the identity in use to the ClusterRole system:auth-delegator');

@@ -31,7 +31,7 @@ test.each<[string, Record<string, JsonObject[]>, RegExp]>([
   [
     'a copy that is being deleted',
     { [OURS]: [definition(served)], [THEIRS]: [definition(withdrawn, { deletionTimestamp: 'now' })] },
-    /warning \(the cluster's copy of example\.com is being deleted, and objects with finalizers hold it up\)$/,
+    /warning \(the cluster's copy of example\.com is being deleted, but objects with finalizers block the deletion\)$/,
   ],
   [
     'a policy alone',
@@ -46,7 +46,7 @@ test.each<[string, Record<string, JsonObject[]>, RegExp]>([
   [
     'a definition that no Adoption moves on',
     { [OURS]: [definition({ 'kubeannex.io/adoption': 'Switching' })] },
-    /failed: widgets\.example\.com takes no writes, and no Adoption moves it; fix: /,
+    /failed: widgets\.example\.com accepts no writes, but no Adoption is moving it; fix: /,
   ],
 ])('%s', async (_, lists, line) => {
   const finding = await checkLeftOvers({

@@ -51,23 +51,23 @@ function findingOf({ adoptions, ours, theirs, policies }: Lists): Finding {
         : `kubectl delete crd ${names} frees it`;
       kept.push(
         going
-          ? `the cluster's copy of ${group} is being deleted, and objects with finalizers hold it up`
+          ? `the cluster's copy of ${group} is being deleted, but objects with finalizers block the deletion`
           : `Annex serves ${group}, and the cluster keeps a copy in etcd: ${free}`,
       );
     } else if (!adopted.has(group)) broken.push(`no version of ${names} is served, and Annex does not serve ${group}`);
   }
   for (const one of stuck)
-    if (!adopted.has(groupOf(one))) broken.push(`${nameOf(one)} takes no writes, and no Adoption moves it`);
+    if (!adopted.has(groupOf(one))) broken.push(`${nameOf(one)} accepts no writes, but no Adoption is moving it`);
   for (const fence of fences) {
     const group = fence.slice(ADOPTION_PREFIX.length);
     if (!adopted.has(group) && !copies.has(group))
-      kept.push(`the ValidatingAdmissionPolicy ${fence} denies writes to ${group}, which no Adoption moves`);
+      kept.push(`the ValidatingAdmissionPolicy ${fence} denies writes to ${group}, which no Adoption is moving`);
   }
   if (broken.length > 0)
     return failed(
       CHECK,
       broken.join('; '),
-      `create an Adoption for the group, or set the versions of its annotation ${SERVED_BEFORE} served`,
+      `create an Adoption for the group, or set served: true for the versions in the annotation ${SERVED_BEFORE} of the CustomResourceDefinition`,
     );
   return kept.length > 0 ? warning(CHECK, kept.join('; ')) : ok(CHECK, '');
 }

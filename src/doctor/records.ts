@@ -14,10 +14,9 @@ const NAMED = 20;
 
 /** Reads the whole store that the flags name, and reports which objects in it are damaged. */
 export async function checkRecords(options: StorageOptions, clock: Clock, step: Step): Promise<Finding> {
-  if (options.storageBackend === 'mongodb')
-    return skipped(CHECK, 'MongoDB verifies the checksums of what it keeps by itself');
+  if (options.storageBackend === 'mongodb') return skipped(CHECK, 'MongoDB verifies the checksums of its data itself');
   const directory = join(resolve(options.dataDir), 'store');
-  if (!existsSync(directory)) return ok(CHECK, `${directory} will be made at the first start`);
+  if (!existsSync(directory)) return ok(CHECK, `${directory} will be created at the first start`);
   const backend = new EmbeddedBackend({ directory, clock, historyMillis: options.historyWindow });
   try {
     checkDirectory(directory);
@@ -25,7 +24,7 @@ export async function checkRecords(options: StorageOptions, clock: Clock, step: 
     return findingOf(backend.verify(step));
   } catch (error) {
     if (messageOf(error).includes('in use by another process'))
-      return skipped(CHECK, `${directory} is in use by a running server: stop it, or name a copy in --data-dir`);
+      return skipped(CHECK, `${directory} is in use by a running server: stop it, or set --data-dir to a copy`);
     return failed(CHECK, error, 'restore the directory from a backup, or choose another one');
   } finally {
     await backend.close();
@@ -44,7 +43,7 @@ function findingOf({ objects, records, bytes, damaged, examples, damagedHistory 
     );
   }
   if (damagedHistory > 0)
-    return warning(CHECK, `${read}; ${damagedHistory} records of the history are damaged, which no object needs`);
+    return warning(CHECK, `${read}; ${damagedHistory} damaged records in the history, which no object needs`);
   return ok(CHECK, read);
 }
 

@@ -39,7 +39,7 @@ test('readiness names the checks that fail', async () => {
   const message =
     '[+]ping ok\n[-]etcd failed: reason withheld\n[-]store-writes failed: reason withheld\nreadyz check failed';
   expect(lineOf(await checkReadiness(answering(500, { message })))).toBe(
-    'readiness: failed: these checks fail: etcd, store-writes; fix: look for these checks in the log of annex serve',
+    'readiness: failed: these checks fail: etcd, store-writes; fix: search the log of annex serve for these checks',
   );
 });
 
@@ -53,7 +53,7 @@ test('definitions whose names are not accepted are told', async () => {
     'definitions: ok (2 served)',
   );
   expect(lineOf(await checkDefinitions(list(named('a', 'True'), named('b', 'False'))))).toBe(
-    'definitions: failed: b: "b" is in use; fix: give each definition of a group its own names',
+    'definitions: failed: b: "b" is in use; fix: use unique names for each definition of a group',
   );
 });
 

@@ -93,7 +93,7 @@ export async function checkReadiness(client: Pick<Cluster, 'call'>): Promise<Fin
     if (status === 200) return ok(READINESS, '');
     const names = [...text.matchAll(/^\[-\](\S+)/gm)].map(([, name]) => name ?? '');
     const what = names.length === 0 ? text : `these checks fail: ${names.join(', ')}`;
-    return failed(READINESS, what, 'look for these checks in the log of annex serve');
+    return failed(READINESS, what, 'search the log of annex serve for these checks');
   } catch (error) {
     return failed(READINESS, error, 'check that annex serve is still running');
   }
@@ -112,7 +112,7 @@ export async function checkDefinitions(client: Pick<Cluster, 'must'>): Promise<F
       return condition === undefined ? [] : [`${name}: ${stringAt(condition, 'message') ?? ''}`];
     });
     if (refused.length === 0) return ok(DEFINITIONS, `${items.length} served`);
-    return failed(DEFINITIONS, refused.join('; '), 'give each definition of a group its own names');
+    return failed(DEFINITIONS, refused.join('; '), 'use unique names for each definition of a group');
   } catch (error) {
     return failed(DEFINITIONS, error, 'allow the identity in use to list customresourcedefinitions');
   }

@@ -30,7 +30,7 @@ async function checkEmbedded(options: StorageOptions, clock: Clock): Promise<Fin
     return failed(
       CHECK,
       error,
-      'set --data-dir to an empty directory, or one that Annex made, that this user can write',
+      'set --data-dir to a directory that this user can write and that is empty or was created by Annex',
     );
   }
   return ping(directory, options, clock);
@@ -61,7 +61,7 @@ async function checkMongo(options: StorageOptions): Promise<Finding> {
   try {
     uri = mongodbUri(options, process.env);
   } catch (error) {
-    return failed(CHECK, error, 'put the URI of MongoDB into --mongodb-uri-file');
+    return failed(CHECK, error, 'put the URI of MongoDB into the file of --mongodb-uri-file');
   }
   try {
     // The driver is loaded only if it is needed.

@@ -137,7 +137,7 @@ test('a kind with too many objects is not kept', async () => {
   const store = await params.open(CONFIGMAP);
   cluster.list(MAPS, ...Array.from({ length: 50_001 }, (_, i) => object('ns', `m${i}`)));
   expect([store?.synced(), await store?.get('ns', 'm1'), cluster.followed.size]).toEqual([false, undefined, 0]);
-  expect(told).toEqual(['broken /v1, Kind=ConfigMap: there are more than 50000 objects of it']);
+  expect(told).toEqual(['broken /v1, Kind=ConfigMap: there are more than 50000 objects of this kind']);
 });
 
 test('after the stop nothing is followed', async () => {

@@ -80,7 +80,7 @@ export class FollowedParams implements ParamStore {
       this.objects.clear();
       this.listed = false;
       this.failed = true;
-      events.broken(this.kind, new Error(`there are more than ${MAX_OBJECTS} objects of it`));
+      events.broken(this.kind, new Error(`there are more than ${MAX_OBJECTS} objects of this kind`));
     };
     return {
       upsert: (object) => {

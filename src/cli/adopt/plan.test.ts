@@ -101,7 +101,7 @@ describe('the plan of an adoption', () => {
     ]);
     expect(made.admission).toEqual([
       { name: 'ValidatingWebhookConfiguration/mine', enforced: true, note: '' },
-      { name: 'ValidatingAdmissionPolicy/all', enforced: true, note: 'it has no binding, and so no effect' },
+      { name: 'ValidatingAdmissionPolicy/all', enforced: true, note: 'it has no binding and therefore no effect' },
     ]);
     expect(made.quotas).toEqual(['a/q']);
     expect(made.dependents).toEqual({ counts: { configmaps: 1 }, unread: ['secrets'] });
@@ -169,12 +169,12 @@ describe('the plan of an adoption', () => {
           spec: { service: { namespace: 'x', name: 'y' } },
         },
       },
-      /the APIService v1\.example\.com leads to the Service x\/y/,
+      /the APIService v1\.example\.com refers to the Service x\/y/,
     ],
     [
       'a cluster without policies',
       { [CONFIGURATIONS]: { resources: [] } },
-      /does not serve ValidatingAdmissionPolicy v1 .*: it can be rehearsed, and not switched/,
+      /does not serve ValidatingAdmissionPolicy v1 .*: the group can be rehearsed, but not switched/,
     ],
     [
       'Annex itself',
@@ -184,7 +184,7 @@ describe('the plan of an adoption', () => {
           spec: { service: { namespace: 'x', name: 'y' } },
         },
       },
-      /leads to Annex: it serves the group already/,
+      /refers to Annex, which already serves the group/,
     ],
   ])('is blocked by %s', async (_, answers, why) => {
     const made = await plan(answers);

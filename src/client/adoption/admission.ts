@@ -45,7 +45,7 @@ export async function matchingAdmission(
       const name = stringAt(objectAt(one, 'metadata'), 'name') ?? '';
       const params = unread.length === 0 ? await unreadParams(cluster, one, whose) : '';
       const why = unread.length > 0 ? `Annex may not list and watch ${unread.join(' and ')}` : params;
-      const idle = bound?.has(name) === false ? 'it has no binding, and so no effect' : '';
+      const idle = bound?.has(name) === false ? 'it has no binding and therefore no effect' : '';
       found.push({ name: `${kind}/${name}`, enforced: why === '', note: why === '' ? idle : why });
     }
   }
@@ -92,7 +92,8 @@ async function unreadParams(cluster: Cluster, policy: JsonObject, whose: Whose):
   const type = objectsOf(body['resources']).find(
     ({ name, kind }) => kind === paramKind['kind'] && !textOf(name).includes('/'),
   );
-  if (type === undefined) return `nobody serves its params, ${textOf(paramKind['kind'])} of ${group}/${version}`;
+  if (type === undefined)
+    return `the cluster does not serve its params, ${textOf(paramKind['kind'])} of ${group}/${version}`;
   const plural = textOf(type['name']);
   if (await mayFollow(cluster, group, plural, whose)) return '';
   return `Annex may not list and watch its params, ${group === '' ? plural : `${plural}.${group}`} (the chart's value admission.paramRules)`;

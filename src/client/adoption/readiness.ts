@@ -37,7 +37,7 @@ async function policyBlocks(cluster: Cluster): Promise<string[]> {
   const served = status === 200 ? objectsOf(body['resources']).map(({ name }) => textOf(name)) : [];
   if (served.includes('validatingadmissionpolicies')) return [];
   return [
-    'the cluster does not serve ValidatingAdmissionPolicy v1 (Kubernetes 1.30 has it), with which writes are refused while the group moves: it can be rehearsed, and not switched',
+    'the cluster does not serve ValidatingAdmissionPolicy v1 (Kubernetes 1.30 or later), which refuses writes while the group moves: the group can be rehearsed, but not switched',
   ];
 }
 
@@ -52,8 +52,8 @@ async function apiServiceBlocks(cluster: Cluster, group: string, types: readonly
     const to = `${textOf(target['namespace'])}/${textOf(target['name'])}`;
     blocks.push(
       labels?.['app.kubernetes.io/managed-by'] === 'annex'
-        ? `the APIService ${name} leads to Annex: it serves the group already`
-        : `the APIService ${name} leads to the Service ${to}: another server serves the group`,
+        ? `the APIService ${name} refers to Annex, which already serves the group`
+        : `the APIService ${name} refers to the Service ${to}: another server serves the group`,
     );
   }
   return blocks;

@@ -69,15 +69,15 @@ test.each<[string, string, boolean]>([
 
 test.each([
   ['SSH-2.0-x\r\n\r\n', 'malformed HTTP response "SSH-2.0-x"'],
-  ['HTTP/1.1 101 Switching\r\n\r\n', 'switches to another protocol'],
+  ['HTTP/1.1 101 Switching\r\n\r\n', 'switches protocols'],
   ['HTTP/1.1 200 OK\r\nno header\r\n\r\n', 'malformed MIME header line: no header'],
-  ['HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n', 'several lengths'],
+  ['HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n', 'conflicting Content-Length headers'],
   ['HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n', 'bad Content-Length "-1"'],
   ['HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n', 'unsupported transfer encoding: "gzip"'],
   ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n', 'invalid byte in chunk length'],
   ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n', 'malformed chunked encoding'],
-  [`HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n${'x'.repeat(20000)}`, 'longer than 10000 bytes'],
-  [`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(70000)}`, 'the head of the answer is longer than'],
+  [`HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n${'x'.repeat(20000)}`, 'the response exceeds 10000 bytes'],
+  [`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(70000)}`, 'the response header exceeds'],
 ])('what is no response: %j', (text, error) => {
   expect(() => readCut(text, [])).toThrow(error);
 });

@@ -76,8 +76,7 @@ export class ResponseReader {
   private readHead(): boolean {
     const end = this.rest.indexOf('\r\n\r\n');
     if (end < 0) {
-      if (this.rest.length > MAX_HEAD_BYTES)
-        throw new Error(`the head of the answer is longer than ${MAX_HEAD_BYTES} bytes`);
+      if (this.rest.length > MAX_HEAD_BYTES) throw new Error(`the response header exceeds ${MAX_HEAD_BYTES} bytes`);
       return false;
     }
     const [first = '', ...lines] = this.rest.toString('latin1', 0, end).split('\r\n');
@@ -87,7 +86,7 @@ export class ResponseReader {
     const status = Number(code);
     // An interim response, such as 100.
     if (status < 200) {
-      if (status === 101) throw new Error('the answer switches to another protocol');
+      if (status === 101) throw new Error('the response switches protocols');
       return true;
     }
     this.status = status;
@@ -104,7 +103,8 @@ export class ResponseReader {
     const key = name.toLowerCase();
     const known = this.headers.get(key);
     if (known === undefined) this.headers.set(key, value);
-    else if (key === 'content-length' && known !== value) throw new Error('the answer has several lengths');
+    else if (key === 'content-length' && known !== value)
+      throw new Error('the response has conflicting Content-Length headers');
   }
 
   private beginBody(): void {
@@ -140,7 +140,7 @@ export class ResponseReader {
     if (piece.length === 0) return false;
     this.rest = this.rest.subarray(piece.length);
     this.length += piece.length;
-    if (this.length > this.maxBytes) throw new Error(`the answer is longer than ${this.maxBytes} bytes`);
+    if (this.length > this.maxBytes) throw new Error(`the response exceeds ${this.maxBytes} bytes`);
     this.pieces.push(piece);
     this.missing -= piece.length;
     if (this.missing === 0) this.state = next;

@@ -60,7 +60,7 @@ export function loadClusterKubeconfig(path: string, readFile: (path: string) => 
   const entries = currentEntries(readFile(path), dirname(path));
   const server = stringAt(entries.cluster, 'server') ?? '';
   if (!URL.canParse(server) || new URL(server).protocol !== 'https:') {
-    throw new KubeconfigError(`${path} names no https server`);
+    throw new KubeconfigError(`${path} does not specify an https server`);
   }
   return remoteConfig(entries, new URL(server), readFile);
 }

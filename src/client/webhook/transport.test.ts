@@ -281,7 +281,7 @@ describe('failures', () => {
     transport.close();
   });
   test('an endless answer', async () => {
-    expect((await post('/big', PATIENCE)).message).toContain('longer than');
+    expect((await post('/big', PATIENCE)).message).toContain('the response exceeds');
   });
   test('an answer that asks to come back', async () => {
     const transport = new HttpsTransport(await load(kubeconfig(`${base}/busy`)), noFile, undefined);

@@ -29,7 +29,7 @@ export class HttpsTransport implements WebhookTransport {
   ) {
     // Without its plugin, the user would silently be anonymous.
     if (remote.exec !== undefined && source === undefined) {
-      throw new KubeconfigError('invalid configuration: nothing runs the credential plugin of the user');
+      throw new KubeconfigError('invalid configuration: the credential plugin of the user is not supported here');
     }
     this.connections = new Connections(remote, readFile, source, egress);
   }
@@ -265,7 +265,7 @@ function readAnswer(
   response.on('error', reject);
   response.on('data', (chunk: Buffer) => {
     length += chunk.length;
-    if (length > maxBytes) response.destroy(new Error(`the answer is longer than ${maxBytes} bytes`));
+    if (length > maxBytes) response.destroy(new Error(`the response exceeds ${maxBytes} bytes`));
     else chunks.push(chunk);
   });
   response.on('end', () => {

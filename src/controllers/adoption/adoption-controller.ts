@@ -265,11 +265,11 @@ export class AdoptionController {
     const group = adoption.metadata.name ?? '';
     const staging = backend.staging?.(stagingName(adoption));
     if (staging === undefined) {
-      const problem = 'the store keeps no copies: adoptions need MongoDB';
+      const problem = 'the store cannot hold copies: adoptions require MongoDB';
       return { leader: identity, resources: [], problem, problemReason: 'StoreWithoutCopies', refusal: '' };
     }
     if (this.options.adopted.routeOf(group) !== 'Ordinary') {
-      const problem = 'Annex serves the group already: an earlier Adoption has moved it';
+      const problem = 'Annex already serves the group: an earlier Adoption has moved it';
       return { leader: identity, resources: [], problem, problemReason: 'AlreadyServed', refusal: '' };
     }
     let running = this.running.get(group);

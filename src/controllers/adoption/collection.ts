@@ -87,7 +87,7 @@ export class ClusterCollection {
     for await (const line of await this.client.watch(path, IDLE_MILLIS, signal)) {
       const event = parseJson(line);
       const object = isObject(event) ? objectAt(event, 'object') : undefined;
-      if (!isObject(event) || object === undefined) throw new ClusterError(0, 'an event of the watch cannot be read');
+      if (!isObject(event) || object === undefined) throw new ClusterError(0, 'cannot decode a watch event');
       const type = stringAt(event, 'type');
       if (type === 'ERROR') throw failure(Number(object['code'] ?? 0), object);
       yield { type: type as Change['type'], object: object as KubeObject };
@@ -98,4 +98,4 @@ export class ClusterCollection {
 const query = (name: string, value: string): string => (value === '' ? '' : `&${name}=${encodeURIComponent(value)}`);
 
 const failure = (status: number, body: JsonObject): ClusterError =>
-  new ClusterError(status, stringAt(body, 'message') ?? `the cluster answers with ${status}`);
+  new ClusterError(status, stringAt(body, 'message') ?? `the cluster responded with status ${status}`);

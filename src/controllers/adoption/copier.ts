@@ -115,7 +115,7 @@ export class Copier {
       }
       if (signal.aborted && this.reached < revision)
         throw new Error(
-          `${this.options.resource} is followed up to revision ${this.reached}, and the cluster has ${revision}`,
+          `${this.options.resource} is followed up to revision ${this.reached}, but the cluster is at ${revision}`,
         );
     }
   }

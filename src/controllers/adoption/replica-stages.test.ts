@@ -60,7 +60,7 @@ test('a step waits for each replica that is there, and for no other', async () =
   await pass(clock, 1_000);
   const late = one.stages.everywhere('serving', serves, 5_000, one.stop.signal).catch((error: unknown) => error);
   await pass(clock, 6_000);
-  expect(await late).toEqual(new Error('serving: 1 of 2 replicas of Annex are not there yet'));
+  expect(await late).toEqual(new Error('serving: 1 of 2 replicas of Annex have not reached this step'));
   two.stop.abort();
   await pass(clock, 1_000);
   await one.stages.everywhere('serving', serves, 1_000, one.stop.signal);

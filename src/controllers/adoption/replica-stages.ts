@@ -53,7 +53,7 @@ export class ReplicaStages {
       const behind = all.filter((stages) => !fits(stages)).length;
       if (all.length > 0 && behind === 0) return;
       if (signal.aborted || clock.monotonic() >= end)
-        throw new Error(`${what}: ${behind} of ${all.length} replicas of Annex are not there yet`);
+        throw new Error(`${what}: ${behind} of ${all.length} replicas of Annex have not reached this step`);
       await sleep(clock, POLL_MILLIS, signal);
     }
   }
@@ -65,7 +65,8 @@ export class ReplicaStages {
     for (;;) {
       const silent = (await presence.all(silentMillis)).length - (await presence.all()).length;
       if (silent <= 0) return;
-      if (signal.aborted || clock.monotonic() >= end) throw new Error(`${silent} replicas of Annex have fallen silent`);
+      if (signal.aborted || clock.monotonic() >= end)
+        throw new Error(`${silent} replicas of Annex have stopped reporting`);
       await sleep(clock, POLL_MILLIS, signal);
     }
   }

@@ -110,7 +110,7 @@ function invalidText(resources: readonly ResourceProgress[]): string {
   const invalid = resources.reduce((sum, { comparison }) => sum + (comparison?.invalid ?? 0), 0);
   if (invalid === 0) return '';
   const example = resources.find(({ comparison }) => (comparison?.invalid ?? 0) > 0)?.comparison?.invalidExample ?? '';
-  const text = `; ${invalid} objects are older than their schema and do not fit it: they are taken as they are, among them ${example}`;
+  const text = `; ${invalid} objects predate their schema and do not validate against it; they are copied unchanged, for example ${example}`;
   return text.slice(0, 900);
 }
 
@@ -121,8 +121,8 @@ function inSync(progress: Progress): [holds: boolean, reason: string, message: s
   const different = progress.resources.find(({ comparison }) => (comparison?.differences ?? 0) > 0);
   if (different?.comparison !== undefined) {
     const { differences, example } = different.comparison;
-    return [false, 'Different', `${differences} of ${different.plural} differ, among them ${example}`];
+    return [false, 'Different', `${differences} ${different.plural} differ, for example ${example}`];
   }
   if (!isEqual(progress)) return [false, 'Comparing', 'both sides are being compared'];
-  return [false, 'Behind', 'changes are not followed right now'];
+  return [false, 'Behind', 'changes are not being followed'];
 }

@@ -96,7 +96,7 @@ export function adoptionGuide(cluster: TestCluster): void {
       await seen(
         2,
         'Accepted: True \\(Annex can serve the definitions of the group\\)$',
-        'Switchable: True \\(nothing keeps the group from being switched to Annex\\)$',
+        'Switchable: True \\(nothing prevents switching the group to Annex\\)$',
         'AdmissionEnforced: True ',
         `${types[0] ?? ''}: \\d+ of \\d+, digest \\w+$`,
       );
@@ -110,7 +110,7 @@ export function adoptionGuide(cluster: TestCluster): void {
       await seen(
         4,
         ...types.map((plural) => `${plural}\\.${dots} +${dots}$`),
-        'the cluster keeps \\d+ objects as they were at the switch',
+        'the cluster keeps \\d+ objects as of the switch',
       );
       await seen(
         5,

@@ -70,7 +70,7 @@ export function adoptionSource(cluster: TestCluster): void {
         await condition(cluster, `adoption/${group}`, 'Switched', ({ status }) => status === 'True');
         const kept = await condition(cluster, `adoption/${group}`, 'SourceRetained', ({ status }) => status === 'True');
         expect(kept.message).toMatch(
-          /^the cluster keeps 2 objects .* about \d+(\.\d)? (B|KiB) in etcd\. .*safe to free/,
+          /^the cluster keeps 2 objects .* about \d+(\.\d)? (B|KiB) in etcd\. .*safe to delete/,
         );
         before.set(group, await listed(group));
       }

@@ -159,9 +159,9 @@ export function adoption(cluster: TestCluster): void {
     test('an adoption of a group that nobody can adopt is refused', async () => {
       const { kubectl } = cluster;
       for (const [name, spec, why] of [
-        ['apps', {}, /must be that of an API group/],
-        ['rbac.authorization.k8s.io', {}, /must be that of an API group/],
-        ['kubeannex.io', {}, /must be that of an API group/],
+        ['apps', {}, /the name must be an API group/],
+        ['rbac.authorization.k8s.io', {}, /the name must be an API group/],
+        ['kubeannex.io', {}, /the name must be an API group/],
         [ADOPTED_GROUP, { servedBy: 'Nobody' }, /Unsupported value/],
       ] as const) {
         const { code, stderr } = await kubectl.run(['create', '-f', '-'], { stdin: adoptionText(name, spec) });
@@ -192,9 +192,7 @@ export function adoption(cluster: TestCluster): void {
         lagSeconds: 0,
         differences: 0,
       });
-      expect(await kubectl.ok(['explain', 'adoption.spec.copyRate'])).toContain(
-        'Objects that are read from the cluster',
-      );
+      expect(await kubectl.ok(['explain', 'adoption.spec.copyRate'])).toContain('The maximum number of objects');
     });
 
     test('nobody sees the copy', async () => {
@@ -258,7 +256,7 @@ export function adoption(cluster: TestCluster): void {
       expect(rehearsal).toMatch(/^widgets: \d+ objects, \d+ bytes, equal on both sides \(digest [0-9a-f]{16}\)$/m);
       expect(rehearsal).toMatch(/^adopted\.example\.com +Cluster +InSync/m);
       expect(close).toMatch(/^Accepted: True \(Annex can serve the definitions of the group\)$/m);
-      expect(close).toMatch(/^Switchable: True \(nothing keeps the group from being switched to Annex\)$/m);
+      expect(close).toMatch(/^Switchable: True \(nothing prevents switching the group to Annex\)$/m);
       expect(switched).toMatch(/^Annex serves the group; writes were refused for \d+\.\d s \(the fence .*\)$/m);
       expect(switched).toMatch(/^adopted\.example\.com +Annex +Served/m);
       expect(switched).toMatch(/^v1\.adopted\.example\.com +annex$/m);

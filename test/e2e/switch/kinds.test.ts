@@ -142,7 +142,7 @@ describeOnCluster('kinds of all sorts move from the cluster into Annex, and back
     );
     expect(accepted).toMatchObject({ status: 'True' });
     expect(accepted.message).toMatch(
-      /2 objects are older than their schema .* odd\/loose-[23]: spec.colour: Unsupported value/,
+      /2 objects predate their schema .* odd\/loose-[23]: spec.colour: Unsupported value/,
     );
     if (reconciler !== undefined) {
       await eventually('each object has its ConfigMap', async () =>

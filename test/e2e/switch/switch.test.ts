@@ -255,7 +255,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     const readers = cluster.https.map((server) => new SwitchReader(server, paths));
     await adopt(GROUP, 'Cluster');
     const refused = await condition(cluster, `adoption/${GROUP}`, 'Returned', ({ reason }) => reason === 'Refused');
-    expect(refused.message).toContain('where objects may be owned by objects that were created in Annex');
+    expect(refused.message).toContain('objects there that are owned by objects created in Annex would be deleted');
     expect(await phase(GROUP)).toBe('Served');
     await allowRepointing();
     const spec = { servedBy: 'Cluster', dependents: 'Refuse', copyRate: 999 };
@@ -266,7 +266,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
       'DependentsOutside',
       ({ status }) => status === 'True',
     );
-    expect(outside.message).toContain(`1 objects outside of the group are owned by objects that were created in Annex`);
+    expect(outside.message).toContain(`1 objects outside the group are owned by objects that were created in Annex`);
     expect(outside.message).toContain(`configmaps ${NAMESPACE}/of-born`);
     const repoint = JSON.stringify({ spec: { dependents: 'Repoint' } });
     await kubectl.ok(['patch', 'adoption', GROUP, '--type=merge', '-p', repoint]);

@@ -69,7 +69,7 @@ test.each([
     stage('Left', '60');
     if (end === 'gone') gone();
     pending[0]?.(committed(revision));
-    if (isUnknown) await expect(before).rejects.toThrow('was moved meanwhile');
+    if (isUnknown) await expect(before).rejects.toThrow('was moved in the meantime');
     else await expect(before).resolves.toEqual(committed(revision));
   }
 });

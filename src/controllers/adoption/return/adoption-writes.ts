@@ -21,7 +21,7 @@ export class AdoptionWrites {
           const result = await backend.write(request);
           // If this process stalled, the replica that closed the gate has not waited for it.
           if (result.outcome === 'committed' && !this.adopted.tookWritesAt(type, result.object.revision))
-            throw new StorageError('unknown-outcome', `${type.group} was moved meanwhile`);
+            throw new StorageError('unknown-outcome', `${type.group} was moved in the meantime`);
           return result;
         } finally {
           this.add(name, -1);

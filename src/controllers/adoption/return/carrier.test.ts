@@ -299,7 +299,7 @@ test('what the cluster refuses is named, and nothing is closed meanwhile', async
   annex.put(widget('big', 'u-big', 1));
   await carrier.survey(over.signal);
   await expect(carrier.drain(0, 100, 300, over.signal)).rejects.toThrow(
-    '1 objects have not been carried over: widgets n/big: too large',
+    '1 objects have not been copied back: widgets n/big: too large',
   );
   expect(carrier.progress.refused).toBe(1);
   cluster.refuses = '';

@@ -116,9 +116,9 @@ export class Carrier {
     try {
       while (!isDone()) {
         if (this.followFailed !== undefined) throw new Error(messageOf(this.followFailed));
-        if (signal.aborted) throw new Error('the way back was stopped');
+        if (signal.aborted) throw new Error('the return was stopped');
         if (clock.monotonic() >= end)
-          throw new Error(`${this.progress.left} objects have not been carried over${this.why()}`);
+          throw new Error(`${this.progress.left} objects have not been copied back${this.why()}`);
         if (this.dirty.size + this.busy.size <= atMost) this.complete();
         await sleep(clock, IDLE_MILLIS, signal);
       }
@@ -136,7 +136,7 @@ export class Carrier {
       });
       const ours = items.length + (more ? remaining : 0);
       const theirs = (await this.copy.collection(type).newest()).count;
-      if (ours !== theirs) throw new Error(`Annex has ${ours} ${type.plural}, and the cluster ${theirs}`);
+      if (ours !== theirs) throw new Error(`Annex has ${ours} ${type.plural}, but the cluster has ${theirs}`);
     }
   }
 
@@ -180,7 +180,7 @@ export class Carrier {
       token = page.continue;
       if (token === '') break;
       await rate.take(page.objects.length, signal);
-      if (signal.aborted) throw new Error('the way back was stopped');
+      if (signal.aborted) throw new Error('the return was stopped');
     }
     for (const [key, { uid }] of ours) {
       this.created.add(uid);
@@ -326,6 +326,7 @@ const idOf = ({ type, key }: Place): string => `${type.resource}/${key}`;
 
 function contentOf(bytes: Uint8Array): KubeObject {
   const object = parseJson(bytes);
-  if (!isObject(object) || objectAt(object, 'metadata') === undefined) throw new Error('a stored object is no object');
+  if (!isObject(object) || objectAt(object, 'metadata') === undefined)
+    throw new Error('a stored value is not an object');
   return object as KubeObject;
 }

@@ -112,7 +112,8 @@ export class ClusterCopy {
 }
 
 function taken(status: number, body: JsonObject): KubeObject {
-  if (status >= 300) throw new ClusterError(status, stringAt(body, 'message') ?? `the cluster answers with ${status}`);
+  if (status >= 300)
+    throw new ClusterError(status, stringAt(body, 'message') ?? `the cluster responded with status ${status}`);
   return body as KubeObject;
 }
 

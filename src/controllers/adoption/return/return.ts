@@ -96,7 +96,7 @@ export class Return {
     const number = this.parts.door === 0 ? last + 1 : this.parts.door;
     if (back !== 'Copying' || number !== last) {
       const change = { back: 'Copying', fencedAt: 0, door: number } as const;
-      await journal.write('Returning', change, 'the way back to the cluster begins');
+      await journal.write('Returning', change, 'the return to the cluster begins');
     }
     this.parts.door = number;
     const door = backDoor(number);
@@ -107,7 +107,7 @@ export class Return {
     await theirs.withdraw();
     await theirs.openBackDoor(door, definitions);
     const isOpen = (server: KubeApiserver): Promise<boolean> => theirs.isOpen(server, door, plurals);
-    await servers.everywhere('the way to its copy', isOpen, DOOR_MILLIS, signal);
+    await servers.everywhere('opening its copy', isOpen, DOOR_MILLIS, signal);
     const { first } = journal.record;
     const raise = this.skipsRaise ? undefined : (above: number): Promise<void> => this.raise.above(above, signal);
     const rate = new RateLimit(clock, this.options.copyRate);
@@ -159,7 +159,7 @@ export class Return {
     await journal.write(
       'Returning',
       { back: 'Closing', fencedAt: clock.now() },
-      'Annex takes no writes for some seconds',
+      'Annex accepts no writes for a few seconds',
     );
     this.laps.begin();
     for (const stage of ['Closing', 'Returning'] as const) {
@@ -205,7 +205,7 @@ export class Return {
     await ours.remove(ESTABLISH_MILLIS, signal);
     for (const { metadata } of crds) await staging.discard(metadata.name ?? '');
     await staging.drop();
-    const message = `the cluster serves the group again${seconds === undefined ? '' : `; writes were refused for ${seconds} s`}${this.laps.text}${repointed === 0 ? '' : `; ${repointed} dependents have the new uids of their owners`}${this.skipsRaise ? '; restart whoever watches it' : ''}`;
+    const message = `the cluster serves the group again${seconds === undefined ? '' : `; writes were refused for ${seconds} s`}${this.laps.text}${repointed === 0 ? '' : `; ${repointed} dependents refer to the new uids of their owners`}${this.skipsRaise ? '; restart the clients that watch it' : ''}`;
     const findings: Finding[] = [
       ['Returned', true, 'Returned'],
       ['DependentsOutside', false, 'Returned'],
@@ -221,7 +221,7 @@ export class Return {
     await this.outside.undo();
     await theirs.closeBackDoor(await ours.list());
     await fence.put();
-    const message = `Annex goes on serving the group: ${messageOf(why)}`;
+    const message = `Annex continues to serve the group: ${messageOf(why)}`;
     const isOutside = why instanceof DependentsError;
     const findings: Finding[] = [
       ['Returned', false, wasClosed && !isOutside ? 'GivenUp' : 'Refused'],
@@ -242,12 +242,12 @@ export class Return {
   private told(): string {
     const { from, to, reached, secondsLeft } = this.raise.progress;
     if (reached < to) {
-      const left = secondsLeft === undefined ? '' : `, for about ${secondsLeft} s more`;
-      return `Annex takes writes; the cluster's revision is raised from ${from} to ${to} by small writes${left}`;
+      const left = secondsLeft === undefined ? '' : `, which takes about ${secondsLeft} s more`;
+      return `Annex accepts writes; small writes raise the cluster's revision from ${from} to ${to}${left}`;
     }
     const { done = 0, left = 0, trouble = '' } = this.carrier?.progress ?? {};
     const why = trouble === '' ? '' : `; ${trouble}`;
-    return `Annex takes writes; ${done} objects have been carried over, ${left} are left${why}`;
+    return `Annex accepts writes; ${done} objects have been copied back, ${left} remain${why}`;
   }
 
   private status(): JsonObject {
@@ -265,7 +265,7 @@ export class Return {
     const { back } = journal.record;
     await journal.read();
     if (journal.record.back !== back) throw new Error(`the step is ${journal.record.back}, not ${back}`);
-    if (!journal.isReturnWanted) throw new Error('it is not wanted any more');
+    if (!journal.isReturnWanted) throw new Error('the return is no longer wanted');
   }
 }
 

@@ -106,7 +106,9 @@ describe('the copy that the cluster keeps', () => {
     ['is wanted back', { isWanted: false }],
   ])('nothing is touched of a group that %s', async (_, state) => {
     const { clock, steps, source } = setUp(state);
-    expect(await ended(source.free(new AbortController().signal), clock)).toContain('does not stay with Annex');
+    expect(await ended(source.free(new AbortController().signal), clock)).toContain(
+      'does not serve the group permanently',
+    );
     expect(steps).toEqual([]);
   });
 
@@ -118,7 +120,7 @@ describe('the copy that the cluster keeps', () => {
         'SourceRetained',
         true,
         'Retained',
-        expect.stringMatching(/keeps 3 objects .* about 2\.0 KiB in etcd\. .*safe to free/),
+        expect.stringMatching(/keeps 3 objects .* about 2\.0 KiB in etcd\. .*safe to delete/),
       ],
     ]);
   });

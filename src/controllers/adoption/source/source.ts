@@ -45,7 +45,7 @@ export class Source {
       length > 0
         ? [
             ...([CONDITION, true, 'Retained'] as const),
-            `the cluster keeps ${count} objects as they were at the switch, about ${size} in etcd. Every kube-apiserver sends requests for the group to Annex, so it is safe to free them: spec.source.retain: false. Afterwards a group that goes back gets new uids for all objects`,
+            `the cluster keeps ${count} objects as of the switch, about ${size} in etcd. Every kube-apiserver sends requests for the group to Annex, so it is safe to delete them: spec.source.retain: false. If the group returns afterwards, all objects get new uids`,
           ]
         : [
             CONDITION,
@@ -108,7 +108,7 @@ export class Source {
         trouble = error.message;
       }
       if (signal.aborted || (trouble !== '' && clock.monotonic() >= end))
-        throw new Error(`finalizers are not taken off: ${trouble}`);
+        throw new Error(`cannot remove finalizers: ${trouble}`);
       await sleep(clock, POLL_MILLIS, signal);
     }
   }
@@ -148,7 +148,7 @@ export class Source {
     const end = clock.monotonic() + STEP_MILLIS;
     while ((await client.must('GET', `${CRDS}/${name}`))?.metadata.uid === uid) {
       if (signal.aborted || clock.monotonic() >= end)
-        throw new Error(`the CustomResourceDefinition ${name} is being deleted, and still there`);
+        throw new Error(`the CustomResourceDefinition ${name} is still being deleted`);
       await sleep(clock, POLL_MILLIS, signal);
     }
   }
@@ -157,7 +157,7 @@ export class Source {
   private async check(): Promise<void> {
     const { journal } = this.options;
     await journal.read();
-    if (journal.phase !== 'Served' || !journal.isWanted) throw new Error('the group does not stay with Annex');
+    if (journal.phase !== 'Served' || !journal.isWanted) throw new Error('Annex does not serve the group permanently');
   }
 
   private extent(): { readonly count: number; readonly size: string } {

@@ -40,7 +40,7 @@ export class AnnexDefinitions {
       const found = await client.get('', crd.metadata.name ?? '');
       if (found === undefined) await client.create(inStage(definitionOf(crd), 'Copying'));
       else if (found.metadata.annotations?.[ADOPTION_STAGE] === undefined)
-        throw new Error(`there is a ResourceDefinition ${found.metadata.name ?? ''} already`);
+        throw new Error(`the ResourceDefinition ${found.metadata.name ?? ''} already exists`);
     }
     for (;;) {
       const missing = crds.length - (await this.list()).filter((one) => isConditionTrue(one, 'Established')).length;
@@ -66,7 +66,7 @@ export class AnnexDefinitions {
     });
     const end = clock.monotonic() + millis;
     while ((await this.list()).some(isCopy)) {
-      if (signal.aborted || clock.monotonic() >= end) throw new Error('the definitions are still there');
+      if (signal.aborted || clock.monotonic() >= end) throw new Error('the definitions still exist');
       await sleep(clock, POLL_MILLIS, signal);
     }
   }

@@ -61,6 +61,6 @@ export async function raiseCluster(
     }
   };
   await Promise.all(Array.from({ length: LEASES }, (_, i) => work(`${NAME}${i}`)));
-  if (reached <= above) throw new Error(`the cluster's revision is ${reached}, and has to pass ${above}`);
+  if (reached <= above) throw new Error(`the cluster's revision is ${reached}, but must exceed ${above}`);
   return reached;
 }

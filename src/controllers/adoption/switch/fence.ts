@@ -113,7 +113,7 @@ export class Fence {
                 : `request.requestResource.version == '${through.version}' && request.userInfo.username == ${JSON.stringify(through.user)}`,
             // Clients take Invalid as final, and retry on Forbidden.
             reason: 'Forbidden',
-            message: `${group} is being moved into Annex, or has been: the cluster's own copy takes no writes. Try again in some seconds.`,
+            message: `${group} is being moved into Annex, or has been: the cluster's own copy accepts no writes. Try again in a few seconds.`,
           },
         ],
       },

@@ -76,5 +76,5 @@ async function finishPart(
   const { revision, count } = await collection.newest();
   await copier.catchUp(revision, signal);
   const { copied } = copier.state;
-  if (copied !== count) throw new Error(`the cluster has ${count} objects, and the copy ${copied}`);
+  if (copied !== count) throw new Error(`the cluster has ${count} objects, but the copy has ${copied}`);
 }

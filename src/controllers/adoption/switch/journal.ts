@@ -58,7 +58,7 @@ export class Journal {
   async read(): Promise<void> {
     const { client, group, uid } = this.options;
     const found = await client.get('', group);
-    if (found?.metadata.uid !== uid) throw new Error('the Adoption is gone');
+    if (found?.metadata.uid !== uid) throw new Error('the Adoption was deleted or replaced');
     this.adoption = found;
   }
 

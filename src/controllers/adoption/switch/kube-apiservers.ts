@@ -38,7 +38,7 @@ export class KubeApiservers {
       const look = async (address: string): Promise<void> => {
         try {
           if (await holds(this.client(address))) done.add(address);
-          else why = `${what}: the kube-apiserver ${address} is not there yet`;
+          else why = `${what}: the kube-apiserver ${address} has not reached this step`;
         } catch (error) {
           why = `${what}: the kube-apiserver ${address}: ${messageOf(error)}`;
         }

@@ -84,9 +84,9 @@ test('nothing is overwritten that somebody else has written', async () => {
   backend.set('a', 150, 5);
   backend.objects.delete('b');
   await expect(copy.put(TYPE, [{ key: 'a', revision: 20, value: encoded('a', 2) }])).rejects.toThrow(
-    'widgets.example.com a was changed by somebody else',
+    'widgets.example.com a was changed by another client',
   );
-  await expect(copy.remove(TYPE, ['b'])).rejects.toThrow('was changed by somebody else');
+  await expect(copy.remove(TYPE, ['b'])).rejects.toThrow('was changed by another client');
   expect(backend.writes).toEqual([]);
 });
 
@@ -95,8 +95,8 @@ test('nothing is written once the type takes writes', async () => {
   await copy.revisions(TYPE);
   state.closed = false;
   await expect(copy.put(TYPE, [{ key: 'a', revision: 20, value: encoded('a', 2) }])).rejects.toThrow(
-    'does not follow the cluster any more',
+    'no longer follows the cluster',
   );
-  await expect(copy.revisions(TYPE)).rejects.toThrow('does not follow the cluster any more');
+  await expect(copy.revisions(TYPE)).rejects.toThrow('no longer follows the cluster');
   expect(backend.writes).toEqual([]);
 });

@@ -82,11 +82,11 @@ export class LiveCopy implements Pick<Staging, 'revisions' | 'put' | 'remove'> {
     this.check(resource);
     const result = await this.options.backend.write({ resource, key, expected, value });
     if (result.outcome === 'committed') return result.object.revision;
-    throw new Error(`${resource} ${key} was changed by somebody else`);
+    throw new Error(`${resource} ${key} was changed by another client`);
   }
 
   private check(resource: string): void {
-    if (!this.options.isFollowing(resource)) throw new Error(`${resource} does not follow the cluster any more`);
+    if (!this.options.isFollowing(resource)) throw new Error(`${resource} no longer follows the cluster`);
   }
 }
 

@@ -168,7 +168,7 @@ export class Switch implements ReturnParts {
     const { journal } = this;
     const { backend, clock, client, group, staging, adopted, copyRate } = this.options;
     if (journal.phase !== 'Preparing' && journal.phase !== 'Fencing')
-      await journal.write('Preparing', {}, 'Annex takes over the copy; the cluster takes writes');
+      await journal.write('Preparing', {}, 'Annex takes over the copy; the cluster accepts writes');
     const crds = await this.theirs.list();
     const types = this.typesOf(crds);
     await this.countWrites(types, signal);
@@ -220,7 +220,7 @@ export class Switch implements ReturnParts {
     const { journal, fence, underWay } = this;
     const { clock, servers } = this.options;
     const fencedAt = journal.record.fencedAt === 0 ? clock.now() : journal.record.fencedAt;
-    await journal.write('Fencing', { fencedAt }, 'the cluster takes no writes to the group for some seconds');
+    await journal.write('Fencing', { fencedAt }, 'the cluster accepts no writes to the group for a few seconds');
     this.laps.begin();
     const identity = await fence.put();
     await servers.everywhere('the fence', (server) => fence.holds(server), FENCE_MILLIS, signal);
@@ -237,13 +237,13 @@ export class Switch implements ReturnParts {
     this.laps.end('last changes');
     await this.check();
     await this.mustBeBelow();
-    if (identity !== (await fence.identity())) throw new GivenUp('the fence was changed by somebody else');
+    if (identity !== (await fence.identity())) throw new GivenUp('the fence was changed by another client');
     if (types.length !== (await this.theirs.list()).length) throw new GivenUp('the definitions of the group changed');
     await this.mustBeComplete();
     await journal.write(
       'Switching',
       { fence: identity },
-      'requests for the group go to Annex, which takes no writes yet',
+      'requests for the group go to Annex, which does not accept writes yet',
     );
   }
 
@@ -309,7 +309,7 @@ export class Switch implements ReturnParts {
     if (types.length === 0 || unserved !== undefined)
       throw new GivenUp(`the cluster serves no version of ${unserved?.resource ?? this.options.group}`);
     const apart = types.find(({ resource }) => (backend.logOf?.(resource) ?? '') !== '');
-    if (apart !== undefined) throw new GivenUp(`${apart.resource} has a log of its own in Annex`);
+    if (apart !== undefined) throw new GivenUp(`${apart.resource} has a separate log in Annex`);
     return types;
   }
 
@@ -345,7 +345,7 @@ export class Switch implements ReturnParts {
     const { phase } = journal;
     await journal.read();
     if (journal.phase !== phase) throw new Error(`the phase is ${journal.phase}, not ${phase}`);
-    if (!journal.isWanted) throw new GivenUp('it is not wanted any more');
+    if (!journal.isWanted) throw new GivenUp('the switch is no longer wanted');
   }
 
   /** Reports whether a failure ends the switch. It is retried while clients can write, and for a while once they are routed to Annex. */
@@ -361,7 +361,7 @@ export class Switch implements ReturnParts {
   /** Throws unless the fence is unchanged, so that no write can have been missed, and no definition is gone. */
   private async mustBeIntact(): Promise<void> {
     if ((await this.fence.identity()) !== this.journal.record.fence)
-      throw new GivenUp('the fence was changed by somebody else');
+      throw new GivenUp('the fence was changed by another client');
     await this.mustBeComplete();
   }
 
@@ -379,7 +379,7 @@ export class Switch implements ReturnParts {
     const now = await clusterRevision(this.options.client);
     if (now >= first)
       throw new GivenUp(
-        `the cluster is at revision ${now} already, and Annex began at ${first}: it writes more than expected`,
+        `the cluster is already at revision ${now}, but Annex began at ${first}: the cluster writes more than expected`,
       );
   }
 

@@ -37,7 +37,7 @@ test('what keeps a group from being switched, and what does not hold afterwards,
   const conditions = [
     condition('InSync', 'True', 'Followed', 'equal'),
     condition('Switchable', 'False', 'RightsMissing', 'Annex may not list'),
-    condition('AdmissionEnforced', 'False', 'NotEnforced', 'these do not hold: a'),
+    condition('AdmissionEnforced', 'False', 'NotEnforced', 'these are not enforced: a'),
     condition('Accepted', 'True', 'DefinitionsValid', 'fine'),
   ];
   expect(adoptionNews(adoption('InSync', conditions)).map(({ type, reason }) => [type, reason])).toEqual([

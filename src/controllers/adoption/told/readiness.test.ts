@@ -53,8 +53,9 @@ function setUp(admissionFromCluster = true) {
 test('nothing is in the way, and the policy of the cluster is enforced', async () => {
   const { said } = setUp();
   expect(await said()).toEqual({
-    Switchable: 'true NothingInTheWay: nothing keeps the group from being switched to Annex',
-    AdmissionEnforced: 'true AllEnforced: Annex enforces all that match the group: ValidatingAdmissionPolicy/colours',
+    Switchable: 'true NothingInTheWay: nothing prevents switching the group to Annex',
+    AdmissionEnforced:
+      'true AllEnforced: Annex enforces everything that matches the group: ValidatingAdmissionPolicy/colours',
   });
 });
 
@@ -91,6 +92,6 @@ test('a cluster without policies, and one that cannot be reached', async () => {
 test('without admission from the cluster nothing of it holds', async () => {
   const { said } = setUp(false);
   expect((await said())['AdmissionEnforced']).toBe(
-    'false NotEnforced: when Annex serves the group these do not hold: ValidatingAdmissionPolicy/colours (--admission-from-cluster=false)',
+    'false NotEnforced: when Annex serves the group, these are not enforced: ValidatingAdmissionPolicy/colours (--admission-from-cluster=false)',
   );
 });

@@ -71,15 +71,15 @@ export class ReadinessLooks {
                 1024,
               ),
             ]
-          : ['Switchable', true, 'NothingInTheWay', 'nothing keeps the group from being switched to Annex'],
+          : ['Switchable', true, 'NothingInTheWay', 'nothing prevents switching the group to Annex'],
       lost.length > 0
         ? [
             ...(['AdmissionEnforced', false, 'NotEnforced'] as const),
-            `when Annex serves the group these do not hold: ${lost.map(text).join(', ')}`.slice(0, 1024),
+            `when Annex serves the group, these are not enforced: ${lost.map(text).join(', ')}`.slice(0, 1024),
           ]
         : [
             ...(['AdmissionEnforced', true, 'AllEnforced'] as const),
-            `Annex enforces all that match the group: ${admission.map(({ name }) => name).join(', ') || 'none'}`.slice(
+            `Annex enforces everything that matches the group: ${admission.map(({ name }) => name).join(', ') || 'none'}`.slice(
               0,
               1024,
             ),

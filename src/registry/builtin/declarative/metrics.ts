@@ -10,7 +10,7 @@ const LABELS = ['validation_identifier'];
 export function declarativeReporter(registry: Registry, logger: Logger): DeclarativeValidation['report'] {
   const counter = (name: string, help: string, labels: readonly string[] = []): CellCounter =>
     new CellCounter({ name, help, labels }, registry);
-  const help = 'Errors that either the declarative or the hand-written validation finds, and the other does not.';
+  const help = 'Errors found by only one of declarative and hand-written validation.';
   const mismatches = [
     counter('declarative_validation_mismatch_total', help).cell(),
     counter(`${PREFIX}_mismatch_total`, help).cell(),

@@ -17,38 +17,38 @@ const count = (description: string): JsonObject => ({ type: 'integer', format: '
 
 const SPEC: JsonObject = {
   type: 'object',
-  description: 'What is wanted.',
+  description: 'The desired state of the adoption.',
   properties: {
     servedBy: {
       type: 'string',
       enum: ['Cluster', 'Annex'],
       default: 'Cluster',
       description:
-        'Who serves the group. With Cluster, Annex copies its objects and follows their changes; with Annex it serves the group as soon as the copy is in sync. Cluster again gives the group back, with all that was written in Annex.',
+        'The server of the group. With Cluster, Annex copies the objects and follows their changes; with Annex, Annex serves the group as soon as the copy is in sync. Setting Cluster again returns the group, with everything that was written in Annex.',
     },
     dependents: {
       type: 'string',
       enum: ['Refuse', 'Repoint', 'Abandon'],
       default: 'Refuse',
       description:
-        'Objects that were created in Annex get another uid in the cluster, and the garbage collector deletes what they own outside of the group. With Refuse the group does not go back while there is such an object; with Repoint their ownerReferences get the new uids; with Abandon they are deleted.',
+        'How to treat dependents outside the group. Objects that were created in Annex get a new uid in the cluster, so the garbage collector would delete objects outside the group that they own. With Refuse, the group is not returned while such dependents exist; with Repoint, their ownerReferences are updated to the new uids; with Abandon, they are deleted.',
     },
     skipRaise: {
       type: 'boolean',
       default: false,
       description:
-        "Gives the group back without raising the cluster's revision above that of Annex: faster where Annex is far ahead, but whoever watches the group must be restarted, and resourceVersions go back.",
+        "Returns the group without raising the cluster's revision above that of Annex. This is faster if Annex is far ahead, but clients that watch the group must be restarted, and resourceVersions decrease.",
     },
     source: {
       type: 'object',
       default: {},
-      description: 'What the cluster itself has of the group.',
+      description: "The cluster's own copy of the group.",
       properties: {
         retain: {
           type: 'boolean',
           default: true,
           description:
-            'Whether the cluster keeps its copy, as it was at the switch, while Annex serves the group. With false the objects and the CustomResourceDefinitions are deleted from etcd as soon as Annex serves the group; a group that goes back afterwards gets new uids for all objects.',
+            'Whether the cluster keeps its copy, as of the switch, while Annex serves the group. With false, the objects and the CustomResourceDefinitions are deleted from etcd as soon as Annex serves the group; if the group returns afterwards, all objects get new uids.',
         },
       },
     },
@@ -58,7 +58,8 @@ const SPEC: JsonObject = {
       minimum: 1,
       maximum: 100_000,
       default: 1000,
-      description: 'Objects that are read from the cluster in a second at most while everything is copied or compared.',
+      description:
+        'The maximum number of objects read from the cluster per second while all objects are copied or compared.',
     },
   },
 };
@@ -68,17 +69,21 @@ const RESOURCE: JsonObject = {
   required: ['resource'],
   properties: {
     resource: text('Plural name of the resource.'),
-    source: count('Objects in the cluster.'),
-    copied: count('Objects in the copy.'),
-    bytes: count('Size of the objects as JSON.'),
-    lagSeconds: count('How long ago the copy was known to be complete; 0 while changes are followed.'),
-    digest: text('Digest of all objects at the last comparison: equal on both sides.'),
-    comparedTime: { type: 'string', format: 'date-time', description: 'When both sides were compared last.' },
-    differences: count('Objects that differed at the last comparison.'),
+    source: count('The number of objects in the cluster.'),
+    copied: count('The number of objects in the copy.'),
+    bytes: count('The size of the objects as JSON, in bytes.'),
+    lagSeconds: count('Seconds since the copy was last known to be complete; 0 while changes are followed.'),
+    digest: text('Digest of all objects, which was equal on both sides at the last comparison.'),
+    comparedTime: {
+      type: 'string',
+      format: 'date-time',
+      description: 'The time of the last comparison of both sides.',
+    },
+    differences: count('The number of objects that differed at the last comparison.'),
     invalid: count(
-      'Objects that their schema would refuse, because they are older than it, at the last comparison. They are taken as they are, and stay so until what is invalid in them changes.',
+      'The number of objects that predate their schema and did not pass its validation at the last comparison. They are copied unchanged, and accepted until their invalid fields change.',
     ),
-    message: text('What keeps the copy from being complete.'),
+    message: text('The reason why the copy is not complete.'),
   },
 };
 
@@ -86,57 +91,67 @@ const CONDITION: JsonObject = {
   type: 'object',
   required: ['type', 'status', 'lastTransitionTime', 'reason', 'message'],
   properties: {
-    type: text('Name of the condition.'),
-    status: { type: 'string', enum: ['True', 'False', 'Unknown'], description: 'Whether it holds.' },
-    reason: text('Why, in one word.'),
-    message: text('Why, in a sentence.'),
-    lastTransitionTime: { type: 'string', format: 'date-time', description: 'When the status changed.' },
-    observedGeneration: count('Generation of the spec that the condition is about.'),
+    type: text('The type of the condition.'),
+    status: { type: 'string', enum: ['True', 'False', 'Unknown'], description: 'The status of the condition.' },
+    reason: text('The reason for the status, in CamelCase.'),
+    message: text('A human-readable explanation of the status.'),
+    lastTransitionTime: {
+      type: 'string',
+      format: 'date-time',
+      description: 'The time of the last change of the status.',
+    },
+    observedGeneration: count('The generation of the spec that the condition was set for.'),
   },
 };
 
 const STATUS: JsonObject = {
   type: 'object',
-  description: 'How far the adoption is.',
+  description: 'The observed state of the adoption.',
   properties: {
     phase: {
       type: 'string',
       enum: ['Copying', 'InSync', 'Preparing', 'Fencing', 'Switching', 'Served', 'Returning', 'Failed'],
       description:
-        'Where the adoption stands. Writes to the group are refused while it is Fencing or Switching, and while the condition Ready does not hold in Returning.',
+        'The phase of the adoption. Writes to the group are refused in Fencing and Switching, and in Returning while the condition Ready is not True.',
     },
-    copied: text('Copied objects of all, for people.'),
-    lag: text('How far the copy is behind, for people.'),
-    observedGeneration: count('Generation of the spec that the status is about.'),
-    leader: text('The replica that copies.'),
+    copied: text('Human-readable number of copied objects out of all objects.'),
+    lag: text('Human-readable lag of the copy.'),
+    observedGeneration: count('The generation of the spec that the status reports on.'),
+    leader: text('The replica that copies the objects.'),
     switch: {
       type: 'object',
-      description: 'What a replica has to know that goes on with a switch.',
+      description: 'The state that another replica needs to continue a switch.',
       properties: {
-        first: count('The log of Annex goes on above this revision.'),
-        counted: text('Uid of the FlowSchema by which writes under way are counted.'),
-        countedSince: count('Since when every kube-apiserver counts, in milliseconds since 1970.'),
-        fence: text('The policy that held everywhere when the copy was complete.'),
-        fencedAt: count('Since when writes are refused, in milliseconds since 1970; 0 while they are taken.'),
-        back: text('How far the way back to the cluster is: Copying, Closing or Routing.'),
-        door: count("Number of the version by which the cluster's copy was written last."),
+        first: count('The revision above which the log of Annex continues.'),
+        counted: text('The uid of the FlowSchema that counts writes in flight.'),
+        countedSince: count(
+          'The time since which every kube-apiserver counts writes, in milliseconds since the epoch.',
+        ),
+        fence: text('The policy that was in effect on every kube-apiserver when the copy was complete.'),
+        fencedAt: count(
+          'The time since which writes are refused, in milliseconds since the epoch; 0 while they are accepted.',
+        ),
+        back: text('The step of the return to the cluster: Copying, Closing or Routing.'),
+        door: count("The number of the version through which the cluster's copy was last written."),
       },
     },
     return: {
       type: 'object',
-      description: 'The last way back to the cluster.',
+      description: 'The last return to the cluster.',
       properties: {
-        carried: count('Objects that were written to the cluster, or compared with it one by one.'),
-        left: count('Objects that are known to differ.'),
-        refused: count('Of those, the ones that the cluster has refused.'),
-        born: count('Objects that were created in Annex: the cluster gives them another uid and creationTimestamp.'),
-        loweredGenerations: count(
-          'Objects whose generation is lower in the cluster than it was in Annex, because several changes became one.',
+        carried: count('The number of objects that were written to the cluster or individually compared with it.'),
+        left: count('The number of objects that are known to differ.'),
+        refused: count('The number of these that the cluster has refused.'),
+        born: count(
+          'The number of objects that were created in Annex: the cluster gives them a new uid and creationTimestamp.',
         ),
-        raiseFrom: count("The cluster's revision when it began to be raised."),
-        raiseTo: count('The revision of Annex that it has to pass.'),
-        raised: count("The cluster's revision, as far as it is raised."),
-        raiseSecondsLeft: count('How long that takes yet, at the rate of until now.'),
+        loweredGenerations: count(
+          'The number of objects whose generation is lower in the cluster than it was in Annex, because several changes were merged.',
+        ),
+        raiseFrom: count("The cluster's revision before it was raised."),
+        raiseTo: count("The revision of Annex that the cluster's revision must exceed."),
+        raised: count('The revision that the cluster has been raised to so far.'),
+        raiseSecondsLeft: count('Estimated seconds until the revision is raised, at the rate so far.'),
       },
     },
     resources: {
@@ -151,7 +166,7 @@ const STATUS: JsonObject = {
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['type'],
       description:
-        'Copied: all objects have been copied. InSync: changes are followed, and both sides were equal. Accepted: Annex can serve the definitions. Switchable: nothing keeps the group from being switched. AdmissionEnforced: the webhooks and policies of the cluster that match the group hold when Annex serves it. Switched: Annex serves the group. Ready: whoever serves it takes writes. Returned: the group went back to the cluster. DependentsOutside: it cannot, because objects outside of it would be deleted. SourceRetained: the cluster keeps its copy, and how much of etcd it takes.',
+        "Copied: all objects have been copied. InSync: changes are followed, and both sides were equal when last compared. Accepted: Annex can serve the definitions. Switchable: nothing prevents switching the group. AdmissionEnforced: Annex enforces the cluster's webhooks and policies that match the group when it serves it. Switched: Annex serves the group. Ready: the server of the group accepts writes. Returned: the group has returned to the cluster. DependentsOutside: the group cannot return, because objects outside the group would be deleted. SourceRetained: the cluster keeps its copy; the message reports its size in etcd.",
       items: CONDITION,
     },
   },
@@ -187,13 +202,13 @@ export function adoptionDefinition(): KubeObject {
             openAPIV3Schema: {
               type: 'object',
               description:
-                'Adoption moves the resources of an API group, whose name it has, from the cluster into Annex. It copies their objects and follows the changes.',
+                'Adoption moves the resources of the API group that it is named after from the cluster into Annex. It copies their objects and follows the changes.',
               required: ['spec'],
               'x-kubernetes-validations': [
                 {
                   rule: "self.metadata.name.contains('.') && !self.metadata.name.endsWith('.k8s.io') && self.metadata.name != 'kubeannex.io'",
                   message:
-                    'the name must be that of an API group of CustomResourceDefinitions, which is not one of Kubernetes or of Annex',
+                    'the name must be an API group of CustomResourceDefinitions, and must not be a group of Kubernetes or Annex',
                 },
               ],
               properties: {

@@ -42,13 +42,9 @@ function ofOurs(strategy: Strategy): Strategy {
 
 const COLUMNS = [
   NAME_COLUMN,
-  column(
-    'Registered',
-    'string',
-    'Whether the cluster sends requests for all versions to Annex; why not, where it does not.',
-  ),
-  column('Versions', 'string', 'The versions that are served.'),
-  column('Objects', 'string', 'How many objects of the type there are.'),
+  column('Registered', 'string', 'Whether the cluster sends requests for all versions to Annex, or the reason if not.'),
+  column('Versions', 'string', 'The served versions.'),
+  column('Objects', 'string', 'The number of objects of the type.'),
   AGE_COLUMN,
 ];
 
