@@ -58,7 +58,8 @@ export function definitions(cluster: TestCluster): void {
     test('nobody, not even system:masters, says how far an adoption is', async () => {
       const group = 'pretended.example.com';
       const stage = 'kubeannex.io/adoption';
-      const refused = /is forbidden: the annotation kubeannex\.io\/adoption records the progress of an Adoption and is set only by Annex/;
+      const refused =
+        /is forbidden: the annotation kubeannex\.io\/adoption records the progress of an Adoption and is set only by Annex/;
       const adopted = definitionText(group, 'annex').replace('"metadata":{', `$&"annotations":{"${stage}":"Served"},`);
       const attempts = [
         { args: ['create', '-f', '-'], stdin: adopted },
