@@ -24,7 +24,7 @@ test.each(['Copying', 'Switching', 'Returning', 'something that a later version 
   (stage) => {
     const adopted = new AdoptedDefinitions();
     adopted.seen(definition('widgets', stage));
-    expect(() => writeTo(adopted, 'widgets')).toThrow(/^example.com is being moved: writes are taken again/);
+    expect(() => writeTo(adopted, 'widgets')).toThrow(/^example.com is being moved: writes will be accepted again/);
     expect(writeTo(adopted, 'others')).toBeUndefined();
   },
 );

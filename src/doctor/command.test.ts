@@ -36,7 +36,7 @@ describe('annex doctor', () => {
     [
       'both kinds of servers',
       ['--service-name=a', '--server-kubeconfig=/k'],
-      '--server-kubeconfig is for servers by themselves',
+      '--server-kubeconfig is for standalone servers',
     ],
     ['a flag that does not exist', ['--service-name=a', '--nonsense'], "unknown option '--nonsense'"],
     ['half of a certificate', ['--service-name=a', '--tls-cert-file=/c'], 'must be given together'],

@@ -55,7 +55,7 @@ describe('checkStore', () => {
   });
 
   test.each([
-    ['no URI', '', 'needs --mongodb-uri'],
+    ['no URI', '', 'requires --mongodb-uri'],
     ['a malformed URI', 'http://127.0.0.1', 'the MongoDB URI is malformed'],
   ])('MongoDB: %s', async (_, mongodbUri, message) => {
     const line = await check({ storageBackend: 'mongodb', mongodbUri });

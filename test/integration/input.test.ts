@@ -83,7 +83,7 @@ describe('a body with very many members, on a server with the usual limits', () 
     const answer = await post(body, 'application/yaml');
     expect([answer.status, treeOf(answer)['reason']]).toEqual([413, 'RequestEntityTooLarge']);
     expect(treeOf(answer)['message']).toBe(
-      'Request entity too large: the YAML has too many members to be read; JSON may be as large as the limit allows',
+      'Request entity too large: the YAML has too many members to be decoded; JSON may be as large as the limit allows',
     );
   });
 

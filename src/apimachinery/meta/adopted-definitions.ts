@@ -40,7 +40,7 @@ const RETRY_SECONDS = 1;
 
 /** Returns the error for a write to a group for which no server accepts writes at the moment. Clients retry by themselves. */
 export const beingMoved = (group: string): Error =>
-  newTooManyRequests(`${group} is being moved: writes are taken again in a moment, try again`, RETRY_SECONDS);
+  newTooManyRequests(`${group} is being moved: writes will be accepted again shortly, try again`, RETRY_SECONDS);
 
 const ROUTED: ReadonlySet<string> = new Set<string>(['Switching', ...OWN]);
 

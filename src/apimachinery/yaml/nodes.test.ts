@@ -10,7 +10,7 @@ test.each([
 ])('a $name of too many members is refused', ({ text }) => {
   expect(readYamlDocument(text, 1000)).toBeDefined();
   expect(() => readYamlDocument(text, 300)).toThrow(
-    'Request entity too large: the YAML has too many members to be read',
+    'Request entity too large: the YAML has too many members to be decoded',
   );
 });
 

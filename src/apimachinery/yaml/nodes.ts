@@ -112,7 +112,7 @@ class DocumentReader {
   private count<T extends YamlNode>(node: T): T {
     if (++this.nodes > this.most) {
       throw newRequestEntityTooLarge(
-        'the YAML has too many members to be read; JSON may be as large as the limit allows',
+        'the YAML has too many members to be decoded; JSON may be as large as the limit allows',
       );
     }
     return node;

@@ -91,7 +91,7 @@ function tellEvents({ clock, logger }: ServerContext, { client, local, signal }:
     clock,
     record: (event) => recordInCluster(client, event),
     onError: (name, error) => {
-      failed(`${name}: no event`, error);
+      failed(`${name}: cannot record the event`, error);
     },
   }).start(signal);
 }

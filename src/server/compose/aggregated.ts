@@ -48,7 +48,7 @@ function clusterClients(
     try {
       return ClusterClient.load(path, clock);
     } catch (error) {
-      throw new StartError(`--${name}: the cluster cannot be reached with it: ${messageOf(error)}`);
+      throw new StartError(`--${name}: cannot be used to reach the cluster: ${messageOf(error)}`);
     }
   };
   const main = load('kubeconfig', options.kubeconfig);

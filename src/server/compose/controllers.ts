@@ -99,7 +99,7 @@ export class Controllers {
         return await this.clientsOf(controller);
       } catch (error) {
         if (signal.aborted || !(error instanceof ApiError && (error.code >= 500 || error.code === 429))) throw error;
-        if (!told) failureLog(this.context, controller)('its account cannot be read', error);
+        if (!told) failureLog(this.context, controller)('cannot read its service account', error);
         await sleep(clock, RETRY_MILLIS, signal);
       }
     }

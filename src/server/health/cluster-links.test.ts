@@ -30,7 +30,7 @@ describe('ClusterLinks', () => {
     clock.advance(600_000);
     links.broken('namespaces', new Error('away'));
     const text = (what: string): string =>
-      `warn namespaces: ${what}: looking up namespaces one by one; run annex doctor for the remedy`;
+      `warn namespaces: ${what}: looking up namespaces individually; run annex doctor for the remedy`;
     expect(lines).toEqual([text('forbidden'), text('away'), text('away')]);
     expect([await value('namespaces'), await value('owner')]).toEqual(['1', '0']);
   });

@@ -6,13 +6,13 @@ import { type CellGauge, metricsOf } from '../../util/metrics/metrics.js';
 
 /** The dependencies of an aggregated server on the cluster and on its files, with the effect of losing each. */
 const LINKS = {
-  'front-proxy': 'users of the cluster are known by what was read before',
-  namespaces: 'looking up namespaces one by one',
-  quotas: 'using the quotas read before',
-  admission: 'using the webhook configurations and policies read before',
+  'front-proxy': 'using the last known front-proxy configuration',
+  namespaces: 'looking up namespaces individually',
+  quotas: 'using the last known quotas',
+  admission: 'using the last known webhook configurations and policies',
   apiservices: 'group versions are not registered with the cluster',
-  owner: 'APIServices will not be garbage-collected with it',
-  'serving-certificate': 'the cluster may refuse the server',
+  owner: 'APIServices will not be garbage-collected with their owner',
+  'serving-certificate': 'the cluster may reject connections to the server',
 } as const;
 
 export type Link = keyof typeof LINKS;
@@ -33,7 +33,7 @@ export class ClusterLinks {
   ) {
     const { gauge } = metricsOf(registry);
     const help =
-      '1 while something that Annex needs from the extended cluster or from its certificate files is unavailable.';
+      '1 while Annex cannot read something that it needs from the extended cluster or from its certificate files.';
     this.gauge = gauge('annex_cluster_link_broken', help, ['link']);
     for (const link of Object.keys(LINKS)) this.gauge.cell(link).value = 0;
   }

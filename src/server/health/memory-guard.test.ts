@@ -44,7 +44,7 @@ test('creates are refused first, then all that takes memory, and taken again whe
   expect(after(860, 0)).toEqual(['create']);
   expect(after(950, 0)).toEqual(OPERATIONS);
   expect(guard.refusal('list')).toBe(
-    '950 of 1000 MiB of the memory limit are in use; all but gets and deletions are refused',
+    '950 of 1000 MiB of the memory limit are in use; all requests except gets and deletions are refused',
   );
   expect(after(910, 0)).toEqual(OPERATIONS);
   expect(after(899, 0)).toEqual(['create']);
@@ -62,7 +62,7 @@ test('of the heap counts what a collection leaves, as soon as it has', () => {
   expect(after(0, 495)).toEqual([]);
   collect();
   expect(guard.refusal('list')).toBe(
-    '495 of 500 MiB of the usable JavaScript heap are in use; all but gets and deletions are refused',
+    '495 of 500 MiB of the usable JavaScript heap are in use; all requests except gets and deletions are refused',
   );
   expect(after(0, 300)).toEqual(OPERATIONS);
   collect();

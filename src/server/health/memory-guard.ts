@@ -14,7 +14,7 @@ export interface MemoryUse {
 
 /** The requests to refuse, the fraction of a limit at which refusal starts, and the fraction below which it ends. */
 const CREATES = { from: 0.9, until: 0.85, refuses: 'creates are refused' };
-const ALMOST_ALL = { from: 0.95, until: 0.9, refuses: 'all but gets and deletions are refused' };
+const ALMOST_ALL = { from: 0.95, until: 0.9, refuses: 'all requests except gets and deletions are refused' };
 
 const LOOK_MILLIS = 500;
 
@@ -90,7 +90,7 @@ export class MemoryGuard {
       this.reason = `${mebibytes(used)} of ${mebibytes(limit)} MiB ${what} are in use; ${this.bound.refuses}`;
     if (this.bound === before) return;
     const { logger } = this.options;
-    if (this.bound === undefined) logger.info('memory has room again; no request is refused for want of it');
+    if (this.bound === undefined) logger.info('memory is available again; requests are no longer refused');
     else logger.warn('memory is nearly exhausted', { reason: this.reason });
   }
 }

@@ -92,7 +92,7 @@ export function advertisedAddress(
   const found = defaultHostAddress(prefer, network);
   if (found !== undefined) return found;
   const local = prefer === 6 ? '::1' : '127.0.0.1';
-  logger.warn('found no default network interface to advertise an address of; set --advertise-address', {
+  logger.warn('found no default network interface whose address could be advertised; set --advertise-address', {
     advertised: local,
   });
   return local;

@@ -67,7 +67,7 @@ export class NonResourceRoutes {
 
   /** Registers the handler of exactly this path. The index shows the path if `listed` is true. */
   register(path: string, handler: Handler, { listed }: { readonly listed: boolean } = { listed: true }): void {
-    if (this.exact.has(path)) throw new Error(`the path ${path} is taken`);
+    if (this.exact.has(path)) throw new Error(`the path ${path} is already registered`);
     this.exact.add(path);
     if (listed) this.listed.add(path);
     this.router.all(escapePath(path), this.adapt(handler));
@@ -132,7 +132,7 @@ export class NonResourceRoutes {
     };
     return (request, _response, next) => {
       const exchange = this.exchanges.get(request);
-      if (exchange === undefined) throw new Error('a request came past the chain');
+      if (exchange === undefined) throw new Error('a request bypassed the handler chain');
       void run(exchange, next);
     };
   }

@@ -15,7 +15,7 @@ export class AdoptionMetrics implements ResourceEventHandler {
   constructor(registry: Registry) {
     const gauge = (name: string, help: string, labels: readonly string[]): CellGauge =>
       new CellGauge({ name, help, labels: [...labels] }, registry);
-    this.phases = gauge('annex_adoption_phase', '1 for the phase that the Adoption of a group is in.', [
+    this.phases = gauge('annex_adoption_phase', '1 for the current phase of the Adoption of a group.', [
       'group',
       'phase',
     ]);
@@ -24,7 +24,7 @@ export class AdoptionMetrics implements ResourceEventHandler {
     this.copied = gauge('annex_adoption_copied_objects', 'Objects of an adopted resource in the copy.', ofResource);
     this.lag = gauge(
       'annex_adoption_lag_seconds',
-      'How long ago the copy of an adopted resource was known to be complete; 0 while changes are followed.',
+      'Seconds since the copy of an adopted resource was last known to be complete; 0 while changes are followed.',
       ofResource,
     );
   }

@@ -11,7 +11,7 @@ export function registerCacherMetrics(stats: () => CacherStats, registry: Regist
   perType('apiserver_resource_objects', 'Objects by type.', (type) => type.objects);
   perType(
     'annex_cache_objects',
-    'Objects in memory, by type; the others are packed, and read from a local file.',
+    'Objects in memory, by type; the others are packed and read from a local file.',
     (type) => type.inMemory(),
   );
   perType('annex_watch_cache_watchers', 'Watches served from the cache, by type.', (type) => type.watchers);
@@ -21,20 +21,27 @@ export function registerCacherMetrics(stats: () => CacherStats, registry: Regist
     'Objects by type that cannot be decoded or decrypted; the server ignores them.',
     (type) => type.undecodable,
   );
-  byResource('apiserver_storage_objects', 'Objects by type; apiserver_resource_objects has the group apart.');
+  byResource(
+    'apiserver_storage_objects',
+    'Objects by type; apiserver_resource_objects has the group as a separate label.',
+  );
   single('annex_cache_derived_bytes', 'Bytes of cached derived representations.', (s) => s.budget.bytes);
   single('annex_cache_derived_limit_bytes', 'Limit of annex_cache_derived_bytes.', (s) => s.budget.limit);
   single(
     'annex_cache_resident_bytes',
-    'Memory that objects take which the store keeps in a local file, too; beyond the limit they are packed.',
+    'Bytes of memory used by objects that the store also keeps in a local file; objects beyond the limit are packed.',
     (s) => s.warmth.bytes,
   );
   single('annex_cache_resident_limit_bytes', 'Limit of annex_cache_resident_bytes.', (s) => s.warmth.limit);
-  total('annex_cache_packed_total', 'Groups of neighbouring objects that were packed.', (s) => s.warmth.packed);
-  total('annex_cache_unpacked_total', 'Groups of packed objects that were wanted again.', (s) => s.warmth.unpacked);
+  total('annex_cache_packed_total', 'Groups of neighboring objects that were packed.', (s) => s.warmth.packed);
+  total(
+    'annex_cache_unpacked_total',
+    'Groups of packed objects that were unpacked because they were needed again.',
+    (s) => s.warmth.unpacked,
+  );
   single('annex_cache_history_events', 'Recent events kept for watches.', (s) => s.history.events);
   single('annex_cache_history_bytes', 'Bytes of the recent events kept for watches.', (s) => s.history.bytes);
-  single('annex_cache_load_waits', 'Lists and watches that wait for a type to load.', (s) => s.loads.waiting);
+  single('annex_cache_load_waits', 'Lists and watches that are waiting for a type to load.', (s) => s.loads.waiting);
   total(
     'annex_cache_load_refusals_total',
     'Lists and watches answered with 429 because a type was not loaded in time.',

@@ -34,7 +34,7 @@ function transformations(registry: Registry): Pick<EncryptionObserver, 'transfor
   );
   const total = counter(
     'apiserver_storage_transformation_operations_total',
-    'Objects encrypted (to_storage) and decrypted (from_storage), by type, by what did it, and by how it ended: OK, or the status of the provider of keys.',
+    'Objects encrypted (to_storage) and decrypted (from_storage), by type, transformer and outcome: OK, or the status of the KMS provider.',
     ['resource', 'transformation_type', 'transformer_prefix', 'status'],
   );
   return {
@@ -104,12 +104,12 @@ function keys(registry: Registry, server: string, clock: Clock): Pick<Encryption
   );
   const last = gauge(
     'apiserver_envelope_encryption_key_id_hash_last_timestamp_seconds',
-    "When a provider's key was last used.",
+    "Time when a provider's key was last used.",
     labels,
   );
   const status = gauge(
     'apiserver_envelope_encryption_key_id_hash_status_last_timestamp_seconds',
-    'When a provider last reported its key.',
+    'Time when a provider last reported its key.',
     ['provider_name', 'key_id_hash', 'apiserver_id_hash'],
   );
   const series = new LruCache<string, readonly string[]>({

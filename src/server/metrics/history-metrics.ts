@@ -15,7 +15,7 @@ export function showProjection({ main, others }: LogSet, registry: Registry): vo
     const all = lags();
     if (all.length > 0) gauge.cell().value = Math.max(...all.map((lag) => lag.seconds));
   });
-  const objects = 'Objects whose last write is committed and not projected yet.';
+  const objects = 'Objects whose last write is committed but not projected yet.';
   metrics.gauge('annex_store_projection_waiting_objects', objects, [], (gauge) => {
     const all = lags();
     if (all.length > 0) gauge.cell().value = all.reduce((sum, lag) => sum + lag.objects, 0);
@@ -26,7 +26,7 @@ export function showProjection({ main, others }: LogSet, registry: Registry): vo
 export function showTrimming({ main, others }: LogSet, registry: Registry): void {
   const metrics = metricsOf(registry);
   const name = 'annex_store_history_trim_timestamp_seconds';
-  const help = "Time when the store's history was last brought down to its window.";
+  const help = "Time when the store's history was last trimmed to its window.";
   metrics.gauge(name, help, [], (gauge) => {
     const times = [main, ...others.values()].flatMap((backend) => backend.trimmedAt?.() ?? []);
     if (times.length > 0) gauge.cell().value = Math.min(...times) / 1000;

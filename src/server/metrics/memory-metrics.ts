@@ -5,11 +5,11 @@ import { type MemoryGuard, memoryLimit, memoryUse, usableHeap } from '../health/
 /** Registers metrics of memory, its limits, and the requests refused for lack of it. */
 export function registerMemoryMetrics(registry: Registry, guard: Pick<MemoryGuard, 'refused'>): void {
   const metrics = metricsOf(registry);
-  gauge('annex_heap_limit_bytes', 'What live objects may take of the JavaScript heap, in bytes.', () => usableHeap());
+  gauge('annex_heap_limit_bytes', 'Bytes of the JavaScript heap that live objects may use.', () => usableHeap());
   gauge('annex_memory_limit_bytes', 'Memory limit of the container in bytes; 0 without a limit.', memoryLimit);
   gauge(
     'annex_memory_anonymous_bytes',
-    'Memory of the process that no file stands behind, in bytes: what counts toward the memory limit.',
+    'Anonymous memory of the process in bytes, which is not backed by files and counts toward the memory limit.',
     () => memoryUse().anonymous.used,
   );
   const refusals = 'Requests refused with 503 because memory was nearly exhausted, by operation.';

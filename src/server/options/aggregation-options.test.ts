@@ -23,7 +23,7 @@ test('a kubeconfig alone is refused', () => {
     validateAggregationOptions({ ...STANDALONE, kubeconfig: '/k' });
   };
   expect(validate).toThrow(FlagError);
-  expect(validate).toThrow('--kubeconfig needs --service-name');
+  expect(validate).toThrow('--kubeconfig requires --service-name');
 });
 
 test.each([
@@ -35,7 +35,7 @@ test.each([
   ['serviceNamespace', 'service-namespace', 'annex-system'],
   ['servicePort', 'service-port', '443'],
 ])('%s, which only aggregated mode knows, is refused without it', (key, flag, value) => {
-  expect(() => parseOptions({ [key]: [value] })).toThrow(`--${flag} needs --service-name`);
+  expect(() => parseOptions({ [key]: [value] })).toThrow(`--${flag} requires --service-name`);
 });
 
 const AGGREGATED = { kubeconfig: ['cluster.kubeconfig'], serviceName: ['annex'] };

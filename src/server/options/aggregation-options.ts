@@ -12,21 +12,21 @@ export const AGGREGATION_FLAGS = {
     'kubeconfig',
     text,
     '',
-    'Kubeconfig of the cluster that Annex extends. With it, or with --service-name alone in a pod (whose credentials are used then), Annex runs aggregated.',
+    'Kubeconfig of the cluster that Annex extends. Annex runs in aggregated mode if this flag is set or, in a pod, if --service-name is set; it then uses the credentials of the pod.',
   ),
   authenticationKubeconfig: flag(
     AGGREGATION,
     'authentication-kubeconfig',
     text,
     '',
-    'Kubeconfig with the right to create TokenReviews and to read the front-proxy configuration; --kubeconfig without it.',
+    'Kubeconfig with permission to create TokenReviews and to read the front-proxy configuration. Defaults to --kubeconfig.',
   ),
   authorizationKubeconfig: flag(
     AGGREGATION,
     'authorization-kubeconfig',
     text,
     '',
-    'Kubeconfig with the right to create SubjectAccessReviews; --kubeconfig without it.',
+    'Kubeconfig with permission to create SubjectAccessReviews. Defaults to --kubeconfig.',
   ),
   serviceNamespace: flag(AGGREGATION, 'service-namespace', text, 'annex-system', 'Namespace of the Service of Annex.'),
   serviceName: flag(AGGREGATION, 'service-name', text, '', 'Name of the Service that APIServices refer to.'),
@@ -36,35 +36,35 @@ export const AGGREGATION_FLAGS = {
     'owner-cluster-role',
     text,
     '',
-    'ClusterRole that owns the APIServices: when it is deleted, as uninstalling does, the garbage collector of the cluster deletes them. Without it they have no owner.',
+    'ClusterRole that owns the APIServices: when it is deleted, as on uninstall, the garbage collector of the cluster deletes them. If unset, they have no owner.',
   ),
   admissionFromCluster: flag(
     AGGREGATION,
     'admission-from-cluster',
     bool,
     true,
-    'Webhook configurations and admission policies of the cluster hold for the types that Annex serves, too. Without it no webhook and no policy sees their requests, because the API server of the cluster does not admit what it proxies.',
+    'Apply the webhook configurations and admission policies of the cluster to the types that Annex serves. If false, no webhook or policy is applied to their requests, because the API server of the cluster does not run admission for requests that it proxies.',
   ),
   clusterApiServers: flag(
     AGGREGATION,
     'cluster-api-servers',
     list,
     [],
-    'Addresses (host:port) of the kube-apiservers, which Annex asks one by one while an Adoption switches a group; without it the endpoints of the Service kubernetes. Each has to have a certificate for kubernetes.default.svc.',
+    'Addresses (host:port) of the kube-apiservers, which Annex checks individually while an Adoption switches a group. Defaults to the endpoints of the Service kubernetes. Each must have a certificate for kubernetes.default.svc.',
   ),
   authorizationAlwaysAllowPaths: flag(
     AGGREGATION,
     'authorization-always-allow-paths',
     list,
     HEALTH_PATHS,
-    'Paths outside of resources that everybody may ask for without a SubjectAccessReview; one that ends with * stands for all that begin with the rest.',
+    'Non-resource paths that are allowed for every user without a SubjectAccessReview; a trailing * matches all paths with that prefix.',
   ),
   serviceCaFile: flag(
     AGGREGATION,
     'service-ca-file',
     text,
     '',
-    'CAs by which the API server of the cluster knows --tls-cert-file; they go into the APIServices. Without --tls-cert-file Annex has a CA of its own, which all replicas share through the store.',
+    'PEM file of the CAs with which the API server of the cluster verifies --tls-cert-file; they are set in the APIServices. Without --tls-cert-file, Annex uses its own CA, which all replicas share through the store.',
   ),
 };
 
@@ -94,7 +94,7 @@ const LEFT_TO_THE_CLUSTER: readonly (readonly [flags: readonly string[], why: st
       'service-account-max-token-expiration',
       'service-account-signing-key-file',
     ],
-    'the cluster authenticates users, by its front proxy and TokenReviews',
+    'the cluster authenticates users, with its front proxy and TokenReviews',
   ],
   [
     [
@@ -104,7 +104,7 @@ const LEFT_TO_THE_CLUSTER: readonly (readonly [flags: readonly string[], why: st
       'authorization-webhook-config-file',
       'authorization-webhook-version',
     ],
-    'the cluster authorizes requests, by SubjectAccessReviews',
+    'the cluster authorizes requests, with SubjectAccessReviews',
   ],
   [
     ['controllers', 'use-service-account-credentials', 'legacy-service-account-token-clean-up-period'],
@@ -126,16 +126,16 @@ export const isAggregated = (options: Pick<AggregationOptions, 'kubeconfig' | 's
 
 export function validateAggregationOptions(options: AggregationOptions): void {
   if (options.kubeconfig !== '' && options.serviceName === '') {
-    throw new FlagError('--kubeconfig needs --service-name, the Service that APIServices will refer to');
+    throw new FlagError('--kubeconfig requires --service-name, the Service that APIServices will refer to');
   }
   if (!isAggregated(options)) {
     const flag = Object.values(AGGREGATION_FLAGS).find(({ name }) => options.given.has(name));
-    if (flag !== undefined) throw new FlagError(`--${flag.name} needs --service-name`);
+    if (flag !== undefined) throw new FlagError(`--${flag.name} requires --service-name`);
     return;
   }
   refuseLeftToTheCluster(options.given);
   if ((options.tlsCertFile === '') !== (options.serviceCaFile === '')) {
-    throw new FlagError('--tls-cert-file and --service-ca-file are given together, or neither of them');
+    throw new FlagError('--tls-cert-file and --service-ca-file must be given together');
   }
 }
 
@@ -144,7 +144,7 @@ function refuseLeftToTheCluster(given: ReadonlySet<string>): void {
     const flag = [...given].find((name) =>
       flags.some((prefix) => name === prefix || (prefix === 'oidc-' && name.startsWith(prefix))),
     );
-    if (flag !== undefined) throw new FlagError(`--${flag} has no effect in aggregated mode: ${why}; leave it out`);
+    if (flag !== undefined) throw new FlagError(`--${flag} has no effect in aggregated mode: ${why}; remove it`);
   }
 }
 

@@ -21,14 +21,14 @@ export const AUTHORIZATION_FLAGS = {
     'authorization-config',
     text,
     '',
-    'File with an AuthorizationConfiguration, reloaded when it changes and every minute. Not together with --authorization-mode or --authorization-webhook-*.',
+    'File with an AuthorizationConfiguration, reloaded when it changes and every minute. Mutually exclusive with --authorization-mode and --authorization-webhook-*.',
   ),
   authorizationPolicyFile: flag(
     GROUP,
     'authorization-policy-file',
     text,
     '',
-    'File with a policy on each line, for --authorization-mode=ABAC.',
+    'File with one policy per line, for --authorization-mode=ABAC.',
   ),
   authorizationWebhookConfigFile: flag(
     GROUP,
@@ -42,21 +42,21 @@ export const AUTHORIZATION_FLAGS = {
     'authorization-webhook-version',
     text,
     'v1beta1',
-    'Version of the SubjectAccessReviews that the webhook gets: v1 or v1beta1.',
+    'Version of the SubjectAccessReviews that are sent to the webhook: v1 or v1beta1.',
   ),
   authorizationWebhookCacheAuthorizedTtl: flag(
     GROUP,
     'authorization-webhook-cache-authorized-ttl',
     duration,
     5 * MINUTE,
-    'How long allowed responses of the webhook are cached. 0: not at all.',
+    'How long responses of the webhook that allow the request are cached. 0: no caching.',
   ),
   authorizationWebhookCacheUnauthorizedTtl: flag(
     GROUP,
     'authorization-webhook-cache-unauthorized-ttl',
     duration,
     MINUTE / 2,
-    'How long responses of the webhook that do not allow the request are cached. 0: not at all.',
+    'How long responses of the webhook that do not allow the request are cached. 0: no caching.',
   ),
 } as const;
 

@@ -56,16 +56,16 @@ export interface DoctorFlags {
 /** Returns the command `annex doctor`, with the flags of `annex serve` and its own. */
 export function doctorCommand(run: (options: Options, flags: DoctorFlags) => Promise<void>): Command {
   const what =
-    'Checks what a server with the same flags needs: of its store, and of the cluster that it extends, or else the server itself.';
+    'Checks what a server with the same flags needs from its store, and from the cluster that it extends; for a standalone server, checks the server itself.';
   const command = commandOfFlags('doctor', what, (options) => {
     const flags = command.opts<DoctorFlags>();
     if (isAggregated(options) && flags.serverKubeconfig !== '')
       throw new FlagError(
-        '--server-kubeconfig is for servers by themselves, --kubeconfig for those that extend a cluster',
+        '--server-kubeconfig is for standalone servers, --kubeconfig for servers that extend a cluster',
       );
     return run(options, flags);
   });
-  const text = 'Format of the findings. The exit code is 1 when a check has failed.';
+  const text = 'Format of the findings. The exit code is 1 if a check has failed.';
   return command
     .addOption(
       new Option('-o, --output <format>', text).choices(['text', 'json']).default('text').helpGroup('Output flags:'),
@@ -73,7 +73,7 @@ export function doctorCommand(run: (options: Options, flags: DoctorFlags) => Pro
     .addOption(
       new Option(
         '--server-kubeconfig <file>',
-        'Kubeconfig of a running server that extends no cluster; admin.kubeconfig in --data-dir without it.',
+        'Kubeconfig of a running standalone server. Defaults to admin.kubeconfig in --data-dir.',
       )
         .default('')
         .helpGroup('Output flags:'),
@@ -81,7 +81,7 @@ export function doctorCommand(run: (options: Options, flags: DoctorFlags) => Pro
     .addOption(
       new Option(
         '--verify-store',
-        'Also reads every record of the embedded store against its checksum, and names the objects that are damaged.',
+        'Also verifies the checksum of every record in the embedded store, and lists the damaged objects.',
       ).helpGroup('Output flags:'),
     );
 }

@@ -12,7 +12,7 @@ export const METRICS_FLAGS = {
     'show-hidden-metrics-for-version',
     text,
     '',
-    `Previous minor version of Kubernetes, ${PREVIOUS}, whose deprecated metrics are to be shown although this version hides them.`,
+    `Previous minor version of Kubernetes, ${PREVIOUS}, whose deprecated metrics are shown although this version hides them.`,
   ),
   disabledMetrics: flag(
     METRICS,
@@ -26,7 +26,7 @@ export const METRICS_FLAGS = {
     'allow-metric-labels',
     array,
     [],
-    'Values that a label of a metric may have, as <metric>,<label>=\'<value>,<value>\'; others are counted as "unexpected". The flag may be given several times.',
+    'Allowed values of a metric label, as <metric>,<label>=\'<value>,<value>\'; other values are counted as "unexpected". The flag may be given several times.',
   ),
 };
 

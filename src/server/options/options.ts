@@ -26,7 +26,7 @@ const API_ENABLEMENT = 'API enablement flags:';
 const CONTROLLERS = 'Controllers flags:';
 const ADMISSION = 'Admission flags:';
 
-const PLUGIN_NAMES = `Admission plugins: ${HERE_PLUGINS.join(', ')}. Names of kube-apiserver's other plugins are accepted and have no effect: ${ABSENT_PLUGINS.join(', ')}. The order of the names does not matter.`;
+const PLUGIN_NAMES = `Admission plugins: ${HERE_PLUGINS.join(', ')}. Names of kube-apiserver's other plugins are accepted, but have no effect: ${ABSENT_PLUGINS.join(', ')}. The order of the names does not matter.`;
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -38,7 +38,7 @@ export const FLAGS = {
     'data-dir',
     text,
     '.annex',
-    'Directory of the certificates, the admin kubeconfig and the embedded store.',
+    'Directory for the certificates, the admin kubeconfig and the embedded store.',
   ),
   ...STORAGE_FLAGS,
   cacheBudget: flag(
@@ -46,7 +46,7 @@ export const FLAGS = {
     'cache-budget',
     int(0),
     128 * 1024 * 1024,
-    'Bytes of memory for representations derived from cached objects (joined, compressed, tables). Objects of the embedded store, and with --cache-dir those of MongoDB, that exceed half of it are kept outside of the heap.',
+    'Bytes of memory for representations derived from cached objects (joined, compressed, tables). Objects of the embedded store, and with --cache-dir those of MongoDB, beyond half of this size are kept outside the heap.',
   ),
   bindAddress: flag(
     SERVING,
@@ -60,7 +60,7 @@ export const FLAGS = {
     'advertise-address',
     ip,
     '',
-    "IP address by which others reach the server: in cluster-info, in discovery and in the server's own certificate. If blank, the --bind-address; if that is unspecified, the address of the host's default interface.",
+    "IP address at which clients reach the server, for cluster-info, discovery and the server's own certificate. Defaults to --bind-address or, if that is unspecified, the address of the host's default interface.",
   ),
   securePort: flag(SERVING, 'secure-port', int(0, 65535), 6443, 'Port for HTTPS. 0 lets the system choose one.'),
   tlsCertFile: flag(
@@ -68,7 +68,7 @@ export const FLAGS = {
     'tls-cert-file',
     text,
     '',
-    'PEM file of the serving certificate, followed by its CA certificates, if any. Without it the data directory gets a certificate of its own CA.',
+    'PEM file of the serving certificate, followed by its CA certificates, if any. If unset, a CA in the data directory issues the certificate.',
   ),
   tlsPrivateKeyFile: flag(
     SERVING,
@@ -89,14 +89,14 @@ export const FLAGS = {
     'max-requests-inflight',
     int(0),
     400,
-    'Maximum number of concurrent read requests, of which one user may have three quarters; further ones wait in the queue of their user, and are rejected with 429 when it is full or after a quarter of --request-timeout. Watches do not count. 0: no limit.',
+    'Maximum number of concurrent read requests, of which one user may use three quarters; further requests wait in the queue of their user, and are rejected with 429 if it is full or after a quarter of --request-timeout. Watches do not count. 0: no limit.',
   ),
   maxMutatingRequestsInflight: flag(
     GENERIC,
     'max-mutating-requests-inflight',
     int(0),
     200,
-    'The same for write requests. 0: no limit.',
+    'Like --max-requests-inflight, for write requests. 0: no limit.',
   ),
   maxRequestBodyBytes: flag(
     GENERIC,
@@ -110,21 +110,21 @@ export const FLAGS = {
     'request-timeout',
     duration,
     MINUTE,
-    'Timeout of requests other than watches and other long-running ones; a client may ask for less with the parameter timeout.',
+    'Timeout of requests other than watches and other long-running requests; a client may request a shorter one with the parameter timeout.',
   ),
   minRequestTimeout: flag(
     GENERIC,
     'min-request-timeout',
     int(1),
     1800,
-    'Minimum number of seconds that a watch without timeoutSeconds stays open; the timeout of each is random, up to twice that.',
+    'Minimum number of seconds that a watch without timeoutSeconds stays open; each gets a random timeout of up to twice that.',
   ),
   goawayChance: flag(
     GENERIC,
     'goaway-chance',
     float(0, 0.02),
     0,
-    'Probability that a request makes an HTTP/2 client reconnect, which spreads connections over replicas. At most 0.02.',
+    'Probability that a request causes an HTTP/2 client to reconnect, which spreads connections across replicas. At most 0.02.',
   ),
   livezGracePeriod: flag(
     GENERIC,
@@ -145,28 +145,28 @@ export const FLAGS = {
     'emulated-version',
     list,
     [],
-    'Version of Kubernetes whose feature gates are served, as major.minor or kube=major.minor; 1.33 to 1.36. 1.36 without it.',
+    'Version of Kubernetes whose feature gates and APIs are served, as major.minor or kube=major.minor; 1.33 to 1.36. Defaults to 1.36.',
   ),
   minCompatibilityVersion: flag(
     GENERIC,
     'min-compatibility-version',
     list,
     [],
-    'Oldest version of Kubernetes that newly stored expressions must be usable with, in the same form; from 1.33 to the emulated version. The one before the emulated version without it.',
+    'Oldest version of Kubernetes with which newly stored expressions must be compatible, in the same format; from 1.33 to the emulated version. Defaults to the version before the emulated version.',
   ),
   emulationForwardCompatible: flag(
     GENERIC,
     'emulation-forward-compatible',
     bool,
     false,
-    'Also serve versions that came after --emulated-version where a lower version of the same resource, beta or better, is served. Only with an emulated version below 1.36.',
+    'Also serve API versions that were introduced after --emulated-version if a lower version of the same resource, beta or stable, is served. Only with an emulated version below 1.36.',
   ),
   runtimeConfigEmulationForwardCompatible: flag(
     GENERIC,
     'runtime-config-emulation-forward-compatible',
     bool,
     false,
-    'Let --runtime-config switch on versions that came after --emulated-version; without it naming such a resource ends the start. Only with an emulated version below 1.36.',
+    'Allow --runtime-config to enable API versions that were introduced after --emulated-version; otherwise, naming such a resource is an error. Only with an emulated version below 1.36.',
   ),
   deprecationWarnings: flag(
     GENERIC,
@@ -187,14 +187,14 @@ export const FLAGS = {
     'anonymous-auth',
     bool,
     true,
-    'Serve requests without credentials as system:anonymous. Never with --authorization-mode=AlwaysAllow.',
+    'Serve requests without credentials as system:anonymous. Has no effect with --authorization-mode=AlwaysAllow.',
   ),
   clientCaFile: flag(
     AUTHENTICATION,
     'client-ca-file',
     text,
     '',
-    'PEM file of CAs. A client with a certificate of one of them is the user of its common name. Reloaded when it changes.',
+    'PEM file of CAs. A client with a certificate signed by one of them is authenticated as the user in its common name. Reloaded when it changes.',
   ),
   tokenAuthFile: flag(
     AUTHENTICATION,
@@ -254,7 +254,7 @@ export const FLAGS = {
     'runtime-config',
     list,
     [],
-    'Pairs of key and value (true where there is none) that switch APIs on or off: <group>/<version> for a version, /v1 for that of the core group, <group>/<version>/<resource> for one resource; api/all, api/ga, api/beta and api/alpha for all versions of built-in types, or those of a stage. A longer key goes before a shorter one. Versions of custom resources can be switched off, too, to rehearse their removal; their objects are kept.',
+    'Pairs of key=value (true if the value is omitted) that enable or disable APIs: <group>/<version> for a version, /v1 for the version of the core group, <group>/<version>/<resource> for one resource; api/all, api/ga, api/beta and api/alpha for all versions of built-in types, or those of a stage. A longer key takes precedence over a shorter one. Versions of custom resources can be disabled, too, to rehearse their removal; their objects are kept.',
   ),
   ...METRICS_FLAGS,
   featureGates: flag(
@@ -262,21 +262,21 @@ export const FLAGS = {
     'feature-gates',
     list,
     [],
-    `Pairs of name and value. Options are:\n${featureGates.knownFeatures().join('\n')}`,
+    `Pairs of name=value. Options are:\n${featureGates.knownFeatures().join('\n')}`,
   ),
   enableAdmissionPlugins: flag(
     ADMISSION,
     'enable-admission-plugins',
     list,
     [],
-    `Admission plugins to run beside those that run by default (${DEFAULT_PLUGINS.join(', ')}). ${PLUGIN_NAMES}`,
+    `Admission plugins to run in addition to those that run by default (${DEFAULT_PLUGINS.join(', ')}). ${PLUGIN_NAMES}`,
   ),
   disableAdmissionPlugins: flag(
     ADMISSION,
     'disable-admission-plugins',
     list,
     [],
-    `Admission plugins not to run, of those that run by default (${DEFAULT_PLUGINS.join(', ')}). ${PLUGIN_NAMES}`,
+    `Admission plugins not to run, out of those that run by default (${DEFAULT_PLUGINS.join(', ')}). ${PLUGIN_NAMES}`,
   ),
   admissionControl: deprecated(
     flag(
@@ -293,28 +293,28 @@ export const FLAGS = {
     'admission-control-config-file',
     text,
     '',
-    'File with an AdmissionConfiguration: the kubeconfigs whose users call admission webhooks.',
+    'File with an AdmissionConfiguration, which names the kubeconfigs with the credentials for admission webhooks.',
   ),
   controllers: flag(
     CONTROLLERS,
     'controllers',
     list,
     ['*'],
-    `Controllers to run: '*' for all that are on by default, 'name' for one, '-name' to leave one out, nothing for none. All: ${controllerNames().join(', ')}. Off by default: ${DISABLED_BY_DEFAULT.join(', ')}.`,
+    `Controllers to run: '*' enables all that are on by default, 'name' enables one, '-name' disables one; an empty value disables all. All: ${controllerNames().join(', ')}. Off by default: ${DISABLED_BY_DEFAULT.join(', ')}.`,
   ),
   useServiceAccountCredentials: flag(
     CONTROLLERS,
     'use-service-account-credentials',
     bool,
     false,
-    'Each controller acts as a service account of its own, with the permissions of its role.',
+    'Run each controller under its own service account, with the permissions of its role.',
   ),
   legacyServiceAccountTokenCleanUpPeriod: flag(
     CONTROLLERS,
     'legacy-service-account-token-clean-up-period',
     duration,
     365 * 24 * 3_600_000,
-    'How long a generated service account token must have been idle before its Secret is marked invalid, and then removed.',
+    'How long a generated service account token must be unused before its Secret is marked as invalid, and as long again before it is removed.',
   ),
   ...LOGGING_FLAGS,
   ...TRACING_FLAGS,
@@ -375,12 +375,12 @@ export function deprecatedFlagWarnings({ given }: Pick<Options, 'given'>): strin
 function validateRequestHeader(options: Options): void {
   if (options.requestheaderClientCaFile === '') {
     if (options.requestheaderUsernameHeaders.length > 0) {
-      throw new FlagError('--requestheader-username-headers needs --requestheader-client-ca-file');
+      throw new FlagError('--requestheader-username-headers requires --requestheader-client-ca-file');
     }
     return;
   }
   if (options.requestheaderUsernameHeaders.length === 0) {
-    throw new FlagError('--requestheader-client-ca-file needs --requestheader-username-headers');
+    throw new FlagError('--requestheader-client-ca-file requires --requestheader-username-headers');
   }
   for (const key of [
     'requestheaderUsernameHeaders',

@@ -25,14 +25,14 @@ export const STORAGE_FLAGS = {
     'storage-backend',
     oneOf('embedded', 'mongodb'),
     'embedded',
-    'Where objects are kept: embedded (in --data-dir) or mongodb (a replica set, shared by any number of servers).',
+    'Where objects are stored: embedded (in --data-dir) or mongodb (a replica set, shared by any number of servers).',
   ),
   mongodbUri: flag(
     GROUP,
     'mongodb-uri',
     text,
     '',
-    `Connection string of the MongoDB replica set, with credentials and TLS options. Better given in --mongodb-uri-file or in the environment variable ${URI_VARIABLE} where it has a password.`,
+    `Connection string of the MongoDB replica set, with credentials and TLS options. If it contains a password, prefer --mongodb-uri-file or the environment variable ${URI_VARIABLE}.`,
   ),
   mongodbUriFile: flag(
     GROUP,
@@ -53,21 +53,21 @@ export const STORAGE_FLAGS = {
     'mongodb-log-overrides',
     list,
     [],
-    'Types with logs of their own in MongoDB, so that heavy ones do not keep others waiting; each group/resource#log, e.g. wgpolicyk8s.io/policyreports#reports (/configmaps#core for the core group). The resource versions of a type come from its log. All servers on one database need the same setting; to change it stop all of them, then objects stay and watches begin anew.',
+    'Types with separate logs in MongoDB, so that types with many writes do not delay others; each group/resource#log, e.g. wgpolicyk8s.io/policyreports#reports (/configmaps#core for the core group). The resource versions of a type come from its log. All servers of a database need the same setting; to change it, stop all of them. Objects are kept; clients have to list again.',
   ),
   cacheDir: flag(
     GROUP,
     'cache-dir',
     text,
     '',
-    'With MongoDB: a directory of this process alone on a local disk, for a file of the objects that exceed half of --cache-budget, which are otherwise held in memory. A server that is restarted on the same machine goes on with it. Types that are encrypted stay in memory.',
+    'With MongoDB: a directory on a local disk, exclusively for this process, for a file with the objects beyond half of --cache-budget, which are otherwise held in memory. A server that is restarted on the same machine reuses the file. Encrypted types stay in memory.',
   ),
   cacheDirLimit: flag(
     GROUP,
     'cache-dir-limit',
     int(0),
     0,
-    'Bytes that the file in --cache-dir may take, less than the sizeLimit of its volume; 0 leaves it to the disk. When no room is left, creates and updates are refused with 503 until there is; deletions and reads go on.',
+    'Maximum size of the file in --cache-dir in bytes, less than the sizeLimit of its volume; 0: limited only by the disk. While no space is left, creates and updates are refused with 503; deletions and reads continue.',
   ),
   historyWindow: flag(
     GROUP,
@@ -81,7 +81,7 @@ export const STORAGE_FLAGS = {
     'encryption-provider-config',
     text,
     '',
-    'File with an EncryptionConfiguration: which types are encrypted in the store, and how. All servers on one store need the same.',
+    'File with an EncryptionConfiguration, which defines the types that are encrypted in the store, and how. All servers of a store need the same configuration.',
   ),
   encryptionProviderConfigAutomaticReload: flag(
     GROUP,
@@ -126,7 +126,7 @@ export function validateEncryptionOptions(options: EncryptionOptions): void {
 export function validateStorageOptions(options: StorageOptions): void {
   if (options.storageBackend !== 'mongodb') {
     const useless = MONGODB_FLAGS.find((name) => options.given.has(name));
-    if (useless !== undefined) throw new FlagError(`--${useless} needs --storage-backend=mongodb`);
+    if (useless !== undefined) throw new FlagError(`--${useless} requires --storage-backend=mongodb`);
     return;
   }
   if (options.mongodbUri !== '' && options.mongodbUriFile !== '') {
@@ -134,7 +134,7 @@ export function validateStorageOptions(options: StorageOptions): void {
   }
   if (!/^[^/\\. "$*<>:|?\0]{1,63}$/u.test(options.mongodbDatabase)) {
     throw new FlagError(
-      `invalid argument ${JSON.stringify(options.mongodbDatabase)} for --mongodb-database: must be a name of a MongoDB database`,
+      `invalid argument ${JSON.stringify(options.mongodbDatabase)} for --mongodb-database: must be a valid name of a MongoDB database`,
     );
   }
   logOverrides(options.mongodbLogOverrides);
@@ -143,7 +143,7 @@ export function validateStorageOptions(options: StorageOptions): void {
 /** Throws FlagError for inconsistent flags. */
 export function validateCacheDirOptions({ cacheDir, cacheDirLimit }: CacheDirOptions): void {
   if (cacheDirLimit === 0) return;
-  if (cacheDir === '') throw new FlagError('--cache-dir-limit needs --cache-dir');
+  if (cacheDir === '') throw new FlagError('--cache-dir-limit requires --cache-dir');
   if (cacheDirLimit < LEAST_CACHE_DIR_LIMIT)
     throw new FlagError(`--cache-dir-limit must be at least ${LEAST_CACHE_DIR_LIMIT} (256 MiB)`);
 }
@@ -183,7 +183,7 @@ export function mongodbUri(options: StorageOptions, environment: NodeJS.ProcessE
   const uri = environment[URI_VARIABLE] ?? '';
   if (uri === '') {
     throw new FlagError(
-      `--storage-backend=mongodb needs --mongodb-uri, --mongodb-uri-file or the environment variable ${URI_VARIABLE}`,
+      `--storage-backend=mongodb requires --mongodb-uri, --mongodb-uri-file or the environment variable ${URI_VARIABLE}`,
     );
   }
   return uri;

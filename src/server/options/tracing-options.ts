@@ -7,6 +7,6 @@ export const TRACING_FLAGS = {
     'tracing-config-file',
     text,
     '',
-    'File with a TracingConfiguration (apiserver.config.k8s.io/v1): where traces go, by OTLP over gRPC, and how many requests are traced.',
+    'File with a TracingConfiguration (apiserver.config.k8s.io/v1), which defines where traces are sent, with OTLP over gRPC, and how many requests are traced.',
   ),
 };

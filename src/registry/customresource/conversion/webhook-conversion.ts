@@ -182,7 +182,8 @@ const failure = (message: string): ApiError => new ApiError(500, '', message);
 /** Returns the converted objects of a response. In v1beta1 a response need not name its kind or the request. */
 function readReview(body: string, version: string, uid: string): readonly unknown[] {
   const review = parseJson(body);
-  if (!isObject(review)) throw new Error(`couldn't get version/kind; json parse error: ${goJson(review)} is not an object`);
+  if (!isObject(review))
+    throw new Error(`couldn't get version/kind; json parse error: ${goJson(review)} is not an object`);
   if (version === 'v1') {
     const kind = kindOf(review);
     const expected = `${GROUP}/v1, Kind=ConversionReview`;

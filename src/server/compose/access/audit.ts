@@ -19,7 +19,7 @@ export const AUDIT_FLAGS = {
     'audit-policy-file',
     text,
     '',
-    'File with an audit.k8s.io/v1 Policy, which says what to record for which request.',
+    'File with an audit.k8s.io/v1 Policy, which defines what is recorded for each request.',
   ),
   auditLogPath: flag(GROUP, 'audit-log-path', text, '', 'File for audit events; - for standard output.'),
   auditLogFormat: flag(
@@ -27,7 +27,7 @@ export const AUDIT_FLAGS = {
     'audit-log-format',
     oneOf('json'),
     'json',
-    'Form of the events in the file: json, one a line.',
+    'Format of the events in the file: json, one event per line.',
   ),
   auditLogMaxage: flag(GROUP, 'audit-log-maxage', int(0), 366, 'Days to keep old files. 0: forever.'),
   auditLogMaxbackup: flag(GROUP, 'audit-log-maxbackup', int(0), 100, 'Number of old files to keep. 0: all.'),

@@ -44,7 +44,7 @@ function statFile(path: string): { readonly regular: boolean } | { readonly miss
 }
 
 async function connect(target: WebhookTarget, timeoutMillis: number, clock: Clock): Promise<HttpsTransport> {
-  if ('inCluster' in target) throw new Error('the server has no cluster around it that could be asked');
+  if ('inCluster' in target) throw new Error('InClusterConfig requires a server that extends a cluster');
   return connectWebhook(target.kubeConfigFile, clock, 'https', timeoutMillis);
 }
 

@@ -43,7 +43,7 @@ export function resolveByServices(services: () => Pick<LoopbackClient, 'get'>): 
 function reviewSender(config: JsonObject, resolve: ServiceResolver): ReviewSender {
   const transport = new HttpsTransport(
     { ...webhookRemote(config, resolve, TIMEOUT_SECONDS), maxAnswerBytes: MAX_ANSWER_BYTES },
-    () => Promise.reject(new Error('nothing is read from files')),
+    () => Promise.reject(new Error('conversion webhooks do not read files')),
     undefined,
   );
   return {

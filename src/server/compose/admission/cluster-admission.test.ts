@@ -54,13 +54,15 @@ test('ready once the cluster has told of everything that it serves, and from the
   const { cluster, clock, admission, metric } = setUp();
   const check = (): unknown => admission.check.check();
   expect(check).toThrow(
-    /^admission has not seen these of the cluster: mutatingwebhookconfigurations \(not listed yet\), /,
+    /^admission has not yet read these from the cluster: mutatingwebhookconfigurations \(not listed yet\), /,
   );
   await settle();
   for (const type of TYPES.slice(0, 3)) cluster.list(`${V1}/${resourceOf(type)}`);
   const last = `${V1}/validatingadmissionpolicybindings`;
   cluster.at(last).failed(new ClusterError(403, 'forbidden'));
-  expect(check).toThrow('admission has not seen these of the cluster: validatingadmissionpolicybindings (forbidden)');
+  expect(check).toThrow(
+    'admission has not yet read these from the cluster: validatingadmissionpolicybindings (forbidden)',
+  );
   cluster.list(last);
   expect(check()).toBeUndefined();
   cluster.at(last).failed(new ClusterError(0, 'connect ECONNREFUSED'));
@@ -103,7 +105,7 @@ test('params that cannot be read are counted and logged, once, until they can be
   cluster.list('/api/v1/configmaps');
   expect(await unreadable()).toEqual(['annex_admission_params_unreadable{kind="/v1, Kind=ConfigMap"} 0']);
   expect(lines).toEqual([
-    'cannot read params of kind /v1, Kind=ConfigMap: forbidden; policies that refer to them follow their failurePolicy; grant annex list and watch on them',
+    'cannot read params of kind /v1, Kind=ConfigMap: forbidden; policies that refer to them apply their failurePolicy; grant Annex list and watch on them',
     'params of kind /v1, Kind=ConfigMap are readable again',
   ]);
   admission.sources.params.retain([]);

@@ -87,7 +87,7 @@ export class ClusterAdmission {
       const missing = Object.values(this.followed).filter((source) => !source.synced());
       if (missing.length === 0) return;
       const reasons = missing.map(({ resource }) => `${resource} (${this.broken.get(resource) ?? 'not listed yet'})`);
-      throw new Error(`admission has not seen these of the cluster: ${reasons.join(', ')}`);
+      throw new Error(`admission has not yet read these from the cluster: ${reasons.join(', ')}`);
     },
   };
 
@@ -130,7 +130,7 @@ export class ClusterAdmission {
         if (before?.text === text && now - before.at < REPEAT_MILLIS) return;
         this.told.set(name, { text, at: now });
         logger.warn(
-          `cannot read params of kind ${name}: ${text}; policies that refer to them follow their failurePolicy; grant annex list and watch on them`,
+          `cannot read params of kind ${name}: ${text}; policies that refer to them apply their failurePolicy; grant Annex list and watch on them`,
         );
       },
       heard: (kind) => {

@@ -82,7 +82,7 @@ export class Loops {
     const client = clients('kube-apiserver').for({ group: '', resource: 'namespaces' });
     const failed = this.failed('system namespaces');
     return keepSystemNamespaces(client, clock, signal, (error) => {
-      failed('cannot be kept', error);
+      failed('cannot be created', error);
     });
   }
 

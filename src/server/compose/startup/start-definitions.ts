@@ -45,7 +45,7 @@ export async function startDefinitions(options: DefinitionsOptions): Promise<voi
     clock,
     record: recordEvent,
     onError: (name, error) => {
-      options.onError(`${name}: no event`, error);
+      options.onError(`${name}: cannot record the event`, error);
     },
   });
   events.start(signal);
