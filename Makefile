@@ -40,11 +40,10 @@ demo: dist/.sources tools ## A first look: kubectl at work on 10,000 reports, in
 typecheck: node_modules/.installed ## Checks the types of sources and tests.
 	$(BIN)/tsc -p tsconfig.json --noEmit
 
-# In parts: the linter keeps the types of all files of a run in memory.
+# The linter keeps the types of all files in memory, 3.5 GB: in one run it takes 62 s, in nine smaller ones 104 s.
 lint: node_modules/.installed ## ESLint, the layers, unused exports and dependencies, the format.
-	@status=0; for part in $$(hack/lint-parts.sh); do \
-	  NODE_OPTIONS=--max-old-space-size=3072 $(BIN)/eslint $${part//,/ } || status=1; \
-	done; \
+	@status=0; \
+	NODE_OPTIONS=--max-old-space-size=6144 $(BIN)/eslint src packages test || status=1; \
 	$(BIN)/depcruise src packages || status=1; \
 	$(BIN)/knip --include files,dependencies,unlisted,exports,types || status=1; \
 	$(BIN)/prettier --check --log-level warn src packages test || status=1; \
