@@ -36,6 +36,9 @@ export function isLeaving({ metadata }: KubeObject): boolean {
   return stage === 'Returning' || stage === 'Left';
 }
 
+/** The response to a watch of a group that leaves Annex, whose next server has no such revisions: by it, clients list again, and the leader tells who serves. */
+export const TOO_OLD_ELSEWHERE = 'too old resource version: 0 (0)';
+
 const RETRY_SECONDS = 1;
 
 /** Returns the error for a write to a group for which no server accepts writes at the moment. Clients retry by themselves. */

@@ -1,3 +1,4 @@
+import { TOO_OLD_ELSEWHERE } from '../../apimachinery/meta/adopted-definitions.js';
 import { type ApiError, newResourceExpired, toApiError } from '../../apimachinery/meta/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
 import { elsewhereOf } from '../../registry/rest/served.js';
@@ -15,9 +16,6 @@ import type { RequestScope } from '../router/scope.js';
 
 /** kube-apiserver's message for a type that it serves without a watch cache. */
 const TOO_OLD_UNCACHED = 'The resourceVersion for the provided watch is too old.';
-
-/** The message for a type that another server is about to serve, which does not have these revisions. */
-const TOO_OLD_ELSEWHERE = 'too old resource version: 0 (0)';
 
 /** kube-apiserver's store starts a watch at the version plus one, which overflows a signed 64-bit integer here. */
 const MAX_INT64 = 0x7fffffffffffffffn;

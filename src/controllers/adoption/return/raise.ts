@@ -65,6 +65,10 @@ export class Raise {
     const reached = (now: Revision): void => {
       this.reached = Math.max(this.reached, now);
     };
-    await raiseCluster({ client, namespace, rate: new RateLimit(clock, RATE), reached }, revision + ahead, signal);
+    await raiseCluster(
+      { client, clock, namespace, rate: new RateLimit(clock, RATE), reached },
+      revision + ahead,
+      signal,
+    );
   }
 }

@@ -1,6 +1,7 @@
 import { objectAt } from '../../../apimachinery/json/json.js';
 import { ClusterError, type ClusterClient } from '../../../client/cluster-client.js';
 import type { Revision } from '../../../storage/interfaces.js';
+import type { Clock } from '../../../util/clock.js';
 import type { RateLimit } from '../rate-limit.js';
 
 /** The number of Leases written in parallel: concurrent writers of one conflict. Their names end with a number; the chart lists them, too. */
@@ -14,6 +15,7 @@ export const RAISE_SLACK = 200;
 
 export interface ClusterRevisionOptions {
   readonly client: Pick<ClusterClient, 'must'>;
+  readonly clock: Pick<Clock, 'now'>;
   /** The namespace that Annex runs in. */
   readonly namespace: string;
   /** Limits the writes. */
@@ -39,8 +41,8 @@ export async function raiseCluster(
   above: Revision,
   signal: AbortSignal,
 ): Promise<Revision> {
-  const { client, namespace, rate } = options;
-  let count = Date.now();
+  const { client, clock, namespace, rate } = options;
+  let count = clock.now();
   let reached: Revision = 0;
   const take = (found: Awaited<ReturnType<ClusterClient['must']>>): void => {
     reached = Math.max(reached, Number(found?.metadata.resourceVersion ?? 0));

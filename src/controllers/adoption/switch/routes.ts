@@ -1,3 +1,4 @@
+import { TOO_OLD_ELSEWHERE } from '../../../apimachinery/meta/adopted-definitions.js';
 import { objectAt, stringAt } from '../../../apimachinery/json/json.js';
 import { textOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
@@ -7,8 +8,6 @@ import type { Revision } from '../../../storage/interfaces.js';
 import { isBackDoor } from './cluster-definitions.js';
 import type { KubeApiserver } from './kube-apiservers.js';
 
-/** Annex's response to a watch of a group that is leaving; the cluster has no such revisions. */
-const ELSEWHERE = 'too old resource version: 0 (0)';
 const PROBE = 'watch=true&timeoutSeconds=1&resourceVersion=1&fieldSelector=metadata.name%3Dannex-none';
 
 /** Reports whether a kube-apiserver routes all lists to Annex, whose revisions begin at `first`; those of the cluster must stay lower. */
@@ -32,7 +31,7 @@ export async function routedToAnnex(
 export async function servedByCluster(server: KubeApiserver, definitions: readonly KubeObject[]): Promise<boolean> {
   const probes = definitions.flatMap((definition) => resourcePaths(definition).map((path) => `${path}?${PROBE}`));
   const answers = await Promise.all(probes.map((probe) => server.plain('GET', probe)));
-  return answers.every(({ status, text }) => (status === 200 || status === 410) && !text.includes(ELSEWHERE));
+  return answers.every(({ status, text }) => (status === 200 || status === 410) && !text.includes(TOO_OLD_ELSEWHERE));
 }
 
 /** Returns the paths of a definition's served versions, without the back door. */
