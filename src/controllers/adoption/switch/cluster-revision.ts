@@ -13,6 +13,12 @@ const MERGE = 'application/merge-patch+json';
 /** A replica that starts while a group leaves Annex may return what was written until then: the cluster is raised by this much more. */
 export const RAISE_SLACK = 200;
 
+const LEAST_MARGIN = 5_000;
+/** The duration of a switch, apart from the list. */
+const SWITCH_SECONDS = 30;
+/** kube-apiserver is not expected to list more, whatever the rate. */
+const LISTED_PER_SECOND = 2_000;
+
 export interface ClusterRevisionOptions {
   readonly client: Pick<ClusterClient, 'must'>;
   readonly clock: Pick<Clock, 'now'>;
@@ -30,6 +36,22 @@ export async function clusterRevision(client: Pick<ClusterClient, 'must'>): Prom
   const revision = Number(objectAt(found, 'metadata')?.['resourceVersion'] ?? NaN);
   if (!Number.isFinite(revision)) throw new Error('the cluster does not report its revision');
   return revision;
+}
+
+/** The state of the cluster from which the room for its revisions follows. */
+export interface ClusterActivity {
+  /** The revisions that the cluster adds in a second. */
+  readonly perSecond: number;
+  /** The objects of the group, which are listed once more before the switch. */
+  readonly objects: number;
+  /** The maximum number of objects read in a second. */
+  readonly copyRate: number;
+}
+
+/** Returns how many revisions the cluster may add while a group is switched: Annex's log starts so far above the cluster's revision. */
+export function revisionsDuringSwitch({ perSecond, objects, copyRate }: ClusterActivity): number {
+  const seconds = SWITCH_SECONDS + objects / Math.min(copyRate, LISTED_PER_SECOND);
+  return Math.max(LEAST_MARGIN, Math.ceil(perSecond * seconds));
 }
 
 /**

@@ -9,7 +9,7 @@ import { RateLimit } from '../rate-limit.js';
 import { Return, type ReturnParts } from '../return/return.js';
 import { Source } from '../source/source.js';
 import { AnnexDefinitions } from './annex-definitions.js';
-import { clusterRevision, RAISE_SLACK, raiseCluster } from './cluster-revision.js';
+import { clusterRevision, RAISE_SLACK, raiseCluster, revisionsDuringSwitch } from './cluster-revision.js';
 import type { SwitchOptions } from './options.js';
 import { ClusterDefinitions } from './cluster-definitions.js';
 import { Fence } from './fence.js';
@@ -21,11 +21,6 @@ import { Laps } from './laps.js';
 import { resourcePaths, routedToAnnex, servedByCluster } from './routes.js';
 import { WritesUnderWay } from './writes-under-way.js';
 
-/** Annex's log starts above the cluster's revision by at least this much, and by what the cluster writes while a group is switched. */
-const LEAST_MARGIN = 5_000;
-/** The duration of a switch from then on, plus the time to list the objects once more at this rate at most. */
-const SWITCH_SECONDS = 30;
-const LISTED_PER_SECOND = 2_000;
 /** The cluster's rate of writes is measured for this long. */
 const RATE_MILLIS = 1_000;
 /** By then, every write that began before all kube-apiservers counted has ended: their request timeout, plus a margin. */
@@ -204,8 +199,7 @@ export class Switch implements ReturnParts {
     const now = await clusterRevision(client);
     const perSecond = (now - before) / ((clock.monotonic() - began) / 1000);
     const objects = this.journal.resources.reduce((sum, { copied }) => sum + Number(copied ?? 0), 0);
-    const seconds = SWITCH_SECONDS + objects / Math.min(copyRate, LISTED_PER_SECOND);
-    return now + Math.max(LEAST_MARGIN, Math.ceil(perSecond * seconds));
+    return now + revisionsDuringSwitch({ perSecond, objects, copyRate });
   }
 
   /** A request that is routed to Annex may reach any replica. */
