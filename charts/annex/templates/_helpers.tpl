@@ -1,11 +1,11 @@
-{{/* The Service, the Deployment and all that is namespaced. A release's name has at most 53 characters. */}}
+{{/* The name of all namespaced objects. A release name has at most 53 characters. */}}
 {{- define "annex.name" -}}
 {{- .Values.fullnameOverride | default .Release.Name | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
 {{/*
-Charts before this one cut names at 52 characters. What a release has under such a name keeps it: the ClusterRole owns the
-APIServices, and the volume claim has the objects. Takes a list: the context, apiVersion, kind, namespace.
+Earlier charts truncated names to 52 characters. Existing objects of the release keep such a name: the ClusterRole owns the
+APIServices, and the PersistentVolumeClaim holds the store. Takes a list: the context, apiVersion, kind, namespace.
 */}}
 {{- define "annex.keptName" -}}
 {{- $ := index . 0 -}}
@@ -111,7 +111,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end -}}
 
-{{/* Mounts of what the flags name; those of the store are the server's alone. */}}
+{{/* Mounts of the files that the flags name. Only the server mounts the volumes of the store. */}}
 {{- define "annex.configMounts" -}}
 {{- if eq .Values.storage.backend "mongodb" }}
 - {name: mongodb, mountPath: /etc/annex/mongodb, readOnly: true}
@@ -152,7 +152,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end -}}
 
-{{/* Where pods go and what names mean there, of the server, its tests and hooks. */}}
+{{/* Scheduling, DNS and security context of all pods: the server, tests and hooks. */}}
 {{- define "annex.placement" -}}
 {{- with .Values.dnsPolicy }}
 dnsPolicy: {{ . }}
@@ -194,7 +194,7 @@ securityContext: {{- toYaml . | nindent 2 }}
 {{- end -}}
 {{- end -}}
 
-{{/* What an adoption of each of the groups makes in the cluster. */}}
+{{/* The names of the objects that an Adoption of each group creates in the cluster. */}}
 {{- define "annex.adoptionNames" -}}
 {{- $names := list }}
 {{- range . }}{{- $names = append $names (printf "annex-adoption.%s" .) }}{{- end }}
