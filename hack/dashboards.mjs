@@ -1,5 +1,5 @@
 // Writes the chart's Grafana dashboards, charts/annex/files/dashboards: node hack/dashboards.mjs
-// With --check nothing is written; it fails where the files differ from what they would be.
+// With --check it writes nothing, and fails if a file is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -21,28 +21,28 @@ const OPERATIONS = {
     [
       'Requests by verb',
       'reqps',
-      'Requests that were answered. A watch counts when it ends.',
+      'Completed requests. A watch is counted when it ends.',
       [[sum('verb', rate(REQUESTS)), '{{verb}}']],
     ],
     ['Requests by code', 'reqps', 'Requests by status code.', [[sum('code', rate(REQUESTS)), '{{code}}']]],
     [
       'Requests in flight',
       'short',
-      'The most requests at once since the last scrape. The limits are --max-requests-inflight and --max-mutating-requests-inflight.',
+      'Maximum number of concurrent requests since the last scrape. The limits are --max-requests-inflight and --max-mutating-requests-inflight.',
       [[of('apiserver_current_inflight_requests'), '{{instance}} {{request_kind}}']],
     ],
     [
       'Requests by replica',
       'reqps',
-      'How the load spreads over the replicas.',
+      'Distribution of the load across replicas.',
       [[sum('instance', rate(REQUESTS)), '{{instance}}']],
     ],
     [
       'Bytes',
       'Bps',
-      'Bytes of answers to reads, of watch events, and of request bodies.',
+      'Bytes of responses to reads, watch events, and request bodies.',
       [
-        [sum('', rate('apiserver_response_sizes_sum')), 'answers'],
+        [sum('', rate('apiserver_response_sizes_sum')), 'responses'],
         [sum('', rate('apiserver_watch_events_sizes_sum')), 'watch events'],
         [sum('', rate('apiserver_request_body_size_bytes_sum')), 'request bodies'],
       ],
@@ -59,49 +59,49 @@ const OPERATIONS = {
   ],
   Errors: [
     [
-      'Share of server errors',
+      'Server error ratio',
       'percentunit',
-      'Requests that ended with a code from 500 on, of all. AnnexErrorRate fires above 3 %.',
+      'Share of requests with a 5xx status code. AnnexErrorRate fires above 3 %.',
       [[`(${sum('', rate(REQUESTS, 'code=~"5.."'))} or vector(0)) / ${sum('', rate(REQUESTS))}`, 'server errors']],
     ],
     [
       'Errors by verb and code',
       'reqps',
-      'Requests with a code from 400 on. 404 and 409 are ordinary.',
+      'Requests with a 4xx or 5xx status code. 404 and 409 are normal.',
       [[sum('verb, code', rate(REQUESTS, 'code=~"[45].."')), '{{verb}} {{code}}']],
     ],
     [
-      'Refused requests',
+      'Rejected requests',
       'reqps',
-      'Requests refused with 429 because the limits of requests in flight were reached, and requests ended in self-defence.',
+      'Requests rejected with 429 because the limits on requests in flight were reached, and requests terminated to protect the server.',
       [
         [
           sum('instance, request_kind', rate('apiserver_dropped_requests_total')),
-          '{{instance}} {{request_kind}} refused',
+          '{{instance}} {{request_kind}} rejected',
         ],
-        [sum('instance, code', rate('apiserver_request_terminations_total')), '{{instance}} {{code}} ended'],
+        [sum('instance, code', rate('apiserver_request_terminations_total')), '{{instance}} {{code}} terminated'],
       ],
     ],
     [
       'Failed connections',
       'ops',
-      'TLS handshakes that failed, HTTP/2 connections ended because of the client, and answers cut off.',
+      'Failed TLS handshakes, HTTP/2 connections closed because of the client, and aborted responses.',
       [
         [sum('instance', rate('apiserver_tls_handshake_errors_total')), '{{instance}} TLS'],
         [sum('instance, code', rate('annex_http2_connection_errors_total')), '{{instance}} HTTP/2 {{code}}'],
-        [sum('instance', rate('apiserver_request_aborts_total')), '{{instance}} answers cut off'],
+        [sum('instance', rate('apiserver_request_aborts_total')), '{{instance}} aborted responses'],
       ],
     ],
     [
       'Readiness checks',
       'short',
-      '1 while the check holds, 0 while it fails.',
+      '1 while the check passes, 0 while it fails.',
       [[of('kubernetes_healthcheck', 'type="readyz"'), '{{instance}} {{name}}']],
     ],
     [
       'Links to the cluster',
       'short',
-      '1 while what Annex needs of the cluster, or of its certificate files, is missing.',
+      '1 while Annex cannot read or write something that it needs from the cluster or from its certificate files.',
       [[of('annex_cluster_link_broken'), '{{instance}} {{link}}']],
     ],
   ],
@@ -109,13 +109,13 @@ const OPERATIONS = {
     [
       'Phase',
       'short',
-      'The phase that the Adoption of a group is in. Writes are refused while it is Fencing, Switching or Returning.',
+      'Current phase of the Adoption of each group. Writes are refused in Fencing, Switching and Returning.',
       [[`max by (group, phase) (${of('annex_adoption_phase')})`, '{{group}} {{phase}}']],
     ],
     [
       'Objects to copy',
       'short',
-      'Objects of the cluster that the copy does not have yet.',
+      'Objects in the cluster that have not been copied yet.',
       [
         [
           `max by (group, resource) (${of('annex_adoption_source_objects')} - ${of('annex_adoption_copied_objects')})`,
@@ -126,27 +126,27 @@ const OPERATIONS = {
     [
       'Lag',
       's',
-      'How long ago the copy was known to be complete; 0 while changes are followed.',
+      'Time since the copy was last known to be complete; 0 while changes are followed.',
       [[`max by (group, resource) (${of('annex_adoption_lag_seconds')})`, '{{group}} {{resource}}']],
     ],
   ],
   Latency: [
     [
-      '99 % by verb',
+      'p99 by verb',
       's',
-      '99 % of the requests are answered within this time, webhooks not counted.',
+      '99 % of requests complete within this time, excluding webhooks.',
       [[quantile(0.99, 'verb', SLI, SHORT), '{{verb}}']],
     ],
     [
       'Median by verb',
       's',
-      'Half of the requests are answered within this time, webhooks not counted.',
+      'Half of the requests complete within this time, excluding webhooks.',
       [[quantile(0.5, 'verb', SLI, SHORT), '{{verb}}']],
     ],
     [
-      '99 % by replica',
+      'p99 by replica',
       's',
-      'The same by replica: one that is slower than the others stands out.',
+      'The same, by replica: a slow replica stands out.',
       [[quantile(0.99, 'instance', SLI, SHORT), '{{instance}}']],
     ],
   ],
@@ -158,30 +158,30 @@ const OPERATIONS = {
       [[sum('operation', rate('etcd_requests_total')), '{{operation}}']],
     ],
     [
-      'Store latency, 99 %',
+      'Store latency, p99',
       's',
-      '99 % of the requests to the store end within this time.',
+      '99 % of requests to the store complete within this time.',
       [[quantile(0.99, 'operation', 'etcd_request_duration_seconds'), '{{operation}}']],
     ],
     [
       'Store errors',
       'ops',
-      'Requests to the store that failed.',
+      'Failed requests to the store.',
       [[sum('instance, operation', rate('etcd_request_errors_total')), '{{instance}} {{operation}}']],
     ],
     [
-      'MongoDB change streams and indexes',
+      'MongoDB change stream and index errors',
       'ops',
-      'Change streams that failed, and indexes that could not be updated.',
+      'Failures of change streams, and failed index updates.',
       [
         [sum('instance', rate('annex_store_change_stream_errors_total')), '{{instance}} change streams'],
         [sum('instance', rate('annex_store_index_errors_total')), '{{instance}} indexes'],
       ],
     ],
     [
-      'Collections behind the log',
+      'Projection lag',
       's',
-      'For how long the oldest committed write has waited to be seen in the collections of MongoDB. AnnexProjectionBehind fires above 300 s.',
+      'Time for which the oldest committed write has waited to be projected into the MongoDB collections. AnnexProjectionBehind fires above 300 s.',
       [[of('annex_store_projection_lag_seconds'), '{{instance}}']],
     ],
   ],
@@ -189,7 +189,7 @@ const OPERATIONS = {
     [
       'Derived bytes',
       'bytes',
-      'Representations of objects that are kept, and the limit.',
+      'Bytes of cached derived representations of objects, and the limit.',
       [
         [of('annex_cache_derived_bytes'), '{{instance}}'],
         [of('annex_cache_derived_limit_bytes'), '{{instance}} limit'],
@@ -198,7 +198,7 @@ const OPERATIONS = {
     [
       'Hit ratio',
       'percentunit',
-      'Representations that were there when they were needed.',
+      'Share of lookups of derived representations that the cache served.',
       [
         [
           `${sum('instance', rate('annex_cache_derived_hits_total'))} / (${sum('instance', rate('annex_cache_derived_hits_total'))} + ${sum('instance', rate('annex_cache_derived_misses_total'))})`,
@@ -209,19 +209,19 @@ const OPERATIONS = {
     [
       'Evictions',
       'ops',
-      'Representations that went for want of room.',
+      'Derived representations evicted to free space.',
       [[sum('instance', rate('annex_cache_derived_evictions_total')), '{{instance}}']],
     ],
     [
       'History',
       'bytes',
-      'Bytes of the recent changes that are kept for watches.',
+      'Bytes of recent events kept for watches.',
       [[of('annex_cache_history_bytes'), '{{instance}}']],
     ],
     [
       'Revisions behind',
       'short',
-      'How far the cache of a replica is behind the most recent one, over all types.',
+      'How far the watch cache of a replica is behind the most recent one; the maximum over all types.',
       [
         [
           'max by (instance) (max by (group, resource) (' +
@@ -238,19 +238,19 @@ const OPERATIONS = {
     [
       'Open watches',
       'short',
-      'Watches that clients have open.',
+      'Open watches of clients.',
       [[sum('instance', of('apiserver_longrunning_requests', 'verb="WATCH"')), '{{instance}}']],
     ],
     [
-      'Watches that the cache feeds',
+      'Watches served from the cache',
       'short',
-      'By replica; Annex watches some types itself.',
+      'Watches by replica, including those of Annex itself.',
       [[sum('instance', of('annex_watch_cache_watchers')), '{{instance}}']],
     ],
     [
       'Watch events',
       'ops',
-      'Events that went to clients.',
+      'Events sent to clients.',
       [[sum('instance', rate('apiserver_watch_events_total')), '{{instance}}']],
     ],
   ],
@@ -258,7 +258,7 @@ const OPERATIONS = {
     [
       'Event loop lag',
       's',
-      'How late timers run. AnnexEventLoopBlocked fires when p99 stays above 250 ms.',
+      'Delay of timers. AnnexEventLoopBlocked fires when p99 stays above 250 ms.',
       [
         [of('nodejs_eventloop_lag_p50_seconds'), '{{instance}} p50'],
         [of('nodejs_eventloop_lag_p99_seconds'), '{{instance}} p99'],
@@ -266,21 +266,21 @@ const OPERATIONS = {
       ],
     ],
     [
-      'Processor time',
+      'CPU usage',
       'percentunit',
-      '1 is one core. The event loop has one; workers and garbage collection use others.',
+      '1 is one core. The event loop uses at most one; worker threads and garbage collection use others.',
       [[sum('instance', rate('process_cpu_seconds_total')), '{{instance}}']],
     ],
     [
       'Garbage collection',
       'percentunit',
-      'Share of the time spent in it.',
+      'Share of time spent in garbage collection.',
       [[sum('instance, kind', rate('nodejs_gc_duration_seconds_sum')), '{{instance}} {{kind}}']],
     ],
     [
       'Memory',
       'bytes',
-      'Resident memory, and the limit of the container where it has one.',
+      'Resident memory, and the memory limit of the container if it has one.',
       [
         [of('process_resident_memory_bytes'), '{{instance}}'],
         [`${of('annex_memory_limit_bytes')} > 0`, '{{instance}} limit'],
@@ -296,9 +296,9 @@ const OPERATIONS = {
       ],
     ],
     [
-      'Connections and files',
+      'File descriptors',
       'short',
-      'Open file descriptors and their limit.',
+      'Open file descriptors, including connections, and their limit.',
       [
         [of('process_open_fds'), '{{instance}}'],
         [of('process_max_fds'), '{{instance}} limit'],
@@ -309,30 +309,30 @@ const OPERATIONS = {
     [
       'Worker threads',
       'short',
-      'Threads for large writes that run, and writes that wait for one.',
+      'Running worker threads for large writes, and writes waiting for one.',
       [
         [of('annex_large_write_workers'), '{{instance}} threads'],
         [of('annex_large_writes_queued'), '{{instance}} waiting'],
       ],
     ],
     [
-      'Large writes, 99 %',
+      'Large writes, p99',
       's',
-      'Time from the queue to the answer.',
+      'Time from queueing to the response.',
       [[quantile(0.99, 'instance', 'annex_large_write_duration_seconds'), '{{instance}}']],
     ],
     [
-      'Large writes refused',
+      'Rejected large writes',
       'ops',
-      'Refused because too many bytes were waiting.',
+      'Large writes rejected because too many bytes were queued.',
       [[sum('instance', rate('annex_large_writes_refused_total')), '{{instance}}']],
     ],
   ],
   Admission: [
     [
-      'Steps, 99 %',
+      'Steps, p99',
       's',
-      'Time of mutating (admit) and validating admission.',
+      'Duration of mutating (admit) and validating admission.',
       [
         [
           quantile(0.99, 'type, operation', 'apiserver_admission_step_admission_duration_seconds'),
@@ -341,9 +341,9 @@ const OPERATIONS = {
       ],
     ],
     [
-      'Plugins, 99 %',
+      'Plugins, p99',
       's',
-      'Time of each plugin.',
+      'Duration of each admission plugin.',
       [
         [
           quantile(0.99, 'name, type', 'apiserver_admission_controller_admission_duration_seconds'),
@@ -354,7 +354,7 @@ const OPERATIONS = {
     [
       'Rejections',
       'ops',
-      'Requests that a plugin rejected.',
+      'Requests rejected by an admission plugin.',
       [
         [
           sum(
@@ -368,7 +368,7 @@ const OPERATIONS = {
     [
       'Validating policies',
       'ops',
-      'Checks by policy, binding and what came of them.',
+      'Checks by policy, binding and enforcement action.',
       [
         [
           sum('policy, policy_binding, enforcement_action', rate('apiserver_validating_admission_policy_check_total')),
@@ -377,36 +377,36 @@ const OPERATIONS = {
       ],
     ],
     [
-      'Validating policies, 99 %',
+      'Validating policies, p99',
       's',
-      'Time of the expressions of a policy.',
+      'Time to evaluate the expressions of a policy.',
       [[quantile(0.99, 'policy', 'apiserver_validating_admission_policy_check_duration_seconds'), '{{policy}}']],
     ],
     [
-      'Webhooks, 99 %',
+      'Webhooks, p99',
       's',
-      'Time that webhooks took to answer.',
+      'Response time of webhooks.',
       [[quantile(0.99, 'name', 'apiserver_admission_webhook_admission_duration_seconds'), '{{name}}']],
     ],
     [
       'Webhook rejections and failures',
       'ops',
-      'Requests that a webhook rejected (no_error), that were rejected because it failed, and that went on although it failed.',
+      'Requests rejected by a webhook (no_error), rejected because the webhook failed, and admitted although it failed.',
       [
         [sum('name, error_type', rate('apiserver_admission_webhook_rejection_count')), '{{name}} {{error_type}}'],
         [sum('name', rate('apiserver_admission_webhook_fail_open_count')), '{{name}} ignored'],
       ],
     ],
     [
-      'Age of the cluster’s configuration',
+      'Age of the admission configuration',
       's',
-      'For how long the cluster has not confirmed its webhook configurations and policies.',
+      'Time since the cluster last confirmed its webhook configurations and policies.',
       [[of('annex_admission_configuration_age_seconds'), '{{instance}} {{resource}}']],
     ],
     [
       'Unreadable params',
       'short',
-      '1 while the params of this kind cannot be read.',
+      '1 while Annex cannot read params of this kind.',
       [[of('annex_admission_params_unreadable'), '{{instance}} {{kind}}']],
     ],
   ],
@@ -421,64 +421,69 @@ const LAST = 'max by (group, resource) ';
 const TYPES = {
   Objects: [
     // Every replica counts all objects.
-    ['Objects', 'short', 'Objects of each type.', [[`${LAST}(${of('apiserver_resource_objects', ...TYPE)})`, NAME]]],
+    [
+      'Objects',
+      'short',
+      'Number of objects of each type.',
+      [[`${LAST}(${of('apiserver_resource_objects', ...TYPE)})`, NAME]],
+    ],
     [
       'Growth',
       'short',
-      'Objects that came within an hour, less those that went.',
+      'Change in the number of objects over one hour.',
       [[`${LAST}(delta(${of('apiserver_resource_objects', ...TYPE)}[1h]))`, NAME]],
     ],
     [
       'Watches',
       'short',
-      'Watches that the caches feed.',
+      'Watches served from the cache.',
       [[sum('group, resource', of('annex_watch_cache_watchers', ...TYPE)), NAME]],
     ],
   ],
   Writes: [
     ['Writes', 'reqps', 'Requests that create, change or delete objects.', [[byType(REQUESTS, WRITES), NAME]]],
-    ['Writes by verb', 'reqps', 'The same by verb.', [[sum('verb', rate(REQUESTS, ...TYPE, WRITES)), '{{verb}}']]],
+    ['Writes by verb', 'reqps', 'The same, by verb.', [[sum('verb', rate(REQUESTS, ...TYPE, WRITES)), '{{verb}}']]],
     [
-      'Writes refused',
+      'Failed writes',
       'reqps',
-      'Writes with a code from 400 on.',
+      'Writes with a 4xx or 5xx status code.',
       [[byType(REQUESTS, WRITES, 'code=~"[45].."'), NAME]],
     ],
     [
-      'Writes, 99 %',
+      'Writes, p99',
       's',
-      '99 % of the writes are answered within this time, webhooks not counted.',
+      '99 % of writes complete within this time, excluding webhooks.',
       [[quantile(0.99, 'group, resource', SLI, ...TYPE, WRITES), NAME]],
     ],
     [
-      'Changes from the store',
+      'Store events',
       'ops',
-      'Changes that the store told this and other replicas.',
+      'Events that replicas received from the store.',
       [[byType('apiserver_storage_events_received_total'), NAME]],
     ],
   ],
   Reads: [
-    ['Reads', 'reqps', 'Requests for objects and lists.', [[byType(REQUESTS, 'verb=~"GET|LIST"'), NAME]]],
+    ['Reads', 'reqps', 'Get and list requests.', [[byType(REQUESTS, 'verb=~"GET|LIST"'), NAME]]],
     [
-      'Lists, 99 %',
+      'Lists, p99',
       's',
-      '99 % of the lists are answered within this time.',
+      '99 % of lists complete within this time.',
       [[quantile(0.99, 'group, resource', SLI, ...TYPE, 'verb="LIST"'), NAME]],
     ],
-    ['Watch events', 'ops', 'Events that went to clients.', [[byType('apiserver_watch_events_total'), NAME]]],
+    ['Watch events', 'ops', 'Events sent to clients.', [[byType('apiserver_watch_events_total'), NAME]]],
   ],
   Bytes: [
-    ['Bytes read', 'Bps', 'Bytes of answers to reads.', [[byType('apiserver_response_sizes_sum'), NAME]]],
+    ['Bytes read', 'Bps', 'Bytes of responses to reads.', [[byType('apiserver_response_sizes_sum'), NAME]]],
     [
       'Bytes of watch events',
       'Bps',
-      'Bytes of the events that went to clients.',
+      'Bytes of events sent to clients.',
       [[byType('apiserver_watch_events_sizes_sum'), NAME]],
     ],
     [
       'Bytes written',
       'Bps',
-      'Bytes of request bodies. A group alone does not narrow it: this metric has both in one label.',
+      'Bytes of request bodies. Selecting only a group has no effect: the metric has group and resource in one label.',
       [
         [
           sum('resource', rate('apiserver_request_body_size_bytes_sum', 'resource=~"($resource)([.]($group))?"')),
@@ -487,9 +492,9 @@ const TYPES = {
       ],
     ],
     [
-      'Mean size of read answers',
+      'Mean response size',
       'bytes',
-      'Bytes of an answer to a read.',
+      'Mean bytes per response to a read.',
       [[`${byType('apiserver_response_sizes_sum')} / ${byType('apiserver_response_sizes_count')}`, NAME]],
     ],
   ],
@@ -583,7 +588,7 @@ for (const [name, value] of Object.entries(files)) {
   const path = join(folder, name);
   if (!process.argv.includes('--check')) writeFileSync(path, text);
   else if (readFileSync(path, 'utf8') !== text) {
-    console.error(`${name} is not what hack/dashboards.mjs makes: run \`make manifests\``);
+    console.error(`${name} is out of date: run \`make manifests\``);
     process.exitCode = 1;
   }
 }
