@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# A first look: a type, thousands of objects, and what kubectl does with them. In a cluster with Annex in it the type is one of the
-# cluster, and is rehearsed as an adoption at the end.
+# Demo: installs a type, creates thousands of objects and works with them through kubectl. In a cluster that runs Annex, the type
+# belongs to the cluster, and the demo ends by rehearsing its adoption.
 #   examples/demo.sh [KUBECONFIG [COUNT]]     (default: .annex/admin.kubeconfig, 10000)
-# Without a server at that kubeconfig it starts one of its own, in a folder that is removed at the end.
+# If no server answers at that kubeconfig, it starts one in a temporary directory and removes it at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 config=${1:-.annex/admin.kubeconfig}
@@ -12,7 +12,7 @@ bold=$'\033[1m' dim=$'\033[2m' plain=$'\033[0m'
 k() { "$kubectl" --kubeconfig "$config" "$@"; }
 show() { printf '\n%s$ kubectl %s%s\n' "$bold" "$*" "$plain"; k "$@"; }
 first() { local lines=$1; shift; printf '\n%s$ kubectl %s | head -%d%s\n' "$bold" "$*" "$lines" "$plain"; k "$@" | { head -n "$lines"; cat > /dev/null; }; }
-refused() { printf '\n%s$ kubectl %s%s\n' "$bold" "$*" "$plain"; if k "$@"; then echo 'demo: this should have been refused' >&2; exit 1; fi; }
+refused() { printf '\n%s$ kubectl %s%s\n' "$bold" "$*" "$plain"; if k "$@"; then echo 'demo: this request should have been rejected' >&2; exit 1; fi; }
 title() { printf '\n%s== %s%s\n' "$bold" "$1" "$plain"; }
 
 own=''
@@ -33,21 +33,21 @@ if ! k get --raw /readyz > /dev/null 2>&1; then
   head -1 "$own/out"
 fi
 
-title 'A type, by the CustomResourceDefinition that its authors publish'
+title 'Install a type from its published CustomResourceDefinition'
 show apply --server-side -f examples/crds/wgpolicyk8s.io_policyreports.yaml
 k wait --for=condition=Established crd/policyreports.wgpolicyk8s.io --timeout=60s > /dev/null
 k apply --server-side -f examples/crds > /dev/null
 k get namespace reports > /dev/null 2>&1 || k create namespace reports > /dev/null
 
-title "$count policy reports in 50 namespaces"
+title "Create $count policy reports in 50 namespaces"
 node examples/generate-reports.mjs "$config" "$count" 50
 
-title 'Tables, selectors, and the whole collection'
+title 'List as a table, by namespace and across all namespaces'
 first 4 get policyreports -n team-7
 printf '\n%s$ kubectl get policyreports -A -o name | wc -l%s\n' "$bold" "$plain"
 k get policyreports -A -o name | wc -l
 
-title 'A watch sees a patch'
+title 'Watch an object while it is patched'
 "$kubectl" --kubeconfig "$config" get policyreport report-00007 -n team-7 --watch-only > "${own:-/tmp}/watch.$$" &
 watcher=$!
 sleep 1
@@ -57,7 +57,7 @@ kill "$watcher" 2> /dev/null && wait "$watcher" 2> /dev/null || true
 printf '%sthe watch: %s%s\n' "$dim" "$plain" "$(tail -1 "${own:-/tmp}/watch.$$")"
 rm -f "${own:-/tmp}/watch.$$"
 
-title 'A policy in CEL refuses what breaks it'
+title 'Reject invalid objects with a CEL policy'
 show apply -f examples/policy.yaml
 for _ in $(seq 100); do
   k create --dry-run=server -f examples/policy-violation.yaml > /dev/null 2>&1 || break
@@ -65,21 +65,21 @@ for _ in $(seq 100); do
 done
 refused create -f examples/policy-violation.yaml
 
-title 'Server-side apply knows whose field it is'
+title 'Detect field ownership conflicts with server-side apply'
 printf '%s' '{"apiVersion":"wgpolicyk8s.io/v1alpha2","kind":"PolicyReport","metadata":{"name":"shared","namespace":"reports"},"summary":{"pass":1}}' |
   k apply --server-side --field-manager=scanner -f - > /dev/null
 printf '%s' '{"apiVersion":"wgpolicyk8s.io/v1alpha2","kind":"PolicyReport","metadata":{"name":"shared","namespace":"reports"},"summary":{"pass":2}}' > "${own:-/tmp}/shared.$$"
-printf '\n%s$ kubectl apply --server-side --field-manager=somebody-else -f shared.json%s\n' "$bold" "$plain"
-k apply --server-side --field-manager=somebody-else -f "${own:-/tmp}/shared.$$" 2>&1 | head -1 || true
+printf '\n%s$ kubectl apply --server-side --field-manager=other -f shared.json%s\n' "$bold" "$plain"
+k apply --server-side --field-manager=other -f "${own:-/tmp}/shared.$$" 2>&1 | head -1 || true
 rm -f "${own:-/tmp}/shared.$$"
 
-title 'What the fields mean'
+title 'Explain the fields of a type'
 first 14 explain policyreport.summary
 
 if k get --raw /apis/kubeannex.io/v1alpha1 > /dev/null 2>&1 && [ -z "$own" ]; then
-  title 'Out of etcd, rehearsed: copied, followed, compared; the cluster goes on serving the group'
+  title 'Rehearse an adoption: copy, follow and compare the group while the cluster keeps serving it'
   printf '\n%s$ annex adopt wgpolicyk8s.io%s\n' "$bold" "$plain"
-  # Where something is in the way, the plan says what.
+  # If something prevents the adoption, the plan says what.
   if node dist/main.js adopt wgpolicyk8s.io --kubeconfig "$config"; then
     show get adoptions
     k delete adoption wgpolicyk8s.io --timeout=60s > /dev/null
@@ -87,4 +87,4 @@ if k get --raw /apis/kubeannex.io/v1alpha1 > /dev/null 2>&1 && [ -z "$own" ]; th
 fi
 
 k delete -f examples/policy.yaml > /dev/null
-printf '\nNext: docs/install.md puts this into a cluster, docs/standalone.md keeps a server.\n'
+printf '\nNext: docs/install.md installs Annex in a cluster, docs/standalone.md runs it as a standalone server.\n'

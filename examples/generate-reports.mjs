@@ -39,7 +39,7 @@ function post(path, body) {
       response.on('data', (chunk) => chunks.push(chunk));
       response.on('end', () => {
         const { statusCode } = response;
-        // 409: a run before this one has made it.
+        // 409: created by an earlier run.
         if (statusCode === 201 || statusCode === 409) resolve(statusCode);
         else reject(new Error(`${path}: ${String(statusCode)} ${Buffer.concat(chunks).toString('utf8')}`));
       });
@@ -105,5 +105,5 @@ await Promise.all(
 );
 progress(true);
 const seconds = (performance.now() - started) / 1000;
-console.error(`  ${String(total)} reports in ${seconds.toFixed(1)} s, ${(total / seconds).toFixed(0)} a second`);
+console.error(`  ${String(total)} reports in ${seconds.toFixed(1)} s, ${(total / seconds).toFixed(0)} per second`);
 agent.destroy();

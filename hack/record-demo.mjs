@@ -33,7 +33,7 @@ const lines = stdout
   .split('\n')
   .map(shown)
   // How fast this machine is today is no news.
-  .filter((line) => !/ a second$/.test(line))
+  .filter((line) => !/ per second$/.test(line))
   .flatMap((line) => {
     const kind = KINDS[line.slice(0, 5)] ?? 'o';
     // eslint-disable-next-line no-control-regex

@@ -1,6 +1,6 @@
 -- Health of Adoptions for Argo CD: argocd-cm, resource.customizations.health.kubeannex.io_Adoption.
 if obj.status == nil or obj.status.phase == nil then
-  return { status = "Progressing", message = "Nobody has looked at it yet" }
+  return { status = "Progressing", message = "Waiting for the controller to process the Adoption" }
 end
 local phase, said = obj.status.phase, {}
 for _, condition in ipairs(obj.status.conditions or {}) do

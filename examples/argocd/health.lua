@@ -1,7 +1,7 @@
 -- Health of ResourceDefinitions for Argo CD: argocd-cm, resource.customizations.health.kubeannex.io_ResourceDefinition.
 local health = { status = "Progressing", message = "Waiting for the type to be served" }
 if obj.metadata.deletionTimestamp ~= nil then
-  health.message = "Its objects are being deleted"
+  health.message = "Objects of the type are being deleted"
   return health
 end
 if obj.status == nil or obj.status.conditions == nil then

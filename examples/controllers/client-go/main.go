@@ -1,4 +1,4 @@
-// Command client-go prints policy reports with failures, as they come and change. With -once it ends when it has seen what is there.
+// Command client-go prints policy reports with failures as they are added and updated. With -once it exits after the initial list.
 package main
 
 import (
@@ -30,7 +30,7 @@ func show(object any) {
 }
 
 func run() error {
-	once := flag.Bool("once", false, "end when everything that is there has been seen")
+	once := flag.Bool("once", false, "exit after all existing reports have been processed")
 	flag.Parse()
 	// $KUBECONFIG, or the service account of the pod.
 	loading := clientcmd.NewDefaultClientConfigLoadingRules()

@@ -1,5 +1,5 @@
-// Command controller-runtime keeps a ConfigMap report-summary in each namespace with policy reports: how many there are, and how many
-// results failed. With -once it ends when a summary has been written for every namespace that it knows.
+// Command controller-runtime maintains a ConfigMap report-summary in each namespace with policy reports: the number of reports and
+// of failed results. With -once it exits after every such namespace has a summary.
 package main
 
 import (
@@ -54,7 +54,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 }
 
 func run() error {
-	once := flag.Bool("once", false, "end when each namespace with reports has its summary")
+	once := flag.Bool("once", false, "exit after every namespace with reports has a summary")
 	flag.Parse()
 	ctrl.SetLogger(zap.New())
 	config, err := ctrl.GetConfig()
@@ -67,7 +67,7 @@ func run() error {
 	}
 	report := &unstructured.Unstructured{}
 	report.SetGroupVersionKind(kind)
-	// All reports of a namespace are one request, however many change.
+	// Map all reports of a namespace to one request.
 	byNamespace := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: summary}}}
 	})
