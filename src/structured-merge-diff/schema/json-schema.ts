@@ -86,7 +86,7 @@ export class TypeBuilder {
 
   /** Returns the type of a schema. `preserve`: unknown fields of maps are preserved, here and below. */
   inline(schema: JsonObject, preserve: boolean, depth: number): Type {
-    if (depth > MAX_SCHEMA_DEPTH) throw new Error('the schema is nested too deep');
+    if (depth > MAX_SCHEMA_DEPTH) throw new Error('the schema is nested too deeply');
     const keep = preserve || schema['x-kubernetes-preserve-unknown-fields'] === true;
     switch (stringAt(schema, 'type') ?? '') {
       case '':
