@@ -48,7 +48,9 @@ test('quotas and the meta types of the core group are described', () => {
 
 test('what is said of our definitions is said of the right fields', () => {
   const [ours, theirs] = ['kubeannex.io', 'apiextensions.k8s.io'].map((group) => components[`apis/${group}/v1`] ?? {});
-  expect(ours?.['io.kubeannex.v1.ResourceDefinitionSpec']?.['description']).toBe('Names, scope and versions of a resource type.');
+  expect(ours?.['io.kubeannex.v1.ResourceDefinitionSpec']?.['description']).toBe(
+    'Names, scope and versions of a resource type.',
+  );
   const text = (schemas: typeof ours, name: string): unknown =>
     (schemas?.[name]?.['properties'] as Record<string, JsonObject>)['rule']?.['description'];
   expect(text(ours, 'io.kubeannex.v1.ValidationRule')).toBe(
