@@ -255,7 +255,7 @@ describe('rendered', () => {
   });
 
   test.each([
-    ['two replicas of the embedded store', 'storage.backend=embedded', 'keeps its store in one replica'],
+    ['two replicas of the embedded store', 'storage.backend=embedded', 'supports only one replica'],
     ['what the schema does', 'replicas=0', "at '/replicas': minimum: got 0, want 1"],
   ])('template refuses %s', (_, setting, message) => {
     const { status, stderr } = template('--set', setting);

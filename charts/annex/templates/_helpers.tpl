@@ -186,7 +186,7 @@ securityContext: {{- toYaml . | nindent 2 }}
 {{- define "annex.check" -}}
 {{- if eq .Values.storage.backend "embedded" -}}
 {{- if or (gt (int .Values.replicas) 1) .Values.autoscaling.enabled -}}
-{{- fail "storage.backend=embedded keeps its store in one replica: set replicas=1 and autoscaling.enabled=false, or use mongodb" -}}
+{{- fail "storage.backend=embedded supports only one replica: set replicas=1 and autoscaling.enabled=false, or use mongodb" -}}
 {{- end -}}
 {{- end -}}
 {{- if and .Values.podDisruptionBudget.minAvailable .Values.podDisruptionBudget.maxUnavailable -}}
