@@ -318,7 +318,7 @@ describe('without room', () => {
     while (kept < 1_000 && type.keep?.([stateOf(kept + 1)]) === true) kept++;
     expect(small.state()).toEqual({
       ok: false,
-      reason: expect.stringMatching(/leaves \d+ MiB, of which 32 MiB stay free/) as string,
+      reason: expect.stringMatching(/only \d+ MiB are available for --cache-dir \(disk or limit\); 32 MiB must stay free/) as string,
     });
     expect(kept).toBeGreaterThan(200);
     const found = Array.from({ length: kept }, (_, i) => type.read('a/k', i + 1)?.bytes.length);
