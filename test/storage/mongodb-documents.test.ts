@@ -122,7 +122,7 @@ described('documents in MongoDB', () => {
     );
     await expect(new MongoBackend(other).open()).rejects.toMatchObject({
       code: 'unusable',
-      message: expect.stringContaining(`has format ${version}, which this version does not know`) as string,
+      message: expect.stringContaining(`has format ${version}, which this version of Annex does not support`) as string,
     });
     await withClient(other.uri, async (client) => {
       const db = client.db(other.database);
