@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
-import { AggregationMetrics, showExpiry } from '../dist/server/metrics/aggregation-metrics.js';
+import { AggregationMetrics, registerExpiryMetric } from '../dist/server/metrics/aggregation-metrics.js';
 import { FLAGS } from '../dist/server/options/options.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -108,7 +108,7 @@ async function exposition() {
 function extension(cert) {
   const registry = new Registry();
   new AggregationMetrics({ registry, logger: undefined, clock: undefined });
-  showExpiry(() => cert, registry);
+  registerExpiryMetric(() => cert, registry);
   return registry.metrics();
 }
 

@@ -1,7 +1,7 @@
 import type { AdmissionAttributes, AdmissionChain, AdmissionOperation, AdmissionPlugin } from './interfaces.js';
 import type { AdmissionMetrics, StepTimes, StepType } from './metrics.js';
 import { Reinvocation } from './reinvocation.js';
-import { type MaybePromise, then, whenOver } from '../util/maybe-promise.js';
+import { type MaybePromise, then, runFinally } from '../util/maybe-promise.js';
 
 /**
  * Runs plugins in sequence; a plugin that returns synchronously creates no promise. A mutating plugin may request one
@@ -65,7 +65,7 @@ class Step {
     const { times } = this;
     if (times === undefined || !this.handles(operation)) return work();
     const start = this.now();
-    return whenOver(work, (error) => {
+    return runFinally(work, (error) => {
       times.observe(operation, error !== undefined, this.now() - start);
     });
   }

@@ -7,7 +7,7 @@ export class Changes {
     return this.count;
   }
 
-  made(): void {
+  notify(): void {
     this.count++;
     for (const listener of [...this.listeners]) listener();
   }

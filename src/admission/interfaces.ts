@@ -38,7 +38,7 @@ export interface AttributeVersions {
    */
   complete(changed: JsonObject, kind: GroupVersionKind, how?: CompletionOptions): KubeObject;
   /** Called after the request's object has received the result of a mutation, which may have fields that must not be stored. */
-  exchanged(object: KubeObject): void;
+  onContentsReplaced(object: KubeObject): void;
   /** Returns the merge schema of the kind; undefined if the kind is unknown. */
   mergeType(kind: GroupVersionKind): Type | undefined;
 }

@@ -1,6 +1,6 @@
 import { Summary, type Registry } from 'prom-client';
 import { metricLifecycles } from '../util/metrics/metric-lifecycle.js';
-import { CellHistogram, type HistogramCell } from '../util/metrics/metrics.js';
+import { HistogramVec, type HistogramSeries } from '../util/metrics/metrics.js';
 import type { AdmissionOperation } from './interfaces.js';
 
 /** Mutating plugins admit, all others validate. */
@@ -14,11 +14,11 @@ const MILLIS = 1000;
 /** The durations of one step or of one plugin in it. The series are looked up only once. */
 export class StepTimes {
   private readonly cells: Partial<
-    Record<AdmissionOperation, readonly [passed: HistogramCell, rejected: HistogramCell]>
+    Record<AdmissionOperation, readonly [passed: HistogramSeries, rejected: HistogramSeries]>
   > = {};
 
   constructor(
-    private readonly histogram: CellHistogram,
+    private readonly histogram: HistogramVec,
     private readonly labels: readonly string[],
   ) {}
 
@@ -27,8 +27,8 @@ export class StepTimes {
     (rejected ? refused : passed).observe(millis / MILLIS);
   }
 
-  private cell(operation: AdmissionOperation, rejected: boolean): HistogramCell {
-    return this.histogram.cell(...this.labels, operation, String(rejected));
+  private cell(operation: AdmissionOperation, rejected: boolean): HistogramSeries {
+    return this.histogram.withLabelValues(...this.labels, operation, String(rejected));
   }
 }
 
@@ -39,7 +39,7 @@ class SummaryOf extends Summary {
   constructor(
     name: string,
     help: string,
-    private readonly histogram: CellHistogram,
+    private readonly histogram: HistogramVec,
     registry: Registry,
   ) {
     super({
@@ -65,8 +65,8 @@ class SummaryOf extends Summary {
 
 /** Durations of admission, under kube-apiserver's names. Create it once per registry. */
 export class AdmissionMetrics {
-  private readonly steps: CellHistogram;
-  private readonly plugins: CellHistogram;
+  private readonly steps: HistogramVec;
+  private readonly plugins: HistogramVec;
 
   /** `monotonic` returns milliseconds. */
   constructor(
@@ -74,13 +74,13 @@ export class AdmissionMetrics {
     readonly monotonic: () => number,
   ) {
     const help = 'in seconds, broken out for each operation and API resource and step type (validate or admit).';
-    this.steps = new CellHistogram(
+    this.steps = new HistogramVec(
       { name: STEP, help: `Admission sub-step latency histogram ${help}`, labels: STEP_LABELS },
       DURATIONS,
       registry,
     );
     new SummaryOf(`${STEP}_summary`, `Admission sub-step latency summary ${help}`, this.steps, registry);
-    this.plugins = new CellHistogram(
+    this.plugins = new HistogramVec(
       {
         name: 'apiserver_admission_controller_admission_duration_seconds',
         help: 'Admission controller latency histogram in seconds, identified by name and broken out for each operation and API resource and type (validate or admit).',

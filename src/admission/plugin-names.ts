@@ -111,7 +111,7 @@ export function enabledPlugins({ enableAdmissionPlugins, disableAdmissionPlugins
 }
 
 /** Returns the plugins that the flags name but only kube-apiserver implements. */
-export function absentPlugins({ enableAdmissionPlugins, disableAdmissionPlugins }: PluginFlags): string[] {
+export function unimplementedPlugins({ enableAdmissionPlugins, disableAdmissionPlugins }: PluginFlags): string[] {
   const named = new Set([...enableAdmissionPlugins, ...disableAdmissionPlugins]);
   return ADMISSION_PLUGINS.filter(({ name, here }) => !here && named.has(name)).map(({ name }) => name);
 }
@@ -121,5 +121,5 @@ const listOf = (wanted: (plugin: PluginName) => boolean): string[] =>
 
 /** Lists of names for the text of `--help`. */
 export const DEFAULT_PLUGINS: readonly string[] = listOf(({ on, here }) => on && here);
-export const HERE_PLUGINS: readonly string[] = sorted(listOf(({ here }) => here));
-export const ABSENT_PLUGINS: readonly string[] = sorted(listOf(({ here }) => !here));
+export const IMPLEMENTED_PLUGINS: readonly string[] = sorted(listOf(({ here }) => here));
+export const UNIMPLEMENTED_PLUGINS: readonly string[] = sorted(listOf(({ here }) => !here));

@@ -39,7 +39,7 @@ test('writes when it is served, or was never adopted', () => {
 test('the route of a group is that of the definition that is least far', () => {
   const adopted = new AdoptedDefinitions();
   let told = 0;
-  adopted.changed = () => (told += 1);
+  adopted.onRouteChange = () => (told += 1);
   expect(adopted.routeOf('example.com')).toBe('Ordinary');
   adopted.seen(definition('a', 'Switching'));
   expect(adopted.routeOf('example.com')).toBe('Annex');

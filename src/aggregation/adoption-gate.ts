@@ -1,6 +1,10 @@
 import type { AdmissionAttributes, AdmissionPlugin } from '../admission/interfaces.js';
 import { newForbidden } from '../apimachinery/meta/errors.js';
-import { type AdoptedDefinitions, ADOPTION_STAGE, beingMoved } from '../apimachinery/meta/adopted-definitions.js';
+import {
+  type AdoptedDefinitions,
+  ADOPTION_STAGE,
+  newGroupMovingError,
+} from '../apimachinery/meta/adopted-definitions.js';
 import type { GroupResource, KubeObject } from '../apimachinery/meta/meta.js';
 import { LOOPBACK_USER } from '../authentication/user/loopback-user.js';
 
@@ -20,16 +24,16 @@ export function adoptionGate(
     readsObjects: isDefinition,
     admit({ resource }) {
       if (adopted.takesWrites(resource)) return;
-      throw beingMoved(resource.group);
+      throw newGroupMovingError(resource.group);
     },
     // Runs after all mutations, whichever plugin made them.
     validate: (attributes) => {
-      if (isDefinition(attributes.resource)) mustKeepStage(attributes);
+      if (isDefinition(attributes.resource)) assertStageUnchanged(attributes);
     },
   };
 }
 
-function mustKeepStage({ resource, name, object, oldObject, operation, user }: AdmissionAttributes): void {
+function assertStageUnchanged({ resource, name, object, oldObject, operation, user }: AdmissionAttributes): void {
   if (operation === 'DELETE' || user === LOOPBACK_USER) return;
   if (stageOf(object) === stageOf(oldObject)) return;
   throw newForbidden(

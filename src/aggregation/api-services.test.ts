@@ -308,17 +308,17 @@ describe('ApiServices', () => {
     test('whether all APIServices have a CA is known once they have been read', async () => {
       const { services, cluster, state, others } = await begin(old);
       const [a, b] = [new X509Certificate(old), new X509Certificate(fresh)];
-      expect([services.carry(a), services.carry(b)]).toEqual([true, false]);
+      expect([services.isTrusted(a), services.isTrusted(b)]).toEqual([true, false]);
       await others(fresh + old);
-      expect([services.carry(a), services.carry(b)]).toEqual([true, true]);
+      expect([services.isTrusted(a), services.isTrusted(b)]).toEqual([true, true]);
       cluster.services.set('v1.b.example.com', { metadata: { name: 'v1.b.example.com' }, spec: {} });
       state.served = [version('a.example.com'), version('b.example.com')];
       cluster.synced();
       await settle();
       // That of somebody else does not count.
-      expect(services.carry(b)).toBe(true);
+      expect(services.isTrusted(b)).toBe(true);
       const other = setUp();
-      expect(other.services.carry(a)).toBe(false);
+      expect(other.services.isTrusted(a)).toBe(false);
     });
 
     test('two replicas of which one is restarted with other CAs in its files do not take them from each other', async () => {

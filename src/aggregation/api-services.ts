@@ -5,7 +5,7 @@ import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
 import { type Clock, sleep, type Timer } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
 import type { GroupRoute } from '../apimachinery/meta/adopted-definitions.js';
-import { CaBundles, holds } from './ca-bundles.js';
+import { CaBundles, bundleContains } from './ca-bundles.js';
 import type { Owner } from './owner.js';
 
 const PATH = '/apis/apiregistration.k8s.io/v1/apiservices';
@@ -90,7 +90,7 @@ export class ApiServices {
     this.queue = new WorkQueue({
       name: 'api_services',
       clock: options.clock,
-      work: (name) => this.sync(name),
+      reconcile: (name) => this.sync(name),
       workers: 2,
       onError: (name, error) => {
         if (error instanceof ClusterError && error.status === 409) return;
@@ -152,12 +152,12 @@ export class ApiServices {
   }
 
   /** Reports whether, as far as known, clients that read the APIServices accept certificates that the CA has issued. */
-  carry(authority: X509Certificate): boolean {
+  isTrusted(authority: X509Certificate): boolean {
     if (!this.synced) return false;
     return this.options.served().every(({ group, version }) => {
       const service = this.existing.get(`${version}.${group}`);
-      if (service === undefined || !isOurs(service)) return true;
-      return holds(stringAt(objectAt(service, 'spec'), 'caBundle') ?? '', authority);
+      if (service === undefined || !isManagedByAnnex(service)) return true;
+      return bundleContains(stringAt(objectAt(service, 'spec'), 'caBundle') ?? '', authority);
     });
   }
 
@@ -165,7 +165,7 @@ export class ApiServices {
   changed(): void {
     if (!this.synced) return;
     for (const { group, version } of this.options.served()) this.queue.add(`${version}.${group}`);
-    for (const [name, service] of this.existing) if (isOurs(service)) this.queue.add(name);
+    for (const [name, service] of this.existing) if (isManagedByAnnex(service)) this.queue.add(name);
   }
 
   private announce(): void {
@@ -179,32 +179,32 @@ export class ApiServices {
 
   private async sync(name: string): Promise<void> {
     if (!this.synced || !this.options.owner.ready) return;
-    await this.bring(name);
+    await this.reconcile(name);
     if (this.failing.delete(name) && this.failing.size === 0) this.options.inOrder();
     this.looked(name);
   }
 
-  private async bring(name: string): Promise<void> {
+  private async reconcile(name: string): Promise<void> {
     const wanted = this.options.served().find(({ group, version }) => `${version}.${group}` === name);
     const found = this.existing.get(name);
     const route = this.options.routeOf(split(name)[1]);
     if (route === 'Cluster') {
       // Not deleted: requests would find nothing until kube-apiserver has created its own.
-      if (found !== undefined && isOurs(found))
-        await this.options.client.must('PUT', `${PATH}/${name}`, givenBack(found));
+      if (found !== undefined && isManagedByAnnex(found))
+        await this.options.client.must('PUT', `${PATH}/${name}`, returnedToCluster(found));
       return;
     }
     if (wanted === undefined) {
-      if (found !== undefined && isOurs(found)) await this.options.client.must('DELETE', `${PATH}/${name}`);
+      if (found !== undefined && isManagedByAnnex(found)) await this.options.client.must('DELETE', `${PATH}/${name}`);
       return;
     }
     const { group, version } = wanted;
-    const existing = route === 'Annex' && found !== undefined && isAutomanaged(found) ? takenOver(found) : found;
-    if (existing !== undefined && !isOurs(existing)) {
-      this.options.refused(group, version, `the APIService ${name} belongs to ${whose(existing)}`);
+    const existing = route === 'Annex' && found !== undefined && isAutomanaged(found) ? claimedByAnnex(found) : found;
+    if (existing !== undefined && !isManagedByAnnex(existing)) {
+      this.options.refused(group, version, `the APIService ${name} belongs to ${ownerDescription(existing)}`);
       return;
     }
-    const wish = this.wish(name, wanted, existing);
+    const wish = this.desiredState(name, wanted, existing);
     if (wish === undefined) this.options.registered(group, version);
     else if (existing === undefined) await this.options.client.must('POST', PATH, wish);
     else await this.options.client.must('PUT', `${PATH}/${name}`, wish);
@@ -212,11 +212,15 @@ export class ApiServices {
   }
 
   /** Returns the desired state; undefined if it is already there. */
-  private wish(name: string, wanted: ServedGroupVersion, existing: KubeObject | undefined): KubeObject | undefined {
+  private desiredState(
+    name: string,
+    wanted: ServedGroupVersion,
+    existing: KubeObject | undefined,
+  ): KubeObject | undefined {
     const base: KubeObject = existing ?? { ...TYPE, metadata: { name, labels: { [MANAGED_BY]: MANAGER } } };
     const spec = this.spec(wanted, existing);
     const before = base.metadata.ownerReferences ?? [];
-    const ownerReferences = this.options.owner.among(before);
+    const ownerReferences = this.options.owner.mergeInto(before);
     const annotations = base.metadata.annotations ?? {};
     const news = this.announced.has(name) && annotations[FINGERPRINT] !== wanted.fingerprint;
     const known = this.existing.get(name);
@@ -254,13 +258,13 @@ const isAutomanaged = (service: KubeObject): boolean =>
   objectAt(objectAt(service, 'spec'), 'service') === undefined;
 
 /** The label is removed together with the spec: kube-apiserver restores an APIService that has it within a second. */
-function takenOver(service: KubeObject): KubeObject {
+function claimedByAnnex(service: KubeObject): KubeObject {
   const { [AUTOMANAGED]: _, ...labels } = service.metadata.labels ?? {};
   return { ...service, metadata: { ...service.metadata, labels: { ...labels, [MANAGED_BY]: MANAGER } } };
 }
 
 /** Returns the APIService as kube-apiserver creates it for a CustomResourceDefinition. */
-function givenBack(service: KubeObject): KubeObject {
+function returnedToCluster(service: KubeObject): KubeObject {
   const { [MANAGED_BY]: _, ...labels } = service.metadata.labels ?? {};
   const { ownerReferences: _owners, annotations: _annotations, ...metadata } = service.metadata;
   const { group, version, groupPriorityMinimum, versionPriority } = objectAt(service, 'spec') ?? {};
@@ -275,9 +279,9 @@ function split(name: string): [version: string, group: string] {
 }
 
 /** The cluster registers its own types, and labels those of definitions. */
-function whose(service: KubeObject): string {
+function ownerDescription(service: KubeObject): string {
   if (objectAt(objectAt(service, 'spec'), 'service') !== undefined) return 'another server';
   return 'the cluster itself, which serves a CustomResourceDefinition or a type of its own there';
 }
 
-const isOurs = (service: KubeObject): boolean => stringAt(service.metadata.labels, MANAGED_BY) === MANAGER;
+const isManagedByAnnex = (service: KubeObject): boolean => stringAt(service.metadata.labels, MANAGED_BY) === MANAGER;

@@ -15,7 +15,7 @@ const KEEP_MOST = 16;
  */
 export class CaBundles {
   /** By APIService and certificate: since when (monotonic milliseconds) it is there without being needed. */
-  private readonly strange = new Map<string, Map<string, number>>();
+  private readonly foreignCas = new Map<string, Map<string, number>>();
 
   constructor(private readonly clock: Clock) {}
 
@@ -23,14 +23,14 @@ export class CaBundles {
    * Returns the bundle that the APIService should have; `has` is its current one and `own` what this replica needs, both as base64 of PEM.
    * If a CA stays that is to be removed later, `later` is called with the milliseconds after which to call this again.
    */
-  wanted(name: string, has: string, own: string, later: (millis: number) => void): string {
+  wanted(name: string, has: string, own: string, requeueAfter: (millis: number) => void): string {
     if (has === own) {
-      this.strange.delete(name);
+      this.foreignCas.delete(name);
       return has;
     }
     const present = certificatesIn(has);
     const needed = certificatesIn(own);
-    const before = this.strange.get(name);
+    const before = this.foreignCas.get(name);
     const kept = new Map<string, number>();
     const now = this.clock.monotonic();
     let over = false;
@@ -41,11 +41,11 @@ export class CaBundles {
         over = true;
       } else if (kept.size < KEEP_MOST) {
         kept.set(one, since ?? now);
-        if (since === undefined) later(KEEP_MILLIS);
+        if (since === undefined) requeueAfter(KEEP_MILLIS);
       }
     }
-    if (kept.size === 0) this.strange.delete(name);
-    else this.strange.set(name, kept);
+    if (kept.size === 0) this.foreignCas.delete(name);
+    else this.foreignCas.set(name, kept);
     const enough = needed.length > 0 && needed.every((one) => present.includes(one));
     if (enough && !over) return has;
     const more = [...kept.keys()].filter((one) => this.isOfUse(one));
@@ -54,7 +54,7 @@ export class CaBundles {
 
   /** Forgets a deleted APIService. */
   forget(name: string): void {
-    this.strange.delete(name);
+    this.foreignCas.delete(name);
   }
 
   private isOfUse(certificate: string): boolean {
@@ -67,7 +67,7 @@ export class CaBundles {
 }
 
 /** Reports whether a client that trusts the bundle (base64 of PEM) trusts the CA. */
-export const holds = (bundle: string, authority: X509Certificate): boolean =>
+export const bundleContains = (bundle: string, authority: X509Certificate): boolean =>
   certificatesIn(bundle).includes(authority.raw.toString('base64'));
 
 const decoded = (text: string): string => Buffer.from(text, 'base64').toString('utf8');

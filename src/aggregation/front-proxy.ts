@@ -55,12 +55,12 @@ export class FrontProxyTrust {
   follow(
     client: Pick<ClusterClient, 'follow'>,
     signal: AbortSignal,
-    told: { changed(): void; broken(error: unknown): void; mended(): void },
+    handlers: { changed(): void; broken(error: unknown): void; mended(): void },
   ): Promise<void> {
     let missing = false;
     const take = (map: KubeObject): void => {
       missing = false;
-      if (this.take(map)) told.changed();
+      if (this.take(map)) handlers.changed();
     };
     const gone = (): void => {
       missing = true;
@@ -73,13 +73,13 @@ export class FrontProxyTrust {
         else take(map);
       },
       heard: () => {
-        if (missing) told.broken(new Error(`the cluster has no ConfigMap ${NAMESPACE}/${NAME}`));
-        else if (this.trouble !== '') told.broken(new Error(this.trouble));
-        else told.mended();
+        if (missing) handlers.broken(new Error(`the cluster has no ConfigMap ${NAMESPACE}/${NAME}`));
+        else if (this.trouble !== '') handlers.broken(new Error(this.trouble));
+        else handlers.mended();
       },
     };
     return client.follow(PATH, listener, signal, (error) => {
-      told.broken(error);
+      handlers.broken(error);
     });
   }
 

@@ -25,11 +25,11 @@ export class Owner {
   follow(
     client: Pick<ClusterClient, 'follow'>,
     signal: AbortSignal,
-    told: { changed(): void; broken(error: unknown): void; mended(): void },
+    handlers: { changed(): void; broken(error: unknown): void; mended(): void },
   ): void {
     if (this.name === '') return;
     this.changed = () => {
-      told.changed();
+      handlers.changed();
     };
     const gone = (): void => {
       this.settle(undefined, false);
@@ -46,8 +46,8 @@ export class Owner {
         else found(role);
       },
       heard: () => {
-        if (this.reference !== undefined) told.mended();
-        else told.broken(new Error(`ClusterRole ${this.name} not found; registration requires it`));
+        if (this.reference !== undefined) handlers.mended();
+        else handlers.broken(new Error(`ClusterRole ${this.name} not found; registration requires it`));
       },
     };
     const path = `/apis/${API_VERSION}/clusterroles?fieldSelector=${encodeURIComponent(`metadata.name=${this.name}`)}`;
@@ -55,12 +55,12 @@ export class Owner {
       // Registering without an owner is better than not registering at all.
       const refused = error instanceof ClusterError && (error.status === 401 || error.status === 403);
       if (refused && this.reference === undefined) this.settle(undefined, true);
-      told.broken(error);
+      handlers.broken(error);
     });
   }
 
   /** Returns the owner references that an APIService with `existing` ones should have: other owners stay. */
-  among(existing: OwnerReference[]): OwnerReference[] {
+  mergeInto(existing: OwnerReference[]): OwnerReference[] {
     const { reference } = this;
     if (reference === undefined) return existing;
     const ours = (one: OwnerReference): boolean =>

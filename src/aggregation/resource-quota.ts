@@ -12,7 +12,7 @@ import type { MaybePromise } from '../util/maybe-promise.js';
 const MAX_ATTEMPTS = 8;
 
 /** A creation that waits to be charged. */
-interface Waiting {
+interface PendingCharge {
   readonly attributes: AdmissionAttributes;
   /** The name of the counted resource: `count/<resource>.<group>`. */
   readonly key: string;
@@ -29,12 +29,12 @@ export class ClusterQuotas implements AdmissionPlugin {
   readonly name = 'ResourceQuota';
   /** By namespace, then by name. */
   private quotas = new Map<string, Map<string, KubeObject>>();
-  private readonly waiting = new Map<string, Waiting[]>();
+  private readonly waiting = new Map<string, PendingCharge[]>();
   private synced = false;
 
   constructor(private readonly client: Pick<ClusterClient, 'follow' | 'must'>) {}
 
-  follow(signal: AbortSignal, told: { broken(error: unknown): void; mended(): void }): Promise<void> {
+  follow(signal: AbortSignal, handlers: { broken(error: unknown): void; mended(): void }): Promise<void> {
     const listener = {
       upsert: (quota: KubeObject) => {
         this.set(quota);
@@ -46,11 +46,11 @@ export class ClusterQuotas implements AdmissionPlugin {
         this.synced = true;
       },
       heard: () => {
-        told.mended();
+        handlers.mended();
       },
     };
     return this.client.follow('/api/v1/resourcequotas', listener, signal, (error) => {
-      told.broken(error);
+      handlers.broken(error);
     });
   }
 
@@ -103,7 +103,7 @@ export class ClusterQuotas implements AdmissionPlugin {
   /** Processes one batch after another while creations are waiting. */
   private async work(namespace: string): Promise<void> {
     for (let batch = this.waiting.get(namespace); batch !== undefined && batch.length > 0;) {
-      const next: Waiting[] = [];
+      const next: PendingCharge[] = [];
       this.waiting.set(namespace, next);
       await this.count(namespace, batch).catch((error: unknown) => {
         for (const one of batch ?? []) one.reject(error);
@@ -113,7 +113,7 @@ export class ClusterQuotas implements AdmissionPlugin {
     this.waiting.delete(namespace);
   }
 
-  private async count(namespace: string, batch: readonly Waiting[]): Promise<void> {
+  private async count(namespace: string, batch: readonly PendingCharge[]): Promise<void> {
     if (!this.synced) await this.read(namespace);
     for (const key of new Set(batch.map((one) => one.key))) {
       let left = batch.filter((one) => one.key === key);
@@ -134,12 +134,12 @@ export class ClusterQuotas implements AdmissionPlugin {
   }
 
   /** Charges to a quota what fits and rejects the rest. Returns what fits. */
-  private async charge(quota: KubeObject, key: string, batch: readonly Waiting[]): Promise<Waiting[]> {
+  private async charge(quota: KubeObject, key: string, batch: readonly PendingCharge[]): Promise<PendingCharge[]> {
     let current: KubeObject | undefined = quota;
     for (let attempt = 1; current !== undefined; attempt++) {
       const { fitting, refused, added } = fit(current, key, batch);
       try {
-        if (added > 0) this.set(await this.note(current, key, added));
+        if (added > 0) this.set(await this.writeUsage(current, key, added));
         for (const [one, error] of refused) one.reject(error);
         return fitting;
       } catch (error) {
@@ -152,7 +152,7 @@ export class ClusterQuotas implements AdmissionPlugin {
     return [...batch];
   }
 
-  private async note(quota: KubeObject, key: string, added: number): Promise<KubeObject> {
+  private async writeUsage(quota: KubeObject, key: string, added: number): Promise<KubeObject> {
     const next = deepCopy(quota);
     const status = objectAt(next, 'status') ?? {};
     const used: JsonObject = { ...objectAt(status, 'used') };
@@ -166,15 +166,15 @@ export class ClusterQuotas implements AdmissionPlugin {
 }
 
 interface Fit {
-  readonly fitting: Waiting[];
-  readonly refused: readonly (readonly [Waiting, Error])[];
+  readonly fitting: PendingCharge[];
+  readonly refused: readonly (readonly [PendingCharge, Error])[];
   /** The increase in usage; a dry run uses nothing. */
   readonly added: number;
 }
 
-function fit(quota: KubeObject, key: string, batch: readonly Waiting[]): Fit {
-  const fitting: Waiting[] = [];
-  const refused: [Waiting, Error][] = [];
+function fit(quota: KubeObject, key: string, batch: readonly PendingCharge[]): Fit {
+  const fitting: PendingCharge[] = [];
+  const refused: [PendingCharge, Error][] = [];
   const name = nameOf(quota);
   const only = (amount: Quantity): ResourceList => new Map([[key, amount]]);
   const known = objectAt(objectAt(quota, 'status'), 'used')?.[key] !== undefined;

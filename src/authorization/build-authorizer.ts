@@ -105,7 +105,7 @@ async function fromFile(
     watch: (changed, until) => dependencies.watchFile(configFile, changed, until),
     clock: dependencies.clock,
     metrics: dependencies.metrics,
-    failed: (why) => dependencies.failed(why),
+    onError: (why) => dependencies.failed(why),
   });
   chain.start(signal);
   return { authorizer: chain, ruleResolver: chain, modes };

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { configMetrics, hashLabel } from '../util/files/config-metrics.js';
-import { CellCounter, CellHistogram, metricsRegistry } from '../util/metrics/metrics.js';
+import { CounterVec, HistogramVec, metricsRegistry } from '../util/metrics/metrics.js';
 import type { AuthorizationMetrics } from './authorizer/instrumentation.js';
 
 const PREFIX = 'apiserver_authorization';
@@ -9,8 +9,8 @@ const CONDITION_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
 
 /** Metrics of authorization, under kube-apiserver's names. Create them once per registry. */
 export function authorizationMetrics(serverId: string, registry: Registry = metricsRegistry): AuthorizationMetrics {
-  const counter = (name: string, help: string, ...labels: string[]): CellCounter =>
-    new CellCounter({ name, help, labels }, registry);
+  const counter = (name: string, help: string, ...labels: string[]): CounterVec =>
+    new CounterVec({ name, help, labels }, registry);
   const decisions = counter(
     `${PREFIX}_decisions_total`,
     'Total number of terminal decisions made by an authorizer split by authorizer type, name, and decision.',
@@ -24,15 +24,15 @@ export function authorizationMetrics(serverId: string, registry: Registry = metr
   return {
     ...webhooks,
     ...conditions,
-    decision: (type, name, decision) => decisions.cell(type, name, decision).inc(),
-    configReload: config.reloaded,
+    decision: (type, name, decision) => decisions.withLabelValues(type, name, decision).inc(),
+    configReload: config.recordReload,
     configInUse: (text) => {
-      config.inUse(hashLabel(text));
+      config.setActiveHash(hashLabel(text));
     },
   };
 }
 
-type MakeCounter = (name: string, help: string, ...labels: string[]) => CellCounter;
+type MakeCounter = (name: string, help: string, ...labels: string[]) => CounterVec;
 
 function webhookMetrics(
   counter: MakeCounter,
@@ -50,17 +50,17 @@ function webhookMetrics(
     'name',
     'result',
   );
-  const duration = new CellHistogram(
+  const duration = new HistogramVec(
     { name: `${PREFIX}_webhook_duration_seconds`, help: 'Request latency in seconds.', labels: ['name', 'result'] },
     DURATION_BUCKETS,
     registry,
   );
   return {
     webhookEvaluation: (name, outcome, seconds) => {
-      evaluations.cell(name, outcome).inc();
-      duration.cell(name, outcome).observe(seconds);
+      evaluations.withLabelValues(name, outcome).inc();
+      duration.withLabelValues(name, outcome).observe(seconds);
     },
-    webhookFailOpen: (name, outcome) => failOpen.cell(name, outcome).inc(),
+    webhookFailOpen: (name, outcome) => failOpen.withLabelValues(name, outcome).inc(),
   };
 }
 
@@ -80,7 +80,7 @@ function conditionMetrics(
     'type',
     'name',
   );
-  const seconds = new CellHistogram(
+  const seconds = new HistogramVec(
     {
       name: `${PREFIX}_match_condition_evaluation_seconds`,
       help: 'Authorization match condition evaluation time in seconds, split by authorizer type and name.',
@@ -90,8 +90,8 @@ function conditionMetrics(
     registry,
   );
   return {
-    matchConditions: (name, taken) => seconds.cell('Webhook', name).observe(taken),
-    matchConditionError: (name) => errors.cell('Webhook', name).inc(),
-    matchConditionExclusion: (name) => exclusions.cell('Webhook', name).inc(),
+    matchConditions: (name, taken) => seconds.withLabelValues('Webhook', name).observe(taken),
+    matchConditionError: (name) => errors.withLabelValues('Webhook', name).inc(),
+    matchConditionExclusion: (name) => exclusions.withLabelValues('Webhook', name).inc(),
   };
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../apimachinery/json/json.js';
 import { objectAt } from '../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../apimachinery/json/values.js';
 import { eachMetadata } from './adoption/lists.js';
 import { type ClusterClient, ClusterError } from './cluster-client.js';
 
@@ -105,7 +105,7 @@ export async function collections(client: Pick<ClusterClient, 'call'>, group: st
     for (const resource of objectsOf(list['resources'])) {
       const plural = textOf(resource['name']);
       const isEvent = version.group === '' && plural === 'events';
-      if (isEvent || plural.includes('/') || !textsOf(resource['verbs']).includes('list')) continue;
+      if (isEvent || plural.includes('/') || !stringsOf(resource['verbs']).includes('list')) continue;
       found.push({ ...version, plural });
     }
   }

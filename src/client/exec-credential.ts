@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { isAbsolute, join, normalize, sep } from 'node:path';
 import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../apimachinery/json/json.js';
-import { objectsOf, textsOf } from '../apimachinery/json/values.js';
+import { objectsOf, stringsOf } from '../apimachinery/json/values.js';
 import type { Clock } from '../util/clock.js';
 import type { CredentialSource } from './webhook/connections.js';
 
@@ -65,7 +65,7 @@ export function readExecConfig(entry: JsonObject, name: string, directory: strin
   }
   return {
     command: resolveCommand(command, directory),
-    args: textsOf(entry['args']),
+    args: stringsOf(entry['args']),
     env,
     apiVersion,
     interactiveMode,

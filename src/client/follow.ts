@@ -54,7 +54,7 @@ export async function follow(
   listener: ClusterListener,
   options: FollowOptions,
 ): Promise<void> {
-  const following = new Following(path, collection, listener, options);
+  const following = new Reflector(path, collection, listener, options);
   let failures = 0;
   while (!isOver(options.signal)) {
     try {
@@ -66,7 +66,7 @@ export async function follow(
       if (isOver(options.signal)) return;
       if (following.progressed()) failures = 0;
       // The first time, this is expected: the server compacts old versions.
-      if (!following.forgotten(error) || failures > 0) options.failed(error);
+      if (!following.resetIfExpired(error) || failures > 0) options.failed(error);
     }
     await sleep(options.clock, retryMillis(failures++, options.random()), options.signal);
   }
@@ -78,10 +78,10 @@ const isOver = (signal: AbortSignal): boolean => signal.aborted;
 const retryMillis = (failures: number, random: number): number =>
   Math.min(FIRST_RETRY_MILLIS * 2 ** failures, LAST_RETRY_MILLIS) * (1 + random / 2);
 
-class Following {
+class Reflector {
   /** The version up to which everything has been delivered; undefined if nothing has, or if the server has compacted it. */
   private revision: string | undefined;
-  private heard = false;
+  private receivedAny = false;
 
   constructor(
     private readonly path: string,
@@ -92,27 +92,27 @@ class Following {
 
   /** Lists if necessary, then runs one watch to its end. Returns false if the watch ended at once. */
   async once(): Promise<boolean> {
-    this.heard = false;
+    this.receivedAny = false;
     this.revision ??= await this.list();
     const { clock, signal } = this.options;
     const began = clock.monotonic();
     const lines = await this.collection.watch(this.watchPath(this.revision), IDLE_MILLIS, signal);
-    this.hear();
-    let told = 0;
+    this.confirm();
+    let eventCount = 0;
     for await (const line of lines) {
       this.take(this.collection.parse(line));
-      told++;
+      eventCount++;
     }
-    return told > 0 || clock.monotonic() - began >= SHORT_MILLIS;
+    return eventCount > 0 || clock.monotonic() - began >= SHORT_MILLIS;
   }
 
   /** Reports whether the last attempt received anything from the cluster. */
   progressed(): boolean {
-    return this.heard;
+    return this.receivedAny;
   }
 
   /** Reports whether the server no longer has the version; if so, the next attempt lists. */
-  forgotten(error: unknown): boolean {
+  resetIfExpired(error: unknown): boolean {
     if (!(error instanceof ClusterError && error.status === 410)) return false;
     this.revision = undefined;
     return true;
@@ -131,7 +131,7 @@ class Following {
       next = stringAt(metadata, 'continue') ?? '';
       if (next !== '') continue;
       this.listener.replaced(objects);
-      this.hear();
+      this.confirm();
       return stringAt(metadata, 'resourceVersion') ?? '';
     }
   }
@@ -165,11 +165,11 @@ class Following {
         return;
     }
     this.revision = stringAt(objectAt(object, 'metadata'), 'resourceVersion') ?? this.revision;
-    this.hear();
+    this.confirm();
   }
 
-  private hear(): void {
-    this.heard = true;
+  private confirm(): void {
+    this.receivedAny = true;
     this.listener.heard?.();
   }
 }

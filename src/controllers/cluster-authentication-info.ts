@@ -4,7 +4,7 @@ import { pem, pemBlocks } from '../pki/der.js';
 import type { LoopbackClient, LoopbackClients } from '../registry/rest/loopback-client.js';
 import { type Clock, sleep } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
-import { unlessOvertaken } from './errors.js';
+import { swallowIgnorableErrors } from './errors.js';
 import { ObjectCache } from './garbage-collector/object-cache.js';
 
 const NAMESPACE = 'kube-system';
@@ -53,7 +53,7 @@ export class AuthenticationInfoPublisher {
     this.queue = new WorkQueue({
       name: 'cluster_authentication_trust_controller',
       clock,
-      work: () => this.publish(),
+      reconcile: () => this.publish(),
       onError: (key, error) => {
         options.onError(key, error);
       },
@@ -78,7 +78,7 @@ export class AuthenticationInfoPublisher {
   }
 
   private publish(): Promise<void> {
-    return unlessOvertaken(async () => {
+    return swallowIgnorableErrors(async () => {
       const existing = await this.client.get(NAMESPACE, NAME);
       const before = objectAt(existing, 'data') ?? {};
       const data = published(before, this.options.info(), this.options.clock.now());

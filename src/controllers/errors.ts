@@ -5,16 +5,16 @@ export const isConflictOrNotFound = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 404 || error.code === 409);
 
 /** Reports whether a controller may ignore the error: as above, or the namespace is being deleted. */
-export const isOvertaken = (error: unknown): boolean =>
+export const isIgnorableError = (error: unknown): boolean =>
   isConflictOrNotFound(error) ||
   (error instanceof ApiError &&
     error.details?.causes?.some((cause) => cause.reason === 'NamespaceTerminating') === true);
 
 /** Runs `work` and swallows the errors that a controller may ignore. */
-export async function unlessOvertaken(work: () => Promise<unknown>): Promise<void> {
+export async function swallowIgnorableErrors(work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    if (!isOvertaken(error)) throw error;
+    if (!isIgnorableError(error)) throw error;
   }
 }

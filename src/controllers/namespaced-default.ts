@@ -3,7 +3,7 @@ import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { LoopbackClient, LoopbackClients } from '../registry/rest/loopback-client.js';
 import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
-import { unlessOvertaken } from './errors.js';
+import { swallowIgnorableErrors } from './errors.js';
 import { ObjectCache, splitKey } from './garbage-collector/object-cache.js';
 
 export interface NamespacedDefaultOptions {
@@ -19,7 +19,7 @@ export interface NamespacedDefaultOptions {
   /** Reports whether an existing object may stay as it is. */
   accepts(object: KubeObject): boolean;
   /** Repairs an existing object in place. */
-  mend(object: KubeObject): void;
+  repair(object: KubeObject): void;
   onError(namespace: string, error: unknown): void;
 }
 
@@ -37,7 +37,7 @@ export class NamespacedDefault {
     this.queue = new WorkQueue({
       name: options.queue,
       clock,
-      work: (namespace) => this.sync(namespace),
+      reconcile: (namespace) => this.sync(namespace),
       onError: (namespace, error) => {
         options.onError(namespace, error);
       },
@@ -67,11 +67,11 @@ export class NamespacedDefault {
     await Promise.all([this.namespaces.synced, this.objects.synced]);
     const { name } = this.options;
     if (this.namespaces.get('', namespace) === undefined || this.objects.get(namespace, name) === true) return;
-    await unlessOvertaken(async () => {
+    await swallowIgnorableErrors(async () => {
       const existing = await this.client.get(namespace, name);
       if (existing === undefined) await this.client.create(this.options.make(namespace));
       else if (!this.options.accepts(existing)) {
-        this.options.mend(existing);
+        this.options.repair(existing);
         await this.client.update(existing);
       }
     });

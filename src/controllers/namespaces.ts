@@ -38,7 +38,7 @@ export class NamespaceController {
     this.queue = new WorkQueue({
       name: 'namespace',
       clock: options.clock,
-      work: (name) => this.sync(name),
+      reconcile: (name) => this.sync(name),
       workers: 10,
       onError: (name, error) => {
         if (!isConflictOrNotFound(error)) options.onError(name, error);
@@ -62,7 +62,7 @@ export class NamespaceController {
     const finalizers = objectAt(namespace, 'spec')?.['finalizers'];
     if (!Array.isArray(finalizers) || !finalizers.includes(FINALIZER)) return;
     const remainder = await this.empty(name);
-    namespace = await this.tell(namespace, remainder);
+    namespace = await this.updateConditions(namespace, remainder);
     if (remainder.resources.size > 0 || remainder.errors.length > 0) {
       this.queue.addAfter(name, RETRY_MILLIS);
       return;
@@ -96,7 +96,7 @@ export class NamespaceController {
     return remainder;
   }
 
-  private async tell(namespace: KubeObject, remainder: Remainder): Promise<KubeObject> {
+  private async updateConditions(namespace: KubeObject, remainder: Remainder): Promise<KubeObject> {
     const next = deepCopy(namespace);
     const status = objectAt(next, 'status') ?? {};
     const before = Array.isArray(status['conditions']) ? (status['conditions'] as JsonObject[]) : [];

@@ -2,7 +2,7 @@ import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { JsonObject } from '../apimachinery/json/json.js';
 import type { ResourceEventHandler } from '../registry/rest/loopback-client.js';
 import { FakeClock } from '../util/clock.fake.js';
-import { definitionNews } from './definitions/definition-news.js';
+import { definitionEvents } from './definitions/definition-events.js';
 import { ObjectEvents } from './object-events.js';
 
 const TAKEN = {
@@ -28,7 +28,7 @@ function setUp() {
   const clock = new FakeClock(Date.UTC(2026, 0, 1));
   const controller = new ObjectEvents({
     name: 'definition_events',
-    news: definitionNews,
+    eventsFor: definitionEvents,
     client: {
       watch: (given) => {
         listener = given;

@@ -12,7 +12,7 @@ const MAX_MESSAGE = 1024;
 const MAX_NAME = 230;
 
 /** Something that an Event reports. */
-export interface News {
+export interface EventContent {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;
@@ -24,7 +24,7 @@ export interface ObjectEventsOptions {
   /** The name of the work queue in metrics. */
   readonly name: string;
   /** Returns the news about an object in its current state. */
-  readonly news: (object: KubeObject) => readonly News[];
+  readonly eventsFor: (object: KubeObject) => readonly EventContent[];
   readonly client: Pick<LoopbackClient, 'watch'>;
   readonly clock: Clock;
   /** Creates the Event; one that already exists is not an error. */
@@ -39,14 +39,14 @@ export interface ObjectEventsOptions {
 export class ObjectEvents {
   private readonly objects = new Map<string, KubeObject>();
   /** The names of the Events already recorded, by object name. */
-  private readonly told = new Map<string, ReadonlySet<string>>();
+  private readonly recordedEvents = new Map<string, ReadonlySet<string>>();
   private readonly queue: WorkQueue;
 
   constructor(private readonly options: ObjectEventsOptions) {
     this.queue = new WorkQueue({
       name: options.name,
       clock: options.clock,
-      work: (name) => this.sync(name),
+      reconcile: (name) => this.sync(name),
       workers: 1,
       onError: (name, error) => {
         options.onError(name, error);
@@ -64,7 +64,7 @@ export class ObjectEvents {
         },
         delete: (object) => {
           this.objects.delete(nameOf(object));
-          this.told.delete(nameOf(object));
+          this.recordedEvents.delete(nameOf(object));
         },
         reset: () => {
           this.objects.clear();
@@ -79,16 +79,16 @@ export class ObjectEvents {
   private async sync(name: string): Promise<void> {
     const object = this.objects.get(name);
     if (object === undefined || hasDeletionTimestamp(object)) return;
-    const events = this.options.news(object).map((one) => eventOf(object, one, this.options.clock.now()));
-    const before = this.told.get(name);
+    const events = this.options.eventsFor(object).map((one) => eventOf(object, one, this.options.clock.now()));
+    const before = this.recordedEvents.get(name);
     for (const event of events) {
       if (before?.has(event.metadata.name ?? '') !== true) await this.options.record(event);
     }
-    this.told.set(name, new Set(events.map(({ metadata }) => metadata.name ?? '')));
+    this.recordedEvents.set(name, new Set(events.map(({ metadata }) => metadata.name ?? '')));
   }
 }
 
-function eventOf(object: KubeObject, { type, reason, message, facts }: News, now: number): KubeObject {
+function eventOf(object: KubeObject, { type, reason, message, facts }: EventContent, now: number): KubeObject {
   const { name = '', uid = '', resourceVersion = '' } = object.metadata;
   const { apiVersion = '', kind = '' } = object;
   const hash = createHash('sha256')

@@ -37,7 +37,7 @@ test('each wanted type is watched once, again when its watch ended, and not afte
   await pass(5000);
   expect(started).toEqual(['a', 'a', 'b']);
   const aborted = new AbortController();
-  const queue = new WorkQueue({ name: 'types', clock, work: () => Promise.resolve() });
+  const queue = new WorkQueue({ name: 'types', clock, reconcile: () => Promise.resolve() });
   watches.run(new ApiRegistry(), queue, aborted.signal, () => undefined);
   aborted.abort();
   expect(running.get('b')?.signal.aborted).toBe(true);

@@ -14,7 +14,7 @@ export async function checkAdoptions(cluster: Cluster): Promise<Finding> {
     if (status === 403) return warning(CHECK, 'the identity in use may not list adoptions.kubeannex.io');
     if (status !== 200) return skipped(CHECK, `the cluster responded with status ${status}`);
     const all = objectsOf(body['items']);
-    const failing = all.map(complaint).find((text) => text !== '');
+    const failing = all.map(failureMessage).find((text) => text !== '');
     if (failing !== undefined)
       return failed(CHECK, new Error(failing), 'read the conditions with kubectl describe adoption');
     return ok(CHECK, all.map(summary).join('; '));
@@ -31,7 +31,7 @@ function summary(adoption: JsonObject): string {
 }
 
 /** Returns the message of the first failed condition; '' if there is none. */
-function complaint(adoption: JsonObject): string {
+function failureMessage(adoption: JsonObject): string {
   const isWanted = objectAt(adoption, 'spec')?.['servedBy'] === 'Annex';
   const bad = conditionsOf(adoption).find(
     ({ type, status, reason }) =>

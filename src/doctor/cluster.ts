@@ -101,7 +101,7 @@ export async function checkRights(check: string, cluster: Cluster, rights: reado
     for (const right of rights) {
       const denied: string[] = [];
       for (const verb of right.verbs) if (!(await mayDo(cluster, right, verb))) denied.push(verb);
-      if (denied.length > 0) missing.push(`${denied.join(', ')} ${told(right)}`);
+      if (denied.length > 0) missing.push(`${denied.join(', ')} ${describeRight(right)}`);
     }
   } catch (error) {
     return failed(
@@ -124,7 +124,7 @@ async function mayDo(cluster: Cluster, right: Right, verb: string): Promise<bool
   return objectAt(answer.body, 'status')?.['allowed'] === true;
 }
 
-function told({ group, resource, subresource, namespace, name }: Right): string {
+function describeRight({ group, resource, subresource, namespace, name }: Right): string {
   const full = subresource === undefined ? resource : `${resource}/${subresource}`;
   const type = group === '' ? full : `${full}.${group}`;
   if (name === undefined) return type;
@@ -132,14 +132,18 @@ function told({ group, resource, subresource, namespace, name }: Right): string 
 }
 
 /** Facts about the server itself. */
-export interface Known {
+export interface ServerFacts {
   readonly now: number;
   /** The fingerprints of the CAs of its serving certificate; undefined if they could not be read. */
   readonly authorities: readonly string[] | undefined;
 }
 
 /** Checks v1.kubeannex.io and all other APIServices that refer to the Service, then their CA bundles. */
-export async function checkApiServices(cluster: Cluster, service: ServiceOptions, known: Known): Promise<Finding[]> {
+export async function checkApiServices(
+  cluster: Cluster,
+  service: ServiceOptions,
+  known: ServerFacts,
+): Promise<Finding[]> {
   const check = 'APIService v1.kubeannex.io';
   let services: JsonObject[];
   try {

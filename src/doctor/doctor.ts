@@ -15,7 +15,7 @@ import {
   checkRights,
   checkTokenReview,
   type Cluster,
-  type Known,
+  type ServerFacts,
   mainRights,
   type ServiceOptions,
 } from './cluster.js';
@@ -56,7 +56,7 @@ export async function* examine(options: Options, clock: Clock): AsyncGenerator<F
 export async function* examineCluster(
   clients: Clients,
   service: ServiceOptions,
-  known: Known,
+  known: ServerFacts,
 ): AsyncGenerator<Finding> {
   const { main, authn, authz, server } = clients;
   const reachable = await checkReachable(main, server);

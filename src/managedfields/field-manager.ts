@@ -27,7 +27,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
 }
 
 /** The manager name of an update until it is known whether the update changed anything. */
-const SELF = 'current-operation';
+const CURRENT_OPERATION = 'current-operation';
 
 class DefaultFieldManager implements FieldManager {
   private readonly merge: StructuredMerge;
@@ -147,10 +147,10 @@ class DefaultFieldManager implements FieldManager {
   /** Records an update by `manager`: adds the changed fields to its entry, and sets a new time if there are any. */
   private track(live: KubeObject, next: KubeObject, managed: Managed, manager: string): void {
     const identifier = this.identify(managed, manager, 'Update');
-    const managers = this.merge.update(live, next, managed.fields, SELF);
-    const own = managers.get(SELF);
+    const managers = this.merge.update(live, next, managed.fields, CURRENT_OPERATION);
+    const own = managers.get(CURRENT_OPERATION);
     if (own !== undefined) {
-      managers.delete(SELF);
+      managers.delete(CURRENT_OPERATION);
       const rest = managers.get(identifier);
       managers.set(identifier, rest === undefined ? own : { ...own, set: own.set.union(rest.set) });
       managed.times.set(identifier, formatTime(this.options.clock.now()));

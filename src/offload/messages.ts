@@ -2,12 +2,12 @@ import { ApiError, type StatusDetails } from '../apimachinery/meta/errors.js';
 import type { AdmissionOperation } from '../admission/interfaces.js';
 import type { UserInfo } from '../authentication/user/user.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../authorization/authorizer/interfaces.js';
-import type { HeldRules, PolicyRule, RoleRef } from '../authorization/rbac/types.js';
+import type { ResolvedRules, PolicyRule, RoleRef } from '../authorization/rbac/types.js';
 import type { Description } from '../endpoints/openapi/parts.js';
 import type { OpenApiGroupVersion } from '../endpoints/openapi/source.js';
 import type { ItemForm } from '../endpoints/responsewriters/sink.js';
 import type { ValidationReport } from '../registry/builtin/declarative/declared-type.js';
-import type { AskedConversion } from '../registry/customresource/conversion/conversion-metrics.js';
+import type { ConversionOutcome } from '../registry/customresource/conversion/conversion-metrics.js';
 import type { AuditLevel } from '../request/audit.js';
 import type { RequestInfo } from '../request/request-info.js';
 import { StorageError, type StorageErrorCode, type Undecodable } from '../storage/errors.js';
@@ -107,14 +107,14 @@ export type Call =
   /** Sends a review to the conversion webhook of the request's type. */
   | { readonly method: 'review'; readonly body: string };
 
-export interface Answers {
+export interface CallResults {
   get: SentObject | undefined;
   write: { readonly committed: boolean; readonly object: SentObject | undefined };
   /** The object after mutation by the plugins. */
   admit: string | undefined;
   validate: undefined;
   authorize: AuthorizationResult;
-  policyRules: HeldRules;
+  policyRules: ResolvedRules;
   roleRules: readonly PolicyRule[] | undefined;
   review: string;
 }
@@ -147,10 +147,10 @@ export type FromWorker =
     }
   /** The result of declarative validation of a built-in type. */
   | { readonly type: 'compared'; readonly report: ValidationReport }
-  | { readonly type: 'converted'; readonly task: number; readonly asked: AskedConversion }
+  | { readonly type: 'converted'; readonly task: number; readonly conversion: ConversionOutcome }
   | { readonly type: 'spent'; readonly task: number; readonly layer: Layer; readonly millis: number }
   | { readonly type: 'done'; readonly task: number; readonly response: SentResponse }
-  | { readonly type: 'failed'; readonly task: number; readonly error: SentError };
+  | { readonly type: 'failed'; readonly task: number; readonly error: SerializedError };
 
 /** A group version to be described. Each kind is serialized by node:v8. */
 export interface DescribeTask {
@@ -178,10 +178,10 @@ export type ToWorker =
   | ShowTask
   | DescribeTask
   | { readonly type: 'abort'; readonly task: number }
-  | { readonly type: 'answer'; readonly call: number; readonly value: Answers[keyof Answers] }
-  | { readonly type: 'refusal'; readonly call: number; readonly error: SentError };
+  | { readonly type: 'answer'; readonly call: number; readonly value: CallResults[keyof CallResults] }
+  | { readonly type: 'refusal'; readonly call: number; readonly error: SerializedError };
 
-export interface SentError {
+export interface SerializedError {
   readonly message: string;
   readonly stack?: string | undefined;
   /** The name of the error's class, so that errors caused by a bug in the program keep it. */
@@ -195,7 +195,7 @@ export interface SentError {
   };
 }
 
-export function sendError(error: unknown): SentError {
+export function serializeError(error: unknown): SerializedError {
   const message = messageOf(error);
   if (error instanceof ApiError) {
     return { message, api: { code: error.code, reason: error.reason, details: error.details } };
@@ -207,7 +207,7 @@ export function sendError(error: unknown): SentError {
   return error instanceof Error ? { message, stack: error.stack, name: error.name } : { message };
 }
 
-export function receiveError({ message, stack, name, api, storage }: SentError): Error {
+export function deserializeError({ message, stack, name, api, storage }: SerializedError): Error {
   if (api !== undefined) return new ApiError(api.code, api.reason, message, api.details);
   if (storage !== undefined) {
     const { code, revision, current, undecodable } = storage;
@@ -228,7 +228,7 @@ export function receiveError({ message, stack, name, api, storage }: SentError):
 }
 
 /** Returns a copy that can be transferred. The buffer of the original may be far larger, and stays with this thread. */
-export function detached(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+export function copyForTransfer(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const copy = new Uint8Array(bytes.length);
   copy.set(bytes);
   return copy;

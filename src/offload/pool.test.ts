@@ -49,7 +49,7 @@ test('where a request is audited, what came, what was answered and what took tim
   };
   const stopwatch: Stopwatch = {
     monotonic: () => performance.now(),
-    spent: (layer, millis) => {
+    record: (layer, millis) => {
       expect(millis).toBeGreaterThanOrEqual(0);
       layers.push(layer);
     },
@@ -207,7 +207,7 @@ test('what waits is bounded', async () => {
   const refused = await failure(create(world, 'c', { text: LONG }));
   expect((refused as ApiError).status).toMatchObject({ code: 429, details: { retryAfterSeconds: 1 } });
   expect(world.metrics.refused).toHaveBeenCalledTimes(1);
-  expect(world.metrics.state).toHaveBeenLastCalledWith(1, 1);
+  expect(world.metrics.setState).toHaveBeenLastCalledWith(1, 1);
   world.pool.close();
   await Promise.all([running, queued]);
 });

@@ -5,20 +5,20 @@ import type { Description } from '../endpoints/openapi/parts.js';
 import type { OpenApiGroupVersion } from '../endpoints/openapi/source.js';
 import type { ItemForm } from '../endpoints/responsewriters/sink.js';
 import { sendWhole } from '../endpoints/responsewriters/body.js';
-import type { Shown } from '../registry/customresource/view.js';
+import type { ConvertedObject } from '../registry/customresource/view.js';
 import type { ServedVersion } from '../registry/rest/served.js';
-import type { OffloadShow } from '../registry/customresource/serve-options.js';
+import type { OffloadConversion } from '../registry/customresource/serve-options.js';
 import type { CachedObject } from '../storage/cacher/interfaces.js';
 import type { StoredObject } from '../storage/interfaces.js';
 import type { Clock, Timer } from '../util/clock.js';
 import type { Logger } from '../util/logger.js';
 import { messageOf } from '../util/error-message.js';
 import {
-  type Answers,
+  type CallResults,
   type Call,
   type FromWorker,
-  receiveError,
-  sendError,
+  deserializeError,
+  serializeError,
   type SentResponse,
   type ToWorker,
 } from './messages.js';
@@ -26,8 +26,8 @@ import type { PoolMetrics } from './pool-metrics.js';
 import type { DeclarativeValidation } from '../registry/builtin/declarative/declared-type.js';
 import { ExpensiveWrites } from '../scheduling/expensive-writes.js';
 import { OFFLOAD_WAIT_BYTES } from '../scheduling/thresholds.js';
-import { answerCall, passOn } from './task-host.js';
-import { buffersOf, transferable } from './transfer.js';
+import { answerCall, recordProgress } from './task-host.js';
+import { ownedBuffers, transferList } from './transfer.js';
 import { describeWork, KnownDefinitions, requestWork, showWork, type Work } from './work.js';
 
 /** The connection of the pool to a worker. */
@@ -61,19 +61,18 @@ export interface PoolOptions {
 const QUEUED_BYTES = 64 << 20;
 const IDLE_MILLIS = 60_000;
 /** The time that a worker has to stop working on a canceled request. After that it is terminated. */
-const OVERDUE_MILLIS = 10_000;
+const CANCEL_GRACE_MILLIS = 10_000;
 /** The time for which no second worker is started after one failed to load. */
-const HOLD_OFF_MILLIS = 10_000;
+const START_BACKOFF_MILLIS = 10_000;
 const ENDED = 'the request could not be processed within the limits of memory and time';
-const TOO_LARGE = 'the request needs more memory than is allowed for one request';
+const OUT_OF_MEMORY_MESSAGE = 'the request needs more memory than is allowed for one request';
 /** Calls to this thread take less time than this, unless they wait for the store or a webhook. */
 const PROMPT_MILLIS = 250;
 /** The maximum number of workers started in addition, to replace those that wait for the store or a webhook. */
-const MOST_WAITING = 4;
+const MAX_EXTRA_WORKERS = 4;
 
 /** Reports whether a worker ended because the request needed too much memory. */
-const hadTooLittleMemory = (error: NodeJS.ErrnoException | undefined): boolean =>
-  error?.code === 'ERR_WORKER_OUT_OF_MEMORY';
+const isOutOfMemory = (error: NodeJS.ErrnoException | undefined): boolean => error?.code === 'ERR_WORKER_OUT_OF_MEMORY';
 
 interface Job extends Work {
   readonly id: number;
@@ -87,7 +86,7 @@ interface Worker {
   readonly definitions: KnownDefinitions;
   job: Job | undefined;
   /** True while its request waits for a webhook or the store, so that another worker may be started meanwhile. */
-  waits: boolean;
+  blocked: boolean;
   /** True once it has loaded its program, which takes longer than a request of moderate size. */
   ready: boolean;
   /** Terminates the worker when it is idle for too long, or overdue. */
@@ -103,28 +102,28 @@ export class OffloadPool implements Offload {
   private ids = 0;
   private closed = false;
   /** The monotonic time until which no worker is started while another one is loaded. */
-  private holdOff = 0;
+  private backoffUntil = 0;
 
   constructor(private readonly options: PoolOptions) {}
 
   takes(scope: RequestScope, weight: number): boolean {
-    return this.can(scope) && this.takesNow(weight);
+    return this.isOffloadable(scope) && this.shouldOffloadNow(weight);
   }
 
-  private takesNow(weight: number): boolean {
+  private shouldOffloadNow(weight: number): boolean {
     if (this.closed) return false;
-    if (weight >= (this.options.moderateBytes ?? OFFLOAD_WAIT_BYTES) || this.someReady()) return true;
+    if (weight >= (this.options.moderateBytes ?? OFFLOAD_WAIT_BYTES) || this.hasReadyWorker()) return true;
     // The main thread handles this write sooner than a worker could load. The next one finds the worker loaded.
-    if (this.workers.size === 0) this.rest(this.start());
+    if (this.workers.size === 0) this.scheduleIdleTermination(this.start());
     return false;
   }
 
-  private someReady(): boolean {
+  private hasReadyWorker(): boolean {
     for (const { ready } of this.workers) if (ready) return true;
     return false;
   }
 
-  private can({ served, subresource, context }: RequestScope): boolean {
+  private isOffloadable({ served, subresource, context }: RequestScope): boolean {
     if (this.closed || (subresource !== '' && served.subresources[subresource] === undefined)) return false;
     if (context.info.verb === 'delete' && subresource !== '') return false;
     if (served.definition !== undefined) return true;
@@ -151,12 +150,12 @@ export class OffloadPool implements Offload {
 
   /** Renders a large object in a version that a webhook converts to. Returns undefined if the caller has to do it. */
   show(
-    { groupVersion, offloadable }: Parameters<OffloadShow>[0],
+    { groupVersion, offloadable }: Parameters<OffloadConversion>[0],
     resource: string,
     cbor: boolean,
     object: CachedObject,
-  ): Promise<Shown> | undefined {
-    if (!this.takesNow(object.bytes.length)) return undefined;
+  ): Promise<ConvertedObject> | undefined {
+    if (!this.shouldOffloadNow(object.bytes.length)) return undefined;
     return this.enqueue(showWork(offloadable, groupVersion, resource, cbor, object)).then(({ body, attributes }) => {
       if (attributes === undefined) throw new Error('the worker returned no attributes for selectors');
       return { bytes: body, attributes };
@@ -184,20 +183,20 @@ export class OffloadPool implements Offload {
         this.abandon(job);
         reject(signal.reason as Error);
       };
-      const over = (): void => {
+      const onSettled = (): void => {
         signal.removeEventListener('abort', abandon);
-        metrics.done((clock.monotonic() - job.queuedAt) / 1000);
+        metrics.observeDuration((clock.monotonic() - job.queuedAt) / 1000);
       };
       const job: Job = {
         ...work,
         id: ++this.ids,
         queuedAt: clock.monotonic(),
         resolve: (response) => {
-          over();
+          onSettled();
           resolve(response);
         },
         reject: (error) => {
-          over();
+          onSettled();
           reject(error);
         },
       };
@@ -220,7 +219,7 @@ export class OffloadPool implements Offload {
     for (const worker of this.workers) {
       if (worker.job !== job) continue;
       worker.link.post({ type: 'abort', task: job.id }, []);
-      worker.timer = this.options.clock.setTimer(OVERDUE_MILLIS, () => {
+      worker.timer = this.options.clock.setTimer(CANCEL_GRACE_MILLIS, () => {
         worker.link.terminate();
       });
     }
@@ -228,7 +227,7 @@ export class OffloadPool implements Offload {
 
   private next(): void {
     while (this.queue.length > 0) {
-      const worker = this.available(this.most());
+      const worker = this.available(this.maxWorkers());
       if (worker === undefined) break;
       const job = this.queue.shift();
       if (job === undefined) break;
@@ -239,10 +238,10 @@ export class OffloadPool implements Offload {
   }
 
   /** The current maximum number of workers. Those that only wait are replaced, up to a limit. */
-  private most(): number {
+  private maxWorkers(): number {
     let waiting = 0;
-    for (const { waits } of this.workers) if (waits) waiting++;
-    return this.options.size + Math.min(waiting, MOST_WAITING);
+    for (const { blocked } of this.workers) if (blocked) waiting++;
+    return this.options.size + Math.min(waiting, MAX_EXTRA_WORKERS);
   }
 
   /** Returns an idle worker, preferably a loaded one. While another worker is loaded, no job waits for one that is not. */
@@ -250,14 +249,14 @@ export class OffloadPool implements Offload {
     const idle = [...this.workers].filter(({ job }) => job === undefined);
     const loaded = idle.find(({ ready }) => ready);
     if (loaded !== undefined) return loaded;
-    if (!this.someReady()) return idle[0] ?? (this.workers.size < size ? this.start() : undefined);
-    const held = this.options.clock.monotonic() < this.holdOff;
-    if (idle.length === 0 && this.workers.size < size && !held) this.rest(this.start());
+    if (!this.hasReadyWorker()) return idle[0] ?? (this.workers.size < size ? this.start() : undefined);
+    const held = this.options.clock.monotonic() < this.backoffUntil;
+    if (idle.length === 0 && this.workers.size < size && !held) this.scheduleIdleTermination(this.start());
     return undefined;
   }
 
   private count(): void {
-    this.options.metrics.state(this.queue.length, this.workers.size);
+    this.options.metrics.setState(this.queue.length, this.workers.size);
   }
 
   private start(): Worker {
@@ -265,29 +264,29 @@ export class OffloadPool implements Offload {
       link: this.options.spawn(),
       definitions: new KnownDefinitions(),
       job: undefined,
-      waits: false,
+      blocked: false,
       ready: false,
       timer: undefined,
     };
     this.workers.add(worker);
     worker.link.listen(
       (message) => {
-        this.received(worker, message);
+        this.onMessage(worker, message);
       },
       (error) => {
-        this.ended(worker, error);
+        this.onExit(worker, error);
       },
     );
     return worker;
   }
 
-  private ended(worker: Worker, error: Error | undefined): void {
+  private onExit(worker: Worker, error: Error | undefined): void {
     this.workers.delete(worker);
     worker.timer?.cancel();
     const { job, ready } = worker;
-    if (!ready) this.holdOff = this.options.clock.monotonic() + HOLD_OFF_MILLIS;
+    if (!ready) this.backoffUntil = this.options.clock.monotonic() + START_BACKOFF_MILLIS;
     if (error !== undefined) this.options.logger.error('offload worker terminated', { error: messageOf(error) });
-    job?.reject(hadTooLittleMemory(error) ? newRequestEntityTooLarge(TOO_LARGE) : newInternalError(ENDED));
+    job?.reject(isOutOfMemory(error) ? newRequestEntityTooLarge(OUT_OF_MEMORY_MESSAGE) : newInternalError(ENDED));
     if (!this.closed) this.next();
   }
 
@@ -297,10 +296,10 @@ export class OffloadPool implements Offload {
     worker.job = job;
     const message = job.message(job.id, worker.definitions);
     const given = message.type === 'describe' ? message.kinds : [message.body];
-    worker.link.post(message, given.flatMap(buffersOf));
+    worker.link.post(message, given.flatMap(ownedBuffers));
   }
 
-  private received(worker: Worker, message: FromWorker): void {
+  private onMessage(worker: Worker, message: FromWorker): void {
     if (message.type === 'ready') {
       worker.ready = true;
       this.next();
@@ -322,28 +321,28 @@ export class OffloadPool implements Offload {
         return;
       case 'failed':
         this.finished(worker);
-        job.reject(receiveError(message.error));
+        job.reject(deserializeError(message.error));
         return;
       default:
-        passOn(job.scope?.context, message);
+        recordProgress(job.scope?.context, message);
     }
   }
 
   private finished(worker: Worker): void {
     worker.job = undefined;
-    this.rest(worker);
+    this.scheduleIdleTermination(worker);
     this.next();
   }
 
   /** Terminates the worker after it has been idle for a while. */
-  private rest(worker: Worker): void {
+  private scheduleIdleTermination(worker: Worker): void {
     worker.timer?.cancel();
     worker.timer = this.options.clock.setTimer(IDLE_MILLIS, () => {
       worker.link.terminate();
     });
   }
 
-  private valueOf({ scope, review }: Job, request: Call): Promise<Answers[keyof Answers]> {
+  private resolveCall({ scope, review }: Job, request: Call): Promise<CallResults[keyof CallResults]> {
     if (scope !== undefined) return answerCall(scope, request, this.options.rules);
     if (request.method !== 'review' || review === undefined)
       throw new Error('unexpected call from work that does not belong to a request');
@@ -351,20 +350,20 @@ export class OffloadPool implements Offload {
   }
 
   private async answer(worker: Worker, job: Job, call: number, request: Call): Promise<void> {
-    const waits = (): void => {
-      worker.waits = true;
+    const markBlocked = (): void => {
+      worker.blocked = true;
       this.next();
     };
-    const timer = this.options.clock.setTimer(PROMPT_MILLIS, waits);
-    if (request.method === 'review') waits();
+    const timer = this.options.clock.setTimer(PROMPT_MILLIS, markBlocked);
+    if (request.method === 'review') markBlocked();
     try {
-      const value = await this.valueOf(job, request);
-      worker.link.post({ type: 'answer', call, value }, transferable(value));
+      const value = await this.resolveCall(job, request);
+      worker.link.post({ type: 'answer', call, value }, transferList(value));
     } catch (error) {
-      worker.link.post({ type: 'refusal', call, error: sendError(error) }, []);
+      worker.link.post({ type: 'refusal', call, error: serializeError(error) }, []);
     } finally {
       timer.cancel();
-      worker.waits = false;
+      worker.blocked = false;
     }
   }
 }

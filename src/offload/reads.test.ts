@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { Query } from '../endpoints/handlers/request/query.js';
-import { negotiateList, negotiateObject, writeListResult, writeStored } from '../endpoints/handlers/respond.js';
+import { negotiateList, negotiateObject, writeListResult, writeCachedObject } from '../endpoints/handlers/respond.js';
 import { describe as describe_, isLargeGroupVersion } from '../endpoints/openapi/parts.js';
 import { publishedComponents } from '../endpoints/openapi/served-source.js';
 import type { RequestScope } from '../endpoints/router/scope.js';
@@ -53,12 +53,12 @@ test.each(FORMS)('a large object as %s is made by another thread, the same as he
   for (const elsewhere of [true, false]) {
     const { scope, response } = reading(world, accept, query, elsewhere);
     const asked = new Query(scope.request.url ?? '');
-    await writeStored(scope, negotiateObject(scope, asked), object);
+    await writeCachedObject(scope, negotiateObject(scope, asked), object);
     answers.push({ body: response.body, type: response.getHeader('content-type'), status: response.statusCode });
   }
   expect(answers[0]).toEqual(answers[1]);
   expect(answers[0]?.body.length).toBeGreaterThan(100);
-  expect(world.metrics.done).toHaveBeenCalledTimes(1);
+  expect(world.metrics.observeDuration).toHaveBeenCalledTimes(1);
 });
 
 test('what has the form already, or is small, or is not sent at all, stays here', async () => {
@@ -72,7 +72,7 @@ test('what has the form already, or is small, or is not sent at all, stays here'
   ] as const) {
     const { scope } = reading(world, accept, '', true, method);
     const asked = new Query('');
-    await writeStored(scope, negotiateObject(scope, asked), object);
+    await writeCachedObject(scope, negotiateObject(scope, asked), object);
   }
   expect(world.started).toHaveLength(0);
 });
@@ -85,7 +85,7 @@ test.each(FORMS.filter(([name]) => name !== 'metadata in YAML'))(
     const items = ['a', 'large', 'other', 'z'].map((name, i) =>
       cachedItem(
         { key: `ns/${name}`, revision: i + 1, bytes: bytesOf(name, i % 3 === 0 ? 100 : LARGE_OBJECT), flags: 0 },
-        { type: () => type, budget: new Budget(1 << 20), atHand: undefined, lost: () => undefined },
+        { type: () => type, budget: new Budget(1 << 20), atHand: undefined, onLost: () => undefined },
       ),
     );
     const bodies = [];
@@ -106,7 +106,7 @@ test.each(FORMS.filter(([name]) => name !== 'metadata in YAML'))(
     }
     expect(bodies[0]).toBe(bodies[1]);
     expect(bodies[0]).toContain('other');
-    expect(world.metrics.done).toHaveBeenCalledTimes(2);
+    expect(world.metrics.observeDuration).toHaveBeenCalledTimes(2);
   },
 );
 

@@ -79,7 +79,7 @@ export class RemoteTypes {
       terminating: false,
       epoch: 1,
       signal: NEVER_ABORTED,
-      watchesEnd: NEVER_ABORTED,
+      watchCancellation: NEVER_ABORTED,
       clock: this.clock,
       cbor,
     });

@@ -5,14 +5,14 @@ import { isObject, type JsonObject, stringifyJson } from '../apimachinery/json/j
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { admissionAttributes } from '../endpoints/handlers/admission/attributes.js';
 import type { RequestScope } from '../endpoints/router/scope.js';
-import { definitionChanged } from '../registry/customresource/storage-form.js';
+import { definitionChanged } from '../registry/customresource/storage-codec.js';
 import { observeConversion } from '../registry/customresource/conversion/conversion-metrics.js';
 import type { RbacRuleSource } from '../authorization/rbac/types.js';
 import type { EncodedObject, StoredObject, WriteResult } from '../storage/interfaces.js';
 import {
-  type Answers,
+  type CallResults,
   type Call,
-  detached,
+  copyForTransfer,
   type FromWorker,
   type SentAdmission,
   type SentObject,
@@ -52,7 +52,7 @@ const parseObject = (text: string): KubeObject => {
 const sent = ({ key, revision, bytes, flags, unreadable, stale }: StoredObject): SentObject => ({
   key,
   revision,
-  bytes: detached(bytes),
+  bytes: copyForTransfer(bytes),
   flags,
   unreadable,
   stale,
@@ -63,7 +63,7 @@ export function answerCall(
   scope: RequestScope,
   call: Call,
   rules: RbacRuleSource | undefined,
-): Promise<Answers[keyof Answers]> {
+): Promise<CallResults[keyof CallResults]> {
   const { span } = scope.context;
   return span === undefined ? answer(scope, call, rules) : span.run(() => answer(scope, call, rules));
 }
@@ -72,7 +72,7 @@ async function answer(
   scope: RequestScope,
   call: Call,
   rules: RbacRuleSource | undefined,
-): Promise<Answers[keyof Answers]> {
+): Promise<CallResults[keyof CallResults]> {
   const { context, environment, served, store } = scope;
   switch (call.method) {
     case 'get': {
@@ -98,9 +98,9 @@ async function answer(
     case 'authorize':
       return environment.authorizer.authorize(call.attributes, context.signal);
     case 'policyRules':
-      return existing(rules).policyRulesFor(call.user, call.namespace);
+      return requireRules(rules).policyRulesFor(call.user, call.namespace);
     case 'roleRules':
-      return existing(rules).roleRules(call.ref, call.namespace);
+      return requireRules(rules).roleRules(call.ref, call.namespace);
     case 'review': {
       const review = served.definition?.offloadable.review;
       if (review === undefined) throw new Error('no conversion webhook is configured for this type');
@@ -122,12 +122,12 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
-function existing(rules: RbacRuleSource | undefined): RbacRuleSource {
+function requireRules(rules: RbacRuleSource | undefined): RbacRuleSource {
   if (rules === undefined) throw new Error('RBAC rules are not available');
   return rules;
 }
 
-function sentResult(result: WriteResult): Answers['write'] {
+function sentResult(result: WriteResult): CallResults['write'] {
   const object = result.outcome === 'committed' ? result.object : result.current;
   return { committed: result.outcome === 'committed', object: object === undefined ? undefined : sent(object) };
 }
@@ -150,10 +150,13 @@ async function admit(
 }
 
 /** A message about the progress of a request. */
-type Notice = Extract<FromWorker, { readonly type: 'warning' | 'annotation' | 'audit' | 'converted' | 'spent' }>;
+type ProgressMessage = Extract<
+  FromWorker,
+  { readonly type: 'warning' | 'annotation' | 'audit' | 'converted' | 'spent' }
+>;
 
 /** Records a worker's message with its request, if it has one: warnings, audit annotations and objects, latencies. */
-export function passOn(context: RequestScope['context'] | undefined, notice: Notice): void {
+export function recordProgress(context: RequestScope['context'] | undefined, notice: ProgressMessage): void {
   switch (notice.type) {
     case 'warning':
       context?.warn(notice.text);
@@ -169,9 +172,9 @@ export function passOn(context: RequestScope['context'] | undefined, notice: Not
       return;
     }
     case 'converted':
-      observeConversion(notice.asked);
+      observeConversion(notice.conversion);
       return;
     case 'spent':
-      context?.stopwatch?.spent(notice.layer, notice.millis);
+      context?.stopwatch?.record(notice.layer, notice.millis);
   }
 }

@@ -12,7 +12,7 @@ import { createHandler } from '../endpoints/handlers/create.js';
 import { deleteHandler } from '../endpoints/handlers/delete.js';
 import { patchHandler } from '../endpoints/handlers/patch.js';
 import { Query } from '../endpoints/handlers/request/query.js';
-import { negotiateObject, writeStored } from '../endpoints/handlers/respond.js';
+import { negotiateObject, writeCachedObject } from '../endpoints/handlers/respond.js';
 import { builtinCodec } from '../endpoints/handlers/codec/builtin.js';
 import { customResourceCodec } from '../endpoints/handlers/codec/custom-resource.js';
 import { type HandlerEnvironment, requestScope, type RequestScope } from '../endpoints/router/scope.js';
@@ -33,16 +33,16 @@ import type { Clock } from '../util/clock.js';
 import { publishedComponents } from '../endpoints/openapi/served-source.js';
 import { featureGates } from '../util/feature-gates.js';
 import {
-  type Answers,
+  type CallResults,
   type Call,
   type DescribeTask,
   type FromWorker,
   type ReadFacts,
-  receiveError,
+  deserializeError,
   type SentAdmission,
   type ShowTask,
   type SentObject,
-  sendError,
+  serializeError,
   type Task,
   type ToWorker,
 } from './messages.js';
@@ -67,8 +67,8 @@ class CollectedResponse extends ServerResponse {
   }
 }
 
-interface Waiting {
-  resolve(value: Answers[keyof Answers]): void;
+interface PendingCall {
+  resolve(value: CallResults[keyof CallResults]): void;
   reject(error: Error): void;
 }
 
@@ -77,7 +77,7 @@ interface Waiting {
  * authorizer of the main thread. The handlers, and therefore the responses, are the same as there.
  */
 export class TaskRunner {
-  private readonly waiting = new Map<number, Waiting>();
+  private readonly pendingCalls = new Map<number, PendingCall>();
   private readonly types: RemoteTypes;
   private published: PublishedComponents | undefined;
   private calls = 0;
@@ -101,7 +101,7 @@ export class TaskRunner {
         conversionOf(definition, () => ({ send: (body) => this.call({ method: 'review', body }) }), {
           clock,
           observe: (asked) => {
-            this.send({ type: 'converted', task: this.running?.id ?? 0, asked });
+            this.send({ type: 'converted', task: this.running?.id ?? 0, conversion: asked });
           },
         }),
       (report) => {
@@ -133,13 +133,13 @@ export class TaskRunner {
         this.settle(message.call)?.resolve(message.value);
         return;
       case 'refusal':
-        this.settle(message.call)?.reject(receiveError(message.error));
+        this.settle(message.call)?.reject(deserializeError(message.error));
     }
   }
 
-  private settle(call: number): Waiting | undefined {
-    const waiting = this.waiting.get(call);
-    this.waiting.delete(call);
+  private settle(call: number): PendingCall | undefined {
+    const waiting = this.pendingCalls.get(call);
+    this.pendingCalls.delete(call);
     return waiting;
   }
 
@@ -147,19 +147,21 @@ export class TaskRunner {
     const abort = new AbortController();
     this.running = { id: task.id, abort };
     try {
-      const request = requestOf(task);
+      const request = newRequest(task);
       const response = new CollectedResponse(request);
       const scope = this.scope(task, request, response, abort.signal);
       const { read } = task;
       if (read === undefined) await handle(scope);
-      else if (read.form === undefined) await answerRead(scope, await objectOf(scope, task, read));
+      else if (read.form === undefined) await writeReadResponse(scope, await prepareObject(scope, task, read));
       const body =
-        read?.form === undefined ? response.body : itemOf(scope, await objectOf(scope, task, read), read.form);
+        read?.form === undefined
+          ? response.body
+          : renderListItem(scope, await prepareObject(scope, task, read), read.form);
       const headers: Record<string, string | number | string[]> = {};
       for (const [name, value] of Object.entries(response.getHeaders())) if (value !== undefined) headers[name] = value;
       this.send({ type: 'done', task: task.id, response: { status: response.statusCode, headers, body } }, body);
     } catch (error) {
-      this.send({ type: 'failed', task: task.id, error: sendError(error) });
+      this.send({ type: 'failed', task: task.id, error: serializeError(error) });
     } finally {
       this.running = undefined;
     }
@@ -175,7 +177,7 @@ export class TaskRunner {
       const shown = served.json.render(object);
       this.send({ type: 'done', task: id, response: { status: 200, headers: {}, body: shown, attributes } }, shown);
     } catch (error) {
-      this.send({ type: 'failed', task: id, error: sendError(error) });
+      this.send({ type: 'failed', task: id, error: serializeError(error) });
     } finally {
       this.running = undefined;
     }
@@ -188,7 +190,7 @@ export class TaskRunner {
       const body = describe(what, whole, this.published);
       this.send({ type: 'done', task: id, response: { status: 200, headers: {}, body } }, body);
     } catch (error) {
-      this.send({ type: 'failed', task: id, error: sendError(error) });
+      this.send({ type: 'failed', task: id, error: serializeError(error) });
     }
   }
 
@@ -198,13 +200,13 @@ export class TaskRunner {
     this.port.postMessage(message, own ? [bytes.buffer] : []);
   }
 
-  private call<M extends Call['method']>(request: Call & { readonly method: M }): Promise<Answers[M]> {
+  private call<M extends Call['method']>(request: Call & { readonly method: M }): Promise<CallResults[M]> {
     const call = ++this.calls;
-    const answer = new Promise<Answers[keyof Answers]>((resolve, reject) => {
-      this.waiting.set(call, { resolve, reject });
+    const answer = new Promise<CallResults[keyof CallResults]>((resolve, reject) => {
+      this.pendingCalls.set(call, { resolve, reject });
     });
     this.send({ type: 'call', task: this.running?.id ?? 0, call, request });
-    return answer as Promise<Answers[M]>;
+    return answer as Promise<CallResults[M]>;
   }
 
   private backend(): TypeBackend {
@@ -298,7 +300,7 @@ export class TaskRunner {
         const tree = parseJson(changed);
         for (const key in object) Reflect.deleteProperty(object, key);
         if (isObject(tree)) Object.assign(object, tree);
-        attributes.versions?.exchanged(object);
+        attributes.versions?.onContentsReplaced(object);
       },
       validate: async (attributes) => {
         await this.call({ method: 'validate', attributes: sent(attributes) });
@@ -326,7 +328,7 @@ export class TaskRunner {
       audit: task.audited ? this.audit(id) : undefined,
       stopwatch: {
         monotonic: () => this.clock.monotonic(),
-        spent: (layer, millis) => {
+        record: (layer, millis) => {
           // The main thread has read the body, so it reports that phase itself.
           if (layer !== 'request-read') this.send({ type: 'spent', task: id, layer, millis });
         },
@@ -351,7 +353,7 @@ export class TaskRunner {
   }
 }
 
-async function objectOf(
+async function prepareObject(
   { served }: RequestScope,
   { body }: Task,
   { key, revision, flags }: ReadFacts,
@@ -361,12 +363,12 @@ async function objectOf(
   return object;
 }
 
-async function answerRead(scope: RequestScope, object: CachedObject): Promise<void> {
+async function writeReadResponse(scope: RequestScope, object: CachedObject): Promise<void> {
   const query = new Query(scope.request.url ?? '');
-  await writeStored(scope, negotiateObject(scope, query), object);
+  await writeCachedObject(scope, negotiateObject(scope, query), object);
 }
 
-const itemOf = ({ served, environment }: RequestScope, object: CachedObject, form: ItemForm): Uint8Array =>
+const renderListItem = ({ served, environment }: RequestScope, object: CachedObject, form: ItemForm): Uint8Array =>
   renderItem(object, served, form, environment.protobuf);
 
 const stored = (object: SentObject | undefined): StoredObject | undefined => object;
@@ -386,7 +388,7 @@ function handle(scope: RequestScope): Promise<void> {
   }
 }
 
-function requestOf({ method, url, headers, body: sent, read }: Task): IncomingMessage {
+function newRequest({ method, url, headers, body: sent, read }: Task): IncomingMessage {
   const body = read === undefined ? sent : Buffer.alloc(0);
   const request = new IncomingMessage(new Socket());
   Object.assign(request, { method, url, headers: { ...headers, 'content-length': String(body.length) } });

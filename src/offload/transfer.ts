@@ -1,11 +1,11 @@
 import type { answerCall } from './task-host.js';
 
 /** Returns the buffer of the bytes for a transfer, if it holds nothing else. */
-export const buffersOf = (bytes: Uint8Array): ArrayBuffer[] =>
+export const ownedBuffers = (bytes: Uint8Array): ArrayBuffer[] =>
   bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength ? [bytes.buffer] : [];
 
 /** Returns the buffers of an answer for a transfer. Bytes in an answer are always copies made for that purpose. */
-export function transferable(value: Awaited<ReturnType<typeof answerCall>>): ArrayBuffer[] {
+export function transferList(value: Awaited<ReturnType<typeof answerCall>>): ArrayBuffer[] {
   if (typeof value !== 'object') return [];
   if (Array.isArray(value)) return [];
   const object = 'bytes' in value ? value : 'object' in value ? value.object : undefined;

@@ -31,7 +31,7 @@ function event(name: string, revision: number, length: number): CachedEvent {
     revision,
     cachedItem(
       { key: `ns/${name}`, revision, bytes, flags: 0 },
-      { type: () => type, budget: new Budget(1 << 20), atHand: undefined, lost: () => undefined },
+      { type: () => type, budget: new Budget(1 << 20), atHand: undefined, onLost: () => undefined },
     ),
   );
 }
@@ -137,7 +137,7 @@ test.each([
   await away.goneOn();
   expect(away.text).toBe(here.text);
   expect(away.text.match(/"resourceVersion":"\d"/g)).toContain('"resourceVersion":"5"');
-  expect(world.metrics.done).toHaveBeenCalledTimes(2);
+  expect(world.metrics.observeDuration).toHaveBeenCalledTimes(2);
   expect(await away.give(event('d', 6, 100))).toBe(true);
   expect(here.resumed).toBe(0);
   await Promise.all([away.leave(), here.leave()]);
@@ -149,7 +149,7 @@ test('an event is made once, however many watch', async () => {
   const large = event('large', 2, LARGE_OBJECT);
   expect(await Promise.all(watches.map((one) => one.give(large)))).toEqual([false, false, false]);
   await Promise.all(watches.map((one) => one.goneOn()));
-  expect(world.metrics.done).toHaveBeenCalledTimes(1);
+  expect(world.metrics.observeDuration).toHaveBeenCalledTimes(1);
   expect(new Set(watches.map(({ text }) => text)).size).toBe(1);
   // It is kept with the event, so that there is nothing to wait for.
   const late = new Watch(world, TABLE);

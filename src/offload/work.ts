@@ -11,7 +11,7 @@ import {
   type AdmissionFacts,
   type DefinitionFacts,
   type DescribeTask,
-  detached,
+  copyForTransfer,
   type ReadFacts,
   type ShowTask,
   type Task,
@@ -55,7 +55,7 @@ export function requestWork(scope: RequestScope, body: Uint8Array, read: ReadFac
     scope,
     bytes: body.length,
     signal: scope.context.signal,
-    message: (id, definitions) => taskOf(id, scope, detached(body), read, definitions),
+    message: (id, definitions) => taskOf(id, scope, copyForTransfer(body), read, definitions),
   };
 }
 
@@ -89,7 +89,7 @@ export function showWork(
     signal: NEVER_ABORTED,
     message: (id, definitions) => {
       const definition = definitions.use(offloadable, resource, cbor);
-      return { type: 'show', id, definition, groupVersion, key, revision, flags, body: detached(bytes) };
+      return { type: 'show', id, definition, groupVersion, key, revision, flags, body: copyForTransfer(bytes) };
     },
   };
 }

@@ -166,7 +166,7 @@ export function setup({
       },
     };
   };
-  const metrics = { state: jest.fn(), done: jest.fn(), refused: jest.fn() };
+  const metrics = { setState: jest.fn(), observeDuration: jest.fn(), refused: jest.fn() };
   const pool = new OffloadPool({
     spawn,
     size,
@@ -194,7 +194,7 @@ export function setup({
     terminating: false,
     epoch: 1,
     signal: retired.signal,
-    watchesEnd: retired.signal,
+    watchCancellation: retired.signal,
     clock,
     cbor: false,
   }).find(({ served }) => served.gvk.version === 'v1');

@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject, randomBytes, sign, type X509Certificat
 import type { ParsedRequest } from './certificate-request.js';
 import { extension, keyId, OID, subjectOf } from './certificates.js';
 import { bits, explicitTag, implicitTag, der, integer, octets, oid, pem, sequence, time } from './der.js';
-import { own } from '../util/own.js';
+import { getOwn } from '../util/get-own.js';
 
 /** The bits of the key usage extension, counted from the first. */
 const KEY_USAGES: Readonly<Record<string, number>> = {
@@ -52,7 +52,7 @@ function keyUsage(usages: readonly string[]): Buffer[] {
   let mask = 0;
   let last = -1;
   for (const usage of usages) {
-    const bit = own(KEY_USAGES, usage);
+    const bit = getOwn(KEY_USAGES, usage);
     if (bit === undefined) continue;
     mask |= 0x8000 >> bit;
     last = Math.max(last, bit);
@@ -63,7 +63,7 @@ function keyUsage(usages: readonly string[]): Buffer[] {
 }
 
 function extendedUsage(usages: readonly string[]): Buffer[] {
-  const ids = new Set(usages.flatMap((usage) => own(EXTENDED_USAGES, usage) ?? []));
+  const ids = new Set(usages.flatMap((usage) => getOwn(EXTENDED_USAGES, usage) ?? []));
   return ids.size === 0 ? [] : [extension(OID.extKeyUsage, sequence(...[...ids].map(oid)))];
 }
 

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { Evaluator, QuotaChange } from './evaluator.js';
-import { isAbout, type Quota } from './quota.js';
-import { add, excess, only, printed, printedNames, type ResourceList } from './resource-list.js';
+import { quotaMatches, type Quota } from './quota.js';
+import { add, excess, filterResources, printed, printedNames, type ResourceList } from './resource-list.js';
 
 /** The quotas after an allowed change, or the reason why a quota refuses it. */
 export type Charge = { readonly quotas: readonly Quota[] } | { readonly refused: string };
@@ -10,20 +10,20 @@ export type Charge = { readonly quotas: readonly Quota[] } | { readonly refused:
 export function charge(quotas: readonly Quota[], change: QuotaChange, evaluator: Evaluator, now: number): Charge {
   const { object, oldObject, operation, subresource } = change;
   if (object === undefined) return { quotas };
-  const about = new Set<Quota>();
+  const matchingQuotas = new Set<Quota>();
   for (const quota of quotas) {
-    if (!isAbout(quota, evaluator, object)) continue;
+    if (!quotaMatches(quota, evaluator, object)) continue;
     const limited = [...quota.hard.keys()].filter((name) => evaluator.matchesResource(name));
-    const why = evaluator.unmeasurable?.(limited, object);
+    const why = evaluator.constraintViolation?.(limited, object);
     if (why !== undefined) return { refused: `failed quota: ${quota.name}: ${why}` };
     if (limited.some((name) => !quota.used.has(name))) {
       return { refused: `status unknown for quota: ${quota.name}, resources: ${printedNames(limited)}` };
     }
-    about.add(quota);
+    matchingQuotas.add(quota);
   }
-  if (about.size === 0) return { quotas };
+  if (matchingQuotas.size === 0) return { quotas };
   const usage = evaluator.usage(object, now);
-  const negative = only(usage, (_, amount) => amount.sign < 0);
+  const negative = filterResources(usage, (_, amount) => amount.sign < 0);
   if (negative.size > 0) {
     return { refused: `quota usage is negative for resource(s): ${printedNames(negative.keys())}` };
   }
@@ -31,11 +31,11 @@ export function charge(quotas: readonly Quota[], change: QuotaChange, evaluator:
   const increase = before === undefined ? usage : excess(usage, evaluator.usage(before, now));
   const after: Quota[] = [];
   for (const quota of quotas) {
-    if (!about.has(quota)) {
+    if (!matchingQuotas.has(quota)) {
       after.push(quota);
       continue;
     }
-    const counted = before !== undefined && isAbout(quota, evaluator, before);
+    const counted = before !== undefined && quotaMatches(quota, evaluator, before);
     const charged = chargeOne(quota, counted ? increase : usage, subresource !== 'status');
     if ('refused' in charged) return charged;
     after.push(charged.quota);
@@ -48,10 +48,10 @@ function chargeOne(
   usage: ResourceList,
   limits: boolean,
 ): { readonly quota: Quota } | { readonly refused: string } {
-  const requested = only(usage, (name, amount) => amount.sign !== 0 && quota.hard.has(name));
+  const requested = filterResources(usage, (name, amount) => amount.sign !== 0 && quota.hard.has(name));
   if (requested.size === 0) return { quota };
   const used = add(quota.used, requested);
-  const exceeded = only(requested, (name) => {
+  const exceeded = filterResources(requested, (name) => {
     const limit = quota.hard.get(name);
     return limit !== undefined && (used.get(name)?.compare(limit) ?? 0) > 0;
   });
@@ -64,7 +64,7 @@ export function exceededText(
   { name, hard, used }: Pick<Quota, 'name' | 'hard' | 'used'>,
   requested: ResourceList,
 ): string {
-  const of = (list: ResourceList): string => printed(only(list, (resource) => requested.has(resource)));
+  const of = (list: ResourceList): string => printed(filterResources(list, (resource) => requested.has(resource)));
   return `exceeded quota: ${name}, requested: ${printed(requested)}, used: ${of(used)}, limited: ${of(hard)}`;
 }
 

@@ -9,7 +9,7 @@ const CLAIMS = { group: '', resource: 'persistentvolumeclaims' };
 const COUNT = countName(CLAIMS);
 const STORAGE = 'requests.storage';
 const NAMES = ['persistentvolumeclaims', STORAGE];
-const BY_CLASS = '.storageclass.storage.k8s.io/';
+const STORAGE_CLASS_SUFFIX = '.storageclass.storage.k8s.io/';
 const CLASS_ANNOTATION = 'volume.beta.kubernetes.io/storage-class';
 
 /** Measures claims and the storage that they request, in total and by storage class. */
@@ -18,7 +18,7 @@ export const claims: Evaluator = {
   readsObjects: true,
   handles: ({ operation, subresource }) => subresource === '' || (subresource === 'status' && operation === 'UPDATE'),
   matchesResource: (name) =>
-    name === COUNT || NAMES.includes(name) || NAMES.some((one) => name.endsWith(`${BY_CLASS}${one}`)),
+    name === COUNT || NAMES.includes(name) || NAMES.some((one) => name.endsWith(`${STORAGE_CLASS_SUFFIX}${one}`)),
   matchesScope: (requirement, claim) => {
     if (requirement.scopeName !== 'VolumeAttributesClass') return false;
     return matchesValues(requirement, attributesClasses(claim));
@@ -29,11 +29,11 @@ export const claims: Evaluator = {
       [COUNT, ONE],
     ]);
     const className = classOf(claim);
-    if (className !== '') usage.set(`${className}${BY_CLASS}persistentvolumeclaims`, ONE);
+    if (className !== '') usage.set(`${className}${STORAGE_CLASS_SUFFIX}persistentvolumeclaims`, ONE);
     const storage = storageOf(claim);
     if (storage !== undefined) {
       usage.set(STORAGE, storage);
-      if (className !== '') usage.set(`${className}${BY_CLASS}${STORAGE}`, storage);
+      if (className !== '') usage.set(`${className}${STORAGE_CLASS_SUFFIX}${STORAGE}`, storage);
     }
     return usage;
   },

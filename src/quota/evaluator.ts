@@ -28,7 +28,7 @@ export interface Evaluator {
   matchesResource(name: string): boolean;
   matchesScope(requirement: ScopeRequirement, object: KubeObject): boolean;
   /** Returns the reason why the usage of these resources cannot be determined for the object, or undefined. */
-  unmeasurable?(resources: readonly string[], object: KubeObject): string | undefined;
+  constraintViolation?(resources: readonly string[], object: KubeObject): string | undefined;
   /** `now` is in milliseconds since the epoch. */
   usage(object: KubeObject, now: number): ResourceList;
 }

@@ -2,7 +2,7 @@ import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.j
 import { objectsOf, textOf } from '../apimachinery/json/values.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { Quantity } from '../apimachinery/meta/quantity.js';
-import { add, greatest, only, type ResourceList, resourceList } from './resource-list.js';
+import { add, greatest, filterResources, type ResourceList, resourceList } from './resource-list.js';
 
 type Part = 'requests' | 'limits';
 
@@ -23,7 +23,7 @@ export function hasPodLevelResources(pod: KubeObject): boolean {
 /** Returns the maximum that a pod needs at any time: init containers run in sequence, sidecars alongside all other containers. */
 export function podResources(pod: KubeObject, part: Part): ResourceList {
   const spec = objectAt(pod, 'spec');
-  const whole = only(partOf(spec, part), isPodLevel);
+  const whole = filterResources(partOf(spec, part), isPodLevel);
   const total = new Map([...containerResources(pod, part), ...whole]);
   for (const [name, overhead] of resourceList(spec?.['overhead'])) {
     const amount = total.get(name);

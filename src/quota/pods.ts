@@ -22,7 +22,14 @@ const NAMES = new Set([
   ...COMPUTE.map((name) => `limits.${name}`),
 ]);
 /** If a quota limits one of these resources, every container must specify it. */
-const TO_BE_SAID = new Set(['cpu', 'memory', 'requests.cpu', 'requests.memory', 'limits.cpu', 'limits.memory']);
+const REQUIRED_COMPUTE_RESOURCES = new Set([
+  'cpu',
+  'memory',
+  'requests.cpu',
+  'requests.memory',
+  'limits.cpu',
+  'limits.memory',
+]);
 
 const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
 
@@ -45,9 +52,9 @@ export const pods: Evaluator = {
     name.startsWith(`${REQUESTS}${HUGE_PAGES}`) ||
     (name.startsWith(REQUESTS) && (!isNative(name) || name.startsWith(`${REQUESTS}${DEVICE_CLASS}`))),
   matchesScope,
-  unmeasurable: (resources, pod) => {
+  constraintViolation: (resources, pod) => {
     if (hasPodLevelResources(pod)) return undefined;
-    const wanted = resources.filter((name) => TO_BE_SAID.has(name)).sort(compareUtf8);
+    const wanted = resources.filter((name) => REQUIRED_COMPUTE_RESOURCES.has(name)).sort(compareUtf8);
     const spec = objectAt(pod, 'spec');
     const containers = [...objectsOf(spec?.['containers']), ...objectsOf(spec?.['initContainers'])];
     const missing = wanted.flatMap((name) => {

@@ -1,5 +1,5 @@
 import { type JsonObject, objectAt } from '../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../apimachinery/json/values.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { Evaluator, ScopeRequirement } from './evaluator.js';
 import { type ResourceList, resourceList } from './resource-list.js';
@@ -16,11 +16,11 @@ export interface Quota {
 
 /** Returns scopes and the scope selector as requirements of the same form. */
 export function scopesOf(spec: JsonObject | undefined): ScopeRequirement[] {
-  const named = textsOf(spec?.['scopes']).map((scopeName) => ({ scopeName, operator: 'Exists', values: [] }));
+  const named = stringsOf(spec?.['scopes']).map((scopeName) => ({ scopeName, operator: 'Exists', values: [] }));
   const selected = objectsOf(objectAt(spec, 'scopeSelector')?.['matchExpressions']).map((expression) => ({
     scopeName: textOf(expression['scopeName']),
     operator: textOf(expression['operator']),
-    values: textsOf(expression['values']),
+    values: stringsOf(expression['values']),
   }));
   return [...named, ...selected];
 }
@@ -37,6 +37,6 @@ export function quotaOf(object: KubeObject): Quota {
 }
 
 /** Reports whether the quota limits a resource that the object uses and its scopes match the object. */
-export const isAbout = ({ hard, scopes }: Quota, evaluator: Evaluator, object: KubeObject): boolean =>
+export const quotaMatches = ({ hard, scopes }: Quota, evaluator: Evaluator, object: KubeObject): boolean =>
   [...hard.keys()].some((name) => evaluator.matchesResource(name)) &&
   scopes.every((scope) => evaluator.matchesScope(scope, object));

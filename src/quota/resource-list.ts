@@ -53,7 +53,7 @@ export function excess(a: ResourceList, b: ResourceList): ResourceList {
   return result;
 }
 
-export function only(list: ResourceList, wanted: (name: string, amount: Quantity) => boolean): ResourceList {
+export function filterResources(list: ResourceList, wanted: (name: string, amount: Quantity) => boolean): ResourceList {
   return new Map([...list].filter(([name, amount]) => wanted(name, amount)));
 }
 

@@ -26,7 +26,7 @@ export interface RequestContext {
   /** Adds an annotation to the audit event, if the event's level is at least `level`. */
   annotate(key: string, value: string, level?: AuditLevel): void;
   /** Records the milliseconds that an admission webhook took, which do not count as the server's own. */
-  waitedForWebhook?(layer: 'mutating-webhook' | 'validating-webhook', millis: number): void;
+  recordWebhookDuration?(layer: 'mutating-webhook' | 'validating-webhook', millis: number): void;
   /** Records what the request spends its time on; undefined if not needed. */
   readonly stopwatch?: Stopwatch | undefined;
   /** The current span, if the request is traced. */
@@ -47,6 +47,6 @@ export interface RequestContext {
 }
 
 /** Throws the reason if the request is over, without creating a signal otherwise. */
-export function throwIfOver(context: Pick<RequestContext, 'cancellation' | 'signal'>): void {
+export function throwIfCancelled(context: Pick<RequestContext, 'cancellation' | 'signal'>): void {
   if (context.cancellation.aborted) context.signal.throwIfAborted();
 }

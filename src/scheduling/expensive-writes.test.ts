@@ -4,20 +4,20 @@ const type = { name: 'a' };
 
 test('writes as heavy as one that took too long are forecast, lighter ones and other types are not', () => {
   const writes = new ExpensiveWrites();
-  expect(writes.forecast(type, 1e6)).toBe(false);
+  expect(writes.isLikelyExpensive(type, 1e6)).toBe(false);
   writes.observe(type, 1000);
-  expect([999, 1000, 1e6].map((weight) => writes.forecast(type, weight))).toEqual([false, true, true]);
-  expect(writes.forecast({ name: 'b' }, 1e6)).toBe(false);
+  expect([999, 1000, 1e6].map((weight) => writes.isLikelyExpensive(type, weight))).toEqual([false, true, true]);
+  expect(writes.isLikelyExpensive({ name: 'b' }, 1e6)).toBe(false);
   writes.observe(type, 500);
   writes.observe(type, 2000);
-  expect([499, 500].map((weight) => writes.forecast(type, weight))).toEqual([false, true]);
+  expect([499, 500].map((weight) => writes.isLikelyExpensive(type, weight))).toEqual([false, true]);
 });
 
 test('after a hundred forecasts the type is tried again', () => {
   const writes = new ExpensiveWrites();
   writes.observe(type, 1);
-  const forecasts = Array.from({ length: 102 }, () => writes.forecast(type, 1));
+  const forecasts = Array.from({ length: 102 }, () => writes.isLikelyExpensive(type, 1));
   expect(forecasts.lastIndexOf(true)).toBe(99);
   writes.observe(type, 1);
-  expect(writes.forecast(type, 1)).toBe(true);
+  expect(writes.isLikelyExpensive(type, 1)).toBe(true);
 });

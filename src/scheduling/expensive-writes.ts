@@ -20,7 +20,7 @@ export class ExpensiveWrites<Type extends object> {
     this.observations.set(type, { weight: Math.min(known, weight), forecasts: 0 });
   }
 
-  forecast(type: Type, weight: number): boolean {
+  isLikelyExpensive(type: Type, weight: number): boolean {
     const seen = this.observations.get(type);
     if (seen === undefined || weight < seen.weight) return false;
     if (++seen.forecasts > FORECASTS) this.observations.delete(type);

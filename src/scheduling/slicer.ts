@@ -31,7 +31,7 @@ export class Slicer {
   }
 
   /** True if the slice is used up. */
-  get isOver(): boolean {
+  get isExhausted(): boolean {
     return this.clock.monotonic() >= this.until;
   }
 
@@ -73,6 +73,6 @@ async function finish<T>(steps: Iterator<undefined, T>, slicer: Slicer): Promise
 function takeSlice<T>(steps: Iterator<undefined, T>, slicer: Slicer): IteratorResult<undefined, T> {
   for (;;) {
     const step = steps.next();
-    if (step.done === true || slicer.isOver) return step;
+    if (step.done === true || slicer.isExhausted) return step;
   }
 }

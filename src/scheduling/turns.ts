@@ -1,5 +1,5 @@
 /** Runs a callback in a later turn of the event loop, after the pending input was handled. */
-type Later = (callback: () => void) => void;
+type Defer = (callback: () => void) => void;
 
 /**
  * Assigns turns of the event loop to work that may use up a slice: one turn each, so that other requests wait for one slice and not for all
@@ -11,7 +11,7 @@ export class Turns {
   private taken = false;
   private count = 0;
 
-  constructor(private readonly later: Later = setImmediate) {}
+  constructor(private readonly defer: Defer = setImmediate) {}
 
   get waiting(): number {
     return this.count;
@@ -21,7 +21,7 @@ export class Turns {
   take(flow: string): Promise<void> | undefined {
     if (this.taken) return this.wait(flow);
     this.taken = true;
-    this.later(this.next);
+    this.defer(this.next);
     return undefined;
   }
 
@@ -29,7 +29,7 @@ export class Turns {
   wait(flow: string): Promise<void> {
     if (!this.taken) {
       this.taken = true;
-      this.later(this.next);
+      this.defer(this.next);
     }
     this.count++;
     return new Promise((resolve) => {
@@ -48,7 +48,7 @@ export class Turns {
       begin?.();
       // Runs after the callbacks that this work defers itself.
       queueMicrotask(() => {
-        this.later(this.next);
+        this.defer(this.next);
       });
       return;
     }

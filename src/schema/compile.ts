@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import type { FieldError } from '../apimachinery/meta/field-error.js';
 import { type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
 import { goJson } from '../apimachinery/meta/meta.js';
-import { blockedRules } from './cel/index.js';
+import { skippedRulesError } from './cel/index.js';
 import { DefaultValues, applyDefaults, boundOfDefaults } from './defaulting/defaults.js';
 import { coerceEmbedded, validateEmbedded } from './embedded.js';
 import type {
@@ -21,10 +21,10 @@ import type {
   ValidationOptions,
 } from './interfaces.js';
 import { validateListTypes } from './list-types.js';
-import { defaultsInMetadata, settleMetadataDefaults } from './defaulting/metadata-defaults.js';
-import { EMPTY_NODE, type MadeParts, SchemaNode } from './node.js';
-import { pruneObject, pruneRead, pruneUnknown } from './prune.js';
-import { NONE } from './ratchet.js';
+import { defaultsInMetadata, normalizeMetadataDefaults } from './defaulting/metadata-defaults.js';
+import { EMPTY_NODE, type PrebuiltNodes, SchemaNode } from './node.js';
+import { pruneObject, pruneStored, pruneUnknown } from './prune.js';
+import { NO_OLD_VALUE } from './ratchet.js';
 import { followPath, validateScaleSpec, validateScaleStatus } from './scale.js';
 import { validateValue } from './validate.js';
 
@@ -35,7 +35,7 @@ import { validateValue } from './validate.js';
 export function compileSchema(
   openAPIV3Schema: JsonSchemaProps,
   options: CompileOptions = {},
-  made?: MadeParts,
+  made?: PrebuiltNodes,
 ): CompiledSchema {
   return new StructuralSchema(openAPIV3Schema, options, made);
 }
@@ -52,11 +52,11 @@ class StructuralSchema implements CompiledSchema {
   constructor(
     private readonly schema: JsonSchemaProps,
     options: CompileOptions,
-    made: MadeParts | undefined,
+    prebuilt: PrebuiltNodes | undefined,
   ) {
-    const root = made?.nodes.get(schema) ?? new SchemaNode(schema);
-    const settled = settleMetadataDefaults(schema, root);
-    this.root = settled === schema ? root : new SchemaNode(settled, { made });
+    const root = prebuilt?.nodes.get(schema) ?? new SchemaNode(schema);
+    const settled = normalizeMetadataDefaults(schema, root);
+    this.root = settled === schema ? root : new SchemaNode(settled, { prebuilt });
     this.defaults = new DefaultValues(defaultsInMetadata(this.root));
     this.status = this.root.properties?.get('status') ?? EMPTY_NODE;
     this.scale = options.scale;
@@ -72,8 +72,8 @@ class StructuralSchema implements CompiledSchema {
     return pruneObject(object, this.root, collect === 'collect');
   }
 
-  pruneRead(object: JsonObject): boolean {
-    return pruneRead(object, this.root);
+  pruneStored(object: JsonObject): boolean {
+    return pruneStored(object, this.root);
   }
 
   pruneUnknown(object: JsonObject): void {
@@ -93,17 +93,17 @@ class StructuralSchema implements CompiledSchema {
   }
 
   coerce(object: JsonObject, unknown?: string[]): readonly FieldError[] {
-    const error = coerceEmbedded(object, this.root, 'part', { wrong: 'throw', unknown });
+    const error = coerceEmbedded(object, this.root, 'part', { onWrongType: 'throw', unknown });
     return error === undefined ? [] : [error];
   }
 
   coerceStored(object: JsonObject): void {
-    coerceEmbedded(object, this.root, 'part', { wrong: 'drop' });
+    coerceEmbedded(object, this.root, 'part', { onWrongType: 'drop' });
   }
 
   validate(object: JsonObject, options: ValidationOptions): readonly FieldError[] {
     const { old, mistyped = false } = options;
-    const errors = mistyped ? [] : validateValue(this.root, object, '', old ?? NONE);
+    const errors = mistyped ? [] : validateValue(this.root, object, '', old ?? NO_OLD_VALUE);
     if (this.scale !== undefined && !mistyped) {
       errors.push(...validateScaleSpec(object, this.scale), ...validateScaleStatus(object, this.scale));
     }
@@ -116,7 +116,7 @@ class StructuralSchema implements CompiledSchema {
     const { old } = options;
     const { status } = object;
     // If the old object has no status, a null status counts as unchanged.
-    const before = old === undefined ? NONE : (old['status'] ?? null);
+    const before = old === undefined ? NO_OLD_VALUE : (old['status'] ?? null);
     const errors = status === undefined ? [] : validateValue(this.status, status, 'status', before);
     if (this.scale !== undefined) errors.push(...validateScaleStatus(object, this.scale));
     this.addListTypeErrors(object, old, errors);
@@ -138,7 +138,7 @@ class StructuralSchema implements CompiledSchema {
 
   private addRuleErrors(object: JsonObject, options: ValidationOptions, errors: FieldError[]): FieldError[] {
     if (this.rules === undefined) return errors;
-    const blocked = blockedRules(options.before === undefined ? errors : [...options.before, ...errors]);
+    const blocked = skippedRulesError(options.before === undefined ? errors : [...options.before, ...errors]);
     if (blocked !== undefined) return [...errors, blocked];
     errors.push(...this.rules(object, options.old, options.warn));
     return errors;

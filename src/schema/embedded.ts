@@ -3,12 +3,12 @@ import { Float, type JsonObject, type JsonValue } from '../apimachinery/json/jso
 import { type ObjectMeta, parseGroupVersion } from '../apimachinery/meta/meta.js';
 import { isDns1035Label, nameIsPathSegment } from '../apimachinery/validation/names.js';
 import { validateObjectMeta } from '../apimachinery/validation/object-meta.js';
-import { inOrderOfKeys, MetadataError, readMetadata, type WrongFields } from './metadata.js';
+import { inOrderOfKeys, MetadataError, readMetadata, type WrongTypePolicy } from './metadata.js';
 import type { Role, SchemaNode } from './node.js';
 
 /** How coercion treats wrong and unknown fields. */
 export interface CoerceOptions {
-  readonly wrong: WrongFields;
+  readonly onWrongType: WrongTypePolicy;
   /** Collects the paths of dropped unknown fields. */
   readonly unknown?: string[] | undefined;
 }
@@ -55,7 +55,7 @@ function coerceResource(value: JsonObject, options: CoerceOptions, path: FieldPa
   for (const key of ['apiVersion', 'kind']) {
     const member = value[key];
     if (member === undefined || typeof member === 'string') continue;
-    if (options.wrong === 'throw') return invalid(path.child(key), member, 'must be a string');
+    if (options.onWrongType === 'throw') return invalid(path.child(key), member, 'must be a string');
     delete value[key];
   }
   const { metadata } = value;
@@ -63,12 +63,12 @@ function coerceResource(value: JsonObject, options: CoerceOptions, path: FieldPa
   const at = path.child('metadata');
   try {
     const unknown: string[] = [];
-    value['metadata'] = readMetadata(metadata, options.wrong, (tail) => unknown.push(`${at.toString()}.${tail}`));
+    value['metadata'] = readMetadata(metadata, options.onWrongType, (tail) => unknown.push(`${at.toString()}.${tail}`));
     options.unknown?.push(...inOrderOfKeys(unknown));
     return undefined;
   } catch (error) {
     if (!(error instanceof MetadataError)) throw error;
-    return options.wrong === 'drop' ? undefined : invalid(at, metadata, error.message);
+    return options.onWrongType === 'drop' ? undefined : invalid(at, metadata, error.message);
   }
 }
 

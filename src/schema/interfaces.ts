@@ -55,7 +55,7 @@ export interface CompiledSchema {
   /** Removes unknown fields in place. Returns their paths (`spec.foo`, `spec.list[0].bar`) on request, up to a limit, for field validation. */
   prune(object: JsonObject, collect?: 'collect'): readonly string[];
   /** Like prune, without paths. Returns whether nulls were removed. */
-  pruneRead(object: JsonObject): boolean;
+  pruneStored(object: JsonObject): boolean;
   /** Like prune, but keeps nulls. */
   pruneUnknown(object: JsonObject): void;
   /** Sets defaults in place, and removes nulls of fields that are not nullable and have a default. */

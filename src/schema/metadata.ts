@@ -67,7 +67,7 @@ const REQUIRED_OF_OWNER = ['apiVersion', 'kind', 'name', 'uid'];
 export class MetadataError extends Error {}
 
 /** How to treat fields of wrong types. */
-export type WrongFields = 'throw' | 'drop';
+export type WrongTypePolicy = 'throw' | 'drop';
 
 /**
  * Reads the metadata of an embedded object as kube-apiserver reads ObjectMeta: unknown fields and empty values are dropped, and
@@ -77,7 +77,7 @@ export type WrongFields = 'throw' | 'drop';
  */
 export function readMetadata(
   value: JsonValue,
-  wrong: WrongFields,
+  wrong: WrongTypePolicy,
   unknown?: (path: string) => void,
   root = '',
 ): JsonObject {
@@ -107,7 +107,7 @@ function readStruct(
   value: JsonObject,
   struct: StructList,
   path: string,
-  wrong: WrongFields,
+  wrong: WrongTypePolicy,
   unknown: ((path: string) => void) | undefined,
 ): JsonObject {
   const out: JsonObject = {};

@@ -114,7 +114,7 @@ export class SchemaNode {
   readonly listType: string;
   readonly listMapKeys: readonly string[];
   /** The default; undefined if there is none. A default of null counts as none. */
-  readonly fallback: JsonValue | undefined;
+  readonly defaultValue: JsonValue | undefined;
 
   /** Properties that have a default. */
   readonly defaulted: readonly NamedNode[];
@@ -128,10 +128,12 @@ export class SchemaNode {
   readonly hasRules: boolean;
 
   constructor(schema: JsonSchemaProps, options: NodeOptions = {}) {
-    const { depth = 0, bare = false, made } = options;
+    const { depth = 0, bare = false, prebuilt } = options;
     if (depth > MAX_SCHEMA_DEPTH) throw new SchemaTooDeepError();
     const sub = (value: JsonValue | undefined): SchemaNode | undefined =>
-      isObject(value) ? (made?.nodes.get(value) ?? new SchemaNode(value, { depth: depth + 1, bare, made })) : undefined;
+      isObject(value)
+        ? (prebuilt?.nodes.get(value) ?? new SchemaNode(value, { depth: depth + 1, bare, prebuilt }))
+        : undefined;
     const type = textOf(schema['type']);
     const intOrString = schema['x-kubernetes-int-or-string'] === true;
     this.types = intOrString && !bare ? INT_OR_STRING : (TYPE_LISTS.get(type) ?? [type]);
@@ -153,7 +155,7 @@ export class SchemaNode {
     this.logic = compileLogic(schema, sub);
     this.items = sub(schema['items']);
     this.itemCount = lengths(schema, 'minItems', 'maxItems');
-    this.properties = made?.properties.get(schema) ?? compileProperties(schema['properties'], sub);
+    this.properties = prebuilt?.properties.get(schema) ?? compileProperties(schema['properties'], sub);
     const additional = schema['additionalProperties'];
     this.additional = typeof additional === 'boolean' ? additional : sub(additional);
     this.required = stringsOf(schema['required']);
@@ -163,17 +165,17 @@ export class SchemaNode {
     this.embedded = schema['x-kubernetes-embedded-resource'] === true;
     this.listType = textOf(schema['x-kubernetes-list-type']);
     this.listMapKeys = stringsOf(schema['x-kubernetes-list-map-keys']);
-    this.fallback = schema['default'] ?? undefined;
+    this.defaultValue = schema['default'] ?? undefined;
 
     const { items } = this;
     const others = [items, typeof this.additional === 'object' ? this.additional : undefined];
-    const below = notable(this.properties);
+    const below = summarizeProperties(this.properties);
     this.defaulted = below.defaulted;
     this.defaultsBelow = below.defaultsBelow;
     this.hasDefaults =
       this.defaulted.length > 0 ||
       this.defaultsBelow.length > 0 ||
-      others.some((node) => node !== undefined && (node.fallback !== undefined || node.hasDefaults));
+      others.some((node) => node !== undefined && (node.defaultValue !== undefined || node.hasDefaults));
     this.listTypesBelow = below.listTypes;
     this.hasListTypes =
       this.listType === 'set' ||
@@ -277,17 +279,17 @@ interface NodeOptions {
   readonly depth?: number;
   /** Set for validating defaults, where int-or-string implies no type, and unsupported formats are not filtered out. */
   readonly bare?: boolean;
-  readonly made?: MadeParts | undefined;
+  readonly prebuilt?: PrebuiltNodes | undefined;
 }
 
 /** The nodes already built for parts of a schema. */
-export interface MadeParts {
+export interface PrebuiltNodes {
   readonly nodes: ReadonlyMap<JsonSchemaProps, SchemaNode>;
   /** The properties of parts that have many of them. */
   readonly properties: ReadonlyMap<JsonSchemaProps, ReadonlyMap<string, SchemaNode>>;
 }
 
-interface Notable {
+interface PropertySummary {
   readonly defaulted: readonly NamedNode[];
   readonly defaultsBelow: readonly NamedNode[];
   readonly listTypes: readonly NamedNode[];
@@ -295,7 +297,7 @@ interface Notable {
   readonly hasRules: boolean;
 }
 
-const NOTHING_NOTABLE: Notable = {
+const EMPTY_SUMMARY: PropertySummary = {
   defaulted: NO_CHILDREN,
   defaultsBelow: NO_CHILDREN,
   listTypes: NO_CHILDREN,
@@ -304,15 +306,15 @@ const NOTHING_NOTABLE: Notable = {
 };
 
 /** Collects the properties that matter beyond validation. */
-function notable(properties: ReadonlyMap<string, SchemaNode> | undefined): Notable {
-  if (properties === undefined) return NOTHING_NOTABLE;
+function summarizeProperties(properties: ReadonlyMap<string, SchemaNode> | undefined): PropertySummary {
+  if (properties === undefined) return EMPTY_SUMMARY;
   const defaulted: NamedNode[] = [];
   const defaultsBelow: NamedNode[] = [];
   const listTypes: NamedNode[] = [];
   const embedded: NamedNode[] = [];
   let hasRules = false;
   for (const [key, node] of properties) {
-    if (node.fallback !== undefined) defaulted.push({ key, node });
+    if (node.defaultValue !== undefined) defaulted.push({ key, node });
     if (node.hasDefaults) defaultsBelow.push({ key, node });
     if (node.hasListTypes) listTypes.push({ key, node });
     if (node.hasEmbedded) embedded.push({ key, node });

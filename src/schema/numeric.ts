@@ -8,7 +8,7 @@ interface Limit {
   /** Go's int64(value): truncated, or the smallest integer if it does not fit. */
   readonly whole: number;
   /** Returns the error that the limit itself does not fit its type, which is reported for every value; undefined if it fits. */
-  readonly misfit: ((path: string) => string) | undefined;
+  readonly rangeError: ((path: string) => string) | undefined;
 }
 
 export interface NumericRules {
@@ -42,7 +42,7 @@ export function compileNumeric(schema: JsonObject, types: readonly string[], for
     const value = Number(raw);
     const whole = value >= MAX_INT64 || value < -MAX_INT64 ? -MAX_INT64 : Math.trunc(value);
     const fits = fitsRange(value, typeName, usedFormat);
-    return { value, whole, misfit: fits ? undefined : (path) => rangeText(prefix, typeName, usedFormat, path) };
+    return { value, whole, rangeError: fits ? undefined : (path) => rangeText(prefix, typeName, usedFormat, path) };
   };
   return {
     typeName,
@@ -59,13 +59,16 @@ export function compileNumeric(schema: JsonObject, types: readonly string[], for
 export function numberPasses(rules: NumericRules, value: number | bigint, whole: boolean): boolean {
   const { minimum, maximum, multipleOf } = rules;
   if (!fitsRange(value, rules.typeName, rules.format)) return false;
-  if (multipleOf !== undefined && (multipleOf.misfit !== undefined || !isMultiple(multipleOf, value, whole)))
+  if (multipleOf !== undefined && (multipleOf.rangeError !== undefined || !isMultiple(multipleOf, value, whole)))
     return false;
-  if (minimum !== undefined && (minimum.misfit !== undefined || below(minimum, rules.exclusiveMinimum, value, whole))) {
+  if (
+    minimum !== undefined &&
+    (minimum.rangeError !== undefined || below(minimum, rules.exclusiveMinimum, value, whole))
+  ) {
     return false;
   }
   return (
-    maximum === undefined || (maximum.misfit === undefined && !above(maximum, rules.exclusiveMaximum, value, whole))
+    maximum === undefined || (maximum.rangeError === undefined && !above(maximum, rules.exclusiveMaximum, value, whole))
   );
 }
 
@@ -83,8 +86,8 @@ export function numericFaults(
   }
   // A limit that does not fit its type is compared as a float, after its own error.
   const asWhole = (limit: Limit): boolean => {
-    if (limit.misfit === undefined) return whole;
-    faults.push({ message: limit.misfit(path), value: undefined });
+    if (limit.rangeError === undefined) return whole;
+    faults.push({ message: limit.rangeError(path), value: undefined });
     return false;
   };
   if (multipleOf !== undefined) {

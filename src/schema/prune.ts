@@ -11,9 +11,9 @@ class Trail {
   readonly path: (string | number)[] = [];
   readonly found: string[] = [];
   /** True if a null was removed. */
-  lostNulls = false;
+  removedNulls = false;
   private characters = 0;
-  private left = 0;
+  private omitted = 0;
 
   readonly collect: boolean;
   /** True if nulls are removed, too. */
@@ -26,7 +26,7 @@ class Trail {
 
   record(key: string): void {
     if (this.found.length >= MAX_PATHS || this.characters > MAX_PATH_CHARACTERS) {
-      this.left++;
+      this.omitted++;
       return;
     }
     let text = '';
@@ -41,7 +41,7 @@ class Trail {
 
   sorted(): readonly string[] {
     this.found.sort(compareUtf8);
-    if (this.left > 0) this.found.push(`… and ${String(this.left)} more`);
+    if (this.omitted > 0) this.found.push(`… and ${String(this.omitted)} more`);
     return this.found;
   }
 }
@@ -60,10 +60,10 @@ export function pruneObject(object: JsonValue, node: SchemaNode, collect: boolea
 }
 
 /** Like pruneObject, without the list of paths. Returns whether nulls were removed. */
-export function pruneRead(object: JsonObject, node: SchemaNode): boolean {
+export function pruneStored(object: JsonObject, node: SchemaNode): boolean {
   const trail = new Trail({ collect: false, nulls: true });
   pruneMembers(object, node, true, trail);
-  return trail.lostNulls;
+  return trail.removedNulls;
 }
 
 /** Removes only unknown fields. */
@@ -128,8 +128,8 @@ function members(value: JsonObject, node: SchemaNode, isResource: boolean, prese
   for (const key in value) {
     const child = properties?.get(key) ?? (typeof additional === 'object' ? additional : undefined);
     const member = value[key];
-    if (trail.nulls && member === null && child !== undefined && !child.nullable && child.fallback === undefined) {
-      trail.lostNulls = true;
+    if (trail.nulls && member === null && child !== undefined && !child.nullable && child.defaultValue === undefined) {
+      trail.removedNulls = true;
       delete value[key];
       continue;
     }
@@ -159,7 +159,7 @@ function pruneNulls(value: JsonValue | undefined, node: SchemaNode | undefined):
   for (const key in value) {
     const { additional } = node;
     const child = node.properties?.get(key) ?? (typeof additional === 'object' ? additional : undefined);
-    if (value[key] === null && child !== undefined && !child.nullable && child.fallback === undefined)
+    if (value[key] === null && child !== undefined && !child.nullable && child.defaultValue === undefined)
       delete value[key];
     else pruneNulls(value[key], child);
   }

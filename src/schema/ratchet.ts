@@ -2,25 +2,25 @@ import { deepEqual, Float, isObject, type JsonObject, type JsonValue } from '../
 import type { SchemaNode } from './node.js';
 
 /** Marks an old value that cannot be correlated with the new one. */
-export const NONE = Symbol('no old value');
-export type Old = JsonValue | typeof NONE;
+export const NO_OLD_VALUE = Symbol('no old value');
+export type OldValue = JsonValue | typeof NO_OLD_VALUE;
 
 /** Returns the old value of a property, if the old object has it. */
-export function oldProperty(old: Old, key: string): Old {
-  if (old === NONE || !isObject(old)) return NONE;
+export function oldProperty(old: OldValue, key: string): OldValue {
+  if (old === NO_OLD_VALUE || !isObject(old)) return NO_OLD_VALUE;
   const value = old[key];
-  return value === undefined || typeof value === 'function' ? NONE : value;
+  return value === undefined || typeof value === 'function' ? NO_OLD_VALUE : value;
 }
 
 /**
  * Returns a function that finds the old item for a new one. Only items of map lists that have all their keys can be correlated;
  * of duplicates, the first counts.
  */
-export function itemCorrelator(node: SchemaNode, old: Old): ((item: JsonValue) => Old) | undefined {
+export function itemCorrelator(node: SchemaNode, old: OldValue): ((item: JsonValue) => OldValue) | undefined {
   if (node.listType !== 'map' || !Array.isArray(old)) return undefined;
   let index: Map<string, JsonObject> | undefined;
   return (item) => {
-    if (!isObject(item) || !hasKeys(node.listMapKeys, item)) return NONE;
+    if (!isObject(item) || !hasKeys(node.listMapKeys, item)) return NO_OLD_VALUE;
     if (index === undefined) {
       index = new Map();
       for (const oldItem of old) {
@@ -29,7 +29,7 @@ export function itemCorrelator(node: SchemaNode, old: Old): ((item: JsonValue) =
         if (!index.has(key)) index.set(key, oldItem);
       }
     }
-    return index.get(keyOf(node.listMapKeys, item)) ?? NONE;
+    return index.get(keyOf(node.listMapKeys, item)) ?? NO_OLD_VALUE;
   };
 }
 
@@ -69,8 +69,8 @@ function compound(value: JsonValue): string {
  * Reports whether an update left the value unchanged, as kube-apiserver compares: items of map lists by key, regardless of their
  * order, and objects only as far as the schema specifies their fields (an unknown field counts as a change).
  */
-export function unchanged(node: SchemaNode | undefined, value: JsonValue, old: Old): boolean {
-  if (old === NONE) return false;
+export function unchanged(node: SchemaNode | undefined, value: JsonValue, old: OldValue): boolean {
+  if (old === NO_OLD_VALUE) return false;
   if (value === null || old === null) return value === old;
   if (Array.isArray(value)) {
     if (!Array.isArray(old) || value.length !== old.length) return false;

@@ -7,7 +7,7 @@ import type { Walk } from './walk.js';
 
 export function checkNull(node: SchemaNode, walk: Walk): void {
   if (node.types.length > 0 && !node.nullable) {
-    if (walk.onlyNoted()) return;
+    if (walk.recordFailure()) return;
     const name = walk.name;
     const message = `${name} in body must be of type ${node.types.join(',')}: "null"`;
     walk.add(typeInvalid(walk.field(name), 'null', message), message);
@@ -17,7 +17,7 @@ export function checkNull(node: SchemaNode, walk: Walk): void {
 }
 
 export function addTypeError(node: SchemaNode, kind: number, walk: Walk): void {
-  if (walk.onlyNoted()) return;
+  if (walk.recordFailure()) return;
   const name = walk.name;
   const [expected, found] = typeFault(node, kind);
   const message = `${name} in body must be of type ${expected}: ${quote(found)}`;
@@ -31,20 +31,20 @@ export function checkText(node: SchemaNode, value: string, walk: Walk): void {
     const { min, minText, max } = length;
     // A text has at most as many characters as UTF-16 units, and at least half as many.
     if (max !== undefined && value.length > max && codePoints(value) > max) {
-      if (walk.onlyNoted()) return;
+      if (walk.recordFailure()) return;
       const name = walk.name;
       walk.add(tooLong(walk.field(name), max), `${name} in body should be at most ${String(max)} chars long`);
       return;
     }
     if (min !== undefined && value.length < min * 2 && codePoints(value) < min) {
-      if (walk.onlyNoted()) return;
+      if (walk.recordFailure()) return;
       const name = walk.name;
       walk.addInvalid(name, value, `${name} in body should be at least ${minText} chars long`);
       return;
     }
   }
   if (pattern !== undefined && !pattern.matches(value)) {
-    if (walk.onlyNoted()) return;
+    if (walk.recordFailure()) return;
     const name = walk.name;
     const error = pattern.error();
     const text = error === undefined ? pattern.text : `${pattern.text}, but pattern is invalid: ${error}`;
@@ -67,7 +67,7 @@ function codePoints(text: string): number {
 
 export function checkFormat(node: SchemaNode, value: string, walk: Walk): void {
   if (node.formatCheck === undefined || node.formatCheck(value)) return;
-  if (walk.onlyNoted()) return;
+  if (walk.recordFailure()) return;
   const name = walk.name;
   const message = `${name} in body must be of type ${node.format}: ${quote(value)}`;
   walk.add(typeInvalid(walk.field(name), value, message), message);
@@ -75,7 +75,7 @@ export function checkFormat(node: SchemaNode, value: string, walk: Walk): void {
 
 export function checkNumber(node: SchemaNode, value: number | bigint, whole: boolean, walk: Walk): void {
   if (node.numeric === undefined || numberPasses(node.numeric, value, whole)) return;
-  if (walk.onlyNoted()) return;
+  if (walk.recordFailure()) return;
   const name = walk.name;
   for (const fault of numericFaults(node.numeric, value, whole, name)) {
     if (fault.value === undefined) walk.addGeneral(fault.message);
@@ -110,7 +110,7 @@ function convertsTo(value: JsonValue, allowed: JsonValue): boolean {
 }
 
 function addEnumError(values: readonly JsonValue[], value: JsonValue, walk: Walk): void {
-  if (walk.onlyNoted()) return;
+  if (walk.recordFailure()) return;
   const name = walk.name;
   const supported = values.map((allowed) => (typeof allowed === 'string' ? allowed : goJson(allowed)));
   walk.add(notSupported(walk.field(name), value, supported), `${name} in body should be one of ${supported.join(' ')}`);

@@ -1,8 +1,8 @@
 import { FieldPath } from '../apimachinery/meta/field-error.js';
 import type { JsonObject } from '../apimachinery/json/json.js';
 import { compileSchema } from './compile.js';
-import { nodesSliced, partsOf } from './sliced.js';
-import { isStructuralSliced, structuralError, validateStructural } from './structural.js';
+import { buildNodesInSteps, partsOf } from './sliced.js';
+import { isStructuralInSteps, structuralError, validateStructural } from './structural.js';
 
 function finish<T>(steps: Generator<undefined, T>): { value: T; count: number } {
   for (let count = 0; ; count++) {
@@ -41,7 +41,7 @@ describe('a schema in steps', () => {
       schema.applyDefaults(given);
       return { pruned, given, errors: schema.validate(given, {}).map(String) };
     };
-    const { value, count } = finish(nodesSliced(wide));
+    const { value, count } = finish(buildNodesInSteps(wide));
     expect(count).toBeGreaterThan(10);
     expect(outcome(value)).toEqual(outcome());
     expect(outcome(value)).toMatchObject({ pruned: ['spec.other'] });
@@ -66,7 +66,7 @@ describe('a schema in steps', () => {
     const schema: JsonObject = { type: 'object', ...given };
     const path = FieldPath.of('spec');
     const fine = structuralError(schema) === undefined && validateStructural(schema, path).length === 0;
-    expect(finish(isStructuralSliced(schema)).value).toBe(fine);
+    expect(finish(isStructuralInSteps(schema)).value).toBe(fine);
     expect(fine).toBe(_ === 'nothing');
   });
 });

@@ -1,7 +1,7 @@
 import { type JsonObject, type JsonValue, isObject } from '../apimachinery/json/json.js';
 import { SCHEMA_STEP_PARTS, SCHEMA_STEP_PROPERTIES } from '../scheduling/thresholds.js';
 import type { JsonSchemaProps } from './interfaces.js';
-import { EMPTY_NODE, type MadeParts, MAX_SCHEMA_DEPTH, SchemaNode, SchemaTooDeepError } from './node.js';
+import { EMPTY_NODE, type PrebuiltNodes, MAX_SCHEMA_DEPTH, SchemaNode, SchemaTooDeepError } from './node.js';
 
 const SINGLE = ['items', 'additionalProperties', 'not'];
 const LISTS = ['allOf', 'anyOf', 'oneOf'];
@@ -46,7 +46,7 @@ export function* batchesOf({ properties }: JsonSchemaProps): Generator<readonly 
 }
 
 /** Builds the nodes of all parts of a schema in steps, inner parts first. */
-export function* nodesSliced(schema: JsonSchemaProps): Generator<undefined, MadeParts> {
+export function* buildNodesInSteps(schema: JsonSchemaProps): Generator<undefined, PrebuiltNodes> {
   const parts = yield* partsOf(schema);
   const nodes = new Map<JsonSchemaProps, SchemaNode>();
   const properties = new Map<JsonSchemaProps, ReadonlyMap<string, SchemaNode>>();
@@ -54,7 +54,7 @@ export function* nodesSliced(schema: JsonSchemaProps): Generator<undefined, Made
     const part = parts[i] ?? {};
     const many = yield* manyProperties(part, nodes);
     if (many !== undefined) properties.set(part, many);
-    nodes.set(part, new SchemaNode(part, { made: { nodes, properties } }));
+    nodes.set(part, new SchemaNode(part, { prebuilt: { nodes, properties } }));
     if (i % SCHEMA_STEP_PARTS === 0) yield;
   }
   return { nodes, properties };

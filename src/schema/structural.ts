@@ -82,7 +82,7 @@ function unsupportedMember(schema: JsonObject): string | undefined {
 const LOGIC = ['allOf', 'anyOf', 'oneOf'];
 
 /** Reports, in steps, whether `structuralError` and `validateStructural` find no error. */
-export function* isStructuralSliced(schema: JsonSchemaProps): Generator<undefined, boolean> {
+export function* isStructuralInSteps(schema: JsonSchemaProps): Generator<undefined, boolean> {
   // Each pattern takes milliseconds to compile. They are held to the end, so that this happens only here, and not again with many in one step.
   const held: Pattern[] = [];
   for (const { pattern } of yield* partsOf(schema)) {
@@ -218,7 +218,7 @@ function metadataInvariants(schema: JsonObject, level: Level, path: FieldPath, e
 function restrictsNamesOnly(metadata: JsonObject): boolean {
   return (
     Object.keys(metadata).every((key) => {
-      if (key === 'type' || key === 'default' || !saysAnything(metadata, key)) return true;
+      if (key === 'type' || key === 'default' || !isMemberSet(metadata, key)) return true;
       if (key !== 'properties') return false;
       return propertiesOf(metadata).every(([name]) => name === 'name' || name === 'generateName');
     }) && !hasKeptEmpty(metadata, KEPT_EMPTY)
@@ -231,7 +231,7 @@ const POINTING = new Set(['default', 'items', 'not', 'additionalProperties', 'ex
 const KEPT_EMPTY = ['required', 'x-kubernetes-list-map-keys', 'x-kubernetes-validations'];
 const KEPT_EMPTY_IN_LOGIC = [...KEPT_EMPTY, 'properties'];
 
-function saysAnything(schema: JsonObject, key: string): boolean {
+function isMemberSet(schema: JsonObject, key: string): boolean {
   const value = schema[key];
   return POINTING.has(key) ? value !== undefined && value !== null : isSet(value);
 }
@@ -245,7 +245,7 @@ function hasKeptEmpty(schema: JsonObject, kept: readonly string[]): boolean {
 function isIntOrString(anyOf: readonly JsonObject[]): boolean {
   const hasOnlyType = (schema: JsonObject | undefined, type: string): boolean =>
     schema?.['type'] === type &&
-    Object.keys(schema).every((key) => key === 'type' || !saysAnything(schema, key)) &&
+    Object.keys(schema).every((key) => key === 'type' || !isMemberSet(schema, key)) &&
     !hasKeptEmpty(schema, KEPT_EMPTY_IN_LOGIC);
   return anyOf.length === 2 && hasOnlyType(anyOf[0], 'integer') && hasOnlyType(anyOf[1], 'string');
 }

@@ -13,26 +13,31 @@ import {
   kindOf,
 } from './node.js';
 import { isJsonInteger } from './numeric.js';
-import { NONE, type Old, itemCorrelator, oldProperty, unchanged } from './ratchet.js';
+import { NO_OLD_VALUE, type OldValue, itemCorrelator, oldProperty, unchanged } from './ratchet.js';
 import { addTypeError, checkEnum, checkFormat, checkNull, checkNumber, checkText } from './scalars.js';
-import { Exhausted, MAX_ERRORS, MAX_VISITS, Walk } from './walk.js';
+import { BudgetExceededError, MAX_ERRORS, MAX_VISITS, Walk } from './walk.js';
 
 /**
  * Validates a value against a schema with kube-apiserver's checks, texts and order (kube-openapi's validators, with the
  * conversion to field errors). `prefix` is the path of the value; with `old`, errors of unchanged values are dropped.
  */
-export function validateValue(node: SchemaNode, value: JsonValue, prefix: string, old: Old = NONE): FieldError[] {
-  const errors = collect(node, value, prefix, NONE);
+export function validateValue(
+  node: SchemaNode,
+  value: JsonValue,
+  prefix: string,
+  old: OldValue = NO_OLD_VALUE,
+): FieldError[] {
+  const errors = collect(node, value, prefix, NO_OLD_VALUE);
   // The old value matters only if there are errors.
-  return errors.length > 0 && old !== NONE ? collect(node, value, prefix, old) : errors;
+  return errors.length > 0 && old !== NO_OLD_VALUE ? collect(node, value, prefix, old) : errors;
 }
 
-function collect(node: SchemaNode, value: JsonValue, prefix: string, old: Old): FieldError[] {
+function collect(node: SchemaNode, value: JsonValue, prefix: string, old: OldValue): FieldError[] {
   const walk = new Walk(prefix);
   try {
     visit(node, value, walk, old);
   } catch (error) {
-    if (!(error instanceof Exhausted)) throw error;
+    if (!(error instanceof BudgetExceededError)) throw error;
     const why =
       walk.visits > MAX_VISITS
         ? 'validating the object exceeds the cost limit'
@@ -42,14 +47,14 @@ function collect(node: SchemaNode, value: JsonValue, prefix: string, old: Old): 
   return walk.unique();
 }
 
-function visit(node: SchemaNode, value: JsonValue, walk: Walk, old: Old): void {
+function visit(node: SchemaNode, value: JsonValue, walk: Walk, old: OldValue): void {
   const before = walk.errors.length;
   check(node, value, walk, old);
-  if (old !== NONE && walk.errors.length > before && unchanged(node, value, old)) walk.truncate(before);
+  if (old !== NO_OLD_VALUE && walk.errors.length > before && unchanged(node, value, old)) walk.truncate(before);
 }
 
-function check(node: SchemaNode, value: JsonValue, walk: Walk, old: Old): void {
-  if (++walk.visits > MAX_VISITS) throw new Exhausted();
+function check(node: SchemaNode, value: JsonValue, walk: Walk, old: OldValue): void {
+  if (++walk.visits > MAX_VISITS) throw new BudgetExceededError();
   if (value === null) {
     checkNull(node, walk);
     return;
@@ -84,14 +89,14 @@ function check(node: SchemaNode, value: JsonValue, walk: Walk, old: Old): void {
   }
 }
 
-function checkArray(node: SchemaNode, value: JsonValue[], walk: Walk, old: Old): void {
+function checkArray(node: SchemaNode, value: JsonValue[], walk: Walk, old: OldValue): void {
   if (node.items !== undefined) {
     const depth = walk.path.length;
-    const correlate = old === NONE ? undefined : itemCorrelator(node, old);
+    const correlate = old === NO_OLD_VALUE ? undefined : itemCorrelator(node, old);
     for (let i = 0; i < value.length; i++) {
       const item = value[i] as JsonValue;
       walk.path[depth] = i;
-      visit(node.items, item, walk, correlate === undefined ? NONE : correlate(item));
+      visit(node.items, item, walk, correlate === undefined ? NO_OLD_VALUE : correlate(item));
     }
     walk.path.length = depth;
   }
@@ -99,18 +104,18 @@ function checkArray(node: SchemaNode, value: JsonValue[], walk: Walk, old: Old):
   if (count === undefined) return;
   const { min, minText, max } = count;
   if (min !== undefined && value.length < min) {
-    if (walk.onlyNoted()) return;
+    if (walk.recordFailure()) return;
     const name = walk.name;
     walk.addInvalid(name, value.length, `${name} in body should have at least ${minText} items`);
   }
   if (max !== undefined && value.length > max) {
-    if (walk.onlyNoted()) return;
+    if (walk.recordFailure()) return;
     const name = walk.name;
     walk.add(tooMany(walk.field(name), value.length, max), `${name} in body should have at most ${String(max)} items`);
   }
 }
 
-function checkObject(node: SchemaNode, value: JsonObject, walk: Walk, old: Old): void {
+function checkObject(node: SchemaNode, value: JsonObject, walk: Walk, old: OldValue): void {
   if (node.propertyCount !== undefined) checkPropertyCount(node.propertyCount, value, walk);
   const { properties, additional } = node;
   if (properties !== undefined || additional !== undefined) {
@@ -128,7 +133,7 @@ function checkObject(node: SchemaNode, value: JsonObject, walk: Walk, old: Old):
         visit(additional, member, walk, childOld(old, depth, key));
         if (depth === 0) walk.rootAdditional = false;
       } else if (additional === false) {
-        if (walk.onlyNoted()) return;
+        if (walk.recordFailure()) return;
         walk.path.length = depth;
         const name = walk.name;
         walk.addInvalid(name, key, `${name}.${key} in body is a forbidden property`);
@@ -142,15 +147,15 @@ function checkObject(node: SchemaNode, value: JsonObject, walk: Walk, old: Old):
     const member = value[key];
     // Inherited members are functions.
     if (member !== undefined && typeof member !== 'function') continue;
-    if (walk.onlyNoted()) return;
+    if (walk.recordFailure()) return;
     const name = `${walk.name}.${key}`;
     walk.add(required(walk.field(name)), `${name} in body is required`);
   }
 }
 
 /** Returns the old value of a property. Changes of apiVersion and kind at the root cannot be seen, so these are never ratcheted. */
-function childOld(old: Old, depth: number, key: string): Old {
-  if (old === NONE || (depth === 0 && (key === 'kind' || key === 'apiVersion'))) return NONE;
+function childOld(old: OldValue, depth: number, key: string): OldValue {
+  if (old === NO_OLD_VALUE || (depth === 0 && (key === 'kind' || key === 'apiVersion'))) return NO_OLD_VALUE;
   return oldProperty(old, key);
 }
 
@@ -158,12 +163,12 @@ function checkPropertyCount({ min, minText, max }: LengthRules, value: JsonObjec
   let count = 0;
   for (const key in value) if (value[key] !== undefined) count++;
   if (min !== undefined && count < min) {
-    if (walk.onlyNoted()) return;
+    if (walk.recordFailure()) return;
     const name = walk.name;
     walk.addInvalid(name, count, `${name} in body should have at least ${minText} properties`);
   }
   if (max !== undefined && count > max) {
-    if (walk.onlyNoted()) return;
+    if (walk.recordFailure()) return;
     const name = walk.name;
     walk.add(tooMany(walk.field(name), count, max), `${name} in body should have at most ${String(max)} properties`);
   }
@@ -174,7 +179,7 @@ function passes(node: SchemaNode, value: JsonValue, walk: Walk): boolean {
   const { failed, probing, matches } = walk;
   walk.failed = false;
   walk.probing = true;
-  check(node, value, walk, NONE);
+  check(node, value, walk, NO_OLD_VALUE);
   const passed = !walk.hasFailed();
   walk.failed = failed;
   walk.probing = probing;
@@ -194,7 +199,7 @@ function failuresOf(node: SchemaNode, value: JsonValue, walk: Walk): Failures {
   walk.errors = [];
   walk.messages = [];
   walk.matches = 0;
-  check(node, value, walk, NONE);
+  check(node, value, walk, NO_OLD_VALUE);
   const failures = { errors: walk.errors, messages: walk.messages, matches: walk.matches };
   walk.errors = errors;
   walk.messages = messages;
@@ -215,7 +220,7 @@ function addBest(nodes: readonly SchemaNode[], value: JsonValue, walk: Walk): vo
 }
 
 function checkLogic(logic: LogicRules, value: JsonValue, walk: Walk): void {
-  if (logic.anyOf.length > 0 && !logic.anyOf.some((node) => passes(node, value, walk)) && !walk.onlyNoted()) {
+  if (logic.anyOf.length > 0 && !logic.anyOf.some((node) => passes(node, value, walk)) && !walk.recordFailure()) {
     walk.addGeneral(`${quote(walk.name)} must validate at least one schema (anyOf)`);
     addBest(logic.anyOf, value, walk);
   }
@@ -223,7 +228,7 @@ function checkLogic(logic: LogicRules, value: JsonValue, walk: Walk): void {
   if (logic.allOf.length > 0) checkAllOf(logic.allOf, value, walk);
   if (logic.not === undefined) return;
   const { matches } = walk;
-  if (passes(logic.not, value, walk) && !walk.onlyNoted()) {
+  if (passes(logic.not, value, walk) && !walk.recordFailure()) {
     walk.addGeneral(`${quote(walk.name)} must not validate the schema (not)`);
   }
   walk.matches = matches;
@@ -238,7 +243,7 @@ function checkOneOf(nodes: readonly SchemaNode[], value: JsonValue, walk: Walk):
     if (passes(node, value, walk) && ++passed === 1) first = walk.matches;
   }
   walk.matches = passed === 1 ? first : before;
-  if (passed === 1 || walk.onlyNoted()) return;
+  if (passed === 1 || walk.recordFailure()) return;
   const found = passed === 0 ? 'Found none valid' : `Found ${String(passed)} valid alternatives`;
   walk.addGeneral(`${quote(walk.name)} must validate one and only one schema (oneOf). ${found}`);
   if (passed === 0) addBest(nodes, value, walk);
@@ -249,11 +254,11 @@ function checkAllOf(nodes: readonly SchemaNode[], value: JsonValue, walk: Walk):
   let passed = 0;
   for (const node of nodes) {
     walk.failed = false;
-    check(node, value, walk, NONE);
+    check(node, value, walk, NO_OLD_VALUE);
     if (!walk.hasFailed()) passed++;
   }
   walk.failed = failed;
-  if (passed === nodes.length || walk.onlyNoted()) return;
+  if (passed === nodes.length || walk.recordFailure()) return;
   const none = passed === 0 ? '. None validated' : '';
   walk.addGeneral(`${quote(walk.name)} must validate all the schemas (allOf)${none}`);
 }

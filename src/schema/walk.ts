@@ -11,7 +11,7 @@ const ERROR_COST = 10;
 type Segment = string | number;
 
 /** Thrown to abort a walk that costs too much. */
-export class Exhausted extends Error {}
+export class BudgetExceededError extends Error {}
 
 /**
  * The state of one validation. The path is a stack of segments that becomes text only for errors; `matches` counts passed checks,
@@ -54,13 +54,13 @@ export class Walk {
   }
 
   /** Records a failure before its text is built. Returns true if the text is not needed. */
-  onlyNoted(): boolean {
+  recordFailure(): boolean {
     this.failed = true;
     return this.probing;
   }
 
   add(error: FieldError, message: string): void {
-    if (this.errors.length >= MAX_ERRORS) throw new Exhausted();
+    if (this.errors.length >= MAX_ERRORS) throw new BudgetExceededError();
     this.visits += ERROR_COST;
     this.errors.push(error);
     this.messages.push(message);

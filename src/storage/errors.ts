@@ -25,7 +25,7 @@ export interface Undecodable {
   readonly key: string;
   readonly revision: Revision;
   /** The decoder's error message. */
-  readonly why: string;
+  readonly reason: string;
   /** True if the bytes could not be decrypted, so that there was nothing to decode. */
   readonly isUntransformable?: boolean;
 }

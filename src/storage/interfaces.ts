@@ -114,7 +114,7 @@ export interface EventStream {
  * States that can be read synchronously from a file on this machine, so that a cache can drop the bytes of its objects. Every state read is
  * verified with a checksum. A damaged state has no bytes and says so in `unreadable`.
  */
-export interface AtHand {
+export interface LocalStates {
   /** Returns the state that a write at a revision gave an object, or undefined if it is no longer kept. Its bytes are valid until the next call. */
   read(key: string, revision: Revision): StoredObject | undefined;
   /**
@@ -188,7 +188,7 @@ export interface Staging {
 /** Messages that the processes sharing a store publish about themselves. */
 export interface Presence {
   /** Replaces the message of this process. A process that has not published for 15 s, by the store's clock, counts as gone. */
-  say(what: string): Promise<void>;
+  publish(what: string): Promise<void>;
   /** Returns the last message of each process that is present, or was within the given time, and has not left. */
   all(withinMillis?: number): Promise<readonly string[]>;
   /** Removes this process. */
@@ -249,7 +249,7 @@ export interface Backend {
   /** Resolves if the store responds; for readyz. */
   ping(): Promise<void>;
   /** Returns the states of a type that can be read synchronously, or undefined if there are none. Absent if no type has any. */
-  atHand?(resource: string): AtHand | undefined;
+  atHand?(resource: string): LocalStates | undefined;
   /** Returns the name of the log that orders a type's writes; '' is the main one. Absent if one log orders all types. */
   logOf?(resource: string): string;
   /**

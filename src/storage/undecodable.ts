@@ -1,11 +1,11 @@
 import { goKind, JsonError, parseJson } from '../apimachinery/json/decode.js';
 import { isObject } from '../apimachinery/json/json.js';
 import { StorageError, type Undecodable } from './errors.js';
-import { isEncrypted, READ_BY_NOBODY } from './encryption/transformer.js';
+import { isEncrypted, IDENTITY_READ_ENCRYPTED } from './encryption/transformer.js';
 import type { StoredObject } from './interfaces.js';
 
 /** Returns why stored bytes are not an object, in the words of kube-apiserver's decoder, or undefined if they are one. */
-function whyUndecodable(bytes: Uint8Array): string | undefined {
+function undecodableReason(bytes: Uint8Array): string | undefined {
   try {
     const value = parseJson(bytes);
     if (isObject(value)) return undefined;
@@ -25,9 +25,9 @@ export const describeUndecodable = ({
   unreadable,
 }: Pick<StoredObject, 'key' | 'revision' | 'bytes' | 'unreadable'>): Undecodable =>
   unreadable === undefined && !isEncrypted(bytes)
-    ? { key, revision, why: whyUndecodable(bytes) ?? 'the object cannot be used' }
-    : { key, revision, why: unreadable ?? READ_BY_NOBODY, isUntransformable: true };
+    ? { key, revision, reason: undecodableReason(bytes) ?? 'the object cannot be used' }
+    : { key, revision, reason: unreadable ?? IDENTITY_READ_ENCRYPTED, isUntransformable: true };
 
 /** Returns the error of a read that found objects which cannot be decoded. */
 export const undecodable = (objects: readonly Undecodable[]): StorageError =>
-  new StorageError('corrupt', objects[0]?.why ?? '', { undecodable: objects });
+  new StorageError('corrupt', objects[0]?.reason ?? '', { undecodable: objects });

@@ -1,7 +1,7 @@
 import { deepEqual, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
 import { FieldSet, type SetNode } from './fieldpath/field-set.js';
 import { fieldType, isEmptyMap, type Kind, kindOf, member } from './schema/kinds.js';
-import { itemElement, ItemNames, itemText, samePlaces } from './list-items.js';
+import { itemElement, ItemNames, itemText, haveSameKeyOrder } from './list-items.js';
 import { PathElement } from './fieldpath/path-element.js';
 import type { ListType, MapType, Type } from './schema/schema.js';
 import { addedContent, type Content } from './to-field-set.js';
@@ -92,7 +92,7 @@ function compareLists(type: ListType, before: JsonValue, after: JsonValue): Chan
   const was = Array.isArray(before) ? before : [];
   const is = Array.isArray(after) ? after : [];
   if (type.atomic || (was.length === 0 && is.length === 0)) return compareLeaves(before, after);
-  if (samePlaces(type, was, is)) return comparePlaces(type, was, is);
+  if (haveSameKeyOrder(type, was, is)) return compareByIndex(type, was, is);
   const names = new ItemNames(type);
   const old = indexItems(names, was);
   const now = indexItems(names, is);
@@ -109,7 +109,7 @@ function compareLists(type: ListType, before: JsonValue, after: JsonValue): Chan
   return changes?.done();
 }
 
-function comparePlaces(type: ListType, was: readonly JsonValue[], is: readonly JsonValue[]): Change | undefined {
+function compareByIndex(type: ListType, was: readonly JsonValue[], is: readonly JsonValue[]): Change | undefined {
   let changes: Changes | undefined;
   for (let i = 0; i < was.length; i++) {
     const change = compareValue(type.element, was[i], is[i]);

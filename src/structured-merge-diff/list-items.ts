@@ -3,7 +3,7 @@ import { compareUtf8, quote } from '../apimachinery/meta/meta.js';
 import { member } from './schema/kinds.js';
 import { PathElement } from './fieldpath/path-element.js';
 import type { ListType } from './schema/schema.js';
-import { compareValues, elementText, hasTwins } from './value.js';
+import { compareValues, elementText, hasAlternateText } from './value.js';
 
 interface ListKey {
   readonly name: string;
@@ -99,19 +99,19 @@ export class ItemNames {
   of(item: JsonValue | undefined, index: number): string {
     const { namer } = this;
     const text = namer === undefined ? itemText(this.list, item, index) : keyedText(namer, item, index);
-    return !this.hasTwins(item) || this.exact?.has(text) === true ? text : this.twin(item, text);
+    return !this.hasAlternateText(item) || this.exact?.has(text) === true ? text : this.twin(item, text);
   }
 
-  private hasTwins(item: JsonValue | undefined): boolean {
-    if (this.namer === undefined) return hasTwins(item);
+  private hasAlternateText(item: JsonValue | undefined): boolean {
+    if (this.namer === undefined) return hasAlternateText(item);
     if (!isObject(item)) return false;
-    for (const key of this.namer.keys) if (hasTwins(keyValue(item, key))) return true;
+    for (const key of this.namer.keys) if (hasAlternateText(keyValue(item, key))) return true;
     return false;
   }
 
   private twin(item: JsonValue | undefined, text: string): string {
     const values = isObject(item) ? (this.namer?.keys ?? []).map((key) => keyValue(item, key) ?? null) : [item ?? null];
-    const rounded = elementText(values.map((value) => (hasTwins(value) ? Number(value) + 0 : value)));
+    const rounded = elementText(values.map((value) => (hasAlternateText(value) ? Number(value) + 0 : value)));
     this.peers ??= new Map();
     let peers = this.peers.get(rounded);
     if (peers === undefined) this.peers.set(rounded, (peers = []));
@@ -133,7 +133,7 @@ function keyValue(item: JsonObject, key: ListKey): JsonValue | undefined {
  * Reports whether two lists have the same items at the same positions without duplicates, based on a single key that is
  * a string: this common case avoids naming the items. False does not mean that they differ.
  */
-export function samePlaces(list: ListType, a: readonly JsonValue[], b: readonly JsonValue[]): boolean {
+export function haveSameKeyOrder(list: ListType, a: readonly JsonValue[], b: readonly JsonValue[]): boolean {
   const [key, second] = list.keys;
   if (key === undefined || second !== undefined || a.length !== b.length) return false;
   const seen = new Set<JsonValue | undefined>();

@@ -61,7 +61,7 @@ export class Updater {
   /** Updates the owners after any change except an apply. Returns the new managers; does not modify `managers`. */
   update(live: TypedValue, next: TypedValue, managers: Managers, manager: string): Managers {
     const reconciled = this.reconcileManagers(live, managers);
-    const comparison = this.distribute(live, next, reconciled, manager, true);
+    const comparison = this.resolveConflicts(live, next, reconciled, manager, true);
     const before = reconciled.get(manager)?.set ?? FieldSet.empty;
     const owned = before.difference(comparison.removed).union(comparison.modified).union(comparison.added);
     const set = this.filter(owned, next.version);
@@ -87,7 +87,7 @@ export class Updater {
     const set = this.filter(toFieldSet(config.type, config.value), config.version);
     reconciled.set(manager, { set, apiVersion: config.version, applied: true });
     const value = this.prune(merged, reconciled, config.version, set, last);
-    this.distribute(live, value, reconciled, manager, force);
+    this.resolveConflicts(live, value, reconciled, manager, force);
     return { value: deepEqual(live.value, value.value, 'as floats') ? undefined : value, managers: reconciled };
   }
 
@@ -103,7 +103,13 @@ export class Updater {
   }
 
   /** Removes fields that the change sets or removes from all other managers. Modifies `managers`. */
-  private distribute(live: TypedValue, next: TypedValue, managers: Managers, self: string, force: boolean): Comparison {
+  private resolveConflicts(
+    live: TypedValue,
+    next: TypedValue,
+    managers: Managers,
+    self: string,
+    force: boolean,
+  ): Comparison {
     const own = this.filterComparison(compare(live.type, live.value, next.value), next.version);
     const effects = new Map<string, Effect>([[next.version, effectOf(own)]]);
     const conflicts = new Map<string, FieldSet>();

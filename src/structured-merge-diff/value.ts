@@ -65,7 +65,7 @@ function elementString(text: string): string {
 }
 
 /** Reports whether an equal number may be written differently: -0 and 0, integers beyond 2^53 and floats. */
-export const hasTwins = (value: JsonValue | undefined): boolean =>
+export const hasAlternateText = (value: JsonValue | undefined): boolean =>
   typeof value === 'bigint' ||
   (typeof value === 'number' && (value === 0 || (!Number.isSafeInteger(value) && Number.isInteger(value))));
 

@@ -10,39 +10,43 @@ export function then<T, U>(value: MaybePromise<T>, next: (value: T) => MaybeProm
 export function settle<T, U>(
   work: () => MaybePromise<T>,
   next: (value: T) => MaybePromise<U>,
-  failed: (error: unknown) => MaybePromise<U>,
+  onError: (error: unknown) => MaybePromise<U>,
 ): MaybePromise<U> {
   let result: MaybePromise<T>;
   try {
     result = work();
   } catch (error) {
-    return failed(error);
+    return onError(error);
   }
-  return result instanceof Promise ? result.then(next, failed) : next(result);
+  return result instanceof Promise ? result.then(next, onError) : next(result);
 }
 
 /** Processes the items one after the other. */
-export function inTurn<T>(items: readonly T[], work: (item: T) => MaybePromise<void>, from = 0): MaybePromise<void> {
+export function forEachSequentially<T>(
+  items: readonly T[],
+  work: (item: T) => MaybePromise<void>,
+  from = 0,
+): MaybePromise<void> {
   for (let i = from; i < items.length; i++) {
     const pending = work(items[i] as T);
-    if (pending instanceof Promise) return pending.then(() => inTurn(items, work, i + 1));
+    if (pending instanceof Promise) return pending.then(() => forEachSequentially(items, work, i + 1));
   }
 }
 
 /** Returns the result of `work`. If that throws, `failed` returns the result instead, or throws. */
-export const rescue = <T>(work: () => MaybePromise<T>, failed: (error: unknown) => MaybePromise<T>): MaybePromise<T> =>
-  settle(work, (value) => value, failed);
+export const rescue = <T>(work: () => MaybePromise<T>, onError: (error: unknown) => MaybePromise<T>): MaybePromise<T> =>
+  settle(work, (value) => value, onError);
 
 /** Returns the result of `work`. `ended` is called once when the work has ended, with the error that it threw, or with undefined. */
-export const whenOver = <T>(work: () => MaybePromise<T>, ended: (error: unknown) => void): MaybePromise<T> =>
+export const runFinally = <T>(work: () => MaybePromise<T>, onSettled: (error: unknown) => void): MaybePromise<T> =>
   settle(
     work,
     (value) => {
-      ended(undefined);
+      onSettled(undefined);
       return value;
     },
     (error) => {
-      ended(error);
+      onSettled(error);
       throw error;
     },
   );

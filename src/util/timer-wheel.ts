@@ -5,14 +5,14 @@ export abstract class WheelEntry {
   private dueAt = 0;
   private before: WheelEntry | undefined;
   private after: WheelEntry | undefined;
-  private home: TimerWheel | undefined;
+  private wheel: TimerWheel | undefined;
   private slot = -1;
 
   /** Called once, never early and at most about one tick late. */
   abstract expire(): void;
 
   get scheduled(): boolean {
-    return this.home !== undefined;
+    return this.wheel !== undefined;
   }
 
   get due(): number {
@@ -21,7 +21,7 @@ export abstract class WheelEntry {
 
   /** Links the entry into a slot. Called only by the wheel. */
   link(wheel: TimerWheel, slot: number, due: number, head: WheelEntry | undefined): void {
-    this.home = wheel;
+    this.wheel = wheel;
     this.slot = slot;
     this.dueAt = due;
     this.before = undefined;
@@ -36,12 +36,12 @@ export abstract class WheelEntry {
 
   /** Removes the entry from its wheel, if it is on one. */
   unschedule(): void {
-    const { home, before, after } = this;
+    const { wheel: home, before, after } = this;
     if (home === undefined) return;
     if (before === undefined) home.setHead(this.slot, after);
     else before.after = after;
     if (after !== undefined) after.before = before;
-    this.home = undefined;
+    this.wheel = undefined;
     this.before = undefined;
     this.after = undefined;
     home.removed();

@@ -12,7 +12,7 @@ export interface Span {
   readonly traceparent: string;
   /** Starts a child span. */
   start(name: string, attributes?: SpanAttributes, began?: number): Span;
-  note(attributes: SpanAttributes): void;
+  setAttributes(attributes: SpanAttributes): void;
   /** Ends the span. `error` is what the work threw, if it failed. */
   end(error?: unknown, at?: number): void;
   /** Runs `work` with this span as the current one, also in everything that it awaits. */
@@ -36,7 +36,7 @@ export function setCurrentSpanSource(of: () => Span | undefined): void {
 export const waitingWrites = new Set<Span>();
 
 /** Runs some work in a child of the current span. Asynchronous work ends when its promise settles. */
-export function spanned<T>(name: string, attributes: SpanAttributes | undefined, work: () => Promise<T>): Promise<T> {
+export function withSpan<T>(name: string, attributes: SpanAttributes | undefined, work: () => Promise<T>): Promise<T> {
   const span = currentSpan()?.start(name, attributes);
   if (span === undefined) return work();
   return span.run(work).then(

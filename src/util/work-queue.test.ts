@@ -15,7 +15,7 @@ test('what waits, what is under way, and what comes again is counted as in Kuber
     await new Promise<void>((resolve) => ends.push(resolve));
     if (key === 'bad') throw new Error('no');
   };
-  const queue = new WorkQueue({ name: 'tested', clock, work, workers: 1 });
+  const queue = new WorkQueue({ name: 'tested', clock, reconcile: work, workers: 1 });
   queue.add('bad');
   queue.add('good');
   queue.add('good');

@@ -6,7 +6,7 @@ export interface WorkQueueOptions {
   readonly name: string;
   readonly clock: Clock;
   /** Reconciles the object that the key names. If it fails, the key is requeued with exponential backoff. */
-  work(key: string): Promise<void>;
+  reconcile(key: string): Promise<void>;
   readonly workers?: number;
   onError?(key: string, error: unknown): void;
 }
@@ -24,7 +24,7 @@ export class WorkQueue {
   private readonly waiting = new Map<string, number>();
   /** The keys being processed, each with the monotonic time at which processing began. */
   private readonly running = new Map<string, number>();
-  private readonly again = new Map<string, number>();
+  private readonly requeued = new Map<string, number>();
   private readonly failures = new Map<string, number>();
   private readonly metrics: WorkQueueMetrics;
   private stopped = false;
@@ -45,7 +45,7 @@ export class WorkQueue {
 
   add(key: string): void {
     if (this.stopped) return;
-    const target = this.running.has(key) ? this.again : this.waiting;
+    const target = this.running.has(key) ? this.requeued : this.waiting;
     if (target.has(key)) return;
     target.set(key, this.options.clock.monotonic());
     this.metrics.adds.inc();
@@ -65,7 +65,7 @@ export class WorkQueue {
     if (!this.stopped) this.metrics.depth.dec(this.waiting.size);
     this.stopped = true;
     this.waiting.clear();
-    this.again.clear();
+    this.requeued.clear();
     if (this.running.size === 0) {
       this.metrics.end();
       return Promise.resolve();
@@ -88,7 +88,7 @@ export class WorkQueue {
 
   private async run(key: string, began: number): Promise<void> {
     try {
-      await this.options.work(key);
+      await this.options.reconcile(key);
       this.failures.delete(key);
     } catch (error) {
       this.options.onError?.(key, error);
@@ -98,8 +98,8 @@ export class WorkQueue {
     }
     this.metrics.workDuration.observe((this.options.clock.monotonic() - began) / SECOND);
     this.running.delete(key);
-    const since = this.again.get(key);
-    this.again.delete(key);
+    const since = this.requeued.get(key);
+    this.requeued.delete(key);
     if (since !== undefined && !this.stopped) {
       this.waiting.set(key, since);
       this.metrics.depth.inc();

@@ -205,7 +205,7 @@ async function openid(alg: 'RS256' | 'ES256', key: KeyObject): Promise<void> {
     client: () => client,
     clock,
     metrics,
-    failed: none,
+    onError: none,
   });
   await set.start();
   const scenes: Scene[] = [];

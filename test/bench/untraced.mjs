@@ -13,9 +13,9 @@ const SCENARIOS = '^(load_c16|create_c16|get_c16|get_rv0_c16|list_namespace_c16)
 
 /** Calls on the way of a request that is not traced, and what is left without them. */
 const CALLS = {
-  'src/registry/generic/store/store-under.ts': [
-    [/spanned\('cacher\.Get', .*?, \(\) => (this\.inner\.get\(key, at\))\)/, '$1'],
-    [/spanned\('cacher\.GetList', .*?, \(\) => (this\.inner\.list\(at, options\))\)/, '$1'],
+  'src/registry/generic/store/instrumented-store.ts': [
+    [/withSpan\('cacher\.Get', .*?, \(\) => (this\.inner\.get\(key, at\))\)/, '$1'],
+    [/withSpan\('cacher\.GetList', .*?, \(\) => (this\.inner\.list\(at, options\))\)/, '$1'],
   ],
   'src/server/metrics/measured-backend.ts': [
     [/\(currentSpan\(\) === undefined \? work\(\) : traced\(operation, resource, work\)\)/, 'work()'],

@@ -4,7 +4,7 @@ import { compacted, StorageError, tooLarge } from '../../src/storage/errors.js';
 import type { Backend } from '../../src/storage/interfaces.js';
 import { FakeClock } from '../../src/util/clock.fake.js';
 import { FaultProxy } from '../faults/proxy.js';
-import { Warmth } from '../../src/storage/cacher/tree/warmth.js';
+import { WorkingSet } from '../../src/storage/cacher/tree/working-set.js';
 import { attributes, colored, keysOf, page, until, watch, widgets } from './cacher-fixtures.js';
 import { commit, embedded, put, RESOURCE, type PreparedStore, type StoreFixture } from './fixtures.js';
 import { Interposed } from './interposed.js';
@@ -48,7 +48,7 @@ describe.each(fixtures)('a cacher that reloads, over $name', (fixture) => {
       waitMillis: 200_000,
       maxPending: 5,
       // Where there is a file, nothing else holds the objects' bytes.
-      warmth: new Warmth(0),
+      warmth: new WorkingSet(0),
     });
     await cacher.start();
     cache = cacher.add(widgets);

@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { StorageCacher, type CacherOptions } from '../../src/storage/cacher/cacher.js';
-import { Warmth } from '../../src/storage/cacher/tree/warmth.js';
+import { WorkingSet } from '../../src/storage/cacher/tree/working-set.js';
 import type {
   CachedList,
   CacheListOptions,
@@ -60,7 +60,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
 
   const start = async (options: Partial<CacherOptions> = {}): Promise<void> => {
     const { warmBytes } = fixture;
-    const warmth = warmBytes === undefined ? {} : { warmth: new Warmth(warmBytes) };
+    const warmth = warmBytes === undefined ? {} : { warmth: new WorkingSet(warmBytes) };
     cacher = new StorageCacher({ backend, ...warmth, ...options });
     await cacher.start();
     cache = cacher.add(widgets);

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FakeClock } from '../../src/util/clock.fake.js';
 import { StorageCacher } from '../../src/storage/cacher/cacher.js';
-import { Warmth } from '../../src/storage/cacher/tree/warmth.js';
-import type { AtHand, Backend, NewestState, NewestStates, StoredObject } from '../../src/storage/interfaces.js';
+import { WorkingSet } from '../../src/storage/cacher/tree/working-set.js';
+import type { LocalStates, Backend, NewestState, NewestStates, StoredObject } from '../../src/storage/interfaces.js';
 import { EmbeddedBackend } from '../../src/storage/embedded/backend.js';
 import { ColdFile } from '../../src/storage/mongodb/cold/file.js';
 import { ColdType, type ColdSource } from '../../src/storage/mongodb/cold/type.js';
@@ -35,11 +35,11 @@ const state = (revision: number, text: string, key = 'a/k'): NewestState => ({
   bytes: Buffer.from(text),
   undecodable: false,
 });
-const textOf = (type: AtHand, revision: number): string | undefined => {
+const textOf = (type: LocalStates, revision: number): string | undefined => {
   const stored = type.read('a/k', revision);
   return stored === undefined ? undefined : (stored.unreadable ?? Buffer.from(stored.bytes).toString());
 };
-const typeOf = (of: ColdFile = file, source: Partial<ColdSource> = {}): AtHand =>
+const typeOf = (of: ColdFile = file, source: Partial<ColdSource> = {}): LocalStates =>
   new ColdType(of, {
     resource: 'widgets.example.com',
     clock,
@@ -55,12 +55,12 @@ const newest = (revision: number, ...states: NewestState[]): NewestStates => ({
   stateOf: (key) => states.find((each) => each.key === key),
 });
 /** A save, and what it waits for. */
-async function save(type: AtHand, states: NewestStates): Promise<void> {
+async function save(type: LocalStates, states: NewestStates): Promise<void> {
   clock.advance(31_000);
   type.save?.(states);
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
 }
-const walked = async (type: AtHand): Promise<string[]> => {
+const walked = async (type: LocalStates): Promise<string[]> => {
   const objects: string[] = [];
   await type.walk(({ key, revision, bytes, keptLength }) =>
     objects.push(`${key}@${revision} ${Buffer.from(bytes).toString()}${keptLength === undefined ? '' : ' kept'}`),
@@ -318,7 +318,9 @@ describe('without room', () => {
     while (kept < 1_000 && type.keep?.([stateOf(kept + 1)]) === true) kept++;
     expect(small.state()).toEqual({
       ok: false,
-      reason: expect.stringMatching(/only \d+ MiB are available for --cache-dir \(disk or limit\); 32 MiB must stay free/) as string,
+      reason: expect.stringMatching(
+        /only \d+ MiB are available for --cache-dir \(disk or limit\); 32 MiB must stay free/,
+      ) as string,
     });
     expect(kept).toBeGreaterThan(200);
     const found = Array.from({ length: kept }, (_, i) => type.read('a/k', i + 1)?.bytes.length);
@@ -367,7 +369,7 @@ describe('under a cache', () => {
     // More than one leaf: the first object of a load is held in memory.
     const names = [...Array.from({ length: 300 }, (_, i) => `f${i}`), 'one', 'two'];
     await Promise.all(names.map((name) => commit(backend, put(`a/${name}`, 0, { text: `the text of ${name}` }))));
-    cacher = new StorageCacher({ backend, warmth: new Warmth(0) });
+    cacher = new StorageCacher({ backend, warmth: new WorkingSet(0) });
     await cacher.start();
   });
   afterEach(async () => {

@@ -1,5 +1,5 @@
 import type {
-  AtHand,
+  LocalStates,
   Backend,
   EventStream,
   ListOptions,
@@ -66,7 +66,7 @@ export class Interposed {
   }
 
   /** Walks count as lists, and are held and changed like them. */
-  private atHand(real: Backend, resource: string): AtHand | undefined {
+  private atHand(real: Backend, resource: string): LocalStates | undefined {
     const inner = real.atHand?.(resource);
     if (inner === undefined) return undefined;
     const walk = async (visit: (object: StoredObject) => void): Promise<Revision> => {

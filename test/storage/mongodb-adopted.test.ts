@@ -92,7 +92,7 @@ described('objects that come from another store', () => {
       backend: await replica(options),
       transformers: { of: (resource) => (resource === ADOPTED ? transformer : undefined) },
       clock: systemClock,
-      unreadable: (resource, key) => {
+      onUnreadable: (resource, key) => {
         throw new Error(`${resource} ${key} cannot be read`);
       },
     });
@@ -134,16 +134,16 @@ described('the processes on a store', () => {
     const options = await mongoOptions();
     const [one, two] = [(await replica(options)).presence(), (await replica(options)).presence()];
     expect(await one.all()).toEqual([]);
-    await one.say('a');
-    await two.say('b');
-    await one.say('c');
+    await one.publish('a');
+    await two.publish('b');
+    await one.publish('c');
     expect([...(await two.all())].sort()).toEqual(['b', 'c']);
     await withClient(options.uri, (client) => {
       const seen = new Date(Date.now() - 20_000);
       return client.db(options.database).collection('replicas').updateOne({ says: 'b' }, { $set: { seen } });
     });
     expect(await one.all()).toEqual(['c']);
-    await two.say('b');
+    await two.publish('b');
     await one.leave();
     expect(await two.all()).toEqual(['b']);
   });

@@ -2,7 +2,7 @@ import { encodeObject } from '../../src/storage/encode.js';
 import type { MongoOptions } from '../../src/storage/mongodb/backend.js';
 import type { PendingWrite } from '../../src/storage/mongodb/commit/batch.js';
 import { KnownStates } from '../../src/storage/mongodb/following/known-states.js';
-import { askFor, statesBefore } from '../../src/storage/mongodb/commit/states-before.js';
+import { readMissingStates, statesBefore } from '../../src/storage/mongodb/commit/states-before.js';
 import type { EncodedObject } from '../../src/storage/interfaces.js';
 import { collect, commit, decode, everything, put, remove, RESOURCE, widget } from './fixtures.js';
 import { withClient } from './mongod.js';
@@ -146,7 +146,7 @@ described('what a write starts from', () => {
     }));
     const object = (key: string) => ({ key, revision: 7, bytes: new Uint8Array(100), flags: 0 });
     const current = { read: () => Promise.resolve(new Map(keys.map((key) => [key, object(key)]))) };
-    const read = await askFor(pending, { known, current, follower: { catchUp: () => Promise.resolve() } });
+    const read = await readMissingStates(pending, { known, current, follower: { catchUp: () => Promise.resolve() } });
     const states = statesBefore(pending, known, read);
     expect([...states.values()].map((state) => state.object?.revision)).toEqual(keys.map(() => 7));
     expect(pending.map(({ request }) => known.before(request))).toEqual(keys.map(() => undefined));

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StorageCacher } from '../../src/storage/cacher/cacher.js';
 import type { ResourceCache } from '../../src/storage/cacher/interfaces.js';
-import { Warmth } from '../../src/storage/cacher/tree/warmth.js';
+import { WorkingSet } from '../../src/storage/cacher/tree/working-set.js';
 import type { StoredObject } from '../../src/storage/interfaces.js';
 import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
 import { ColdBackend } from '../../src/storage/mongodb/cold/backend.js';
@@ -59,7 +59,7 @@ class Replica {
     const backend = new CountedBackend(options);
     const cold = new ColdBackend(backend, new ColdFile({ directory, clock, boot: 'this' }), clock);
     await cold.open();
-    const cacher = new StorageCacher({ backend: cold, clock, warmth: new Warmth(20_000) });
+    const cacher = new StorageCacher({ backend: cold, clock, warmth: new WorkingSet(20_000) });
     await cacher.start();
     return new Replica(backend, cold, cacher, cacher.add(widgets), clock);
   }

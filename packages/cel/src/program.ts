@@ -2,7 +2,7 @@ import { type Expr, walk } from './ast.js';
 import type { StructDecl } from './declarations.js';
 import { type Dialect, Frame, KUBERNETES_DIALECT, type Run } from './evaluator/frame.js';
 import { PlanError, Planner } from './evaluator/planner.js';
-import { CostExceeded, InternalError, endWork, isWorking, startWork } from './work.js';
+import { CostExceeded, InternalError, endWork, isEvaluating, startWork } from './work.js';
 import { AnswerPending } from './library/authorizer.js';
 import { DYN, type Type } from './types.js';
 import { CelError, type Value } from './values/value.js';
@@ -78,19 +78,19 @@ export class Program {
     }
     const frame = new Frame(slots, limit);
     // A variable may itself be an expression, which is evaluated in the middle of this one.
-    const within = isWorking();
-    if (!within) startWork();
+    const isNested = isEvaluating();
+    if (!isNested) startWork();
     let value: Value;
     try {
       value = planned.run(frame);
     } catch (error) {
-      if (!within) endWork();
+      if (!isNested) endWork();
       const { cost } = frame;
       if (error instanceof CostExceeded) return { kind: 'limit', message: LIMIT_EXCEEDED, cost };
       if (error instanceof InternalError) return { kind: 'error', message: `internal error: ${error.message}`, cost };
       throw error;
     }
-    if (!within) endWork();
+    if (!isNested) endWork();
     const { cost } = frame;
     if (cost > limit) return { kind: 'limit', message: LIMIT_EXCEEDED, cost };
     if (value instanceof CelError) return { kind: 'error', message: value.message, cost };

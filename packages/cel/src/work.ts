@@ -21,69 +21,69 @@ const COST_SLICE = 2_000;
 const EVALUATIONS = 16;
 
 // Evaluations do not overlap, but they may nest, so one meter serves all of them. No work is counted outside of an evaluation.
-let left = Infinity;
+let remaining = Infinity;
 /** The units of work left of the limit after the next yield point. */
 let reserve = 0;
 let evaluations = 0;
-const once = new Set<string>();
+const chargedSubjects = new Set<string>();
 const keyLists = new Map<object, readonly string[]>();
-let noted = false;
+let hasCachedState = false;
 
 /** Reports whether an evaluation is running. A nested one is charged to it. */
-export const isWorking = (): boolean => left !== Infinity;
+export const isEvaluating = (): boolean => remaining !== Infinity;
 
 export function startWork(): void {
   if (!hasYieldPoint()) {
-    left = LIMIT;
+    remaining = LIMIT;
     return;
   }
   if (++evaluations % EVALUATIONS === 0) reachYieldPoint();
-  left = WORK_SLICE;
+  remaining = WORK_SLICE;
   reserve = LIMIT - WORK_SLICE;
 }
 
 /** Returns the cost at which an evaluation must call this again. `cost` is its current cost. Reaches a yield point unless `cost` is 0. */
-export function nextStop(cost: number, limit: number): number {
+export function nextCheckpoint(cost: number, limit: number): number {
   if (!hasYieldPoint()) return limit;
   if (cost > 0) reachYieldPoint();
   return Math.min(limit, cost + COST_SLICE);
 }
 
 export function endWork(): void {
-  left = Infinity;
+  remaining = Infinity;
   reserve = 0;
-  if (!noted) return;
-  noted = false;
-  once.clear();
+  if (!hasCachedState) return;
+  hasCachedState = false;
+  chargedSubjects.clear();
   keyLists.clear();
 }
 
 /** Charges units of work. Ends the evaluation if the limit is exceeded. */
-export function work(units: number): void {
-  left -= units;
-  if (left < 0) refill();
+export function chargeWork(units: number): void {
+  remaining -= units;
+  if (remaining < 0) refill();
 }
 
 function refill(): void {
-  const rest = left + reserve;
+  const rest = remaining + reserve;
   if (rest < 0) throw new CostExceeded();
   reachYieldPoint();
-  left = Math.min(rest, WORK_SLICE);
-  reserve = rest - left;
+  remaining = Math.min(rest, WORK_SLICE);
+  reserve = rest - remaining;
 }
 
 /** Charges work that is done once per subject and evaluation, even if an earlier evaluation has cached the result. True the first time. */
-export function workOnce(subject: string, units: number): boolean {
-  if (left === Infinity || once.has(subject)) return false;
-  work(units);
-  once.add(subject);
-  noted = true;
+export function chargeOnce(subject: string, units: number): boolean {
+  if (remaining === Infinity || chargedSubjects.has(subject)) return false;
+  chargeWork(units);
+  chargedSubjects.add(subject);
+  hasCachedState = true;
   return true;
 }
 
 /** Charges work on the characters of a string. */
-export function workOnText(length: number): void {
-  if (length > 256) work(length >>> 6);
+export function chargeText(length: number): void {
+  if (length > 256) chargeWork(length >>> 6);
 }
 
 /** Objects with more members than this are hash tables, which are slow to enumerate: their keys are cached during the evaluation. */
@@ -92,17 +92,17 @@ const PER_KEY = 5;
 
 /** Returns the keys of an object, and charges for enumerating them. */
 export function keysOf(subject: object): readonly string[] {
-  const known = noted ? keyLists.get(subject) : undefined;
+  const known = hasCachedState ? keyLists.get(subject) : undefined;
   if (known !== undefined) return known;
   const keys = Object.keys(subject);
   if (keys.length <= HASHED_MEMBERS) {
-    work(keys.length >>> 1);
+    chargeWork(keys.length >>> 1);
     return keys;
   }
-  work(keys.length * PER_KEY);
-  if (left === Infinity) return keys;
+  chargeWork(keys.length * PER_KEY);
+  if (remaining === Infinity) return keys;
   keyLists.set(subject, keys);
-  noted = true;
+  hasCachedState = true;
   return keys;
 }
 

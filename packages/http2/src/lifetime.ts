@@ -8,13 +8,13 @@ const FLUSH_MILLIS = 30_000;
 const LINGER_MILLIS = 1000;
 
 /** The operations that a lifetime needs of its connection. */
-export interface Mortal {
+export interface LifetimeConnection {
   /** The number of open streams. */
   readonly size: number;
   /** Sends the first GOAWAY, which asks the client to use another connection. */
-  notice(): void;
+  sendShutdownNotice(): void;
   /** Sends the last GOAWAY. No further streams are accepted. */
-  goodbye(): void;
+  sendFinalGoaway(): void;
   /** Ends the connection after the remaining output. Calls `flushed` when the output has been sent. */
   end(flushed: () => void): void;
   destroy(): void;
@@ -29,7 +29,7 @@ export class Lifetime {
   private idleSince: number;
 
   constructor(
-    private readonly connection: Mortal,
+    private readonly connection: LifetimeConnection,
     private readonly clock: Clock,
     /** The time, in milliseconds, after which a connection without streams is closed. */
     private readonly idleMillis: number,
@@ -38,23 +38,23 @@ export class Lifetime {
     this.arm(PREFACE_MILLIS);
   }
 
-  get over(): boolean {
+  get isClosed(): boolean {
     return this.phase === 'closed';
   }
 
   /** True if new streams are accepted. */
-  get takesStreams(): boolean {
+  get acceptsStreams(): boolean {
     return this.phase === 'open' || this.phase === 'noticed';
   }
 
   /** Called when the client has sent its first SETTINGS frame. */
-  greet(): void {
+  onFirstSettings(): void {
     this.greeted = true;
     this.arm(this.idleMillis);
   }
 
   /** Called when the last open stream has ended. */
-  rest(): void {
+  onIdle(): void {
     this.idleSince = this.clock.monotonic();
     if (this.phase === 'closing') this.finish();
     else if (this.phase === 'open' && this.timer === undefined) this.arm(this.idleMillis);
@@ -64,19 +64,19 @@ export class Lifetime {
   shutdown(atOnce: boolean): void {
     if (this.phase !== 'open') return;
     this.phase = 'noticed';
-    if (atOnce) this.noticed();
+    if (atOnce) this.onNoticeAcknowledged();
     else {
-      this.connection.notice();
+      this.connection.sendShutdownNotice();
       this.arm(NOTICE_MILLIS);
     }
   }
 
   /** Called when the client has acknowledged the notice. The connection ends with its last stream. */
-  noticed(): void {
+  onNoticeAcknowledged(): void {
     if (this.phase !== 'noticed') return;
     this.phase = 'closing';
     this.disarm();
-    this.connection.goodbye();
+    this.connection.sendFinalGoaway();
     if (this.connection.size === 0) this.finish();
   }
 
@@ -90,7 +90,7 @@ export class Lifetime {
   }
 
   /** Called when the socket has closed. */
-  ended(): void {
+  onSocketClose(): void {
     this.phase = 'closed';
     this.disarm();
   }
@@ -110,10 +110,10 @@ export class Lifetime {
     switch (this.phase) {
       case 'open':
         if (!this.greeted) this.connection.destroy();
-        else if (this.connection.size === 0) this.tire();
+        else if (this.connection.size === 0) this.shutDownIfIdle();
         return;
       case 'noticed':
-        this.noticed();
+        this.onNoticeAcknowledged();
         return;
       case 'closing':
         return;
@@ -122,7 +122,7 @@ export class Lifetime {
     }
   };
 
-  private tire(): void {
+  private shutDownIfIdle(): void {
     const left = this.idleSince + this.idleMillis - this.clock.monotonic();
     if (left > 0) this.arm(left);
     else this.shutdown(false);

@@ -43,7 +43,7 @@ export class Output {
     /** Called after bytes were passed to the kernel. */
     private readonly written: () => void,
     /** Called before the output is handed to the socket. */
-    private readonly flushing: () => void,
+    private readonly beforeFlush: () => void,
   ) {}
 
   /** The number of bytes queued here and in the socket. */
@@ -54,7 +54,7 @@ export class Output {
   /** Returns a buffer with room for at least `bytes` bytes from `position` on. The number must be small. */
   reserve(bytes: number): Buffer {
     const { chunk } = this;
-    return chunk !== undefined && chunk.length - this.end >= bytes ? chunk : this.more();
+    return chunk !== undefined && chunk.length - this.end >= bytes ? chunk : this.nextChunk();
   }
 
   get position(): number {
@@ -80,7 +80,7 @@ export class Output {
   }
 
   flush(): void {
-    this.flushing();
+    this.beforeFlush();
     this.write();
   }
 
@@ -91,7 +91,7 @@ export class Output {
   }
 
   /** Returns the next buffer to fill. The first one is small; when it is full, its content moves to a large one. */
-  private more(): Buffer {
+  private nextChunk(): Buffer {
     const { chunk, end } = this;
     if (chunk === undefined) return (this.chunk = SMALL.take());
     const next = LARGE.take();
@@ -129,10 +129,10 @@ export class Output {
   }
 
   private readonly onWritten = (error?: Error | null): void => {
-    const written = this.writing as Buffer;
+    const afterWrite = this.writing as Buffer;
     this.writing = undefined;
     // If the socket failed, something may still read the buffer, so it is not reused.
-    if (error === undefined || error === null) (written.length === SMALL.bytes ? SMALL : LARGE).give(written);
+    if (error === undefined || error === null) (afterWrite.length === SMALL.bytes ? SMALL : LARGE).give(afterWrite);
     this.written();
     this.write();
   };

@@ -2,7 +2,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { FakeClock } from './clock.fake.js';
 import { DEFAULT_WINDOW, Flag, FRAME_HEADER, FrameType, PREFACE, writeFrameHeader } from './frames/frame.js';
 import { HpackDecoder } from './hpack/decoder.js';
-import { fieldRoom, writeField } from './hpack/encoder.js';
+import { maxFieldBytes, writeField } from './hpack/encoder.js';
 import type { Http2Request } from './request.js';
 import type { Http2Response } from './response.js';
 import { Session, type SessionConfig } from './session.js';
@@ -40,7 +40,7 @@ export class SessionServer {
           connectionWindow: 4 * DEFAULT_WINDOW,
           idleMillis: 90_000,
           handle: (_session, request, response) => this.handle(request, response),
-          failed: (code, message) => {
+          onError: (code, message) => {
             this.failures.push([code, message]);
           },
           ...config,
@@ -231,7 +231,7 @@ export class Peer {
 }
 
 export function encode(fields: readonly (readonly [string, string])[]): Buffer {
-  const out = Buffer.alloc(fields.reduce((sum, [name, value]) => sum + fieldRoom(name, value), 0));
+  const out = Buffer.alloc(fields.reduce((sum, [name, value]) => sum + maxFieldBytes(name, value), 0));
   let at = 0;
   for (const [name, value] of fields) at = writeField(out, at, name, value);
   return out.subarray(0, at);

@@ -20,7 +20,7 @@ export class Http2Request extends EventEmitter {
   readonly httpVersionMinor = 0;
   /** True once the whole body has arrived. */
   complete = false;
-  private waiting: Buffer[] | undefined;
+  private buffered: Buffer[] | undefined;
   private paused = true;
   private scheduled = false;
   private ended = false;
@@ -49,7 +49,7 @@ export class Http2Request extends EventEmitter {
 
   resume(): this {
     this.paused = false;
-    if (!this.scheduled && (this.waiting !== undefined || this.complete)) {
+    if (!this.scheduled && (this.buffered !== undefined || this.complete)) {
       this.scheduled = true;
       process.nextTick(this.deliver);
     }
@@ -58,21 +58,21 @@ export class Http2Request extends EventEmitter {
 
   /** Receives a part of the body from the session. */
   receive(chunk: Buffer): void {
-    if (this.paused || this.waiting !== undefined) (this.waiting ??= []).push(chunk);
-    else this.hand(chunk);
+    if (this.paused || this.buffered !== undefined) (this.buffered ??= []).push(chunk);
+    else this.emitChunk(chunk);
   }
 
   /** Receives the end of the body from the session. */
   finish(): void {
     this.complete = true;
-    if (!this.paused && this.waiting === undefined) this.end();
+    if (!this.paused && this.buffered === undefined) this.end();
   }
 
   /** Called when the stream has ended. */
-  cut(): void {
+  close(): void {
     let held = 0;
-    for (const chunk of this.waiting ?? []) held += chunk.length;
-    this.waiting = undefined;
+    for (const chunk of this.buffered ?? []) held += chunk.length;
+    this.buffered = undefined;
     if (held > 0) this.consumed(held);
     if (this.complete) return;
     this.emit('aborted');
@@ -80,21 +80,21 @@ export class Http2Request extends EventEmitter {
 
   private readonly deliver = (): void => {
     this.scheduled = false;
-    const chunks = this.waiting;
-    this.waiting = undefined;
+    const chunks = this.buffered;
+    this.buffered = undefined;
     if (chunks !== undefined) {
       for (let i = 0; i < chunks.length; i++) {
         if (this.paused) {
-          this.waiting = chunks.slice(i);
+          this.buffered = chunks.slice(i);
           return;
         }
-        this.hand(chunks[i] as Buffer);
+        this.emitChunk(chunks[i] as Buffer);
       }
     }
     if (this.complete && !this.paused) this.end();
   };
 
-  private hand(chunk: Buffer): void {
+  private emitChunk(chunk: Buffer): void {
     this.consumed(chunk.length);
     this.emit('data', chunk);
   }

@@ -42,14 +42,14 @@ export class Http2Response extends EventEmitter {
   destroyed = false;
   private readonly fields = new Map<string, Value>();
   /** True if no body is sent, whatever is written. */
-  private silent: boolean;
+  private omitBody: boolean;
 
   constructor(
     private readonly stream: ResponseStream,
     head: boolean,
   ) {
     super();
-    this.silent = head;
+    this.omitBody = head;
   }
 
   setHeader(name: string, value: Value): this {
@@ -82,7 +82,7 @@ export class Http2Response extends EventEmitter {
     if (this.headersSent) return this;
     this.statusCode = status;
     this.headersSent = true;
-    this.silent ||= bodyless(status);
+    this.omitBody ||= bodyless(status);
     if (!this.destroyed) this.stream.sendHead(status, this.fields);
     return this;
   }
@@ -105,8 +105,8 @@ export class Http2Response extends EventEmitter {
     if (this.writableEnded) return true;
     this.flushHeaders();
     this.writableEnded = last;
-    if (this.destroyed || (this.silent && !last)) return true;
-    return this.stream.send(this.silent ? [] : parts, last);
+    if (this.destroyed || (this.omitBody && !last)) return true;
+    return this.stream.send(this.omitBody ? [] : parts, last);
   }
 
   end(body?: Uint8Array | string): this {
@@ -129,7 +129,7 @@ export class Http2Response extends EventEmitter {
 }
 
 /** Responds like Go's server to a request whose head is too large. */
-export function refuseHead(response: Http2Response): void {
+export function rejectOversizedHead(response: Http2Response): void {
   response.statusCode = 431;
   response.setHeader('content-type', 'text/html; charset=utf-8');
   response.end('<h1>HTTP Error 431</h1><p>Request Header Field(s) Too Large</p>');

@@ -20,7 +20,7 @@ export const LOW_WATER = 64 * 1024;
 /** The maximum number of bytes that one stream sends before the next one's turn. */
 export const QUANTUM = 64 * 1024;
 /** The number of unsent bytes above which the client is disconnected if more replies to its control frames would be queued. */
-const MOST_CONTROL_BYTES = 2 * HIGH_WATER;
+const MAX_CONTROL_BACKLOG = 2 * HIGH_WATER;
 
 /** The limits that the first frames announce to the client. */
 export interface Limits {
@@ -37,14 +37,14 @@ export class Sender {
   window = DEFAULT_WINDOW;
   frameBytes = DEFAULT_FRAME_SIZE;
   private readonly output: Output;
-  private tableSaid = false;
+  private tableSizeSent = false;
 
   constructor(
     socket: Socket,
     written: () => void,
     flushing: () => void,
     /** Called if too many replies to control frames are queued. */
-    private readonly overflowed: () => void,
+    private readonly onOverflow: () => void,
   ) {
     this.output = new Output(socket, written, flushing);
   }
@@ -69,7 +69,7 @@ export class Sender {
     this.output.finish();
   }
 
-  greet(limits: Limits): void {
+  sendSettings(limits: Limits): void {
     const settings: readonly (readonly [number, number])[] = [
       [Setting.maxConcurrentStreams, limits.maxConcurrentStreams],
       [Setting.initialWindowSize, limits.streamWindow],
@@ -89,8 +89,8 @@ export class Sender {
   /** Writes the head of a response. `now` is the time for the Date field; undefined omits the field. */
   head(id: number, status: number, fields: FieldValues, now: number | undefined): void {
     let whole = headBlock(status, fields, now);
-    if (!this.tableSaid) {
-      this.tableSaid = true;
+    if (!this.tableSizeSent) {
+      this.tableSizeSent = true;
       whole = Buffer.concat([Buffer.of(EMPTY_TABLE), whole]);
     }
     if (whole.length <= this.frameBytes) {
@@ -127,7 +127,7 @@ export class Sender {
 
   /** Writes a reply to a control frame. It is queued like everything else, and a client that lets too many replies pile up is disconnected. */
   control(type: number, flags: number, id: number, payload: Uint8Array): void {
-    if (this.backlog > MOST_CONTROL_BYTES) this.overflowed();
+    if (this.backlog > MAX_CONTROL_BACKLOG) this.onOverflow();
     else this.frame(type, flags, id, payload);
   }
 

@@ -20,9 +20,9 @@ import {
 import { FrameReader } from './frames/frame-reader.js';
 import { type HeadBlock, HeadReader } from './heads/head-reader.js';
 import type { FieldValues } from './heads/head.js';
-import { Lifetime, type Mortal } from './lifetime.js';
+import { Lifetime, type LifetimeConnection } from './lifetime.js';
 import type { Http2Request } from './request.js';
-import { type Http2Response, refuseHead } from './response.js';
+import { type Http2Response, rejectOversizedHead } from './response.js';
 import { HIGH_WATER, LOW_WATER, QUANTUM, Sender } from './sender.js';
 import { Stream, type StreamSession } from './stream.js';
 import { UnreadStreams } from './unread.js';
@@ -44,14 +44,14 @@ export interface SessionConfig {
   /** Handles a request. The returned promise settles when the work for the request has ended. */
   handle(session: Session, request: Http2Request, response: Http2Response): void | Promise<void>;
   /** Called when the connection fails because of what the client sent. */
-  failed(code: ErrorCode, message: string): void;
+  onError(code: ErrorCode, message: string): void;
 }
 
 /**
  * The server side of one HTTP/2 connection (RFC 9113). It is optimized for many small responses in one turn of the event loop: there,
  * node:http2 is expensive, because it creates a stream object with all its machinery for each. See ARCHITECTURE.md.
  */
-export class Session implements StreamSession, Mortal {
+export class Session implements StreamSession, LifetimeConnection {
   /** Resolves when the connection has ended. */
   readonly closed: Promise<void>;
   private readonly sender: Sender;
@@ -61,16 +61,16 @@ export class Session implements StreamSession, Mortal {
   /** The streams with queued data that cannot be sent yet. */
   private readonly waiting = new Set<Stream>();
   /** The streams whose response was completed in this turn of the event loop. */
-  private answered: Stream[] = [];
+  private completed: Stream[] = [];
   /** The number of running handlers, including those of streams that the client has reset. */
   private running = 0;
   /** True once the first SETTINGS frame was received. */
-  private greeted = false;
+  private settingsReceived = false;
   private readonly reader: FrameReader;
   private readonly heads: HeadReader;
   private lastStream = 0;
   private receiveWindow: number;
-  private taken = 0;
+  private pendingCredit = 0;
   private peerWindow = DEFAULT_WINDOW;
   private readonly lifetime: Lifetime;
 
@@ -87,17 +87,17 @@ export class Session implements StreamSession, Mortal {
       },
       () => {
         if (this.waiting.size > 0) this.pump();
-        this.settle();
+        this.closeCompleted();
       },
       () => {
         if (socket.destroyed) return;
-        config.failed(ErrorCode.enhanceYourCalm, 'the client does not read the replies to its control frames');
+        config.onError(ErrorCode.enhanceYourCalm, 'the client does not read the replies to its control frames');
         this.destroy();
       },
     );
     this.reader = new FrameReader(config.maxFrameBytes, (type, flags, id, payload) => {
-      this.frame(type, flags, id, payload);
-      return !this.lifetime.over;
+      this.onFrame(type, flags, id, payload);
+      return !this.lifetime.isClosed;
     });
     this.heads = new HeadReader(config.maxHeaderListBytes);
     this.receiveWindow = config.connectionWindow;
@@ -107,14 +107,14 @@ export class Session implements StreamSession, Mortal {
       this.sender.schedule();
     });
     this.lifetime = new Lifetime(this, config.clock, config.idleMillis);
-    this.sender.greet(config);
+    this.sender.sendSettings(config);
     socket.on('data', (chunk: Buffer) => {
       this.receive(chunk);
     });
     socket.on('error', () => undefined);
     this.closed = new Promise((resolve) => {
       socket.on('close', () => {
-        this.ended();
+        this.onSocketClose();
         resolve();
       });
     });
@@ -141,12 +141,12 @@ export class Session implements StreamSession, Mortal {
 
   // --- Mortal, for Lifetime
 
-  notice(): void {
+  sendShutdownNotice(): void {
     this.sender.goaway(LARGEST_STREAM, ErrorCode.noError, '');
     this.sender.control(FrameType.ping, 0, 0, SHUTDOWN_PING);
   }
 
-  goodbye(): void {
+  sendFinalGoaway(): void {
     this.sender.goaway(this.lastStream, ErrorCode.noError, '');
   }
 
@@ -178,10 +178,10 @@ export class Session implements StreamSession, Mortal {
     stream.sendWindow -= bytes;
     if (!end) return;
     stream.localEnded = true;
-    this.answered.push(stream);
+    this.completed.push(stream);
   }
 
-  wait(stream: Stream): void {
+  awaitWritable(stream: Stream): void {
     this.waiting.add(stream);
     // Part of the data may fit into the windows now. Nothing else may trigger a flush.
     this.sender.schedule();
@@ -193,25 +193,25 @@ export class Session implements StreamSession, Mortal {
     this.remove(stream);
   }
 
-  consumed(stream: Stream, bytes: number): void {
-    this.give(bytes);
+  onConsumed(stream: Stream, bytes: number): void {
+    this.returnCredit(bytes);
     if (stream.remoteEnded || stream.closed) return;
-    stream.taken += bytes;
-    if (stream.taken * 2 < this.config.streamWindow) return;
-    stream.receiveWindow += stream.taken;
-    this.sender.windowUpdate(stream.id, stream.taken);
-    stream.taken = 0;
+    stream.pendingCredit += bytes;
+    if (stream.pendingCredit * 2 < this.config.streamWindow) return;
+    stream.receiveWindow += stream.pendingCredit;
+    this.sender.windowUpdate(stream.id, stream.pendingCredit);
+    stream.pendingCredit = 0;
   }
 
   // --- streams
 
   /** Grants the client flow-control credit on the connection. */
-  private give(bytes: number): void {
-    this.taken += bytes;
-    if (this.taken * 2 < this.config.connectionWindow) return;
-    this.receiveWindow += this.taken;
-    this.sender.windowUpdate(0, this.taken);
-    this.taken = 0;
+  private returnCredit(bytes: number): void {
+    this.pendingCredit += bytes;
+    if (this.pendingCredit * 2 < this.config.connectionWindow) return;
+    this.receiveWindow += this.pendingCredit;
+    this.sender.windowUpdate(0, this.pendingCredit);
+    this.pendingCredit = 0;
   }
 
   /** Sends queued data of the waiting streams, in turn. */
@@ -228,10 +228,10 @@ export class Session implements StreamSession, Mortal {
   }
 
   /** Closes the streams whose response has been written. */
-  private settle(): void {
-    if (this.answered.length === 0) return;
-    const answered = this.answered;
-    this.answered = [];
+  private closeCompleted(): void {
+    if (this.completed.length === 0) return;
+    const answered = this.completed;
+    this.completed = [];
     for (const stream of answered) {
       if (!stream.remoteEnded && this.streams.has(stream.id)) this.unread.add(stream);
       this.remove(stream);
@@ -239,7 +239,7 @@ export class Session implements StreamSession, Mortal {
   }
 
   /** Returns the stream of a request whose body may still be arriving. */
-  private receiving(id: number): Stream | undefined {
+  private receivingStream(id: number): Stream | undefined {
     return this.streams.get(id) ?? this.unread.get(id);
   }
 
@@ -247,20 +247,20 @@ export class Session implements StreamSession, Mortal {
     if (!this.streams.delete(stream.id)) return;
     this.waiting.delete(stream);
     stream.close();
-    if (this.streams.size === 0) this.lifetime.rest();
+    if (this.streams.size === 0) this.lifetime.onIdle();
   }
 
   private fail(error: ConnectionError): void {
-    if (this.lifetime.over) return;
-    this.config.failed(error.code, error.message);
+    if (this.lifetime.isClosed) return;
+    this.config.onError(error.code, error.message);
     this.sender.goaway(this.lastStream, error.code, error.message);
     this.lifetime.finish();
     this.unread.clear();
     for (const stream of [...this.streams.values()]) this.remove(stream);
   }
 
-  private ended(): void {
-    this.lifetime.ended();
+  private onSocketClose(): void {
+    this.lifetime.onSocketClose();
     this.unread.clear();
     for (const stream of [...this.streams.values()]) this.remove(stream);
     this.onClose();
@@ -269,7 +269,7 @@ export class Session implements StreamSession, Mortal {
   // --- received frames
 
   private receive(chunk: Buffer): void {
-    if (this.lifetime.over) return;
+    if (this.lifetime.isClosed) return;
     try {
       this.reader.receive(chunk);
     } catch (error) {
@@ -280,11 +280,11 @@ export class Session implements StreamSession, Mortal {
     this.sender.flush();
   }
 
-  private frame(type: number, flags: number, id: number, payload: Buffer): void {
-    if (!this.greeted) {
+  private onFrame(type: number, flags: number, id: number, payload: Buffer): void {
+    if (!this.settingsReceived) {
       if (type !== FrameType.settings || (flags & Flag.ack) !== 0) throw protocolError('no SETTINGS after the preface');
-      this.greeted = true;
-      this.lifetime.greet();
+      this.settingsReceived = true;
+      this.lifetime.onFirstSettings();
     }
     if (this.heads.stream !== undefined && (type !== FrameType.continuation || id !== this.heads.stream)) {
       throw protocolError('a header block is interrupted by another frame');
@@ -332,14 +332,14 @@ export class Session implements StreamSession, Mortal {
     if (id === 0) throw protocolError('DATA on stream 0');
     this.receiveWindow -= payload.length;
     if (this.receiveWindow < 0) throw new ConnectionError(ErrorCode.flowControlError, 'the window is exceeded');
-    if (this.isTooLate(id)) {
-      this.give(payload.length);
+    if (this.isAfterGoaway(id)) {
+      this.returnCredit(payload.length);
       return;
     }
     const body = unpadded(flags, payload);
-    const stream = this.receiving(id);
+    const stream = this.receivingStream(id);
     if (stream === undefined || stream.remoteEnded) {
-      this.give(payload.length);
+      this.returnCredit(payload.length);
       if (stream === undefined || !stream.localEnded) this.resetId(id, ErrorCode.streamClosed);
       return;
     }
@@ -347,18 +347,19 @@ export class Session implements StreamSession, Mortal {
     stream.received += body.length;
     const end = (flags & Flag.endStream) !== 0;
     const wrongLength =
-      stream.announced >= 0 && (stream.received > stream.announced || (end && stream.received < stream.announced));
+      stream.contentLength >= 0 &&
+      (stream.received > stream.contentLength || (end && stream.received < stream.contentLength));
     if (stream.receiveWindow < 0 || wrongLength) {
-      this.give(payload.length);
+      this.returnCredit(payload.length);
       this.reset(stream, wrongLength ? ErrorCode.protocolError : ErrorCode.flowControlError);
       return;
     }
     stream.remoteEnded ||= end;
     if (end) this.unread.delete(id);
     else if (stream.receiveWindow === 0) this.unread.end(id);
-    if (payload.length > body.length) this.consumed(stream, payload.length - body.length);
+    if (payload.length > body.length) this.onConsumed(stream, payload.length - body.length);
     if (body.length > 0) {
-      if (stream.localEnded) this.consumed(stream, body.length);
+      if (stream.localEnded) this.onConsumed(stream, body.length);
       else stream.request.receive(body);
     }
     if (end) stream.request.finish();
@@ -368,15 +369,15 @@ export class Session implements StreamSession, Mortal {
     if (block === undefined) return;
     const fields = this.decoder.decode(block.bytes, this.config.maxHeaderListBytes);
     if (block.stream <= this.lastStream) this.onTrailers(block.stream, block.endStream);
-    else if (this.lifetime.takesStreams) this.open(block.stream, fields, block.endStream);
+    else if (this.lifetime.acceptsStreams) this.open(block.stream, fields, block.endStream);
   }
 
   /** Ends the request. The trailers themselves are ignored. */
   private onTrailers(id: number, endStream: boolean): void {
-    const stream = this.receiving(id);
+    const stream = this.receivingStream(id);
     if (stream === undefined) throw new ConnectionError(ErrorCode.streamClosed, 'HEADERS on a closed stream');
     if (stream.remoteEnded) this.reset(stream, ErrorCode.streamClosed);
-    else if (!endStream || (stream.announced >= 0 && stream.received < stream.announced)) {
+    else if (!endStream || (stream.contentLength >= 0 && stream.received < stream.contentLength)) {
       this.reset(stream, ErrorCode.protocolError);
     } else {
       stream.remoteEnded = true;
@@ -388,7 +389,7 @@ export class Session implements StreamSession, Mortal {
   private open(id: number, fields: readonly HeaderField[] | undefined, endStream: boolean): void {
     this.lastStream = id;
     const { config } = this;
-    if (this.streams.size - this.answered.length >= config.maxConcurrentStreams) {
+    if (this.streams.size - this.completed.length >= config.maxConcurrentStreams) {
       this.sender.reset(id, ErrorCode.refusedStream);
       return;
     }
@@ -400,13 +401,13 @@ export class Session implements StreamSession, Mortal {
     }
     const stream = new Stream(id, head, this, config.streamWindow, this.peerWindow);
     this.streams.set(id, stream);
-    stream.announced = announced;
+    stream.contentLength = announced;
     if (endStream) {
       stream.remoteEnded = true;
       stream.request.finish();
     }
     if (fields === undefined) {
-      refuseHead(stream.response);
+      rejectOversizedHead(stream.response);
       return;
     }
     // Resetting a stream does not stop its handler at once, so a client could otherwise have any number of handlers running.
@@ -424,17 +425,17 @@ export class Session implements StreamSession, Mortal {
   };
 
   /** Reports whether a stream was opened after the last GOAWAY, by a client that had not received it yet. Throws if the stream was never opened. */
-  private isTooLate(id: number): boolean {
+  private isAfterGoaway(id: number): boolean {
     if (id <= this.lastStream) return false;
-    if (this.lifetime.takesStreams) throw protocolError(`frame on stream ${id}, which is not open`);
+    if (this.lifetime.acceptsStreams) throw protocolError(`frame on stream ${id}, which is not open`);
     return true;
   }
 
   private onReset(id: number, payload: Buffer): void {
     if (id === 0) throw protocolError('RST_STREAM on stream 0');
     if (payload.length !== 4) throw frameSizeError('RST_STREAM');
-    if (this.isTooLate(id)) return;
-    const stream = this.receiving(id);
+    if (this.isAfterGoaway(id)) return;
+    const stream = this.receivingStream(id);
     if (stream === undefined) return;
     this.unread.delete(id);
     this.remove(stream);
@@ -473,7 +474,7 @@ export class Session implements StreamSession, Mortal {
     if (id !== 0) throw protocolError('PING on a nonzero stream');
     if (payload.length !== 8) throw frameSizeError('PING');
     if ((flags & Flag.ack) === 0) this.sender.control(FrameType.ping, Flag.ack, 0, payload);
-    else if (payload.equals(SHUTDOWN_PING)) this.lifetime.noticed();
+    else if (payload.equals(SHUTDOWN_PING)) this.lifetime.onNoticeAcknowledged();
   }
 
   private onWindowUpdate(id: number, payload: Buffer): void {
@@ -484,8 +485,8 @@ export class Session implements StreamSession, Mortal {
       this.sender.window += increment;
       if (this.sender.window > LARGEST_WINDOW) throw new ConnectionError(ErrorCode.flowControlError, 'WINDOW_UPDATE');
     } else {
-      if (this.isTooLate(id)) return;
-      const stream = this.receiving(id);
+      if (this.isAfterGoaway(id)) return;
+      const stream = this.receivingStream(id);
       if (stream === undefined) return;
       stream.sendWindow += increment;
       if (increment === 0) this.reset(stream, ErrorCode.protocolError);
@@ -494,7 +495,7 @@ export class Session implements StreamSession, Mortal {
   }
 
   private resetId(id: number, code: ErrorCode): void {
-    const stream = this.receiving(id);
+    const stream = this.receivingStream(id);
     if (stream === undefined) this.sender.reset(id, code);
     else this.reset(stream, code);
   }

@@ -15,9 +15,9 @@ export interface StreamSession {
   /** Writes `parts`, which are `bytes` bytes in total and must fit into the windows. */
   writeData(stream: Stream, parts: readonly Uint8Array[], bytes: number, end: boolean): void;
   /** Registers the stream, so that `sendQueued` is called as soon as data can be sent. */
-  wait(stream: Stream): void;
+  awaitWritable(stream: Stream): void;
   reset(stream: Stream, code: ErrorCode): void;
-  consumed(stream: Stream, bytes: number): void;
+  onConsumed(stream: Stream, bytes: number): void;
 }
 
 /** A request and its response: a stream in the sense of RFC 9113, section 5.1. */
@@ -31,9 +31,9 @@ export class Stream implements ResponseStream {
   closed = false;
   /** The remaining receive window, and the consumed bytes for which the client has not got credit again. */
   receiveWindow: number;
-  taken = 0;
+  pendingCredit = 0;
   /** The length of the request body: as announced, or -1 if not announced, and as received so far. */
-  announced = -1;
+  contentLength = -1;
   received = 0;
   private queue: Uint8Array[] = [];
   private ending = false;
@@ -48,7 +48,7 @@ export class Stream implements ResponseStream {
   ) {
     this.receiveWindow = receiveWindow;
     this.request = new Http2Request(head, (bytes) => {
-      session.consumed(this, bytes);
+      session.onConsumed(this, bytes);
     });
     this.response = new Http2Response(this, head.method === 'HEAD');
   }
@@ -75,7 +75,7 @@ export class Stream implements ResponseStream {
     }
     for (const part of parts) if (part.length > 0) this.queue.push(part);
     this.ending ||= end;
-    this.session.wait(this);
+    this.session.awaitWritable(this);
     return false;
   }
 
@@ -110,7 +110,7 @@ export class Stream implements ResponseStream {
     if (this.closed) return;
     this.closed = true;
     this.queue = [];
-    this.request.cut();
+    this.request.close();
     this.response.close();
   }
 }

@@ -16,8 +16,8 @@ export class UnreadStreams {
   constructor(
     private readonly clock: Clock,
     /** The maximum number of streams. Beyond it, the client must stop sending on the oldest one. */
-    private readonly most: number,
-    private readonly stop: (id: number) => void,
+    private readonly capacity: number,
+    private readonly onStopSending: (id: number) => void,
   ) {}
 
   get(id: number): Stream | undefined {
@@ -27,7 +27,7 @@ export class UnreadStreams {
   add(stream: Stream): void {
     this.streams.set(stream.id, { stream, until: this.clock.monotonic() + GRACE_MILLIS });
     for (const id of this.streams.keys()) {
-      if (this.streams.size <= this.most) break;
+      if (this.streams.size <= this.capacity) break;
       this.end(id);
     }
     this.timer ??= this.clock.setTimer(GRACE_MILLIS, this.onTime);
@@ -39,7 +39,7 @@ export class UnreadStreams {
 
   /** Asks the client to stop sending at once. */
   end(id: number): void {
-    if (this.streams.delete(id)) this.stop(id);
+    if (this.streams.delete(id)) this.onStopSending(id);
   }
 
   /** Called when the connection has ended. */

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { Clock } from '../../util/clock.js';
-import { CellCounter, CellHistogram, metricsRegistry } from '../../util/metrics/metrics.js';
+import { CounterVec, HistogramVec, metricsRegistry } from '../../util/metrics/metrics.js';
 import type { MatchConditionsMetrics, MatchConditionsOwner } from './match-conditions.js';
 
 const PREFIX = 'apiserver_admission_match_condition';
@@ -11,8 +11,8 @@ const IDENTIFIED =
 
 /** Metrics of match conditions, under kube-apiserver's names. Create them once per registry. */
 export function matchConditionsMetrics(clock: Clock, registry: Registry = metricsRegistry): MatchConditionsMetrics {
-  const counter = (name: string, what: string): CellCounter =>
-    new CellCounter(
+  const counter = (name: string, what: string): CounterVec =>
+    new CounterVec(
       {
         name: `${PREFIX}_${name}`,
         help: `Admission match condition evaluation ${what} count, ${IDENTIFIED}`,
@@ -22,7 +22,7 @@ export function matchConditionsMetrics(clock: Clock, registry: Registry = metric
     );
   const errors = counter('evaluation_errors_total', 'errors');
   const exclusions = counter('exclusions_total', 'exclusions');
-  const seconds = new CellHistogram(
+  const seconds = new HistogramVec(
     {
       name: `${PREFIX}_evaluation_seconds`,
       help: 'Admission match condition evaluation time in seconds, identified by name and broken out for each kind containing matchConditions (webhook or policy), operation and type (validate or admit).',
@@ -39,13 +39,13 @@ export function matchConditionsMetrics(clock: Clock, registry: Registry = metric
   ];
   return {
     evaluated: (owner, operation, time) => {
-      seconds.cell(...labels(owner, operation)).observe(time);
+      seconds.withLabelValues(...labels(owner, operation)).observe(time);
     },
     failed: (owner, operation) => {
-      errors.cell(...labels(owner, operation)).inc();
+      errors.withLabelValues(...labels(owner, operation)).inc();
     },
     excluded: (owner, operation) => {
-      exclusions.cell(...labels(owner, operation)).inc();
+      exclusions.withLabelValues(...labels(owner, operation)).inc();
     },
     now: () => clock.monotonic() / 1000,
   };

@@ -3,7 +3,7 @@ import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/jso
 import { labelSelectorFromObject } from '../../apimachinery/selectors/label-selector-object.js';
 import { LabelSelector, SelectorError } from '../../apimachinery/selectors/labels.js';
 import type { GroupResource } from '../../apimachinery/meta/meta.js';
-import { type Rule, ruleConcerns, rulesOf } from './rules.js';
+import { type Rule, ruleMayMatch, rulesOf } from './rules.js';
 
 /** The match criteria of a webhook or a policy, parsed once per revision of its object. */
 export interface MatchCriteria {
@@ -64,7 +64,7 @@ function selectorAt(owner: JsonObject, field: string): Selector {
  * Reports whether the criteria may match any request for a resource. Groups that share objects (events) are equivalent,
  * so with matchPolicy Equivalent the group is ignored too; `match` decides.
  */
-export function concerns(criteria: MatchCriteria, { group, resource }: GroupResource): boolean {
+export function mayMatchResource(criteria: MatchCriteria, { group, resource }: GroupResource): boolean {
   if (criteria.rules.length === 0) return criteria.matchesWithoutRules;
-  return criteria.rules.some((rule) => ruleConcerns(rule, criteria.equivalent ? undefined : group, resource));
+  return criteria.rules.some((rule) => ruleMayMatch(rule, criteria.equivalent ? undefined : group, resource));
 }

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { fakeAttributes } from '../attributes.fake.js';
 import type { AdmissionAttributes } from '../interfaces.js';
-import { concerns, policyCriteria, webhookCriteria } from './criteria.js';
+import { mayMatchResource, policyCriteria, webhookCriteria } from './criteria.js';
 import { match } from './match.js';
 
 const labelled = (labels: Record<string, string>): KubeObject => ({ metadata: { name: 'a', labels } });
@@ -95,7 +95,7 @@ test('other versions match by equivalence alone, earlier rules first', async () 
     equivalents: [version('v1'), version('v2'), version('v3')],
     convert: (object: KubeObject) => object,
     complete: (changed: JsonObject) => changed as KubeObject,
-    exchanged: () => undefined,
+    onContentsReplaced: () => undefined,
     mergeType: () => undefined,
   };
   const attributes = fakeAttributes({ object: labelled({}), versions });
@@ -119,9 +119,9 @@ test('policies: exclusions, names, and no rules for everything', async () => {
 
 test('which resources a webhook may be about', () => {
   const criteria = webhookCriteria(webhook({ matchPolicy: 'Exact' }));
-  expect(concerns(criteria, { group: '', resource: 'configmaps' })).toBe(true);
-  expect(concerns(criteria, { group: '', resource: 'secrets' })).toBe(false);
-  expect(concerns(criteria, { group: 'apps', resource: 'configmaps' })).toBe(false);
-  expect(concerns(webhookCriteria({}), { group: '', resource: 'configmaps' })).toBe(false);
-  expect(concerns(policyCriteria({}), { group: '', resource: 'configmaps' })).toBe(true);
+  expect(mayMatchResource(criteria, { group: '', resource: 'configmaps' })).toBe(true);
+  expect(mayMatchResource(criteria, { group: '', resource: 'secrets' })).toBe(false);
+  expect(mayMatchResource(criteria, { group: 'apps', resource: 'configmaps' })).toBe(false);
+  expect(mayMatchResource(webhookCriteria({}), { group: '', resource: 'configmaps' })).toBe(false);
+  expect(mayMatchResource(policyCriteria({}), { group: '', resource: 'configmaps' })).toBe(true);
 });

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
-import { objectsOf, textsOf } from '../../apimachinery/json/values.js';
+import { objectsOf, stringsOf } from '../../apimachinery/json/values.js';
 import type { GroupVersionResource } from '../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes } from '../interfaces.js';
 
@@ -21,12 +21,12 @@ interface SplitResource {
 
 export function rulesOf(owner: JsonObject | undefined, field: string): readonly Rule[] {
   return objectsOf(owner?.[field]).map((rule) => ({
-    operations: textsOf(rule['operations']),
-    apiGroups: textsOf(rule['apiGroups']),
-    apiVersions: textsOf(rule['apiVersions']),
-    resources: textsOf(rule['resources']).map(splitResource),
+    operations: stringsOf(rule['operations']),
+    apiGroups: stringsOf(rule['apiGroups']),
+    apiVersions: stringsOf(rule['apiVersions']),
+    resources: stringsOf(rule['resources']).map(splitResource),
     scope: typeof rule['scope'] === 'string' ? rule['scope'] : '*',
-    resourceNames: textsOf(rule['resourceNames']),
+    resourceNames: stringsOf(rule['resourceNames']),
   }));
 }
 
@@ -66,7 +66,7 @@ function scopeMatches(scope: string, namespace: string, { group, version, resour
 }
 
 /** Reports whether a rule may match any request for a resource, in any version; with `group` undefined, in any group. */
-export function ruleConcerns(rule: Rule, group: string | undefined, resource: string): boolean {
+export function ruleMayMatch(rule: Rule, group: string | undefined, resource: string): boolean {
   return (
     (group === undefined || includes(rule.apiGroups, group)) &&
     rule.resources.some((listed) => listed.resource === '*' || listed.resource === resource)

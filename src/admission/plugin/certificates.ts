@@ -8,7 +8,7 @@ import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
 const GROUP = 'certificates.k8s.io';
 const CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client';
 
-const concerns = ({ resource, subresource }: AdmissionAttributes, wanted: string): boolean =>
+const isSigningRequest = ({ resource, subresource }: AdmissionAttributes, wanted: string): boolean =>
   resource.group === GROUP && resource.resource === 'certificatesigningrequests' && subresource === wanted;
 
 const readsObjects = ({ group }: GroupResource): boolean => group === GROUP;
@@ -39,14 +39,19 @@ async function allowed(authorizer: Authorizer, attributes: AdmissionAttributes, 
   return false;
 }
 
-function needs(authorizer: Authorizer, name: string, subresource: string, verb: 'approve' | 'sign'): AdmissionPlugin {
+function signerPermission(
+  authorizer: Authorizer,
+  name: string,
+  subresource: string,
+  verb: 'approve' | 'sign',
+): AdmissionPlugin {
   return {
     name,
     handles: (operation) => operation === 'UPDATE',
     readsObjects,
     validate(attributes) {
       const { object, oldObject, resource } = attributes;
-      if (!concerns(attributes, subresource)) return undefined;
+      if (!isSigningRequest(attributes, subresource)) return undefined;
       if (verb === 'sign' && sameOutcome(object, oldObject)) return undefined;
       return allowed(authorizer, attributes, verb).then((yes) => {
         if (yes) return;
@@ -73,7 +78,7 @@ const subjectRestriction: AdmissionPlugin = {
   readsObjects,
   validate(attributes) {
     const { object, resource, name } = attributes;
-    if (!concerns(attributes, '') || signerOf(object) !== CLIENT_SIGNER) return;
+    if (!isSigningRequest(attributes, '') || signerOf(object) !== CLIENT_SIGNER) return;
     const pem = Buffer.from(stringAt(objectAt(object, 'spec'), 'request') ?? '', 'base64').toString('latin1');
     let organizations: readonly string[];
     try {
@@ -91,8 +96,8 @@ const subjectRestriction: AdmissionPlugin = {
 /** The plugins that restrict who may approve and sign CertificateSigningRequests, by signer. */
 export function certificateAdmission(authorizer: Authorizer): readonly AdmissionPlugin[] {
   return [
-    needs(authorizer, 'CertificateApproval', 'approval', 'approve'),
-    needs(authorizer, 'CertificateSigning', 'status', 'sign'),
+    signerPermission(authorizer, 'CertificateApproval', 'approval', 'approve'),
+    signerPermission(authorizer, 'CertificateSigning', 'status', 'sign'),
     subjectRestriction,
   ];
 }

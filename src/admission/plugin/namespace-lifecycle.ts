@@ -4,7 +4,7 @@ import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
 import type { NamespaceSource } from '../sources.js';
 
 /** Namespaces that cannot be deleted. */
-const IMMORTAL = new Set(['default', 'kube-system', 'kube-public']);
+const IMMORTAL_NAMESPACES = new Set(['default', 'kube-system', 'kube-public']);
 const NAMESPACES = { group: '', resource: 'namespaces' };
 
 /** Refuses to create objects in namespaces that do not exist or are being deleted, and to delete the namespaces that must stay. */
@@ -16,7 +16,7 @@ export function namespaceLifecycle(namespaces: NamespaceSource): AdmissionPlugin
     admit(attributes) {
       const { operation, resource, namespace, name } = attributes;
       const isNamespace = resource.group === '' && resource.resource === 'namespaces';
-      if (operation === 'DELETE' && isNamespace && attributes.subresource === '' && IMMORTAL.has(name)) {
+      if (operation === 'DELETE' && isNamespace && attributes.subresource === '' && IMMORTAL_NAMESPACES.has(name)) {
         throw newForbidden(resource, name, 'this namespace may not be deleted');
       }
       // Namespaces themselves, cluster-scoped objects, deletions and access reviews are admitted.

@@ -2,7 +2,7 @@ import { ApiError, newForbidden } from '../../apimachinery/meta/errors.js';
 import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { type GroupResource, type KubeObject, quote } from '../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
-import { own } from '../../util/own.js';
+import { getOwn } from '../../util/get-own.js';
 
 const changes = (operation: string): boolean => operation === 'CREATE' || operation === 'UPDATE';
 
@@ -41,7 +41,7 @@ export function podPriority(): AdmissionPlugin {
 function setPriority({ resource, name, object }: AdmissionAttributes, spec: JsonObject): void {
   const refuse = (why: string): Error => newForbidden(resource, object?.metadata.name ?? name, why);
   const className = stringAt(spec, 'priorityClassName') ?? '';
-  const priority = className === '' ? 0 : own(PRIORITIES, className);
+  const priority = className === '' ? 0 : getOwn(PRIORITIES, className);
   if (priority === undefined) throw refuse(`no PriorityClass with name ${className} was found`);
   const given = spec['priority'];
   if (typeof given === 'number' && given !== priority) {

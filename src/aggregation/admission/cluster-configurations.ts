@@ -30,7 +30,7 @@ export interface ClusterConfigurationsOptions {
 }
 
 /** Configurations of adoptions concern the cluster's own copy of what Annex serves. */
-const isMeantHere = ({ metadata: { name = '' } }: KubeObject): boolean => !name.startsWith(ADOPTION_PREFIX);
+const appliesToAnnex = ({ metadata: { name = '' } }: KubeObject): boolean => !name.startsWith(ADOPTION_PREFIX);
 
 /** The configurations of one kind in the cluster, followed by a watch. While the cluster is unreachable, the last known ones apply. */
 export class ClusterConfigurations<T extends KubeObject = KubeObject> implements ConfigurationSource<T> {
@@ -57,7 +57,7 @@ export class ClusterConfigurations<T extends KubeObject = KubeObject> implements
 
   objects(): readonly T[] {
     const byName = (a: T, b: T): number => compareUtf8(a.metadata.name ?? '', b.metadata.name ?? '');
-    return (this.sorted ??= [...this.byName.values()].filter(isMeantHere).sort(byName));
+    return (this.sorted ??= [...this.byName.values()].filter(appliesToAnnex).sort(byName));
   }
 
   synced(): boolean {
@@ -86,7 +86,7 @@ export class ClusterConfigurations<T extends KubeObject = KubeObject> implements
         if (path !== undefined) await this.followAt(path, signal);
         else {
           this.replace([]);
-          this.hear();
+          this.confirm();
           await sleep(this.options.clock, RECHECK_MILLIS, signal);
         }
       } catch (error) {
@@ -121,7 +121,7 @@ export class ClusterConfigurations<T extends KubeObject = KubeObject> implements
         this.replace(objects);
       },
       heard: () => {
-        this.hear();
+        this.confirm();
       },
     };
     await this.options.client.follow(path, listener, AbortSignal.any([signal, gone.signal]), (error) => {
@@ -166,10 +166,10 @@ export class ClusterConfigurations<T extends KubeObject = KubeObject> implements
   private changed(what: string): void {
     this.sorted = undefined;
     this.options.events.changed(this.resource, what);
-    this.changes.made();
+    this.changes.notify();
   }
 
-  private hear(): void {
+  private confirm(): void {
     this.isBroken = false;
     this.heardAt = this.options.clock.monotonic();
     this.options.events.heard(this.resource);

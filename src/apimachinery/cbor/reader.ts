@@ -48,7 +48,7 @@ export class CborReader {
   /** The first problem of a well-formed item, which kube-apiserver finds only when it knows the object's type. */
   problem: string | undefined;
   /** True if the problem is a duplicate `kind` or `apiVersion`. */
-  typeTwice = false;
+  hasDuplicateType = false;
   /** The whole floats, as they would be written in JSON. */
   readonly floats: FloatLiterals = new Map<JsonObject | JsonValue[], Map<string, string>>();
   /** True if the item just read is a whole float. */
@@ -175,7 +175,7 @@ export class CborReader {
   }
 
   /** Reports whether another element follows. */
-  private more(done: number, count: number | bigint | undefined): boolean {
+  private hasMore(done: number, count: number | bigint | undefined): boolean {
     if (count !== undefined) return done < Number(count);
     if (this.bytes[this.at] !== BREAK) return true;
     this.at++;
@@ -186,7 +186,7 @@ export class CborReader {
     if (count !== undefined && count > maxElements)
       throw new CborError(`cbor: exceeded max number of elements ${maxElements} for CBOR array`);
     const items: JsonValue[] = [];
-    while (this.more(items.length, count)) {
+    while (this.hasMore(items.length, count)) {
       const item = this.item(depth + 1);
       this.noteFloat(items, items.length, item);
       items.push(item);
@@ -200,14 +200,14 @@ export class CborReader {
     const out: JsonObject = {};
     const outermost = !this.entered;
     this.entered = true;
-    for (let index = 0; this.more(index, count); index++) {
+    for (let index = 0; this.hasMore(index, count); index++) {
       const major = (this.bytes[this.at] ?? 0) >> 5;
       const key = this.item(depth + 1) ?? '';
       let name = '';
       if (typeof key === 'string') name = key;
       else this.refuse(`cbor: cannot unmarshal ${majors[major] ?? ''} into Go value of type string`);
       if (Object.hasOwn(out, name)) {
-        if (outermost && this.problem === undefined) this.typeTwice = name === 'kind' || name === 'apiVersion';
+        if (outermost && this.problem === undefined) this.hasDuplicateType = name === 'kind' || name === 'apiVersion';
         this.refuse(`cbor: found duplicate map key ${JSON.stringify(name)} at map element index ${index}`);
       }
       this.wholeFloat = false;

@@ -13,20 +13,20 @@ export class FieldTypeError extends Error {
 const isNull = (value: JsonValue | undefined): value is null | undefined => value === undefined || value === null;
 
 /** Returns a string, empty if absent. `field` is its name in Go, beginning with the innermost struct; `type` is its type there. */
-export function textField(value: JsonValue | undefined, field: string, type = 'string'): string {
+export function stringField(value: JsonValue | undefined, field: string, type = 'string'): string {
   if (isNull(value)) return '';
   if (typeof value !== 'string') throw new FieldTypeError(value, field, type);
   return value;
 }
 
-export function flagField(value: JsonValue | undefined, field: string): boolean | undefined {
+export function boolField(value: JsonValue | undefined, field: string): boolean | undefined {
   if (isNull(value)) return undefined;
   if (typeof value !== 'boolean') throw new FieldTypeError(value, field, 'bool');
   return value;
 }
 
 /** Returns a list of strings. `type` is the Go type of an item; `listType` is that of the list, if it has a name. */
-export function textsField(
+export function stringsField(
   value: JsonValue | undefined,
   field: string,
   type = 'string',
@@ -34,7 +34,7 @@ export function textsField(
 ): readonly string[] {
   if (isNull(value)) return [];
   if (!Array.isArray(value)) throw new FieldTypeError(value, field, listType);
-  return value.map((item) => textField(item, field, type));
+  return value.map((item) => stringField(item, field, type));
 }
 
 /** Returns an object, empty if absent. */

@@ -6,7 +6,7 @@ export function objectsOf(value: JsonValue | undefined): JsonObject[] {
 }
 
 /** Returns the strings of a list, without its other items. */
-export function textsOf(value: JsonValue | undefined): string[] {
+export function stringsOf(value: JsonValue | undefined): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 }
 

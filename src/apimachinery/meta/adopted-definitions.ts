@@ -37,12 +37,12 @@ export function isLeaving({ metadata }: KubeObject): boolean {
 }
 
 /** The response to a watch of a group that leaves Annex, whose next server has no such revisions: by it, clients list again, and the leader tells who serves. */
-export const TOO_OLD_ELSEWHERE = 'too old resource version: 0 (0)';
+export const RELIST_ELSEWHERE_MESSAGE = 'too old resource version: 0 (0)';
 
 const RETRY_SECONDS = 1;
 
 /** Returns the error for a write to a group for which no server accepts writes at the moment. Clients retry by themselves. */
-export const beingMoved = (group: string): Error =>
+export const newGroupMovingError = (group: string): Error =>
   newTooManyRequests(`${group} is being moved: writes will be accepted again shortly, try again`, RETRY_SECONDS);
 
 const ROUTED: ReadonlySet<string> = new Set<string>(['Switching', ...OWN]);
@@ -64,10 +64,10 @@ interface Adopted {
 export class AdoptedDefinitions {
   private readonly definitions = new Map<string, Adopted>();
   /** The revisions at which writes ended, by the names of definitions that are gone. */
-  private readonly left = new Map<string, number>();
+  private readonly closedRevisions = new Map<string, number>();
 
   /** Called when the route of a group may have changed. */
-  changed: () => void = () => undefined;
+  onRouteChange: () => void = () => undefined;
 
   seen(definition: KubeObject): void {
     const name = definition.metadata.name ?? '';
@@ -77,17 +77,17 @@ export class AdoptedDefinitions {
     const { resourceVersion = 0 } = definition.metadata;
     const closedAt =
       stage === 'Served' || stage === 'Closing' ? undefined : (this.closedAt(name) ?? Number(resourceVersion));
-    this.left.delete(name);
+    this.closedRevisions.delete(name);
     if (stage === undefined) this.definitions.delete(name);
     else this.definitions.set(name, { group, stage, closedAt });
-    this.changed();
+    this.onRouteChange();
   }
 
   gone(definition: KubeObject): void {
     const name = definition.metadata.name ?? '';
     const closedAt = this.closedAt(name);
-    if (closedAt !== undefined) this.left.set(name, closedAt);
-    if (this.definitions.delete(name)) this.changed();
+    if (closedAt !== undefined) this.closedRevisions.set(name, closedAt);
+    if (this.definitions.delete(name)) this.onRouteChange();
   }
 
   /** Returns the stages by the names of the definitions. */
@@ -123,6 +123,6 @@ export class AdoptedDefinitions {
   }
 
   private closedAt(name: string): number | undefined {
-    return this.definitions.get(name)?.closedAt ?? this.left.get(name);
+    return this.definitions.get(name)?.closedAt ?? this.closedRevisions.get(name);
   }
 }

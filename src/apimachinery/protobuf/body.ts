@@ -24,7 +24,7 @@ export function decodeCborBody(body: Uint8Array): DetailedJson {
     throw new JsonError(`${UNDETERMINED}${cannotUnmarshal(body, value, 'v1.TypeMeta', ARRAY_TO_STRUCT)}`);
   if (problem === undefined)
     return reader.floats.size === 0 ? { value, duplicates: [] } : { value, duplicates: [], floats: reader.floats };
-  if (value === null || reader.typeTwice) throw new JsonError(`${UNDETERMINED}${problem}`);
+  if (value === null || reader.hasDuplicateType) throw new JsonError(`${UNDETERMINED}${problem}`);
   throw new UnreadableObjectError(problem, {
     apiVersion: stringAt(value, 'apiVersion') ?? '',
     kind: stringAt(value, 'kind') ?? '',

@@ -141,13 +141,13 @@ export class TypedDecoder {
       this.struct = type.name;
       this.fieldStack.push(...field.embedded, key);
       if (this.strict) this.path = outerPath === '' ? key : `${outerPath}.${key}`;
-      given[key] = this.value(field.type, value[key] ?? this.unlessNulled(field.type, value, key), value, key);
+      given[key] = this.value(field.type, value[key] ?? this.valueBeforeNull(field.type, value, key), value, key);
       this.fieldStack.length -= 1 + field.embedded.length;
     }
   }
 
   /** Returns the value before a later null if Go's type has no null, because that null changes nothing. */
-  private unlessNulled(type: GoType, object: JsonObject, key: string): JsonValue {
+  private valueBeforeNull(type: GoType, object: JsonObject, key: string): JsonValue {
     const before = this.nulled?.get(object)?.get(key);
     return before !== undefined && KEPT_OVER_NULL.has(type.kind) ? before : null;
   }
@@ -293,7 +293,7 @@ export class TypedDecoder {
     try {
       const read = this.readSchemaOr(type, elem, value);
       // A type's own decoder fails with the error inside it, and so does everything around it.
-      const inside = this.wrongInside();
+      const inside = this.nestedError();
       if (inside !== undefined) throw new JsonError(inside);
       this.firstError = firstError;
       return read;
@@ -302,7 +302,7 @@ export class TypedDecoder {
     }
   }
 
-  private wrongInside(): string | undefined {
+  private nestedError(): string | undefined {
     return this.firstError;
   }
 

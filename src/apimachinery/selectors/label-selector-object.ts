@@ -4,7 +4,7 @@ import { textOf } from '../json/values.js';
 import { type LabelOperator, type LabelRequirement, LabelSelector, makeRequirement, SelectorError } from './labels.js';
 import { compareUtf8, quote } from '../meta/meta.js';
 import { labelValueErrors, qualifiedNameErrors } from '../validation/name-errors.js';
-import { own } from '../../util/own.js';
+import { getOwn } from '../../util/get-own.js';
 
 const EXPRESSION_OPERATORS: Readonly<Record<string, LabelOperator>> = {
   In: 'in',
@@ -24,7 +24,7 @@ export function labelSelectorFromObject(selector: JsonObject | undefined): Label
   for (const expression of Array.isArray(matchExpressions) ? matchExpressions : []) {
     if (typeof expression !== 'object' || expression === null || Array.isArray(expression)) continue;
     const name = textOf(expression['operator']);
-    const operator = own(EXPRESSION_OPERATORS, name);
+    const operator = getOwn(EXPRESSION_OPERATORS, name);
     if (operator === undefined) throw new SelectorError(`${quote(name)} is not a valid label selector operator`);
     const { values } = expression;
     requirements.push(

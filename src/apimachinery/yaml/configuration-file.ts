@@ -14,7 +14,7 @@ export class ConfigurationReader {
   readonly unknown: string[] = [];
 
   /** Records unknown keys in sorted order, as in JSON made from YAML. */
-  protected refuseOthers(object: JsonObject, known: readonly string[], path: string): void {
+  protected recordUnknownFields(object: JsonObject, known: readonly string[], path: string): void {
     const others = Object.keys(object).filter((key) => !known.includes(key));
     for (const key of others.sort(compareUtf8)) this.unknown.push(path === '' ? key : `${path}.${key}`);
   }
@@ -45,7 +45,7 @@ interface Reads<T> {
 }
 
 /** The type of a file that does not state it. A string means that such a file is an error, and is appended to the message. */
-type Unsaid = { readonly apiVersion: string; readonly kind: string } | string;
+type DefaultType = { readonly apiVersion: string; readonly kind: string } | string;
 
 type ReaderOf<T> = (apiVersion: string, kind: string) => (ConfigurationReader & Reads<T>) | undefined;
 
@@ -53,27 +53,27 @@ type ReaderOf<T> = (apiVersion: string, kind: string) => (ConfigurationReader & 
  * Decodes the text of a configuration file, YAML or JSON, strictly. `readerOf` returns the reader for the stated type, if any.
  * Throws ConfigurationDecodeError and JsonError.
  */
-export function decodeConfiguration<T>(text: string, readerOf: ReaderOf<T>, unsaid: Unsaid = ''): T {
+export function decodeConfiguration<T>(text: string, readerOf: ReaderOf<T>, defaultType: DefaultType = ''): T {
   const { value, duplicates } = parseYaml(text);
-  return readConfiguration(value, readerOf, unsaid, duplicates);
+  return readConfiguration(value, readerOf, defaultType, duplicates);
 }
 
 /** Reads a configuration within another file. Throws ConfigurationDecodeError. */
 export function readConfiguration<T>(
   value: JsonValue,
   readerOf: ReaderOf<T>,
-  unsaid: Unsaid,
+  defaultType: DefaultType,
   duplicates: readonly string[] = [],
 ): T {
   const root = rootOf(value);
   let kind = typeMember(root, 'kind');
   let apiVersion = typeMember(root, 'apiVersion');
-  if (typeof unsaid === 'string') {
-    if (kind === '') throw new UnknownKindError(`Object 'Kind' is missing${unsaid}`);
-    if (apiVersion === '') throw new UnknownKindError(`Object 'apiVersion' is missing${unsaid}`);
+  if (typeof defaultType === 'string') {
+    if (kind === '') throw new UnknownKindError(`Object 'Kind' is missing${defaultType}`);
+    if (apiVersion === '') throw new UnknownKindError(`Object 'apiVersion' is missing${defaultType}`);
   } else {
-    if (kind === '') ({ kind } = unsaid);
-    if (apiVersion === '') ({ apiVersion } = unsaid);
+    if (kind === '') ({ kind } = defaultType);
+    if (apiVersion === '') ({ apiVersion } = defaultType);
   }
   const reader = readerOf(apiVersion, kind);
   if (reader === undefined) throw new UnknownKindError(kindNotRegistered(apiVersion, kind));

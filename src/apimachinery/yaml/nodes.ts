@@ -33,7 +33,7 @@ export interface AliasNode {
 export type YamlNode = ScalarNode | SequenceNode | MappingNode | AliasNode;
 
 /** The maximum number of nodes. They take about 100 MB, and as much again as JSON. */
-const MOST = 500_000;
+const MAX_NODES = 500_000;
 
 /** The collections that may begin: flow ones only, block ones too, or also a sequence that is not indented. */
 type Allowed = 'flow' | 'block' | 'indentless';
@@ -59,7 +59,7 @@ class DocumentReader {
 
   constructor(
     text: string,
-    private readonly most: number,
+    private readonly maxNodes: number,
   ) {
     this.scanner = new YamlScanner(text);
   }
@@ -110,7 +110,7 @@ class DocumentReader {
   }
 
   private count<T extends YamlNode>(node: T): T {
-    if (++this.nodes > this.most) {
+    if (++this.nodes > this.maxNodes) {
       throw newRequestEntityTooLarge(
         'the YAML has too many members to be decoded; JSON may be as large as the limit allows',
       );
@@ -248,7 +248,7 @@ class DocumentReader {
   }
 
   /** Reads the comma before any item but the first. Reports whether the collection continues. */
-  private goesOn(open: Open, end: Token['type'], bracket: string): boolean {
+  private hasNextItem(open: Open, end: Token['type'], bracket: string): boolean {
     const { scanner } = this;
     if (scanner.peek().type !== end && !open.first) {
       const { type, line } = scanner.peek();
@@ -264,7 +264,7 @@ class DocumentReader {
   }
 
   private flowSequence(open: Open, { items }: SequenceNode): void {
-    if (!this.goesOn(open, 'flow-sequence-end', ']')) return;
+    if (!this.hasNextItem(open, 'flow-sequence-end', ']')) return;
     const { scanner } = this;
     const token = scanner.peek();
     if (token.type !== 'key') {
@@ -309,7 +309,7 @@ class DocumentReader {
       items.push(this.empty(scanner.peek().line));
       return;
     }
-    if (!this.goesOn(open, 'flow-mapping-end', '}')) return;
+    if (!this.hasNextItem(open, 'flow-mapping-end', '}')) return;
     if (scanner.peek().type !== 'key') {
       items.push(this.node('flow'));
       return;
@@ -328,5 +328,5 @@ class DocumentReader {
 const problem = (what: string, { line }: Token): JsonError => yamlProblem(what, line, 0, 'parser');
 
 /** Reads the first document of a text. Throws JsonError with Go's message, and a Status if it would take too much memory. */
-export const readYamlDocument = (text: string, most = MOST): YamlNode | undefined =>
-  new DocumentReader(text.startsWith('\ufeff') ? text.slice(1) : text, most).read();
+export const readYamlDocument = (text: string, maxNodes = MAX_NODES): YamlNode | undefined =>
+  new DocumentReader(text.startsWith('\ufeff') ? text.slice(1) : text, maxNodes).read();

@@ -33,11 +33,11 @@ export interface AuthenticationResponse {
 export class AuthenticationError extends Error {
   override readonly name = 'AuthenticationError';
   /** True if clients may see the message, which is then a token webhook's own text. */
-  readonly tellClient: boolean;
+  readonly exposeToClient: boolean;
 
   constructor(message: string, { tellClient = false } = {}) {
     super(message);
-    this.tellClient = tellClient;
+    this.exposeToClient = tellClient;
   }
 }
 

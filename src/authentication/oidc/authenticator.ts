@@ -30,7 +30,7 @@ export interface OidcDependencies {
   readonly client: (ca: string | undefined) => ProviderClient;
   readonly clock: Clock;
   readonly metrics: OidcMetrics;
-  readonly failed: (text: string) => void;
+  readonly onError: (text: string) => void;
 }
 
 /** Authenticates the ID tokens of one provider and maps their claims to a user. */
@@ -45,7 +45,7 @@ export class OidcAuthenticator implements TokenAuthenticator {
     private readonly dependencies: OidcDependencies,
   ) {
     const { issuer, claimMappings } = compiled.config;
-    const { algorithms, client, clock, metrics, failed } = dependencies;
+    const { algorithms, client, clock, metrics, onError: failed } = dependencies;
     this.issuer = issuer.url;
     this.client = client(issuer.certificateAuthority === '' ? undefined : issuer.certificateAuthority);
     this.provider = new Provider({
@@ -53,7 +53,7 @@ export class OidcAuthenticator implements TokenAuthenticator {
       discoveryUrl: issuer.discoveryURL,
       client: this.client,
       clock,
-      failed,
+      onError: failed,
       fetched: (result) => {
         metrics.keysFetched(issuer.url, result);
       },
@@ -61,7 +61,14 @@ export class OidcAuthenticator implements TokenAuthenticator {
     const claim = claimMappings.groups.claim;
     if (claim !== '') {
       const { audiences } = issuer;
-      this.distributed = new DistributedClaims({ claim, client: this.client, audiences, algorithms, clock, failed });
+      this.distributed = new DistributedClaims({
+        claim,
+        client: this.client,
+        audiences,
+        algorithms,
+        clock,
+        onError: failed,
+      });
     }
   }
 

@@ -16,7 +16,7 @@ export interface DistributedClaimsOptions {
   readonly audiences: readonly string[];
   readonly algorithms: readonly string[];
   readonly clock: Clock;
-  readonly failed: (text: string) => void;
+  readonly onError: (text: string) => void;
 }
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -26,7 +26,7 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 export class DistributedClaims {
   private readonly providers = new LruCache<string, Provider>({
     capacity: MAX_ISSUERS,
-    evicted: (_issuer, provider) => {
+    onEvict: (_issuer, provider) => {
       provider.close();
     },
   });
@@ -84,10 +84,10 @@ export class DistributedClaims {
   }
 
   private async providerOf(issuer: string): Promise<Provider> {
-    const { client, clock, failed } = this.options;
+    const { client, clock, onError: failed } = this.options;
     let provider = this.providers.get(issuer);
     if (provider === undefined) {
-      provider = new Provider({ issuer, discoveryUrl: '', client, clock, failed, fetched: () => undefined });
+      provider = new Provider({ issuer, discoveryUrl: '', client, clock, onError: failed, fetched: () => undefined });
       this.providers.set(issuer, provider);
     }
     await provider.start();

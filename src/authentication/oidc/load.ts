@@ -39,7 +39,7 @@ const decode = (text: string): AuthenticationConfiguration =>
 /** Converts the decoded file, checks types, and records unknown fields. */
 class Reader extends ConfigurationReader {
   configuration(root: JsonObject): AuthenticationConfiguration {
-    this.refuseOthers(root, ['apiVersion', 'kind', 'jwt', 'anonymous'], '');
+    this.recordUnknownFields(root, ['apiVersion', 'kind', 'jwt', 'anonymous'], '');
     return {
       jwt: this.objects(root['jwt'], 'jwt').map((item, i) => this.authenticator(item, `jwt[${i}]`)),
       anonymous: this.anonymous(root['anonymous']),
@@ -49,21 +49,21 @@ class Reader extends ConfigurationReader {
   private anonymous(value: JsonValue | undefined): AnonymousConfig | undefined {
     if (value === undefined || value === null) return undefined;
     const item = this.object(value, 'anonymous');
-    this.refuseOthers(item, ['enabled', 'conditions'], 'anonymous');
+    this.recordUnknownFields(item, ['enabled', 'conditions'], 'anonymous');
     const enabled = item['enabled'] ?? false;
     if (typeof enabled !== 'boolean') throw typeMismatch(enabled, 'anonymous.enabled', 'bool');
     return {
       enabled,
       conditions: this.objects(item['conditions'], 'anonymous.conditions').map((condition, i) => {
         const path = `anonymous.conditions[${i}]`;
-        this.refuseOthers(condition, ['path'], path);
+        this.recordUnknownFields(condition, ['path'], path);
         return this.text(condition['path'], `${path}.path`) ?? '';
       }),
     };
   }
 
   private authenticator(item: JsonObject, path: string): JwtAuthenticatorConfig {
-    this.refuseOthers(item, ['issuer', 'claimValidationRules', 'claimMappings', 'userValidationRules'], path);
+    this.recordUnknownFields(item, ['issuer', 'claimValidationRules', 'claimMappings', 'userValidationRules'], path);
     const at = `${path}.claimValidationRules`;
     const userAt = `${path}.userValidationRules`;
     return {
@@ -88,7 +88,7 @@ class Reader extends ConfigurationReader {
   }
 
   private mappings(item: JsonObject, path: string): ClaimMappings {
-    this.refuseOthers(item, ['username', 'groups', 'uid', 'extra'], path);
+    this.recordUnknownFields(item, ['username', 'groups', 'uid', 'extra'], path);
     const uid = this.object(item['uid'], `${path}.uid`);
     return {
       username: this.prefixed(item['username'], `${path}.username`),
@@ -113,7 +113,7 @@ class Reader extends ConfigurationReader {
 
   /** Reads an object whose fields are all strings, and refuses other fields. */
   private texts<K extends string>(item: JsonObject, keys: readonly K[], path: string): Record<K, string> {
-    this.refuseOthers(item, keys, path);
+    this.recordUnknownFields(item, keys, path);
     return Object.fromEntries(keys.map((key) => [key, this.text(item[key], `${path}.${key}`) ?? ''])) as Record<
       K,
       string

@@ -34,27 +34,28 @@ export function oidcMetrics(
   const inUse = new Map<string, string>();
   const forget = (issuer: string): void => {
     const old = inUse.get(issuer);
-    if (old !== undefined) keySets.drop(issuer, server, old);
+    if (old !== undefined) keySets.deleteLabelValues(issuer, server, old);
     inUse.delete(issuer);
   };
   return {
     config: configMetrics('authentication', server, registry),
     oidc: {
       authenticated: (issuer, result, seconds) => {
-        latency.cell(result, hash(issuer)).observe(seconds);
+        latency.withLabelValues(result, hash(issuer)).observe(seconds);
       },
       keysFetched: (url, result) => {
         const issuer = hash(url);
-        fetched.cell(result === 'failure' ? 'failure' : 'success', issuer, server).value = clock.now() / 1000;
+        fetched.withLabelValues(result === 'failure' ? 'failure' : 'success', issuer, server).value =
+          clock.now() / 1000;
         if (result === 'failure') return;
         forget(issuer);
         inUse.set(issuer, hash(result.keySet));
-        keySets.cell(issuer, server, hash(result.keySet)).value = 1;
+        keySets.withLabelValues(issuer, server, hash(result.keySet)).value = 1;
       },
       dropped: (url) => {
         const issuer = hash(url);
         forget(issuer);
-        for (const result of ['success', 'failure']) fetched.drop(result, issuer, server);
+        for (const result of ['success', 'failure']) fetched.deleteLabelValues(result, issuer, server);
       },
     },
   };

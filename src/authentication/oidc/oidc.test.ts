@@ -70,7 +70,7 @@ function setting(jwt: object = {}) {
     client: () => issuer,
     clock,
     metrics,
-    failed: (text) => logged.push(text),
+    onError: (text) => logged.push(text),
   };
   const { authenticators, errors } = validateAuthenticationConfiguration(
     loadAuthenticationConfiguration(configuration(jwt)),
@@ -483,9 +483,9 @@ describe('reload', () => {
       },
       disallowedIssuers: [],
       oidc: made.dependencies,
-      metrics: { reloaded: (status) => statuses.push(status), inUse: () => undefined },
+      metrics: { recordReload: (status) => statuses.push(status), setActiveHash: () => undefined },
       clock: made.clock,
-      failed: (why) => failures.push(why),
+      onError: (why) => failures.push(why),
     });
     const ended = new AbortController();
     oidc.start(ended.signal);

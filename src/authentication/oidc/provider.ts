@@ -19,7 +19,7 @@ export interface ProviderOptions {
   readonly discoveryUrl: string;
   readonly client: ProviderClient;
   readonly clock: Clock;
-  readonly failed: (text: string) => void;
+  readonly onError: (text: string) => void;
   /** Called after every attempt to fetch keys; `keySet` is the text of the key set. */
   readonly fetched: (result: { readonly keySet: string } | 'failure') => void;
 }
@@ -60,7 +60,7 @@ export class Provider {
   }
 
   private async discover(): Promise<void> {
-    const { issuer, discoveryUrl, client, failed, clock } = this.options;
+    const { issuer, discoveryUrl, client, onError: failed, clock } = this.options;
     try {
       const url = discoveryUrl === '' ? issuer.replace(/\/$/, '') + WELL_KNOWN : discoveryUrl;
       const document = parseObject(await client.get(url, undefined, this.stop.signal), 'discovery document');
@@ -93,14 +93,14 @@ export class Provider {
   private async freshKeys(known: KeySet | undefined): Promise<KeySet> {
     // Another request may have fetched new keys in the meantime.
     if (this.keySet !== undefined && this.keySet !== known) return this.keySet;
-    if (this.fetching === undefined && known !== undefined && !this.mayFetch()) return known;
+    if (this.fetching === undefined && known !== undefined && !this.tryAcquireFetch()) return known;
     this.fetching ??= this.fetchKeys().finally(() => {
       this.fetching = undefined;
     });
     return this.fetching;
   }
 
-  private mayFetch(): boolean {
+  private tryAcquireFetch(): boolean {
     const now = this.options.clock.monotonic();
     const { fetches, at } = this.allowance;
     const left = Math.min(FETCHES_AT_ONCE, fetches + (now - at) / FETCH_MILLIS);

@@ -27,11 +27,11 @@ export interface ReloadOptions {
   readonly metrics: ConfigMetrics;
   readonly clock: Clock;
   /** Called with the reason for every file that is rejected. */
-  readonly failed: (text: string) => void;
+  readonly onError: (text: string) => void;
 }
 
 /** The new file is invalid, so a retry cannot succeed. */
-class Refused extends Error {}
+class InvalidConfigError extends Error {}
 
 /** Compiles a validated configuration. Throws an Error that lists everything that is wrong with it. */
 export function checkConfiguration(
@@ -67,7 +67,7 @@ export class ReloadingOidc implements TokenAuthenticator {
   start(signal: AbortSignal): void {
     void this.current.start();
     const { metrics, watch, clock } = this.options;
-    metrics.inUse(hashLabel(this.lastText));
+    metrics.setActiveHash(hashLabel(this.lastText));
     reloadOnChange({ watch, reload: () => this.reload(signal), clock }, signal);
     signal.addEventListener(
       'abort',
@@ -87,7 +87,7 @@ export class ReloadingOidc implements TokenAuthenticator {
   }
 
   private async reload(signal: AbortSignal): Promise<void> {
-    const { read, metrics, clock, failed } = this.options;
+    const { read, metrics, clock, onError } = this.options;
     let text = this.lastText;
     try {
       text = await read();
@@ -95,13 +95,13 @@ export class ReloadingOidc implements TokenAuthenticator {
       await this.replace(text, signal);
       if (signal.aborted) return;
       this.lastText = text;
-      metrics.reloaded('success', clock.now());
-      metrics.inUse(hashLabel(text));
+      metrics.recordReload('success', clock.now());
+      metrics.setActiveHash(hashLabel(text));
     } catch (error) {
       // An invalid file is not tried again. Providers that are unhealthy may recover, so their file is.
-      if (error instanceof Refused) this.lastText = text;
-      metrics.reloaded('failure', clock.now());
-      failed(`reloading authentication config: ${messageOf(error)}`);
+      if (error instanceof InvalidConfigError) this.lastText = text;
+      metrics.recordReload('failure', clock.now());
+      onError(`reloading authentication config: ${messageOf(error)}`);
     }
   }
 
@@ -133,7 +133,7 @@ export class ReloadingOidc implements TokenAuthenticator {
       const more = changed ? [forbidden(FieldPath.of('anonymous'), 'changed from initial configuration file')] : [];
       return checkConfiguration(configuration, this.options.disallowedIssuers, more);
     } catch (error) {
-      throw new Refused(messageOf(error));
+      throw new InvalidConfigError(messageOf(error));
     }
   }
 

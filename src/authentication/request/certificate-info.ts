@@ -33,7 +33,7 @@ export class CertificateInfo {
   readonly fingerprint: string;
   readonly extKeyUsages: readonly string[];
   /** Object identifiers of critical extensions that are not handled. */
-  readonly criticalUnknown: readonly string[];
+  readonly unhandledCriticalExtensions: readonly string[];
   readonly hasAltNames: boolean;
   readonly hasNameConstraints: boolean;
   private readonly attributes: readonly Attribute[];
@@ -48,7 +48,7 @@ export class CertificateInfo {
     const shift = fields[0]?.tag === explicitTag(0) ? 1 : 0;
     this.attributes = readName(fields[4 + shift]);
     const extensions = readExtensions(fields.find((field) => field.tag === explicitTag(3)));
-    this.criticalUnknown = [...extensions]
+    this.unhandledCriticalExtensions = [...extensions]
       .filter(([type, { critical }]) => critical && !HANDLED.has(type))
       .map(([type]) => type);
     this.extKeyUsages = readUsages(extensions.get(EXT_KEY_USAGE)?.value);

@@ -57,7 +57,7 @@ export class CaBundle implements ClientCaPool {
 
   verify(chain: PeerChain, now: number): number {
     const { leaf } = chain;
-    if (leaf.criticalUnknown.length > 0) throw new Error('x509: unhandled critical extension');
+    if (leaf.unhandledCriticalExtensions.length > 0) throw new Error('x509: unhandled critical extension');
     checkTime(leaf, now);
     const trusted = this.roots.some((root) => root.certificate.raw.equals(leaf.certificate.raw));
     const path = trusted ? [leaf] : this.pathTo(leaf, chain.intermediates, now, [leaf]);
@@ -86,7 +86,7 @@ export class CaBundle implements ClientCaPool {
     }
     if (path.length > MAX_DEPTH) return undefined;
     for (const candidate of intermediates) {
-      if (path.includes(candidate) || !candidate.isCa || candidate.criticalUnknown.length > 0) continue;
+      if (path.includes(candidate) || !candidate.isCa || candidate.unhandledCriticalExtensions.length > 0) continue;
       if (!candidate.mayIssue(current, path.length - 1) || !validAt(candidate, now)) continue;
       const found = this.pathTo(candidate, intermediates, now, [...path, candidate]);
       if (found !== undefined) return found;

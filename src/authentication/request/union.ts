@@ -14,13 +14,13 @@ import type { MaybePromise } from '../../util/maybe-promise.js';
  * see, else all messages.
  */
 function combined(errors: readonly unknown[]): AuthenticationError | ApiError {
-  const away = errors.find((error): error is ApiError => error instanceof ApiError);
-  if (away !== undefined) return away;
+  const apiError = errors.find((error): error is ApiError => error instanceof ApiError);
+  if (apiError !== undefined) return apiError;
   const texts = [...new Set(errors.map((error) => messageOf(error)))];
-  const told = errors.find(
-    (error): error is AuthenticationError => error instanceof AuthenticationError && error.tellClient,
+  const clientError = errors.find(
+    (error): error is AuthenticationError => error instanceof AuthenticationError && error.exposeToClient,
   );
-  if (told !== undefined) return told;
+  if (clientError !== undefined) return clientError;
   return new AuthenticationError(texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`);
 }
 

@@ -105,12 +105,12 @@ export class X509Authenticator implements RequestAuthenticator {
     const now = this.clock.now();
     const verdict = this.verdicts.get(socket);
     if (verdict !== undefined && verdict.generation === this.pool.generation && now <= verdict.validUntil) {
-      if (verdict.notAfter !== undefined) expirations.cell().observe((verdict.notAfter - now) / 1000);
+      if (verdict.notAfter !== undefined) expirations.withLabelValues().observe((verdict.notAfter - now) / 1000);
       return verdict.response;
     }
     const chain = peerChain(socket);
     if (chain === null) return this.keep(socket, { validUntil: Infinity, notAfter: undefined, response: undefined });
-    expirations.cell().observe((chain.leaf.notAfter - now) / 1000);
+    expirations.withLabelValues().observe((chain.leaf.notAfter - now) / 1000);
     let until: number;
     try {
       until = this.pool.verify(chain, now);

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { isObject, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { textsOf } from '../../apimachinery/json/values.js';
+import { stringsOf } from '../../apimachinery/json/values.js';
 import type { Clock } from '../../util/clock.js';
 import { TtlCache } from '../../util/caches/ttl-cache.js';
 import {
@@ -21,15 +21,15 @@ export interface DelegatedAuthenticationOptions {
   observe(failed: boolean): void;
 }
 
-interface Known {
+interface CachedResponse {
   readonly answer: AuthenticationResponse | undefined;
 }
 
 /** Delegates token authentication to the cluster's API server. Caches salted digests, never the tokens themselves. */
 export class DelegatedTokenAuthenticator implements TokenAuthenticator {
   private readonly salt = randomBytes(32).toString('latin1');
-  private readonly known: TtlCache<Known>;
-  private readonly asking = new Map<string, Promise<AuthenticationResponse | undefined>>();
+  private readonly known: TtlCache<CachedResponse>;
+  private readonly inFlight = new Map<string, Promise<AuthenticationResponse | undefined>>();
 
   constructor(private readonly options: DelegatedAuthenticationOptions) {
     this.known = new TtlCache(CAPACITY, options.clock);
@@ -39,15 +39,15 @@ export class DelegatedTokenAuthenticator implements TokenAuthenticator {
     const key = hash('sha256', JSON.stringify([this.salt, token, ...audiences]), 'base64');
     const known = this.known.get(key);
     if (known !== undefined) return Promise.resolve(known.answer);
-    let answer = this.asking.get(key);
+    let answer = this.inFlight.get(key);
     if (answer === undefined) {
-      answer = this.ask(token, audiences, key).finally(() => this.asking.delete(key));
-      this.asking.set(key, answer);
+      answer = this.postReview(token, audiences, key).finally(() => this.inFlight.delete(key));
+      this.inFlight.set(key, answer);
     }
     return answer;
   }
 
-  private async ask(
+  private async postReview(
     token: string,
     audiences: readonly string[],
     key: string,
@@ -76,13 +76,13 @@ function responseOf(status: JsonObject): AuthenticationResponse | undefined {
   const info: UserInfo = {
     name: stringAt(user, 'username') ?? '',
     uid: stringAt(user, 'uid') ?? '',
-    groups: textsOf(user['groups']),
+    groups: stringsOf(user['groups']),
     extra: extraOf(user['extra']),
   };
-  return { user: info, audiences: textsOf(status['audiences']) };
+  return { user: info, audiences: stringsOf(status['audiences']) };
 }
 
 function extraOf(value: JsonObject[string]): Record<string, readonly string[]> {
   if (!isObject(value)) return {};
-  return Object.fromEntries(Object.entries(value).map(([key, values]) => [key, textsOf(values)]));
+  return Object.fromEntries(Object.entries(value).map(([key, values]) => [key, stringsOf(values)]));
 }

@@ -58,18 +58,18 @@ export class TokenCache implements TokenAuthenticator {
     const key = hash('sha256', JSON.stringify([this.salt, token, ...audiences]), 'base64url');
     const known = this.remembered.get(key);
     if (known !== undefined) {
-      METRICS.requests.cell('hit').inc();
+      METRICS.requests.withLabelValues('hit').inc();
       return known.response;
     }
-    METRICS.requests.cell('miss').inc();
+    METRICS.requests.withLabelValues('miss').inc();
     let lookup = this.pending.get(key);
     if (lookup === undefined) {
       lookup = this.fetch(key, token, audiences);
       this.pending.set(key, lookup);
     }
-    METRICS.active.cell('blocked').inc();
+    METRICS.active.withLabelValues('blocked').inc();
     return untilAborted(lookup, signal).finally(() => {
-      METRICS.active.cell('blocked').dec();
+      METRICS.active.withLabelValues('blocked').dec();
     });
   }
 
@@ -83,19 +83,19 @@ export class TokenCache implements TokenAuthenticator {
     const timer = clock.setTimer(LOOKUP_MILLIS, () => {
       controller.abort();
     });
-    METRICS.active.cell('in_flight').inc();
+    METRICS.active.withLabelValues('in_flight').inc();
     try {
       // The lookup must be in `pending` before the authenticator runs.
       await Promise.resolve();
       const response = await this.inner.authenticateToken(token, audiences, controller.signal);
       this.remembered.set(key, { response }, response === undefined ? failureTtl : successTtl);
-      METRICS.fetches.cell('ok').inc();
+      METRICS.fetches.withLabelValues('ok').inc();
       return response;
     } catch (error) {
-      METRICS.fetches.cell('error').inc();
+      METRICS.fetches.withLabelValues('error').inc();
       throw error;
     } finally {
-      METRICS.active.cell('in_flight').dec();
+      METRICS.active.withLabelValues('in_flight').dec();
       timer.cancel();
       this.pending.delete(key);
     }

@@ -1,4 +1,4 @@
-import { flagField, objectField, textField, textsField } from '../../apimachinery/json/go-fields.js';
+import { boolField, objectField, stringField, stringsField } from '../../apimachinery/json/go-fields.js';
 import { type JsonObject, stringifyJson } from '../../apimachinery/json/json.js';
 import { answeredObject } from '../../client/webhook/answer.js';
 import type { WebhookResponse } from '../../client/webhook/connection.js';
@@ -36,10 +36,10 @@ export function readTokenReview(response: WebhookResponse, version: TokenReviewV
   const type = 'TokenReviewStatus';
   const status = objectField(review['status'], 'TokenReview.status', `${version}.${type}`);
   return {
-    authenticated: flagField(status['authenticated'], `${type}.status.authenticated`) ?? false,
+    authenticated: boolField(status['authenticated'], `${type}.status.authenticated`) ?? false,
     user: readUser(objectField(status['user'], `${type}.status.user`, `${version}.UserInfo`), version),
-    audiences: textsField(status['audiences'], `${type}.status.audiences`),
-    error: textField(status['error'], `${type}.status.error`),
+    audiences: stringsField(status['audiences'], `${type}.status.audiences`),
+    error: stringField(status['error'], `${type}.status.error`),
   };
 }
 
@@ -48,12 +48,12 @@ function readUser(user: JsonObject, version: TokenReviewVersion): UserInfo {
   const value = `${version}.ExtraValue`;
   const extra: Record<string, readonly string[]> = {};
   for (const [key, values] of Object.entries(objectField(user['extra'], `${at}.extra`, `map[string]${value}`))) {
-    extra[key] = textsField(values, `${at}.extra`, 'string', value);
+    extra[key] = stringsField(values, `${at}.extra`, 'string', value);
   }
   return {
-    name: textField(user['username'], `${at}.username`),
-    uid: textField(user['uid'], `${at}.uid`),
-    groups: textsField(user['groups'], `${at}.groups`),
+    name: stringField(user['username'], `${at}.username`),
+    uid: stringField(user['uid'], `${at}.uid`),
+    groups: stringsField(user['groups'], `${at}.groups`),
     extra,
   };
 }

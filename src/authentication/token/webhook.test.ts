@@ -43,7 +43,7 @@ async function outcome(pending: Promise<unknown>): Promise<unknown> {
   try {
     return await pending;
   } catch (error) {
-    if (error instanceof AuthenticationError) return { message: error.message, told: error.tellClient };
+    if (error instanceof AuthenticationError) return { message: error.message, told: error.exposeToClient };
     throw error;
   }
 }

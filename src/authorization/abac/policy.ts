@@ -1,5 +1,5 @@
 import { JsonError, interpretTypeMeta, parseJson } from '../../apimachinery/json/decode.js';
-import { FieldTypeError, flagField, objectField, textField } from '../../apimachinery/json/go-fields.js';
+import { FieldTypeError, boolField, objectField, stringField } from '../../apimachinery/json/go-fields.js';
 import { isObject, type JsonObject } from '../../apimachinery/json/json.js';
 import { kindNotRegistered, parseGroupVersion } from '../../apimachinery/meta/meta.js';
 import { ALL_AUTHENTICATED } from '../../authentication/user/user.js';
@@ -57,14 +57,14 @@ function readPolicy(line: string): AbacPolicy {
 
 function convertV1beta1(object: JsonObject): AbacPolicy {
   const value = objectField(object['spec'], 'Policy.spec', 'v1beta1.PolicySpec');
-  const field = (name: string): string => textField(value[name], `PolicySpec.spec.${name}`);
+  const field = (name: string): string => stringField(value[name], `PolicySpec.spec.${name}`);
   const user = field('user');
   const group = field('group');
   const everyone = user === '*' || group === '*';
   return {
     user: everyone ? '' : user,
     group: everyone ? ALL_AUTHENTICATED : group,
-    readonly: flagField(value['readonly'], 'PolicySpec.spec.readonly') ?? false,
+    readonly: boolField(value['readonly'], 'PolicySpec.spec.readonly') ?? false,
     apiGroup: field('apiGroup'),
     resource: field('resource'),
     namespace: field('namespace'),
@@ -74,7 +74,7 @@ function convertV1beta1(object: JsonObject): AbacPolicy {
 
 /** The unversioned form has no API groups and no paths; fields that are left empty match everything. */
 function convertUnversioned(object: JsonObject): AbacPolicy {
-  const field = (name: string): string => textField(object[name], `Policy.${name}`);
+  const field = (name: string): string => stringField(object[name], `Policy.${name}`);
   const user = field('user');
   const group = field('group');
   const resource = field('resource');
@@ -83,7 +83,7 @@ function convertUnversioned(object: JsonObject): AbacPolicy {
   return {
     user: everyone ? '' : user,
     group: everyone ? ALL_AUTHENTICATED : group,
-    readonly: flagField(object['readonly'], 'Policy.readonly') ?? false,
+    readonly: boolField(object['readonly'], 'Policy.readonly') ?? false,
     apiGroup: '*',
     resource: resource === '' ? '*' : resource,
     namespace: namespace === '' ? '*' : namespace,

@@ -64,7 +64,7 @@ class Reader extends ConfigurationReader {
       'AuthorizerConfiguration',
     );
     const authorizers = list.map((item, index) => this.authorizer(item, `authorizers[${index}]`));
-    this.refuseOthers(root, known, '');
+    this.recordUnknownFields(root, known, '');
     return { authorizers };
   }
 
@@ -74,7 +74,7 @@ class Reader extends ConfigurationReader {
     const type = this.text(item['type'], `${at}.type`) ?? '';
     const given = this.typed(item['webhook'], `${at}.webhook`, 'WebhookConfiguration');
     const webhook = given === undefined ? undefined : this.webhook(given, `${path}.webhook`);
-    this.refuseOthers(item, ['name', 'type', 'webhook'], path);
+    this.recordUnknownFields(item, ['name', 'type', 'webhook'], path);
     return { type, name, webhook };
   }
 
@@ -96,11 +96,11 @@ class Reader extends ConfigurationReader {
       connectionInfo: this.connection(item['connectionInfo'], `${path}.connectionInfo`),
       matchConditions: conditions.map((condition, index) => {
         const where = `WebhookMatchCondition.authorizers.webhook.matchConditions.expression`;
-        this.refuseOthers(condition, ['expression'], `${path}.matchConditions[${index}]`);
+        this.recordUnknownFields(condition, ['expression'], `${path}.matchConditions[${index}]`);
         return this.text(condition['expression'], where) ?? '';
       }),
     };
-    this.refuseOthers(item, Object.keys(configuration), path);
+    this.recordUnknownFields(item, Object.keys(configuration), path);
     return configuration;
   }
 
@@ -108,7 +108,7 @@ class Reader extends ConfigurationReader {
     const at = 'authorizers.webhook.connectionInfo';
     const item = this.typed(value, `WebhookConfiguration.${at}`, 'WebhookConnectionInfo') ?? {};
     const read = (key: string): string | undefined => this.text(item[key], `WebhookConnectionInfo.${at}.${key}`);
-    this.refuseOthers(item, ['type', 'kubeConfigFile'], path);
+    this.recordUnknownFields(item, ['type', 'kubeConfigFile'], path);
     return { type: read('type') ?? '', kubeConfigFile: read('kubeConfigFile') };
   }
 

@@ -30,7 +30,7 @@ export interface ReloadOptions {
   readonly clock: Clock;
   readonly metrics: AuthorizationMetrics;
   /** Called with the reason for every file that is rejected. */
-  readonly failed: (text: string) => void;
+  readonly onError: (text: string) => void;
 }
 
 /**
@@ -66,7 +66,7 @@ export class ReloadingChain implements Authorizer, RuleResolver {
   }
 
   private async reload(signal: AbortSignal): Promise<void> {
-    const { read, build, metrics, clock, failed } = this.options;
+    const { read, build, metrics, clock, onError: failed } = this.options;
     try {
       const text = await read();
       if (text === this.lastText) return;

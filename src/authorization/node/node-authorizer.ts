@@ -62,7 +62,7 @@ export class NodeAuthorizer implements Authorizer, RuleResolver {
     if (node === undefined) return NO_OPINION;
     if (node === '') return no(`unknown node for user ${quote(attributes.user.name)}`);
     if (attributes.resourceRequest) {
-      const divided = this.divided(node, attributes);
+      const divided = this.authorizeNodeScoped(node, attributes);
       if (divided !== undefined) return divided;
     }
     const rules = this.options.selectors ? RULES : WIDE_RULES;
@@ -70,7 +70,7 @@ export class NodeAuthorizer implements Authorizer, RuleResolver {
   }
 
   /** Decides for types of which a node may access only some objects; undefined for other types. */
-  private divided(node: string, attributes: AuthorizerAttributes): AuthorizationResult | undefined {
+  private authorizeNodeScoped(node: string, attributes: AuthorizerAttributes): AuthorizationResult | undefined {
     switch (attributes.apiGroup) {
       case '':
         return this.core(node, attributes);
@@ -113,7 +113,7 @@ export class NodeAuthorizer implements Authorizer, RuleResolver {
 
   private related(node: string, kind: GraphKind, { namespace, name }: AuthorizerAttributes): AuthorizationResult {
     if (name === '') return no('No Object name found');
-    return this.graph.reaches(node, kind, namespace, name) ? ALLOW : unrelated(node);
+    return this.graph.hasPath(node, kind, namespace, name) ? ALLOW : unrelated(node);
   }
 
   private get(node: string, kind: GraphKind, attributes: AuthorizerAttributes): AuthorizationResult {

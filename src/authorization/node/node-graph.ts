@@ -79,17 +79,17 @@ export class NodeGraph {
   }
 
   /** Reports whether a pod on the node leads to the object. */
-  reaches(node: string, kind: ReferenceKind | 'persistentvolume', namespace: string, name: string): boolean {
-    if (kind === 'persistentvolume') return this.reachesVolume(node, name);
+  hasPath(node: string, kind: ReferenceKind | 'persistentvolume', namespace: string, name: string): boolean {
+    if (kind === 'persistentvolume') return this.hasPathToVolume(node, name);
     if (this.users.get(keyOf(kind, namespace, name))?.has(node) === true) return true;
     if (kind !== 'secret') return false;
     for (const volume of this.secretVolumes.get(`${namespace}/${name}`) ?? []) {
-      if (this.reachesVolume(node, volume)) return true;
+      if (this.hasPathToVolume(node, volume)) return true;
     }
     return false;
   }
 
-  private reachesVolume(node: string, name: string): boolean {
+  private hasPathToVolume(node: string, name: string): boolean {
     const claim = this.volumes.get(name)?.claim;
     return claim !== undefined && this.users.get(`persistentvolumeclaim/${claim}`)?.has(node) === true;
   }

@@ -230,7 +230,7 @@ test('without selectors nodes read all nodes and pods, and secrets as before', (
 
 test('changes of pods and volumes are in force at once', () => {
   const graph = filled();
-  const secret = (name: string, namespace = 'ns'): boolean => graph.reaches('n1', 'secret', namespace, name);
+  const secret = (name: string, namespace = 'ns'): boolean => graph.hasPath('n1', 'secret', namespace, name);
   graph.upsertPod(pod('p2', 'n1', { imagePullSecrets: [{ name: 'pull' }] }));
   graph.deletePod('ns', 'p');
   expect([secret('pull'), secret('vol'), secret('stage', 'store')]).toEqual([true, false, false]);
@@ -239,7 +239,7 @@ test('changes of pods and volumes are in force at once', () => {
   graph.upsertPod(pod('p', 'n1', every));
   expect(secret('stage', 'store')).toBe(true);
   graph.upsertVolume(volume('pv', { claimRef: { namespace: 'ns', name: 'unused' } }));
-  expect([secret('stage', 'store'), graph.reaches('n1', 'persistentvolume', '', 'pv')]).toEqual([false, false]);
+  expect([secret('stage', 'store'), graph.hasPath('n1', 'persistentvolume', '', 'pv')]).toEqual([false, false]);
   graph.upsertPod(pod('p', '', every));
   expect(secret('vol')).toBe(false);
 });

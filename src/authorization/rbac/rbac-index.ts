@@ -15,7 +15,7 @@ import {
   readRoleRef,
   readRules,
   readSubjects,
-  type HeldRules,
+  type ResolvedRules,
   type PolicyRule,
   type RbacKind,
   type RbacRuleSource,
@@ -106,7 +106,7 @@ export class RbacIndex implements Authorizer, RuleResolver, RbacRuleSource {
     return { resourceRules, nonResourceRules, incomplete: false, error: aggregateTexts(errors) };
   }
 
-  policyRulesFor(user: UserInfo, namespace: string): HeldRules {
+  policyRulesFor(user: UserInfo, namespace: string): ResolvedRules {
     const rules: PolicyRule[] = [];
     const unresolved: RoleRef[] = [];
     for (const { role } of this.bindingsOf(user, namespace)) {

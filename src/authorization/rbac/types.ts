@@ -1,5 +1,5 @@
 import { objectAt, stringAt, type JsonObject } from '../../apimachinery/json/json.js';
-import { objectsOf, textsOf } from '../../apimachinery/json/values.js';
+import { objectsOf, stringsOf } from '../../apimachinery/json/values.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { UserInfo } from '../../authentication/user/user.js';
 
@@ -30,14 +30,14 @@ export interface Subject {
 export type RbacKind = 'Role' | 'ClusterRole' | 'RoleBinding' | 'ClusterRoleBinding';
 
 /** The rules of a user, and the references of its bindings to roles that do not exist. */
-export interface HeldRules {
+export interface ResolvedRules {
   readonly rules: readonly PolicyRule[];
   readonly unresolved: readonly RoleRef[];
 }
 
 /** The rules that privilege escalation checks need (DESIGN: RBAC); implemented by RbacIndex. */
 export interface RbacRuleSource {
-  policyRulesFor(user: UserInfo, namespace: string): HeldRules;
+  policyRulesFor(user: UserInfo, namespace: string): ResolvedRules;
   /**
    * Returns the rules of the role that a binding in `namespace` ('' for a cluster role binding) refers to; undefined if
    * it does not exist.
@@ -47,11 +47,11 @@ export interface RbacRuleSource {
 
 export function readRule(rule: JsonObject): PolicyRule {
   return {
-    verbs: textsOf(rule['verbs']),
-    apiGroups: textsOf(rule['apiGroups']),
-    resources: textsOf(rule['resources']),
-    resourceNames: textsOf(rule['resourceNames']),
-    nonResourceURLs: textsOf(rule['nonResourceURLs']),
+    verbs: stringsOf(rule['verbs']),
+    apiGroups: stringsOf(rule['apiGroups']),
+    resources: stringsOf(rule['resources']),
+    resourceNames: stringsOf(rule['resourceNames']),
+    nonResourceURLs: stringsOf(rule['nonResourceURLs']),
   };
 }
 

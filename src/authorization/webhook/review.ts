@@ -1,4 +1,4 @@
-import { flagField, objectField, textField } from '../../apimachinery/json/go-fields.js';
+import { boolField, objectField, stringField } from '../../apimachinery/json/go-fields.js';
 import { stringifyJson, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import { type AnswerKind, answeredObject, objectOfKind } from '../../client/webhook/answer.js';
 import type { WebhookResponse } from '../../client/webhook/connection.js';
@@ -111,10 +111,10 @@ export const reviewStatus = (answer: JsonObject, version: ReviewVersion): Review
 function statusOf(review: JsonObject, version: ReviewVersion): ReviewStatus {
   const type = 'SubjectAccessReviewStatus';
   const status = objectField(review['status'], 'SubjectAccessReview.status', `${version}.${type}`);
-  textField(status['evaluationError'], `${type}.status.evaluationError`);
+  stringField(status['evaluationError'], `${type}.status.evaluationError`);
   return {
-    allowed: flagField(status['allowed'], `${type}.status.allowed`) ?? false,
-    denied: flagField(status['denied'], `${type}.status.denied`) ?? false,
-    reason: textField(status['reason'], `${type}.status.reason`),
+    allowed: boolField(status['allowed'], `${type}.status.allowed`) ?? false,
+    denied: boolField(status['denied'], `${type}.status.denied`) ?? false,
+    reason: stringField(status['reason'], `${type}.status.reason`),
   };
 }

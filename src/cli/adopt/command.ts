@@ -11,7 +11,7 @@ import type { Clock } from '../../util/clock.js';
 import { Progress } from '../progress.js';
 import { makePlan } from './plan.js';
 import { planText } from './report.js';
-import { say, waitFor } from './wait.js';
+import { printLine, waitFor } from './wait.js';
 
 export const ADOPTIONS = '/apis/kubeannex.io/v1alpha1/adoptions';
 
@@ -82,7 +82,7 @@ function defaultKubeconfig(): string {
 
 async function adopt(cluster: Cluster, clock: Clock, group: string, options: AdoptOptions): Promise<void> {
   const plan = await makePlan(cluster, { group, account: options.serviceAccount });
-  say(options.output === 'json' ? JSON.stringify(plan, null, 2) : planText(plan, options.serviceAccount));
+  printLine(options.output === 'json' ? JSON.stringify(plan, null, 2) : planText(plan, options.serviceAccount));
   const stopped = plan.blocks.length > 0 || plan.missingRights.length > 0;
   if (stopped) process.exitCode = 1;
   if (stopped || options.dryRun) return;
@@ -92,18 +92,18 @@ async function adopt(cluster: Cluster, clock: Clock, group: string, options: Ado
     await cluster.must('POST', ADOPTIONS, adoption);
   }
   const status = await waitUntilInSync(cluster, clock, path, options.timeout * 1000);
-  say('');
+  printLine('');
   for (const resource of objectsOf(status['resources'])) {
     const name = textOf(resource['resource']);
     const [copied, bytes] = [Number(resource['copied']), Number(resource['bytes'])];
-    say(`${name}: ${copied} objects, ${bytes} bytes, equal on both sides (digest ${textOf(resource['digest'])})`);
+    printLine(`${name}: ${copied} objects, ${bytes} bytes, equal on both sides (digest ${textOf(resource['digest'])})`);
   }
   if (options.switch) {
     await cluster.must('PATCH', path, { spec: { servedBy: 'Annex' } }, 'application/merge-patch+json');
-    say(await waitUntilSwitched(cluster, clock, path, options.timeout * 1000));
+    printLine(await waitUntilSwitched(cluster, clock, path, options.timeout * 1000));
     return;
   }
-  say(
+  printLine(
     `The copy now follows the cluster; kubectl get adoption ${group} shows its progress, annex release ${group} ends it.`,
   );
 }

@@ -1,8 +1,8 @@
 import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../apimachinery/json/values.js';
 import type { MatchingAdmission } from '../../client/adoption/admission.js';
 import { type Cluster, eachMetadata, listAll } from '../../client/adoption/lists.js';
-import { ownedOutside, type OwnedOutside } from '../../client/adoption/owners.js';
+import { countExternalDependents, type ExternalDependentCounts } from '../../client/adoption/owners.js';
 import { readinessOf } from '../../client/adoption/readiness.js';
 
 /** The number of objects of each type whose size is measured. */
@@ -35,7 +35,7 @@ export interface Plan {
   /** Quotas on the number of the group's objects. */
   readonly quotas: readonly string[];
   /** Objects outside the group that its objects own. */
-  readonly dependents: OwnedOutside;
+  readonly dependents: ExternalDependentCounts;
   /** The differences for users afterwards. */
   readonly changes: readonly string[];
   /** The reasons why the group cannot be adopted. */
@@ -64,7 +64,7 @@ export async function makePlan(cluster: Cluster, { group, account }: PlanOptions
     types,
     admission,
     quotas: await quotasOn(cluster, group, types),
-    dependents: await ownedOutside(cluster, group),
+    dependents: await countExternalDependents(cluster, group),
     changes: changesFor(group, types),
     blocks: [
       ...(types.length === 0 ? [`the cluster has no CustomResourceDefinition of the group ${group}`] : []),
@@ -107,7 +107,7 @@ async function objectsOfType(cluster: Cluster, path: string): Promise<Objects> {
   let [objects, withFinalizers] = [0, 0];
   await eachMetadata(cluster, path, (metadata) => {
     objects++;
-    if (textsOf(metadata['finalizers']).length > 0) withFinalizers++;
+    if (stringsOf(metadata['finalizers']).length > 0) withFinalizers++;
     for (const entry of objectsOf(metadata['managedFields'])) managers.add(textOf(entry['manager']));
     for (const entry of objectsOf(metadata['ownerReferences'])) owners.add(textOf(entry['kind']));
   });

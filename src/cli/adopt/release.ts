@@ -13,7 +13,7 @@ import {
 } from '../../client/dependents.js';
 import type { Clock } from '../../util/clock.js';
 import { ADOPTIONS, seconds, withCluster } from './command.js';
-import { say, waitFor } from './wait.js';
+import { printLine, waitFor } from './wait.js';
 
 const MERGE = 'application/merge-patch+json';
 /** Small writes per second that raise the cluster's revision: about what a small control plane can take. */
@@ -77,7 +77,7 @@ export async function release(cluster: Cluster, clock: Clock, group: string, opt
     }
   } else {
     const copied = stringAt(status, 'copied') ?? 'nothing';
-    say(
+    printLine(
       `The copy (${copied}) is deleted with the Adoption ${group}; the cluster keeps its objects and continues to serve them.`,
     );
   }
@@ -92,14 +92,14 @@ export async function release(cluster: Cluster, clock: Clock, group: string, opt
       skipRaise: options.skipRaise,
     };
     await cluster.must('PATCH', path, { spec }, MERGE);
-    say(await waitUntilReturned(cluster, clock, path, options.timeout));
+    printLine(await waitUntilReturned(cluster, clock, path, options.timeout));
   }
   await cluster.must('DELETE', path);
   const late = `the Adoption still exists after ${options.timeout} s`;
   await waitFor({ clock, millis: options.timeout * 1000, late }, async () =>
     (await cluster.must('GET', path)) === undefined ? true : undefined,
   );
-  say('Done.');
+  printLine('Done.');
 }
 
 /** Prints what the return involves; returns false if something blocks it. */
@@ -111,32 +111,32 @@ async function showPlan(
 ): Promise<boolean> {
   const switched = conditionsOf(adoption).find(({ type }) => type === 'Switched')?.['lastTransitionTime'];
   const { objects, born, revision } = await objectsOfGroup(cluster, group, textOf(switched));
-  say(
+  printLine(
     `Annex has ${objects} objects of ${group}; ${born.size} were created there and get a new uid and creationTimestamp. The generation of objects that were changed there may decrease.`,
   );
-  say(raiseText(revision - (await clusterRevision(cluster)), skipRaise));
-  say(
+  printLine(raiseText(revision - (await clusterRevision(cluster)), skipRaise));
+  printLine(
     'Annex accepts writes until the cluster has everything; then writes are refused for a few seconds, while reads continue.',
   );
   if (born.size === 0) return true;
   const found = await dependentsOf(cluster, group, born);
   const { objects: owned, unread } = found;
   if (unread.length > 0)
-    say(`You may not list ${unread.map(nameOfCollection).join(', ')}: dependents there are unknown.`);
+    printLine(`You may not list ${unread.map(nameOfCollection).join(', ')}: dependents there are unknown.`);
   if (owned.length === 0 && unread.length === 0) {
-    say('The objects created in Annex own no objects outside the group.');
+    printLine('The objects created in Annex own no objects outside the group.');
     if (dependents === 'Abandon' || (dependents === 'Refuse' && !(await mayListAll(cluster, serviceAccount))))
-      say('Dependents that they get before the cluster serves the group would be deleted.');
+      printLine('Dependents that they get before the cluster serves the group would be deleted.');
     return dependents !== 'Repoint' || (await mayRepoint(cluster, group, found, serviceAccount));
   }
   if (owned.length > 0) {
     const what = dependents === 'Repoint' ? 'whose ownerReferences are updated' : 'which would be deleted';
-    say(`The objects created in Annex own ${owned.length} objects outside the group, ${what}:`);
-    for (const one of owned.slice(0, EXAMPLES)) say(`  - ${nameOfDependent(one)}`);
+    printLine(`The objects created in Annex own ${owned.length} objects outside the group, ${what}:`);
+    for (const one of owned.slice(0, EXAMPLES)) printLine(`  - ${nameOfDependent(one)}`);
   }
   if (dependents === 'Abandon') return true;
   if (dependents === 'Repoint') return mayRepoint(cluster, group, found, serviceAccount);
-  say('Blocked: set --dependents to Repoint or Abandon, or remove their ownerReferences.');
+  printLine('Blocked: set --dependents to Repoint or Abandon, or remove their ownerReferences.');
   return false;
 }
 
@@ -184,13 +184,15 @@ async function mayRepoint(cluster: Cluster, group: string, found: Dependents, ac
   const [namespace = '', name = ''] = account.split('/');
   // Needed if the admission plugin OwnerReferencesPermissionEnforcement is enabled.
   rules.push({ apiGroups: [group], resources: ['*/finalizers'], verbs: ['update'] });
-  say(
+  printLine(
     'Blocked: Annex searches for dependents and updates their ownerReferences. It lacks the permissions of this ClusterRole:',
   );
   const role = `annex-repoint-${group}`;
   const metadata = { name: role };
-  say(JSON.stringify({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata, rules }, null, 2));
-  say(
+  printLine(
+    JSON.stringify({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata, rules }, null, 2),
+  );
+  printLine(
     `Create and bind it: kubectl create clusterrolebinding ${role} --clusterrole=${role} --serviceaccount=${namespace}:${name}`,
   );
   return false;

@@ -2,10 +2,10 @@ import { type Clock, sleep } from '../../util/clock.js';
 
 const POLL_MILLIS = 1_000;
 
-type Say = (line: string) => void;
+type PrintLine = (line: string) => void;
 
 /** Prints a line to standard output. */
-export const say: Say = (line) => {
+export const printLine: PrintLine = (line) => {
   process.stdout.write(`${line}\n`);
 };
 
@@ -19,12 +19,12 @@ interface Wait {
 /** Calls `look` once a second until it returns a value. Lines that `look` reports are printed when they change. */
 export async function waitFor<T>(
   { clock, millis, late }: Wait,
-  look: (sayChange: Say) => Promise<T | undefined>,
+  look: (sayChange: PrintLine) => Promise<T | undefined>,
 ): Promise<T> {
   const end = clock.monotonic() + millis;
   let shown = '';
   const sayChange = (line: string): void => {
-    if (line !== shown) say(line);
+    if (line !== shown) printLine(line);
     shown = line;
   };
   for (;;) {

@@ -1,7 +1,7 @@
 import { deepCopy, isObject, type JsonValue } from '../../apimachinery/json/json.js';
 import { toYaml } from '../../apimachinery/yaml/yaml.js';
 import { Refusal } from './conversion.js';
-import { convertValue, type Wanted } from './convert-value.js';
+import { convertValue, type ConversionTarget } from './convert-value.js';
 import type { Piece } from './documents/documents.js';
 import type { Input } from './documents/inputs.js';
 import { describe } from './name.js';
@@ -15,23 +15,23 @@ export interface Result {
   readonly value: JsonValue;
 }
 
-export interface Rules extends Wanted {
+export interface Rules extends ConversionTarget {
   readonly allowLoss: boolean;
 }
 
 /** Converts the documents of an input; `say` receives the messages for the user. */
-export function convertDocuments(input: Input, rules: Rules, say: (line: string) => void): readonly Result[] {
+export function convertDocuments(input: Input, rules: Rules, report: (line: string) => void): readonly Result[] {
   return input.pieces.map((piece) => {
     const where = `${input.name}:${String(piece.line)}`;
     if (piece.problem !== undefined) {
-      say(`error: ${where}: ${piece.problem}`);
+      report(`error: ${where}: ${piece.problem}`);
       return { piece, verdict: 'unreadable', value: piece.value };
     }
-    return convertPiece(piece, where, rules, say);
+    return convertPiece(piece, where, rules, report);
   });
 }
 
-function convertPiece(piece: Piece, where: string, rules: Rules, say: (line: string) => void): Result {
+function convertPiece(piece: Piece, where: string, rules: Rules, report: (line: string) => void): Result {
   const at = `${where}: ${describe(piece.value)}`;
   const value = deepCopy(piece.value);
   const warnings: string[] = [];
@@ -42,11 +42,11 @@ function convertPiece(piece: Piece, where: string, rules: Rules, say: (line: str
   };
   try {
     const changed = convertValue(value, rules, { warn, lose });
-    for (const warning of warnings) say(`warning: ${at}: ${warning}`);
+    for (const warning of warnings) report(`warning: ${at}: ${warning}`);
     return { piece, verdict: changed ? 'converted' : 'unchanged', value: changed ? value : piece.value };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    say(`error: ${at}: ${error.message}`);
+    report(`error: ${at}: ${error.message}`);
     return { piece, verdict: 'refused', value: piece.value };
   }
 }

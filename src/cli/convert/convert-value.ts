@@ -5,7 +5,7 @@ import { type Definitions, preferredVersion } from './definitions/definitions.js
 import { lifecycleOf } from './lifecycles.js';
 import { conversionOf, deadOf } from './table.js';
 
-export interface Wanted {
+export interface ConversionTarget {
   /** The version to convert to, if one was requested. */
   readonly outputVersion: string | undefined;
   readonly definitions: Definitions;
@@ -15,7 +15,7 @@ const isList = (value: JsonObject, kind: string): boolean =>
   kind.endsWith('List') && (Array.isArray(value['items']) || value['items'] === null);
 
 /** Converts the object of a document, or those of a list, in place. Returns true if anything changed. Throws a Refusal. */
-export function convertValue(value: JsonValue, wanted: Wanted, notes: Notes): boolean {
+export function convertValue(value: JsonValue, wanted: ConversionTarget, notes: Notes): boolean {
   if (!isObject(value)) return false;
   const { apiVersion, kind } = value;
   if (typeof apiVersion !== 'string' || typeof kind !== 'string') return false;
@@ -25,7 +25,7 @@ export function convertValue(value: JsonValue, wanted: Wanted, notes: Notes): bo
     : convertTypedList(value, apiVersion, kind, wanted, notes);
 }
 
-function convertItems(list: JsonObject, wanted: Wanted, notes: Notes): boolean {
+function convertItems(list: JsonObject, wanted: ConversionTarget, notes: Notes): boolean {
   let changed = false;
   forItems(list, notes, (item, itemNotes) => {
     changed = convertValue(item, wanted, itemNotes) || changed;
@@ -34,7 +34,13 @@ function convertItems(list: JsonObject, wanted: Wanted, notes: Notes): boolean {
 }
 
 /** The items of a typed list may lack apiVersion and kind. */
-function convertTypedList(list: JsonObject, apiVersion: string, kind: string, wanted: Wanted, notes: Notes): boolean {
+function convertTypedList(
+  list: JsonObject,
+  apiVersion: string,
+  kind: string,
+  wanted: ConversionTarget,
+  notes: Notes,
+): boolean {
   const itemKind = kind.slice(0, -'List'.length);
   const target = { apiVersion, changed: false };
   const probe = (item: JsonObject, itemNotes: Notes): boolean => {
@@ -81,9 +87,16 @@ function forItems(list: JsonObject, notes: Notes, run: (item: JsonObject, notes:
   });
 }
 
-const fits = (to: string, { outputVersion }: Wanted): boolean => outputVersion === undefined || outputVersion === to;
+const fits = (to: string, { outputVersion }: ConversionTarget): boolean =>
+  outputVersion === undefined || outputVersion === to;
 
-function convertObject(object: JsonObject, apiVersion: string, kind: string, wanted: Wanted, notes: Notes): boolean {
+function convertObject(
+  object: JsonObject,
+  apiVersion: string,
+  kind: string,
+  wanted: ConversionTarget,
+  notes: Notes,
+): boolean {
   const row = conversionOf(apiVersion, kind);
   if (row !== undefined) {
     if (!fits(row.to, wanted) || (row.onRequest === true && wanted.outputVersion === undefined)) return false;
@@ -99,7 +112,13 @@ function convertObject(object: JsonObject, apiVersion: string, kind: string, wan
   return convertCustom(object, apiVersion, kind, wanted, notes) || refuseRemoved(apiVersion, kind, wanted);
 }
 
-function convertCustom(object: JsonObject, apiVersion: string, kind: string, wanted: Wanted, notes: Notes): boolean {
+function convertCustom(
+  object: JsonObject,
+  apiVersion: string,
+  kind: string,
+  wanted: ConversionTarget,
+  notes: Notes,
+): boolean {
   const slash = apiVersion.indexOf('/');
   const group = apiVersion.slice(0, slash);
   const type = slash < 0 ? undefined : wanted.definitions.get(group, kind);
@@ -123,7 +142,7 @@ function convertCustom(object: JsonObject, apiVersion: string, kind: string, wan
 }
 
 /** A removed version without a conversion must not be mistaken for one that needs none. */
-function refuseRemoved(apiVersion: string, kind: string, { outputVersion }: Wanted): false {
+function refuseRemoved(apiVersion: string, kind: string, { outputVersion }: ConversionTarget): false {
   const removed = lifecycleOf(apiVersion, kind)?.removed;
   if (removed !== undefined && Number(removed.slice(2)) <= CURRENT && outputVersion === undefined)
     throw new Refusal(`Kubernetes ${removed} removed it, and there is no conversion for it`);

@@ -16,7 +16,7 @@ export function objectIn(parent: JsonObject, key: string, path: string): JsonObj
 }
 
 /** Like `objectIn`, but creates an object that is missing. */
-export function madeObject(parent: JsonObject, key: string, path: string): JsonObject {
+export function ensureObject(parent: JsonObject, key: string, path: string): JsonObject {
   const known = objectIn(parent, key, path);
   if (known !== undefined) return known;
   const made: JsonObject = {};
@@ -83,7 +83,13 @@ export function rename(parent: JsonObject, from: string, to: string, path: strin
 }
 
 /** Removes fields other than the known ones and reports them as lost. */
-export function loseOthers(object: JsonObject, known: readonly string[], path: string, to: string, notes: Notes): void {
+export function dropOtherFields(
+  object: JsonObject,
+  known: readonly string[],
+  path: string,
+  to: string,
+  notes: Notes,
+): void {
   for (const key of Object.keys(object)) {
     if (known.includes(key)) continue;
     if (!isUnset(object[key])) notes.lose(`${child(path, key)} has no equivalent in ${to}`);

@@ -22,7 +22,7 @@ export interface ConvertOptions {
 }
 
 /** The command's environment, apart from files. */
-export interface Surroundings {
+export interface ConvertIO {
   readonly progress: Pick<Progress, 'step'>;
   readStandardInput(): Buffer;
   out(text: string): void;
@@ -46,43 +46,43 @@ function checkOptions(options: ConvertOptions): void {
 }
 
 /** Runs the command and returns its exit code. Throws an Error for options that cannot be met. */
-export function runConvert(options: ConvertOptions, around: Surroundings): number {
+export function runConvert(options: ConvertOptions, io: ConvertIO): number {
   checkOptions(options);
   const definitions = new Definitions();
   const state = { failed: false };
   const fail = (line: string): void => {
     state.failed = true;
-    around.err(`error: ${line}`);
+    io.err(`error: ${line}`);
   };
-  readDefinitions(options, definitions, around, fail);
-  const inputs = readInputs(options, around, fail);
+  readDefinitions(options, definitions, io, fail);
+  const inputs = readInputs(options, io, fail);
   for (const input of inputs) addDefinitions(input, definitions, () => undefined);
-  if (options.check) return runCheck(options, inputs, definitions, around) || state.failed ? 1 : 0;
+  if (options.check) return runCheck(options, inputs, definitions, io) || state.failed ? 1 : 0;
   const { outputVersion } = options;
   if (outputVersion !== undefined && !isTarget(outputVersion) && !definitions.serves(outputVersion))
     throw new Error(`--output-version: there is no conversion to ${outputVersion}`);
   const rules = { outputVersion, definitions, allowLoss: options.allowLoss };
   const results = inputs.map((input, i) => {
-    around.progress.step(i, inputs.length, 'files converted');
-    const converted = convertDocuments(input, rules, around.err);
-    if (options.write) writeBack(input, converted, around, fail);
+    io.progress.step(i, inputs.length, 'files converted');
+    const converted = convertDocuments(input, rules, io.err);
+    if (options.write) writeBack(input, converted, io, fail);
     return converted;
   });
-  if (!options.write) around.out(streamText(results, options.output));
+  if (!options.write) io.out(streamText(results, options.output));
   const isBad = ({ verdict }: Result): boolean => verdict === 'refused' || verdict === 'unreadable';
   return state.failed || results.flat().some(isBad) ? 1 : 0;
 }
 
 function readInputs(
   { paths, recursive }: ConvertOptions,
-  around: Surroundings,
+  io: ConvertIO,
   fail: (line: string) => void,
 ): readonly Input[] {
   const files = filesOf(paths, recursive, fail);
   return files.flatMap((path, i) => {
-    around.progress.step(i, files.length, 'files read');
+    io.progress.step(i, files.length, 'files read');
     try {
-      return [readInput(path, () => around.readStandardInput())];
+      return [readInput(path, () => io.readStandardInput())];
     } catch (error) {
       fail(messageOf(error));
       return [];
@@ -93,13 +93,13 @@ function readInputs(
 function readDefinitions(
   options: ConvertOptions,
   definitions: Definitions,
-  around: Surroundings,
+  io: ConvertIO,
   fail: (line: string) => void,
 ): void {
   for (const path of filesOf(options.definitions, true, fail)) {
     try {
       addDefinitions(
-        readInput(path, () => around.readStandardInput()),
+        readInput(path, () => io.readStandardInput()),
         definitions,
         fail,
       );
@@ -119,14 +119,9 @@ function addDefinitions(input: Input, definitions: Definitions, fail: (line: str
   }
 }
 
-function runCheck(
-  options: ConvertOptions,
-  inputs: readonly Input[],
-  definitions: Definitions,
-  around: Surroundings,
-): boolean {
+function runCheck(options: ConvertOptions, inputs: readonly Input[], definitions: Definitions, io: ConvertIO): boolean {
   const report = check(inputs, options.targetVersion ?? `1.${String(CURRENT)}`, definitions);
-  around.out(options.output === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : reportText(report));
+  io.out(options.output === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : reportText(report));
   return hasFailed(report);
 }
 
@@ -134,14 +129,14 @@ function runCheck(
 function writeBack(
   { path, name }: Input,
   results: readonly Result[],
-  around: Surroundings,
+  io: ConvertIO,
   fail: (line: string) => void,
 ): void {
   const count = results.filter(({ verdict }) => verdict === 'converted').length;
   if (path === undefined || count === 0) return;
   try {
     replaceFile(path, fileText(results));
-    around.out(`${name}: ${String(count)} ${count === 1 ? 'document' : 'documents'} converted\n`);
+    io.out(`${name}: ${String(count)} ${count === 1 ? 'document' : 'documents'} converted\n`);
   } catch (error) {
     fail(`${name}: ${messageOf(error)}`);
   }

@@ -1,9 +1,9 @@
 import { ADOPTION_PREFIX } from '../../apimachinery/meta/adopted-definitions.js';
 import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../apimachinery/json/values.js';
 import { parseGroupVersion } from '../../apimachinery/meta/meta.js';
 import { type Cluster, listAll } from './lists.js';
-import { mayFollow, type Whose } from './rights.js';
+import { mayFollow, type RightsSubject } from './rights.js';
 
 const GROUP = 'admissionregistration.k8s.io';
 /** Newest first. */
@@ -30,7 +30,7 @@ export async function matchingAdmission(
   cluster: Cluster,
   group: string,
   plurals: ReadonlySet<string>,
-  whose: Whose,
+  subject: RightsSubject,
 ): Promise<MatchingAdmission[]> {
   const found: MatchingAdmission[] = [];
   for (const [kind, resource] of Object.entries(KINDS)) {
@@ -39,11 +39,11 @@ export async function matchingAdmission(
     const isPolicy = kind.endsWith('Policy');
     const followed = isPolicy ? [resource, `${resource.slice(0, -3)}ybindings`] : [resource];
     const unread: string[] = [];
-    for (const one of followed) if (!(await mayFollow(cluster, GROUP, one, whose))) unread.push(one);
+    for (const one of followed) if (!(await mayFollow(cluster, GROUP, one, subject))) unread.push(one);
     const bound = isPolicy ? await boundPolicies(cluster, followed[1] ?? '') : undefined;
     for (const one of all) {
       const name = stringAt(objectAt(one, 'metadata'), 'name') ?? '';
-      const params = unread.length === 0 ? await unreadParams(cluster, one, whose) : '';
+      const params = unread.length === 0 ? await unreadParams(cluster, one, subject) : '';
       const why = unread.length > 0 ? `Annex may not list and watch ${unread.join(' and ')}` : params;
       const idle = bound?.has(name) === false ? 'it has no binding and therefore no effect' : '';
       found.push({ name: `${kind}/${name}`, enforced: why === '', note: why === '' ? idle : why });
@@ -77,13 +77,13 @@ function matches(configuration: JsonObject, group: string, plurals: ReadonlySet<
   ];
   return rules.some(
     (rule) =>
-      textsOf(rule['apiGroups']).some((one) => one === group || one === '*') &&
-      textsOf(rule['resources']).some((one) => one.startsWith('*') || plurals.has(one.split('/')[0] ?? '')),
+      stringsOf(rule['apiGroups']).some((one) => one === group || one === '*') &&
+      stringsOf(rule['resources']).some((one) => one.startsWith('*') || plurals.has(one.split('/')[0] ?? '')),
   );
 }
 
 /** Returns why the params of a policy cannot be read; '' if they can, or if it has none. */
-async function unreadParams(cluster: Cluster, policy: JsonObject, whose: Whose): Promise<string> {
+async function unreadParams(cluster: Cluster, policy: JsonObject, subject: RightsSubject): Promise<string> {
   const paramKind = objectAt(objectAt(policy, 'spec'), 'paramKind');
   const groupVersion = parseGroupVersion(stringAt(paramKind, 'apiVersion') ?? '');
   if (paramKind === undefined || groupVersion === undefined) return '';
@@ -95,6 +95,6 @@ async function unreadParams(cluster: Cluster, policy: JsonObject, whose: Whose):
   if (type === undefined)
     return `the cluster does not serve its params, ${textOf(paramKind['kind'])} of ${group}/${version}`;
   const plural = textOf(type['name']);
-  if (await mayFollow(cluster, group, plural, whose)) return '';
+  if (await mayFollow(cluster, group, plural, subject)) return '';
   return `Annex may not list and watch its params, ${group === '' ? plural : `${plural}.${group}`} (the chart's value admission.paramRules)`;
 }

@@ -3,7 +3,7 @@ import { ClusterError } from '../cluster-client.js';
 import { collections, nameOfCollection } from '../dependents.js';
 import { type Cluster, eachMetadata } from './lists.js';
 
-export interface OwnedOutside {
+export interface ExternalDependentCounts {
   /** The number of objects owned by objects of the group, by `<plural>.<group>`. */
   readonly counts: Readonly<Record<string, number>>;
   /** Resources that could not be listed. */
@@ -11,7 +11,7 @@ export interface OwnedOutside {
 }
 
 /** Counts the objects outside a group that its objects own. Lists the metadata of all resources of the cluster. */
-export async function ownedOutside(cluster: Cluster, group: string): Promise<OwnedOutside> {
+export async function countExternalDependents(cluster: Cluster, group: string): Promise<ExternalDependentCounts> {
   const counts: Record<string, number> = {};
   const unread: string[] = [];
   for (const collection of await collections(cluster, group)) {

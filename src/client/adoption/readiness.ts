@@ -1,8 +1,8 @@
 import { objectAt, type JsonObject } from '../../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../apimachinery/json/values.js';
 import { type MatchingAdmission, matchingAdmission } from './admission.js';
 import type { Cluster } from './lists.js';
-import { type AdoptionRight, adoptionRights, missingOf, type Whose } from './rights.js';
+import { type AdoptionRight, adoptionRights, missingRightsOf, type RightsSubject } from './rights.js';
 
 /** The obstacles to switching a group to Annex, and the admission that applies to it afterwards. */
 export interface Readiness {
@@ -22,13 +22,13 @@ export async function readinessOf(
   cluster: Cluster,
   group: string,
   types: readonly GroupType[],
-  whose: Whose,
+  subject: RightsSubject,
 ): Promise<Readiness> {
   const plurals = types.map(({ plural }) => plural);
   return {
     blocks: [...(await policyBlocks(cluster)), ...(await apiServiceBlocks(cluster, group, types))],
-    missing: await missingOf(cluster, adoptionRights(group, plurals), whose),
-    admission: await matchingAdmission(cluster, group, new Set(plurals), whose),
+    missing: await missingRightsOf(cluster, adoptionRights(group, plurals), subject),
+    admission: await matchingAdmission(cluster, group, new Set(plurals), subject),
   };
 }
 
@@ -62,10 +62,10 @@ async function apiServiceBlocks(cluster: Cluster, group: string, types: readonly
 /** Formats missing rights for a message. */
 export function missingText(missing: readonly AdoptionRight[]): string {
   const ruleText = ({ rule }: { readonly rule: JsonObject }): string => {
-    const paths = textsOf(rule['nonResourceURLs']);
-    const [group = ''] = textsOf(rule['apiGroups']);
-    const what = paths.length > 0 ? paths : textsOf(rule['resources']).map((one) => `${one}.${group}`);
-    return `${textsOf(rule['verbs']).join(', ')} ${what.join(', ')}`;
+    const paths = stringsOf(rule['nonResourceURLs']);
+    const [group = ''] = stringsOf(rule['apiGroups']);
+    const what = paths.length > 0 ? paths : stringsOf(rule['resources']).map((one) => `${one}.${group}`);
+    return `${stringsOf(rule['verbs']).join(', ')} ${what.join(', ')}`;
   };
   return missing.map(ruleText).join('; ');
 }

@@ -10,7 +10,7 @@ export interface AdoptionRight {
 }
 
 /** The subject of the rights: the caller itself, or a service account. */
-export type Whose = 'own' | { readonly namespace: string; readonly name: string };
+export type RightsSubject = 'own' | { readonly namespace: string; readonly name: string };
 
 const WRITTEN = ['get', 'create', 'patch', 'delete'];
 
@@ -58,14 +58,14 @@ export function adoptionRights(group: string, plurals: readonly string[]): reado
 }
 
 /** Returns the rights that are not fully granted. */
-export async function missingOf(
+export async function missingRightsOf(
   cluster: Pick<ClusterClient, 'must'>,
   rights: readonly AdoptionRight[],
-  whose: Whose,
+  subject: RightsSubject,
 ): Promise<readonly AdoptionRight[]> {
   const given = await Promise.all(
     rights.map(async ({ asked }) => {
-      for (const one of asked) if (!(await mayDo(cluster, one, whose))) return false;
+      for (const one of asked) if (!(await mayDo(cluster, one, subject))) return false;
       return true;
     }),
   );
@@ -77,21 +77,26 @@ export async function mayFollow(
   cluster: Pick<ClusterClient, 'must'>,
   group: string,
   resource: string,
-  whose: Whose,
+  subject: RightsSubject,
 ): Promise<boolean> {
   for (const verb of ['list', 'watch'])
-    if (!(await mayDo(cluster, attributes(verb, group, resource), whose))) return false;
+    if (!(await mayDo(cluster, attributes(verb, group, resource), subject))) return false;
   return true;
 }
 
-async function mayDo(cluster: Pick<ClusterClient, 'must'>, asked: JsonObject, whose: Whose): Promise<boolean> {
-  const [kind, spec] = whose === 'own' ? ['SelfSubjectAccessReview', asked] : ['SubjectAccessReview', of(whose, asked)];
+async function mayDo(
+  cluster: Pick<ClusterClient, 'must'>,
+  asked: JsonObject,
+  subject: RightsSubject,
+): Promise<boolean> {
+  const [kind, spec] =
+    subject === 'own' ? ['SelfSubjectAccessReview', asked] : ['SubjectAccessReview', of(subject, asked)];
   const review = { apiVersion: 'authorization.k8s.io/v1', kind, spec };
   const answer = await cluster.must('POST', `/apis/authorization.k8s.io/v1/${kind.toLowerCase()}s`, review);
   return objectAt(answer, 'status')?.['allowed'] === true;
 }
 
-const of = ({ namespace, name }: Exclude<Whose, 'own'>, asked: JsonObject): JsonObject => ({
+const of = ({ namespace, name }: Exclude<RightsSubject, 'own'>, asked: JsonObject): JsonObject => ({
   ...asked,
   user: `system:serviceaccount:${namespace}:${name}`,
   groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'],

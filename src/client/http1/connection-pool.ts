@@ -38,7 +38,7 @@ export class RequestFailure extends Error {
   constructor(
     override readonly cause: Error,
     /** True if the connection had served other requests before: the server may simply have closed it. */
-    readonly onUsed: boolean,
+    readonly onReusedConnection: boolean,
   ) {
     super(cause.message);
   }

@@ -53,7 +53,7 @@ export function answeredObject(response: WebhookResponse, asked: AnswerKind): Js
 
 /** Returns `value` as an object of the expected kind; a missing apiVersion or kind is assumed to be the expected one. Throws a MalformedAnswer. */
 export function objectOfKind(value: JsonValue, asked: AnswerKind): JsonObject {
-  const { apiVersion, kind } = told(() => interpretTypeMeta(value));
+  const { apiVersion, kind } = asMalformed(() => interpretTypeMeta(value));
   const wanted = `${asked.group}/${asked.version}`;
   if (apiVersion !== '' && parseGroupVersion(apiVersion) === undefined) {
     throw new MalformedAnswer(`unexpected GroupVersion string: ${apiVersion}`);
@@ -83,7 +83,7 @@ function mediaTypeFault(contentType: string): string | undefined {
 }
 
 /** Turns any error into a MalformedAnswer. */
-function told<T>(read: () => T): T {
+function asMalformed<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { dirname, isAbsolute, join } from 'node:path';
 import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
-import { objectsOf, textsOf } from '../../apimachinery/json/values.js';
+import { objectsOf, stringsOf } from '../../apimachinery/json/values.js';
 import { parseYaml } from '../../apimachinery/yaml/yaml.js';
 
 /** An unusable kubeconfig; the server does not start with it. */
@@ -159,14 +159,14 @@ function proxyOf(cluster: JsonObject): URL | undefined {
 function impersonationOf(user: JsonObject): Readonly<Record<string, string | string[]>> {
   const name = stringAt(user, 'as') ?? '';
   const uid = stringAt(user, 'as-uid') ?? '';
-  const groups = textsOf(user['as-groups']);
+  const groups = stringsOf(user['as-groups']);
   const extra = objectAt(user, 'as-user-extra') ?? {};
   return {
     ...(name !== '' && { 'Impersonate-User': name }),
     ...(uid !== '' && { 'Impersonate-Uid': uid }),
     ...(groups.length > 0 && { 'Impersonate-Group': groups }),
     ...Object.fromEntries(
-      Object.entries(extra).map(([key, value]) => [`Impersonate-Extra-${encodeURIComponent(key)}`, textsOf(value)]),
+      Object.entries(extra).map(([key, value]) => [`Impersonate-Extra-${encodeURIComponent(key)}`, stringsOf(value)]),
     ),
   };
 }

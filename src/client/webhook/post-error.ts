@@ -44,10 +44,10 @@ const isTransient = ({ reason, code }: FailureStatus): boolean =>
 /** Returns the error for an unsuccessful status, in the words of Kubernetes' client, or of the Status in the response. */
 export function postError(response: WebhookResponse): ResponseError {
   const { status, retryAfter } = response;
-  const told = failure(response);
-  if (told !== undefined) {
-    const { message, reason, code } = told;
-    return new ResponseError(message, isTransient(told) || retryAfter, reason === 'Timeout', code);
+  const failureStatus = failure(response);
+  if (failureStatus !== undefined) {
+    const { message, reason, code } = failureStatus;
+    return new ResponseError(message, isTransient(failureStatus) || retryAfter, reason === 'Timeout', code);
   }
   const transient = status === 429 || (status >= 500 && status !== 503) || retryAfter;
   return new ResponseError(TEXTS[status] ?? ownText(response), transient, status === 504, status);

@@ -36,7 +36,7 @@ export class HttpsTransport implements WebhookTransport {
 
   async post(body: string, timeoutMillis: number, cancellation: Cancellation): Promise<WebhookResponse> {
     const limit = new CallLimit(timeoutMillis, cancellation);
-    const call: Call = { method: 'POST', url: this.remote.url, redirects: 0, onUsed: false };
+    const call: Call = { method: 'POST', url: this.remote.url, redirects: 0, onReusedConnection: false };
     try {
       const response = await this.follow(call, Buffer.from(body), limit);
       if (response.status === 401) this.connections.rejected();
@@ -126,7 +126,7 @@ export class HttpsTransport implements WebhookTransport {
       return answered(status, (name) => headers.get(name), response.body());
     } catch (error) {
       if (!(error instanceof RequestFailure)) throw error;
-      call.onUsed = error.onUsed;
+      call.onReusedConnection = error.onReusedConnection;
       throw error.cause;
     }
   }
@@ -145,7 +145,7 @@ export class HttpsTransport implements WebhookTransport {
           : request({ ...options, agent }, onResponse);
       limit.onOver((error) => sent.destroy(error));
       sent.on('error', (error) => {
-        call.onUsed = sent.reusedSocket;
+        call.onReusedConnection = sent.reusedSocket;
         reject(error);
       });
       // The request's own error event reports failures of the pipeline.
@@ -154,7 +154,7 @@ export class HttpsTransport implements WebhookTransport {
     });
   }
 
-  private wrap(error: unknown, { method, url, onUsed }: Call, timedOut: boolean): ResponseError {
+  private wrap(error: unknown, { method, url, onReusedConnection }: Call, timedOut: boolean): ResponseError {
     const { dial, timeout, ca } = this.remote;
     // Kubernetes includes the port of a service even if it is the default port of https.
     const shown = dial === undefined ? url.href : `${url.protocol}//${hostAndPort(url)}${url.pathname}${url.search}`;
@@ -167,7 +167,7 @@ export class HttpsTransport implements WebhookTransport {
     const text = fault === undefined ? networkText(error, url) : `${VERIFICATION}: ${fault.text}`;
     // If a server closes a new connection, that is deliberate; a kept connection may just have expired.
     const reset = isNativeError(error) && 'code' in error && error.code === 'ECONNRESET';
-    const transient = reset && (text !== HUNG_UP || onUsed);
+    const transient = reset && (text !== HUNG_UP || onReusedConnection);
     return new ResponseError(`${where}: ${text}`, transient, false, undefined, fault?.annotation);
   }
 }
@@ -181,7 +181,7 @@ interface Call {
   url: URL;
   redirects: number;
   /** True if it failed on a connection that had served other requests before. */
-  onUsed: boolean;
+  onReusedConnection: boolean;
 }
 
 const HUNG_UP = 'EOF';

@@ -13,9 +13,9 @@ import type { KubeApiservers } from './switch/kube-apiservers.js';
 import type { SwitchOptions } from './switch/options.js';
 import { isFreed } from './source/source.js';
 import { Switch } from './switch/switch.js';
-import { ReadinessLooks } from './told/readiness.js';
+import { ReadinessChecker } from './told/readiness.js';
 import { Rehearsal } from './rehearsal.js';
-import { isNews, type Progress, statusOf } from './status.js';
+import { hasStatusChanged, type Progress, statusOf } from './status.js';
 
 const FINALIZER = 'kubeannex.io/adoption';
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
@@ -40,7 +40,7 @@ export interface AdoptionControllerOptions {
   readonly lease: Pick<ClusterLease, 'contend'>;
   /** The name of this replica, as shown in the status of Adoptions. */
   readonly identity: string;
-  readonly failed: (what: string, error: unknown) => void;
+  readonly onError: (what: string, error: unknown) => void;
 }
 
 interface Running {
@@ -50,7 +50,7 @@ interface Running {
 }
 
 /** A switch in progress, or a group that Annex serves and holds. */
-interface Moving {
+interface ActiveSwitch {
   readonly uid: string;
   readonly move: Switch;
   readonly stop: AbortController;
@@ -64,14 +64,14 @@ interface Moving {
 export class AdoptionController {
   private readonly adoptions = new Map<string, KubeObject>();
   private readonly running = new Map<string, Running>();
-  private readonly moving = new Map<string, Moving>();
+  private readonly activeSwitches = new Map<string, ActiveSwitch>();
   private readonly definitions = new Map<string, KubeObject>();
   private definitionsKnown = false;
   private adoptionsKnown = false;
-  private readonly readiness: ReadinessLooks;
+  private readonly readiness: ReadinessChecker;
 
   constructor(private readonly options: AdoptionControllerOptions) {
-    this.readiness = new ReadinessLooks(options);
+    this.readiness = new ReadinessChecker(options);
   }
 
   /** Takes part in leader election until the signal aborts. */
@@ -80,7 +80,7 @@ export class AdoptionController {
   }
 
   private async lead(signal: AbortSignal): Promise<void> {
-    const { clock, failed } = this.options;
+    const { clock, onError: failed } = this.options;
     this.watchAdoptions(signal);
     void this.followDefinitions(signal);
     while (!signal.aborted) {
@@ -95,7 +95,7 @@ export class AdoptionController {
       }
       await sleep(clock, REPORT_MILLIS, signal);
     }
-    await Promise.all([...this.running.keys(), ...this.moving.keys()].map((name) => this.end(name)));
+    await Promise.all([...this.running.keys(), ...this.activeSwitches.keys()].map((name) => this.stopGroup(name)));
     this.adoptions.clear();
     this.definitions.clear();
     this.definitionsKnown = this.adoptionsKnown = false;
@@ -136,7 +136,7 @@ export class AdoptionController {
       },
     };
     await this.options.client.follow(DEFINITIONS, listener, signal, (error) => {
-      this.options.failed('CustomResourceDefinitions', error);
+      this.options.onError('CustomResourceDefinitions', error);
     });
   }
 
@@ -145,11 +145,11 @@ export class AdoptionController {
     const running = this.running.get(name);
     if (adoption !== undefined && isMoving(adoption)) return this.move(adoption);
     if (adoption === undefined || hasDeletionTimestamp(adoption)) {
-      await this.end(name);
+      await this.stopGroup(name);
       if (adoption !== undefined) await this.finalize(adoption);
       return;
     }
-    if (running !== undefined && running.uid !== uidOf(adoption)) await this.end(name);
+    if (running !== undefined && running.uid !== uidOf(adoption)) await this.stopGroup(name);
     if (phaseOf(adoption) === 'Served') return this.serve(adoption);
     // A failed switch is not retried until the spec changes.
     if (hasFailed(adoption) && isWanted(adoption)) return;
@@ -160,7 +160,7 @@ export class AdoptionController {
       return;
     }
     const progress = await this.rehearse(adoption);
-    const counted = await this.counted(adoption);
+    const counted = await this.startCountingWrites(adoption);
     const crds = this.definitionsKnown ? await this.definitionsOf(name) : [];
     const readiness = crds.length > 0 && progress.problem === '' ? await this.readiness.of(name, crds) : [];
     const status = statusOf(adoption, progress, readiness, this.options.clock.now());
@@ -173,13 +173,13 @@ export class AdoptionController {
   }
 
   /** Starts counting writes early, if RBAC allows it: a switch can begin only after all uncounted writes have ended. */
-  private async counted(adoption: KubeObject): Promise<JsonObject | undefined> {
+  private async startCountingWrites(adoption: KubeObject): Promise<JsonObject | undefined> {
     const { counted, countedSince } = recordOf(adoption);
     if (counted !== '') return { counted, countedSince };
     const running = this.running.get(adoption.metadata.name ?? '');
     if (phaseOf(adoption) !== 'InSync' || running === undefined) return undefined;
     try {
-      const found = await this.movingOf(adoption)?.move.countEarly(running.rehearsal.types, running.stop.signal);
+      const found = await this.newActiveSwitch(adoption)?.move.countEarly(running.rehearsal.types, running.stop.signal);
       return found && { ...found };
     } catch {
       // The switch itself reports what is missing.
@@ -190,12 +190,12 @@ export class AdoptionController {
   /** Runs the switch on this replica until it is over. */
   private async move(adoption: KubeObject): Promise<void> {
     const group = adoption.metadata.name ?? '';
-    const found = this.moving.get(group);
+    const found = this.activeSwitches.get(group);
     if (found?.uid === uidOf(adoption) && found.done !== undefined) return;
-    await this.end(group);
-    const moving = this.movingOf(adoption);
+    await this.stopGroup(group);
+    const moving = this.newActiveSwitch(adoption);
     if (moving === undefined) return;
-    this.moving.set(group, moving);
+    this.activeSwitches.set(group, moving);
     moving.done = moving.move.run(moving.stop.signal).finally(() => {
       moving.done = undefined;
       moving.movedAt = this.options.clock.monotonic();
@@ -205,7 +205,7 @@ export class AdoptionController {
   /** Keeps the group with Annex, or returns it to the cluster: one attempt for each change of the spec, and again after a while. */
   private async serve(adoption: KubeObject): Promise<void> {
     const { clock } = this.options;
-    const moving = this.moving.get(adoption.metadata.name ?? '');
+    const moving = this.activeSwitches.get(adoption.metadata.name ?? '');
     const { generation = 0 } = adoption.metadata;
     const last = conditionsOf(adoption).find(
       ({ type, status, observedGeneration }) =>
@@ -222,13 +222,13 @@ export class AdoptionController {
   /** Periodically restores what keeps the group with Annex, or frees the cluster's copy if it is not to be retained. */
   private async hold(adoption: KubeObject, frees: boolean): Promise<void> {
     const group = adoption.metadata.name ?? '';
-    const { clock, failed } = this.options;
-    let moving = this.moving.get(group);
+    const { clock, onError: failed } = this.options;
+    let moving = this.activeSwitches.get(group);
     if (moving?.uid !== uidOf(adoption)) {
-      await this.end(group);
-      moving = this.movingOf(adoption);
+      await this.stopGroup(group);
+      moving = this.newActiveSwitch(adoption);
       if (moving === undefined) return;
-      this.moving.set(group, moving);
+      this.activeSwitches.set(group, moving);
     }
     if (moving.done !== undefined || clock.monotonic() - moving.heldAt < HOLD_MILLIS) return;
     const held = moving;
@@ -242,9 +242,19 @@ export class AdoptionController {
       });
   }
 
-  private movingOf(adoption: KubeObject): Moving | undefined {
-    const { adopted, adoptions, backend, client, clock, definitions, failed, namespace, replicas, servers } =
-      this.options;
+  private newActiveSwitch(adoption: KubeObject): ActiveSwitch | undefined {
+    const {
+      adopted,
+      adoptions,
+      backend,
+      client,
+      clock,
+      definitions,
+      onError: failed,
+      namespace,
+      replicas,
+      servers,
+    } = this.options;
     const staging = backend.staging?.(stagingName(adoption));
     if (staging === undefined) return undefined;
     const group = adoption.metadata.name ?? '';
@@ -252,7 +262,7 @@ export class AdoptionController {
     const move = new Switch({
       ...{ adopted, adoptions, backend, client, clock, definitions, namespace, replicas, servers, staging, group, uid },
       copyRate: copyRateOf(adoption),
-      failed: (error) => {
+      onError: (error) => {
         failed(group, error);
       },
     });
@@ -301,18 +311,18 @@ export class AdoptionController {
   }
 
   private async report(adoption: KubeObject, status: JsonObject): Promise<void> {
-    if (!isNews(objectAt(adoption, 'status'), status)) return;
+    if (!hasStatusChanged(objectAt(adoption, 'status'), status)) return;
     await this.options.adoptions.updateStatus({ ...deepCopy(adoption), status });
   }
 
-  private async end(name: string): Promise<void> {
+  private async stopGroup(name: string): Promise<void> {
     this.readiness.forget(name);
     const running = this.running.get(name);
     this.running.delete(name);
     running?.stop.abort();
     await running?.rehearsal.stop();
-    const moving = this.moving.get(name);
-    this.moving.delete(name);
+    const moving = this.activeSwitches.get(name);
+    this.activeSwitches.delete(name);
     moving?.stop.abort();
     await moving?.done;
   }
@@ -323,7 +333,7 @@ export class AdoptionController {
     const finalizers = adoption.metadata.finalizers ?? [];
     if (!finalizers.includes(FINALIZER)) return;
     await backend.staging?.(stagingName(adoption)).drop();
-    if (recordOf(adoption).counted !== '') await this.movingOf(adoption)?.move.leave();
+    if (recordOf(adoption).counted !== '') await this.newActiveSwitch(adoption)?.move.cleanUp();
     await adoptions.update(
       withFinalizers(
         adoption,

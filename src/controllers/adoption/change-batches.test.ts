@@ -8,7 +8,7 @@ function setUp(apply: (names: string[]) => Promise<void>) {
   const batches = new ChangeBatches({
     keyOf: ({ object }) => object.metadata.name ?? '',
     apply: (changes) => apply(changes.map(({ type, object }) => `${type} ${object.metadata.name ?? ''}`)),
-    applied: (revision) => void applied.push(revision),
+    onApplied: (revision) => void applied.push(revision),
   });
   return { applied, batches };
 }

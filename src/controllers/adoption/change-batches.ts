@@ -8,7 +8,7 @@ export interface ChangeBatchesOptions {
   keyOf(change: Change): string;
   apply(changes: readonly Change[]): Promise<void>;
   /** Called when all changes up to a revision have been applied. */
-  applied(revision: Revision): void;
+  onApplied(revision: Revision): void;
 }
 
 /** Batches the changes that arrive while others are applied; of each object, only the last one is applied. */
@@ -56,6 +56,6 @@ export class ChangeBatches {
       this.waiting = new Map();
       await this.options.apply([...taken.values()]);
     }
-    this.options.applied(this.received);
+    this.options.onApplied(this.received);
   }
 }

@@ -8,7 +8,7 @@ import { type Clock, sleep } from '../../util/clock.js';
 import type { ClusterCollection } from './collection.js';
 import { type Copier, keyOf, revisionOf } from './copier.js';
 import type { RateLimit } from './rate-limit.js';
-import type { WhyInvalid } from './validity.js';
+import type { ObjectValidator } from './validity.js';
 
 /** How long the copy may take to catch up with the cluster's list, in milliseconds. */
 const CATCH_UP_MILLIS = 30_000;
@@ -37,7 +37,7 @@ export interface ComparisonOptions {
   readonly resource: string;
   readonly clock: Clock;
   readonly rate: RateLimit;
-  readonly whyInvalid: WhyInvalid;
+  readonly whyInvalid: ObjectValidator;
 }
 
 /**
@@ -97,7 +97,7 @@ async function compareObjects(
   const refused: string[] = [];
   const slicer = new Slicer(clock);
   for (const object of objects) {
-    if (slicer.isOver) await slicer.yield();
+    if (slicer.isExhausted) await slicer.yield();
     const key = keyOf(object);
     const copy = copies.get(key);
     const revision = revisionOf(object);

@@ -46,7 +46,7 @@ export class Copier {
   private readonly sizes = new Map<string, number>();
   private bytes = 0;
   /** While a list is read, which may return older states: the newest revision of each key that the watch has reported. */
-  private told: Map<string, Revision> | undefined;
+  private watchedRevisions: Map<string, Revision> | undefined;
   /** Serializes the writes to the copy: a late one must not bring back a deleted object. */
   private last: Promise<void> = Promise.resolve();
   private source = 0;
@@ -125,7 +125,7 @@ export class Copier {
     const { staging, resource } = this.options;
     this.whole = false;
     this.known = await staging.revisions(resource);
-    this.told = new Map();
+    this.watchedRevisions = new Map();
     const watching = new AbortController();
     const stop = (): void => {
       watching.abort();
@@ -135,13 +135,13 @@ export class Copier {
       const followed = await this.list(watching.signal);
       this.complete = this.whole = true;
       this.following = true;
-      this.told = undefined;
+      this.watchedRevisions = undefined;
       return await followed.end;
     } catch (error) {
       stop();
       throw error;
     } finally {
-      this.told = undefined;
+      this.watchedRevisions = undefined;
       signal.removeEventListener('abort', stop);
     }
   }
@@ -169,7 +169,7 @@ export class Copier {
       if (signal.aborted) throw new Error('the copy was stopped');
     }
     // Keys that neither the list nor the watch has shown were deleted while no watch was running.
-    await this.remove([...before].filter((key) => this.told?.has(key) !== true));
+    await this.remove([...before].filter((key) => this.watchedRevisions?.has(key) !== true));
     return { end };
   }
 
@@ -185,7 +185,7 @@ export class Copier {
     const batches = new ChangeBatches({
       keyOf: ({ object }) => keyOf(object),
       apply: (changes) => this.apply(changes),
-      applied: (reached) => {
+      onApplied: (reached) => {
         this.reached = reached;
       },
     });
@@ -193,7 +193,7 @@ export class Copier {
     try {
       for await (const change of this.options.collection.changes(revision, signal, until?.seconds)) {
         const { type, object } = change;
-        if (type !== 'BOOKMARK') this.told?.set(keyOf(object), revisionOf(object));
+        if (type !== 'BOOKMARK') this.watchedRevisions?.set(keyOf(object), revisionOf(object));
         revision = object.metadata.resourceVersion ?? revision;
         await batches.take(change, Number(revision));
         this.freshAt = this.options.clock.monotonic();
@@ -215,18 +215,18 @@ export class Copier {
 
   /** `current`: the objects come from the watch, which has reported nothing newer. */
   private put(objects: readonly KubeObject[], current = false): Promise<void> {
-    return this.inOrder(async () => {
+    return this.serialize(async () => {
       const newer: StagedObject[] = [];
       const slicer = new Slicer(this.options.clock);
       for (const object of objects) {
         const [key, revision] = [keyOf(object), revisionOf(object)];
-        if (!current && revision < (this.told?.get(key) ?? 0)) continue;
+        if (!current && revision < (this.watchedRevisions?.get(key) ?? 0)) continue;
         const isNewer = revision > (this.known.get(key) ?? 0);
         if (!isNewer && this.sizes.has(key)) continue;
         const value = encodeObject(object);
         this.count(key, encodedBytes(value, revision).length);
         if (isNewer) newer.push({ key, revision, value });
-        if (slicer.isOver) await slicer.yield();
+        if (slicer.isExhausted) await slicer.yield();
       }
       await this.options.staging.put(this.options.resource, newer);
       for (const { key, revision } of newer) this.known.set(key, revision);
@@ -235,7 +235,7 @@ export class Copier {
   }
 
   private remove(keys: readonly string[]): Promise<void> {
-    return this.inOrder(async () => {
+    return this.serialize(async () => {
       await this.options.staging.remove(this.options.resource, keys);
       for (const key of keys) {
         this.known.delete(key);
@@ -244,7 +244,7 @@ export class Copier {
     });
   }
 
-  private inOrder(work: () => Promise<void>): Promise<void> {
+  private serialize(work: () => Promise<void>): Promise<void> {
     const done = this.last.then(work);
     this.last = done.catch(() => undefined);
     return done;

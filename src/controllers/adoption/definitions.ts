@@ -51,7 +51,7 @@ export function definitionOf(crd: KubeObject): KubeObject {
 }
 
 /** Returns why Annex cannot serve the definition; '' if it can. */
-export function whyRefused(crd: KubeObject): string {
+export function refusalReason(crd: KubeObject): string {
   const definition = definitionOf(crd);
   setStoredForm(definition);
   const errors = validateCustomResourceDefinition(withFloats(definition), { validateRules, validateDefaultByRules });

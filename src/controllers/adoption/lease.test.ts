@@ -34,7 +34,7 @@ function contender(cluster: Pick<Cluster, 'must'>, clock: FakeClock, identity: s
     namespace: 'ns',
     name: 'lease',
     identity,
-    failed: () => {
+    onError: () => {
       state.failures++;
     },
   });

@@ -15,7 +15,7 @@ export interface ClusterLeaseOptions {
   readonly name: string;
   /** The identity of this process, which no other process shares. */
   readonly identity: string;
-  failed(error: unknown): void;
+  onError(error: unknown): void;
 }
 
 /** A Lease in the cluster by which processes elect a leader. */
@@ -63,7 +63,7 @@ export class ClusterLease {
       this.renewedAt = began;
       return true;
     } catch (error) {
-      if (!(error instanceof ClusterError && error.status === 409)) this.options.failed(error);
+      if (!(error instanceof ClusterError && error.status === 409)) this.options.onError(error);
       return false;
     }
   }

@@ -6,10 +6,10 @@ import { type Clock, sleep } from '../../util/clock.js';
 import { ClusterCollection } from './collection.js';
 import { compareSides } from './comparison.js';
 import { Copier } from './copier.js';
-import { type AdoptedType, adoptedType, whyRefused } from './definitions.js';
+import { type AdoptedType, adoptedType, refusalReason } from './definitions.js';
 import { RateLimit } from './rate-limit.js';
 import type { Progress, ResourceProgress } from './status.js';
-import { validatorOf, type WhyInvalid } from './validity.js';
+import { validatorOf, type ObjectValidator } from './validity.js';
 
 const POLL_MILLIS = 500;
 /** Both sides are compared once everything is copied, and again at this interval. */
@@ -72,8 +72,8 @@ export class Rehearsal {
     if (looked === this.looked) return;
     this.looked = looked;
     const types = crds.map(adoptedType);
-    this.refusal = crds.map(whyRefused).find((why) => why !== '') ?? '';
-    const validators = this.refusal === '' ? await this.validatorsOf(crds) : new Map<string, WhyInvalid>();
+    this.refusal = crds.map(refusalReason).find((why) => why !== '') ?? '';
+    const validators = this.refusal === '' ? await this.validatorsOf(crds) : new Map<string, ObjectValidator>();
     // Reads do not depend on schemas; an object that a new default completes arrives when it is next written.
     const text = JSON.stringify(types.map(({ resource, version }) => [resource, version]).sort());
     if (signal.aborted) return;
@@ -92,8 +92,8 @@ export class Rehearsal {
     this.running = { crds: text, parts, stop, ended };
   }
 
-  private async validatorsOf(crds: readonly KubeObject[]): Promise<Map<string, WhyInvalid>> {
-    const found = new Map<string, WhyInvalid>();
+  private async validatorsOf(crds: readonly KubeObject[]): Promise<Map<string, ObjectValidator>> {
+    const found = new Map<string, ObjectValidator>();
     for (const crd of crds) {
       const { resource, version } = adoptedType(crd);
       if (version !== '') found.set(resource, await validatorOf(crd, version, this.options.clock));
@@ -115,7 +115,7 @@ class Part {
   private readonly collection: ClusterCollection;
   private comparison: ResourceProgress['comparison'];
   private trouble = '';
-  private whyInvalid: WhyInvalid = () => '';
+  private whyInvalid: ObjectValidator = () => '';
   /** How often the schema has changed. */
   private schemas = 0;
 
@@ -136,7 +136,7 @@ class Part {
   }
 
   /** Sets a new schema: both sides are compared again, and the objects are validated against it. */
-  judge(whyInvalid: WhyInvalid = () => ''): void {
+  judge(whyInvalid: ObjectValidator = () => ''): void {
     this.whyInvalid = whyInvalid;
     this.schemas++;
   }
@@ -154,7 +154,7 @@ class Part {
       let wait = COMPARE_AGAIN_MILLIS;
       const { schemas } = this;
       try {
-        const whyInvalid: WhyInvalid = (object) => this.whyInvalid(object);
+        const whyInvalid: ObjectValidator = (object) => this.whyInvalid(object);
         const parts = { collection, copier, clock, staging, rate, resource: type.resource, whyInvalid };
         this.comparison = { ...(await compareSides(parts, signal)), at: clock.now() };
         this.trouble = '';

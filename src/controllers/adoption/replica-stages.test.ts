@@ -8,7 +8,7 @@ class FakePresence implements Presence {
 
   of(id: string): Presence {
     return {
-      say: (what) => {
+      publish: (what) => {
         if (this.away) return Promise.reject(new Error('away'));
         this.words.set(id, what);
         return Promise.resolve();
@@ -21,7 +21,7 @@ class FakePresence implements Presence {
     };
   }
 
-  say = (): Promise<void> => Promise.resolve();
+  publish = (): Promise<void> => Promise.resolve();
   all = (): Promise<string[]> => Promise.resolve([...this.words.values()]);
   leave = (): Promise<void> => Promise.resolve();
 }
@@ -30,7 +30,7 @@ function replica(presence: FakePresence, clock: FakeClock, id: string) {
   const state: { stages: Stages; failures: number } = { stages: {}, failures: 0 };
   const stop = new AbortController();
   const options = { presence: presence.of(id), clock, stages: () => state.stages };
-  const stages = new ReplicaStages({ ...options, failed: () => (state.failures += 1) });
+  const stages = new ReplicaStages({ ...options, onError: () => (state.failures += 1) });
   return { state, stop, stages };
 }
 

@@ -18,7 +18,7 @@ export interface ReplicaStagesOptions {
   readonly clock: Clock;
   /** Returns the stages of this replica. */
   readonly stages: () => Stages;
-  readonly failed: (error: unknown) => void;
+  readonly onError: (error: unknown) => void;
 }
 
 /**
@@ -26,15 +26,15 @@ export interface ReplicaStagesOptions {
  * whose report is older than 15 s does not reach the store and is not ready, so it is not waited for.
  */
 export class ReplicaStages {
-  private said = '';
-  private saidAt = -Infinity;
+  private lastReport = '';
+  private lastReportAt = -Infinity;
 
   constructor(private readonly options: ReplicaStagesOptions) {}
 
   /** Resolves when this replica has made its first report; it continues until the signal aborts. */
   async start(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && !(await this.say())) await sleep(this.options.clock, RETRY_MILLIS, signal);
-    void this.goOn(signal);
+    while (!signal.aborted && !(await this.report())) await sleep(this.options.clock, RETRY_MILLIS, signal);
+    void this.keepReporting(signal);
   }
 
   /** Waits until the stages of every replica fit. Throws on timeout. */
@@ -71,24 +71,24 @@ export class ReplicaStages {
     }
   }
 
-  private async goOn(signal: AbortSignal): Promise<void> {
-    const { clock, presence, failed } = this.options;
+  private async keepReporting(signal: AbortSignal): Promise<void> {
+    const { clock, presence, onError: failed } = this.options;
     while (!signal.aborted) {
-      const isOld = clock.monotonic() - this.saidAt >= REPEAT_MILLIS;
-      const isDone = !isOld && wordOf(this.options.stages()) === this.said;
-      await sleep(clock, isDone || (await this.say()) ? LOOK_MILLIS : RETRY_MILLIS, signal);
+      const isOld = clock.monotonic() - this.lastReportAt >= REPEAT_MILLIS;
+      const isDone = !isOld && encodeStages(this.options.stages()) === this.lastReport;
+      await sleep(clock, isDone || (await this.report()) ? LOOK_MILLIS : RETRY_MILLIS, signal);
     }
     await presence.leave().catch(failed);
   }
 
-  private async say(): Promise<boolean> {
-    const { clock, presence, failed, stages } = this.options;
-    const text = wordOf(stages());
+  private async report(): Promise<boolean> {
+    const { clock, presence, onError: failed, stages } = this.options;
+    const text = encodeStages(stages());
     const at = clock.monotonic();
     try {
-      await presence.say(text);
-      this.said = text;
-      this.saidAt = at;
+      await presence.publish(text);
+      this.lastReport = text;
+      this.lastReportAt = at;
       return true;
     } catch (error) {
       failed(error);
@@ -97,7 +97,7 @@ export class ReplicaStages {
   }
 }
 
-const wordOf = (stages: Stages): string => JSON.stringify(stages);
+const encodeStages = (stages: Stages): string => JSON.stringify(stages);
 
 function stagesOf(text: string): Stages {
   const found = parseJson(text);

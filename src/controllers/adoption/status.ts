@@ -3,7 +3,7 @@ import { deepEqual, type JsonObject, objectAt } from '../../apimachinery/json/js
 import { formatTime, type KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Comparison } from './comparison.js';
 import type { CopyState } from './copier.js';
-import type { Statement } from './told/readiness.js';
+import type { AdoptionCondition } from './told/readiness.js';
 
 /** The progress of one resource of the group. */
 export interface ResourceProgress {
@@ -28,7 +28,7 @@ export interface Progress {
 export function statusOf(
   adoption: KubeObject,
   progress: Progress,
-  readiness: readonly Statement[],
+  readiness: readonly AdoptionCondition[],
   now: number,
 ): JsonObject {
   const { resources } = progress;
@@ -37,7 +37,7 @@ export function statusOf(
   // The outcome of an earlier return is kept.
   const returned = before.filter(({ type }) => type === 'Returned');
   const wayBack = objectAt(objectAt(adoption, 'status'), 'return');
-  const conditions = [...findingsOf(progress), ...readiness].map(([type, holds, reason, message]) => {
+  const conditions = [...progressConditions(progress), ...readiness].map(([type, holds, reason, message]) => {
     const status = holds ? 'True' : 'False';
     const old = before.find((one) => one['type'] === type);
     const lastTransitionTime = transitionTime(old, status, now);
@@ -58,7 +58,8 @@ export function statusOf(
 }
 
 /** Reports whether the status has to be written. */
-export const isNews = (before: JsonObject | undefined, after: JsonObject): boolean => !deepEqual(before, after);
+export const hasStatusChanged = (before: JsonObject | undefined, after: JsonObject): boolean =>
+  !deepEqual(before, after);
 
 function resourceStatus({ plural, copy, comparison }: ResourceProgress): JsonObject {
   return {
@@ -88,10 +89,10 @@ const isEqual = ({ resources }: Progress): boolean =>
 const isInSync = (progress: Progress): boolean =>
   progress.problem === '' && isCopied(progress) && isFollowed(progress) && isEqual(progress);
 
-function findingsOf(progress: Progress): Statement[] {
+function progressConditions(progress: Progress): AdoptionCondition[] {
   const { problem, problemReason, refusal, resources } = progress;
   const trouble = resources.find(({ copy }) => copy.trouble !== '')?.copy.trouble;
-  const copied: Statement =
+  const copied: AdoptionCondition =
     problem !== ''
       ? ['Copied', false, problemReason, problem]
       : isCopied(progress)

@@ -9,14 +9,14 @@ import type { Clock } from '../../util/clock.js';
 import { definitionOf } from './definitions.js';
 
 /** Returns why the schema would reject the object if it were created now; '' if it would not. */
-export type WhyInvalid = (object: KubeObject) => string;
+export type ObjectValidator = (object: KubeObject) => string;
 
 /** Returns a check against one version of a definition that Annex can serve. Objects may be older than their schema. */
 export async function validatorOf(
   crd: KubeObject,
   version: string,
   clock: Pick<Clock, 'monotonic'>,
-): Promise<WhyInvalid> {
+): Promise<ObjectValidator> {
   const definition = definitionOf(crd);
   setStoredForm(definition);
   const read = readDefinition(definition);

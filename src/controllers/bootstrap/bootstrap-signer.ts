@@ -6,7 +6,7 @@ import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopba
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { expirationOf, isBootstrapToken, signingToken } from './bootstrap-tokens.js';
-import { unlessOvertaken } from '../errors.js';
+import { swallowIgnorableErrors } from '../errors.js';
 import { ObjectCache } from '../garbage-collector/object-cache.js';
 
 const NAMESPACE = 'kube-public';
@@ -73,7 +73,7 @@ export class BootstrapSigner {
     this.queue = new WorkQueue({
       name: 'bootstrap_signer_queue',
       clock: options.clock,
-      work: () => this.sign(),
+      reconcile: () => this.sign(),
       onError: (_key, error) => {
         options.onError(NAME, error);
       },
@@ -192,6 +192,6 @@ export class BootstrapSigner {
     const same = Object.keys(data).length === Object.keys(wanted).length;
     if (same && Object.entries(wanted).every(([key, value]) => data[key] === value)) return;
     info['data'] = wanted;
-    await unlessOvertaken(() => this.client.update(info));
+    await swallowIgnorableErrors(() => this.client.update(info));
   }
 }

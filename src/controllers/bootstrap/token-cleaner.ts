@@ -2,7 +2,7 @@ import type { LoopbackClients } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { expirationOf, isBootstrapToken } from './bootstrap-tokens.js';
-import { unlessOvertaken } from '../errors.js';
+import { swallowIgnorableErrors } from '../errors.js';
 import { ObjectCache, splitKey } from '../garbage-collector/object-cache.js';
 
 /** Timers hold at most 2^31 ms; tokens that expire later are checked again. */
@@ -23,7 +23,7 @@ export class TokenCleaner {
     private readonly clock: Clock,
     onError: (key: string, error: unknown) => void,
   ) {
-    this.queue = new WorkQueue({ name: 'token_cleaner', clock, work: (key) => this.sync(key), onError });
+    this.queue = new WorkQueue({ name: 'token_cleaner', clock, reconcile: (key) => this.sync(key), onError });
     this.tokens = new ObjectCache<Token>({
       keep: (secret) =>
         isBootstrapToken(secret) ? { uid: secret.metadata.uid ?? '', end: expirationOf(secret) } : undefined,
@@ -48,6 +48,6 @@ export class TokenCleaner {
       return;
     }
     const client = this.clients.for({ group: '', resource: 'secrets' });
-    await unlessOvertaken(() => client.delete(namespace, name, { uid: token.uid }));
+    await swallowIgnorableErrors(() => client.delete(namespace, name, { uid: token.uid }));
   }
 }

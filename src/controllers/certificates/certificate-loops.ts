@@ -3,7 +3,7 @@ import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { isStale } from './certificates.js';
-import { unlessOvertaken } from '../errors.js';
+import { swallowIgnorableErrors } from '../errors.js';
 
 const CLEANING_MILLIS = 3_600_000;
 
@@ -18,9 +18,9 @@ export function forEachRequest(
   const queue = new WorkQueue({
     name: 'certificate',
     clock,
-    work: async (name) => {
+    reconcile: async (name) => {
       const request = await client.get('', name);
-      if (request !== undefined) await unlessOvertaken(() => work(request));
+      if (request !== undefined) await swallowIgnorableErrors(() => work(request));
     },
     onError,
   });
@@ -43,7 +43,7 @@ export async function cleanRequests(
     try {
       for (const request of await client.list('')) {
         if (isStale(request, clock.now())) {
-          await unlessOvertaken(() =>
+          await swallowIgnorableErrors(() =>
             client.delete('', request.metadata.name ?? '', { uid: request.metadata.uid ?? '' }),
           );
         }

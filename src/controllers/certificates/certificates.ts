@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { conditionsOf } from '../../apimachinery/meta/conditions.js';
 import { objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { textsOf } from '../../apimachinery/json/values.js';
+import { stringsOf } from '../../apimachinery/json/values.js';
 import { formatTime, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { timeMillis } from '../../apimachinery/meta/time.js';
 import type { UserInfo } from '../../authentication/user/user.js';
@@ -92,11 +92,11 @@ async function mayCreate(
 
 function requesterOf(request: KubeObject): UserInfo {
   const spec = objectAt(request, 'spec');
-  const extra = Object.entries(objectAt(spec, 'extra') ?? {}).map(([key, value]) => [key, textsOf(value)] as const);
+  const extra = Object.entries(objectAt(spec, 'extra') ?? {}).map(([key, value]) => [key, stringsOf(value)] as const);
   return {
     name: stringAt(spec, 'username') ?? '',
     uid: stringAt(spec, 'uid') ?? '',
-    groups: textsOf(spec?.['groups']),
+    groups: stringsOf(spec?.['groups']),
     extra: Object.fromEntries(extra),
   };
 }

@@ -31,7 +31,7 @@ export function rootCaPublisher(
       const data = objectAt(object, 'data') ?? {};
       return Object.keys(data).length === 1 && data[KEY] === rootCa;
     },
-    mend: (object) => {
+    repair: (object) => {
       object['data'] = { [KEY]: rootCa };
       object.metadata.annotations = { ...object.metadata.annotations, 'kubernetes.io/description': DESCRIPTION };
     },

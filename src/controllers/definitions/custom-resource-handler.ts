@@ -10,9 +10,9 @@ import {
 } from '../../registry/customresource/definition.js';
 import { CompiledDefinition, compileSliced } from '../../registry/customresource/compiled.js';
 import { customAttributes } from '../../registry/customresource/attributes.js';
-import { ServedElsewhere } from '../../registry/rest/served.js';
+import { HandoverReason } from '../../registry/rest/served.js';
 import { serveDefinition } from '../../registry/customresource/serve.js';
-import type { OffloadShow } from '../../registry/customresource/serve-options.js';
+import type { OffloadConversion } from '../../registry/customresource/serve-options.js';
 import type { Conversion } from '../../registry/customresource/conversion/conversion.js';
 import { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
@@ -38,7 +38,7 @@ export interface ServingOptions {
   /** How objects of a definition are converted between its versions. */
   readonly conversionOf: (definition: Definition) => Conversion;
   /** Converts large objects to other versions on another thread. */
-  readonly offloadShow: OffloadShow;
+  readonly offloadShow: OffloadConversion;
   /** Definitions of Annex's own types, which are not stored as objects. */
   readonly own?: readonly KubeObject[];
   /** Notified of each definition before it is served, and when it is gone. */
@@ -73,7 +73,7 @@ interface ServedState {
   readonly terminating: boolean;
   readonly established: boolean;
   /** Set if clients are to watch the type elsewhere. */
-  readonly leaving: ServedElsewhere | undefined;
+  readonly leaving: HandoverReason | undefined;
 }
 
 interface Serving extends ServedState {
@@ -87,7 +87,7 @@ interface Serving extends ServedState {
 interface Watches {
   readonly compilation: Compilation;
   /** Set if clients are to watch the type elsewhere. */
-  readonly leaving: ServedElsewhere | undefined;
+  readonly leaving: HandoverReason | undefined;
   readonly end: AbortController;
 }
 
@@ -236,7 +236,7 @@ export class CustomResourceHandler {
     const established = isConditionTrue(crd, 'Established');
     const before = this.serving.get(name);
     const leaving = isLeaving(crd)
-      ? (before?.leaving ?? new ServedElsewhere(Number(crd.metadata.resourceVersion ?? 0)))
+      ? (before?.leaving ?? new HandoverReason(Number(crd.metadata.resourceVersion ?? 0)))
       : undefined;
     const state = { compilation, terminating, established, leaving };
     if (before !== undefined && isSameState(before, state)) return;
@@ -250,7 +250,7 @@ export class CustomResourceHandler {
       terminating,
       epoch: ++this.epoch,
       signal: retired.signal,
-      watchesEnd: watches.end.signal,
+      watchCancellation: watches.end.signal,
       clock: this.options.clock,
       cbor: this.options.cbor,
       offloadShow: this.options.offloadShow,
@@ -271,7 +271,7 @@ export class CustomResourceHandler {
   }
 
   /** Running watches survive a change of conditions, but not a change of what is served. */
-  private watchesOf(name: string, compilation: Compilation, leaving: ServedElsewhere | undefined): Watches {
+  private watchesOf(name: string, compilation: Compilation, leaving: HandoverReason | undefined): Watches {
     const before = this.serving.get(name)?.watches;
     if (before?.compilation === compilation && before.leaving === leaving) return before;
     const watches = { compilation, leaving, end: endOfMany() };

@@ -29,7 +29,7 @@ export class DefinitionRegistration {
     this.queue = new WorkQueue({
       name: 'crd_autoregistration_controller',
       clock,
-      work: (name) => this.sync(name),
+      reconcile: (name) => this.sync(name),
       onError: (name, error) => {
         // Another writer was faster; its newer state is reconciled next.
         if (!isConflictOrNotFound(error)) failed(name, error);
@@ -61,22 +61,22 @@ export class DefinitionRegistration {
 
   registered(group: string, version: string): void {
     const message = `the group version ${group}/${version} is registered with the cluster`;
-    this.tell(group, version, { status: 'True', reason: 'APIServiceRegistered', message });
+    this.setState(group, version, { status: 'True', reason: 'APIServiceRegistered', message });
   }
 
   /** Records that the group version belongs to another APIService. Returns true if that is new. */
   refused(group: string, version: string, why: string): boolean {
     const message = `the group version ${group}/${version} cannot be registered: ${why}`;
-    return this.tell(group, version, { status: 'False', reason: 'GroupVersionTaken', message });
+    return this.setState(group, version, { status: 'False', reason: 'GroupVersionTaken', message });
   }
 
   /** Records that the cluster refused the registration. */
   failed(group: string, version: string, why: string): void {
     const message = `the group version ${group}/${version} could not be registered: ${why}`;
-    this.tell(group, version, { status: 'False', reason: 'RegistrationFailed', message });
+    this.setState(group, version, { status: 'False', reason: 'RegistrationFailed', message });
   }
 
-  private tell(group: string, version: string, state: State): boolean {
+  private setState(group: string, version: string, state: State): boolean {
     const key = `${group}/${version}`;
     const before = this.states.get(key);
     if (before?.reason === state.reason && before.message === state.message) return false;

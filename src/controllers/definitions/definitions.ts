@@ -53,7 +53,7 @@ export class DefinitionController {
     this.queue = new WorkQueue({
       name: 'crd_naming_condition_controller',
       clock: options.clock,
-      work: (name) => this.sync(name),
+      reconcile: (name) => this.sync(name),
       onError: (name, error) => {
         // A conflict only means that a newer state is on its way.
         if (!isConflictOrNotFound(error)) options.onError(name, error);

@@ -7,7 +7,7 @@ import {
 } from '../../apimachinery/meta/meta.js';
 import { FINALIZER_FOREGROUND, FINALIZER_ORPHAN } from '../../registry/generic/delete.js';
 import { splitKey } from '../../registry/generic/store/resource-store.js';
-import { WATCH_ALL, watchToItsEnd } from '../../registry/generic/loopback/watch-to-end.js';
+import { WATCH_ALL, watchUntilDone } from '../../registry/generic/loopback/watch-until-done.js';
 import type { ApiRegistry, StoredApi } from '../../registry/generic/store/api-registry.js';
 import type { DeletionPolicy, LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
 import type { CachedObject, WatchEvent } from '../../storage/cacher/interfaces.js';
@@ -47,7 +47,7 @@ export class GarbageCollector {
     this.queue = new WorkQueue({
       name: 'garbage_collector_attempt_to_delete',
       clock: options.clock,
-      work: (key) => this.work(key),
+      reconcile: (key) => this.work(key),
       workers: 20,
       onError: (key, error) => {
         if (!isConflictOrNotFound(error)) options.onError(key, error);
@@ -87,12 +87,12 @@ export class GarbageCollector {
   private async watch(resource: string, signal: AbortSignal): Promise<void> {
     const api = storedTypes(this.options.registry).get(resource);
     if (api === undefined) return;
-    await watchToItsEnd(api.store.cache, FROM_ANY, signal, (event) => {
-      this.see(api, event);
+    await watchUntilDone(api.store.cache, FROM_ANY, signal, (event) => {
+      this.handleEvent(api, event);
     });
   }
 
-  private see(api: StoredApi, event: WatchEvent): void {
+  private handleEvent(api: StoredApi, event: WatchEvent): void {
     const { object } = event;
     if (object === undefined || object.undecodable) return;
     const place = { resource: api.store.resource, key: object.key };
@@ -101,7 +101,7 @@ export class GarbageCollector {
     if (event.type === 'DELETED') {
       this.graph.remove(place);
       // Skipped if no object has owners and this one had none.
-      if (this.graph.size > 0 || hasOwners) this.gone(object);
+      if (this.graph.size > 0 || hasOwners) this.handleDeleted(object);
       return;
     }
     const before = this.graph.get(place);
@@ -118,7 +118,12 @@ export class GarbageCollector {
       this.graph.remove(place);
       return;
     }
-    this.graph.set({ ...place, uid: decoded.metadata.uid ?? '', owners, waiting: isForegroundDeleted(decoded) });
+    this.graph.set({
+      ...place,
+      uid: decoded.metadata.uid ?? '',
+      owners,
+      deletingDependents: isForegroundDeleted(decoded),
+    });
     this.enqueueDependent(place);
   }
 
@@ -131,7 +136,7 @@ export class GarbageCollector {
     }
   }
 
-  private gone(object: CachedObject): void {
+  private handleDeleted(object: CachedObject): void {
     const { metadata } = object.decode() as KubeObject;
     for (const dependent of this.graph.dependentsOf(metadata.uid ?? '')) this.enqueueDependent(dependent);
     // An owner that waited for this object may be deleted now.
@@ -178,7 +183,10 @@ export class GarbageCollector {
     const dependents = this.graph.dependentsOf(metadata.uid ?? '');
     const foreground = states.includes('waiting') && dependents.length > 0;
     // A dependent that waits as well may form a cycle, which is broken here.
-    const latest = foreground && dependents.some(({ waiting }) => waiting) ? await letOwnersGo(client, object) : object;
+    const latest =
+      foreground && dependents.some(({ deletingDependents }) => deletingDependents)
+        ? await unblockOwnerReferences(client, object)
+        : object;
     const preconditions = { uid: metadata.uid ?? '', resourceVersion: latest.metadata.resourceVersion ?? '' };
     await client.delete(namespace, metadata.name ?? '', preconditions, foreground ? 'Foreground' : ownPolicy(object));
   }
@@ -228,7 +236,12 @@ export class GarbageCollector {
     await client.update(next);
     this.graph.remove(place);
     if (kept.length === 0) return;
-    this.graph.set({ ...place, uid: object.metadata.uid ?? '', owners: kept, waiting: isForegroundDeleted(object) });
+    this.graph.set({
+      ...place,
+      uid: object.metadata.uid ?? '',
+      owners: kept,
+      deletingDependents: isForegroundDeleted(object),
+    });
   }
 
   private apiOf(reference: OwnerReference): StoredApi | undefined {
@@ -256,7 +269,7 @@ function ownPolicy(object: KubeObject): DeletionPolicy {
 }
 
 /** Updates the object so that none of its owners waits for it any longer. */
-async function letOwnersGo(client: LoopbackClient, object: KubeObject): Promise<KubeObject> {
+async function unblockOwnerReferences(client: LoopbackClient, object: KubeObject): Promise<KubeObject> {
   const owners = object.metadata.ownerReferences ?? [];
   if (!owners.some(isBlocking)) return object;
   const next = deepCopy(object);

@@ -13,7 +13,7 @@ export interface ObjectCacheOptions<T> {
 /** The part of each object of a type that a controller remembers, by `namespace/name`. */
 export class ObjectCache<T> {
   private readonly items = new Map<string, T>();
-  private told: Set<string> | undefined = new Set();
+  private listedKeys: Set<string> | undefined = new Set();
   private first: (() => void) | undefined;
   /** Resolves when all existing objects have been delivered. */
   readonly synced: Promise<void>;
@@ -43,12 +43,13 @@ export class ObjectCache<T> {
           this.forget(`${namespace}/${name}`);
         },
         reset: () => {
-          this.told = new Set();
+          this.listedKeys = new Set();
         },
         synced: () => {
-          const { told } = this;
-          this.told = undefined;
-          if (told !== undefined) for (const key of [...this.items.keys()]) if (!told.has(key)) this.forget(key);
+          const { listedKeys } = this;
+          this.listedKeys = undefined;
+          if (listedKeys !== undefined)
+            for (const key of [...this.items.keys()]) if (!listedKeys.has(key)) this.forget(key);
           this.first?.();
         },
       },
@@ -58,7 +59,7 @@ export class ObjectCache<T> {
 
   private upsert(object: KubeObject): void {
     const key = keyOf(object);
-    this.told?.add(key);
+    this.listedKeys?.add(key);
     const item = this.options.keep(object);
     if (item === undefined) {
       this.forget(key);

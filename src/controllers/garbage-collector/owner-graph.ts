@@ -11,7 +11,7 @@ export interface Dependent extends ObjectPlace {
   readonly uid: string;
   readonly owners: readonly OwnerReference[];
   /** True if it is being deleted in the foreground: after its own dependents. */
-  readonly waiting: boolean;
+  readonly deletingDependents: boolean;
 }
 
 const idOf = (place: ObjectPlace): string => `${place.resource}\0${place.key}`;

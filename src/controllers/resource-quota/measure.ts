@@ -4,7 +4,7 @@ import { usageOf } from '../../quota/charge.js';
 import type { Evaluator } from '../../quota/evaluator.js';
 import { evaluatorOf, specialEvaluators } from '../../quota/evaluators.js';
 import { scopesOf } from '../../quota/quota.js';
-import { add, only, type ResourceList, resourceList, ZERO } from '../../quota/resource-list.js';
+import { add, filterResources, type ResourceList, resourceList, ZERO } from '../../quota/resource-list.js';
 import { Quantity } from '../../apimachinery/meta/quantity.js';
 import type { ApiRegistry, StoredApi } from '../../registry/generic/store/api-registry.js';
 import { yieldNow } from '../../scheduling/slicer.js';
@@ -36,7 +36,7 @@ export async function measure(
   const hard = resourceList(spec?.['hard']);
   const scopes = scopesOf(spec);
   const namespace = quota.metadata.namespace ?? '';
-  const used = new Map(only(resourceList(objectAt(quota, 'status')?.['used']), (name) => hard.has(name)));
+  const used = new Map(filterResources(resourceList(objectAt(quota, 'status')?.['used']), (name) => hard.has(name)));
   const served = new Set([...types.values()].map(({ evaluator }) => formatGroupResource(evaluator.groupResource)));
   for (const evaluator of specialEvaluators()) {
     // A type that is not served has no objects.

@@ -1,6 +1,6 @@
 import { FakeClock } from '../../util/clock.fake.js';
 import { printed, resourceList } from '../../quota/resource-list.js';
-import { mostUsed, RecentCharges } from './recent-charges.js';
+import { usageUpperBound, RecentCharges } from './recent-charges.js';
 
 const quota = (version: number, maps: string) => ({
   apiVersion: 'v1',
@@ -55,6 +55,6 @@ test.each([
   ['it was not counted before', {}, { maps: '3' }, {}, 'maps=3'],
   ['it is limited no more', { maps: '4', pods: '1' }, { maps: '4' }, { pods: '1' }, 'maps=4'],
 ])('what is used where %s', (_, before, counted, charged, expected) => {
-  const used = mostUsed(resourceList(before), resourceList(counted), resourceList(charged));
+  const used = usageUpperBound(resourceList(before), resourceList(counted), resourceList(charged));
   expect(printed(used)).toBe(expected);
 });

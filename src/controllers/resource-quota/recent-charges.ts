@@ -60,7 +60,7 @@ export class RecentCharges {
  * Returns the upper bound of the usage: `counted` is stored, and objects that `recent` was charged for may not be. The bound is what was
  * charged `before`, unless more is stored.
  */
-export function mostUsed(before: ResourceList, counted: ResourceList, recent: ResourceList): ResourceList {
+export function usageUpperBound(before: ResourceList, counted: ResourceList, recent: ResourceList): ResourceList {
   const most = add(counted, recent);
   return new Map(
     Array.from(counted, ([name, amount]) => {

@@ -1,18 +1,18 @@
 import { objectAt } from '../../apimachinery/json/json.js';
 import { isEqual, resourceList, toJson } from '../../quota/resource-list.js';
 import { splitKey as storeKey } from '../../registry/generic/store/resource-store.js';
-import { WATCH_ALL, watchToItsEnd } from '../../registry/generic/loopback/watch-to-end.js';
+import { WATCH_ALL, watchUntilDone } from '../../registry/generic/loopback/watch-until-done.js';
 import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
 import type { WatchEvent } from '../../storage/cacher/interfaces.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
-import { isOvertaken } from '../errors.js';
+import { isIgnorableError } from '../errors.js';
 import { TypeWatches } from '../type-watches.js';
 import { keyOf, splitKey } from '../garbage-collector/object-cache.js';
 import { measure, type MeasuredType, measuredTypes } from './measure.js';
 import { QuotaIndex } from './quota-index.js';
-import { mostUsed, RecentCharges } from './recent-charges.js';
+import { usageUpperBound, RecentCharges } from './recent-charges.js';
 
 export interface ResourceQuotaOptions {
   readonly registry: ApiRegistry;
@@ -53,10 +53,10 @@ export class ResourceQuotaController {
     this.queue = new WorkQueue({
       name: 'resourcequota_primary',
       clock: options.clock,
-      work: (key) => this.sync(key),
+      reconcile: (key) => this.sync(key),
       workers: 5,
       onError: (key, error) => {
-        if (!isOvertaken(error)) options.onError(key, error);
+        if (!isIgnorableError(error)) options.onError(key, error);
       },
     });
   }
@@ -127,8 +127,8 @@ export class ResourceQuotaController {
     await cache.ready();
     const start = { mode: 'exact' as const, revision: cache.revision() };
     // Earlier changes are in the cache that is counted.
-    for (const key of this.index.allConcerned((name) => type.evaluator.matchesResource(name))) this.later(key);
-    await watchToItsEnd(cache, { ...WATCH_ALL, start, initialEventsBookmark: false }, signal, (event) => {
+    for (const key of this.index.allConcerned((name) => type.evaluator.matchesResource(name))) this.enqueueLater(key);
+    await watchUntilDone(cache, { ...WATCH_ALL, start, initialEventsBookmark: false }, signal, (event) => {
       this.see(type, event);
     });
   }
@@ -136,10 +136,11 @@ export class ResourceQuotaController {
   private see({ evaluator }: MeasuredType, { type, object }: WatchEvent): void {
     if (object === undefined || type === 'ADDED' || (type === 'MODIFIED' && !evaluator.readsObjects)) return;
     const { namespace } = storeKey(object.key);
-    for (const key of this.index.concerned(namespace, (name) => evaluator.matchesResource(name))) this.later(key);
+    for (const key of this.index.concerned(namespace, (name) => evaluator.matchesResource(name)))
+      this.enqueueLater(key);
   }
 
-  private later(key: string, millis = Math.max(GATHER_MILLIS, this.lastCountMillis * IDLE_FACTOR)): void {
+  private enqueueLater(key: string, millis = Math.max(GATHER_MILLIS, this.lastCountMillis * IDLE_FACTOR)): void {
     if (this.gathering.has(key)) return;
     this.gathering.add(key);
     this.options.clock.setTimer(millis, () => {
@@ -159,10 +160,10 @@ export class ResourceQuotaController {
     const status = objectAt(quota, 'status');
     const limits = resourceList(objectAt(quota, 'spec')?.['hard']);
     const before = resourceList(status?.['used']);
-    const used = mostUsed(before, counted, this.recent.of(key));
+    const used = usageUpperBound(before, counted, this.recent.of(key));
     const areNewLimits = !isEqual(limits, resourceList(status?.['hard']));
     // Admission charges by the limits in the status alone: objects created before those were set are counted once they are stored.
-    if (areNewLimits || !isEqual(used, counted)) this.later(key, STORED_AFTER_MILLIS);
+    if (areNewLimits || !isEqual(used, counted)) this.enqueueLater(key, STORED_AFTER_MILLIS);
     if (!areNewLimits && isEqual(used, before)) return;
     const written = {
       ...(limits.size > 0 && { hard: toJson(limits) }),

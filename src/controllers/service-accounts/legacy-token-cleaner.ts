@@ -7,7 +7,7 @@ import {
 import { podSecretNames } from '../../authorization/node/references.js';
 import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
 import { type Clock, sleep } from '../../util/clock.js';
-import { unlessOvertaken } from '../errors.js';
+import { swallowIgnorableErrors } from '../errors.js';
 import { dayOf, parseDay, trackedSince } from './legacy-token-tracking.js';
 
 const TYPE = 'kubernetes.io/service-account-token';
@@ -62,7 +62,7 @@ export class LegacyTokenCleaner {
         mounted.set(namespace, names);
       }
       if ((await names).has(name)) continue;
-      await unlessOvertaken(() => this.markOrRemove(secret)).catch((error: unknown) => {
+      await swallowIgnorableErrors(() => this.markOrRemove(secret)).catch((error: unknown) => {
         onError(`${namespace}/${name}`, error);
       });
     }

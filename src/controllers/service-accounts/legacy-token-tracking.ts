@@ -3,7 +3,7 @@ import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
-import { unlessOvertaken } from '../errors.js';
+import { swallowIgnorableErrors } from '../errors.js';
 
 const NAMESPACE = 'kube-system';
 const NAME = 'kube-apiserver-legacy-service-account-token-tracking';
@@ -43,7 +43,12 @@ export class LegacyTokenTracking {
     onError: (key: string, error: unknown) => void,
   ) {
     this.client = clients.for({ group: '', resource: 'configmaps' });
-    this.queue = new WorkQueue({ name: 'legacy_token_tracking_controller', clock, work: () => this.sync(), onError });
+    this.queue = new WorkQueue({
+      name: 'legacy_token_tracking_controller',
+      clock,
+      reconcile: () => this.sync(),
+      onError,
+    });
   }
 
   start(signal: AbortSignal): void {
@@ -62,7 +67,7 @@ export class LegacyTokenTracking {
     const data = { [KEY]: dayOf(this.clock.now()) };
     if (map !== undefined) {
       if (sinceOf(map) !== undefined) return;
-      await unlessOvertaken(() => this.client.update({ ...map, data: { ...objectAt(map, 'data'), ...data } }));
+      await swallowIgnorableErrors(() => this.client.update({ ...map, data: { ...objectAt(map, 'data'), ...data } }));
       return;
     }
     const wait = this.createdAt + CREATION_MILLIS - this.clock.monotonic();
@@ -71,7 +76,7 @@ export class LegacyTokenTracking {
       return;
     }
     const metadata = { name: NAME, namespace: NAMESPACE };
-    await unlessOvertaken(() => this.client.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data }));
+    await swallowIgnorableErrors(() => this.client.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data }));
     this.createdAt = this.clock.monotonic();
   }
 }

@@ -4,7 +4,7 @@ import type { ServiceAccountTokenSigner } from '../../authentication/token/servi
 import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
-import { unlessOvertaken } from '../errors.js';
+import { swallowIgnorableErrors } from '../errors.js';
 import { ObjectCache, splitKey } from '../garbage-collector/object-cache.js';
 
 const TYPE = 'kubernetes.io/service-account-token';
@@ -51,7 +51,7 @@ export class ServiceAccountTokens {
     this.queue = new WorkQueue({
       name: 'serviceaccount_tokens_service',
       clock: options.clock,
-      work: (key) => this.sync(key),
+      reconcile: (key) => this.sync(key),
       onError: (key, error) => {
         options.onError(key, error);
       },
@@ -109,8 +109,8 @@ export class ServiceAccountTokens {
     }
     const account = await this.account(namespace, secret);
     if (account === undefined) {
-      await unlessOvertaken(() => this.secretClient.delete(namespace, name, { uid: secret.uid }));
-    } else if (!secret.complete) await unlessOvertaken(() => this.fill(namespace, name, secret, account));
+      await swallowIgnorableErrors(() => this.secretClient.delete(namespace, name, { uid: secret.uid }));
+    } else if (!secret.complete) await swallowIgnorableErrors(() => this.fill(namespace, name, secret, account));
   }
 
   /** Returns the UID of the account: from the cache, or, if it is not there, from the store. */
@@ -152,7 +152,7 @@ export class ServiceAccountTokens {
     for (const [owner, keys] of this.byAccount) {
       if (!keys.delete(key)) continue;
       if (keys.size === 0) this.byAccount.delete(owner);
-      await unlessOvertaken(() => this.forget(namespace, splitKey(owner)[1], name));
+      await swallowIgnorableErrors(() => this.forget(namespace, splitKey(owner)[1], name));
     }
   }
 

@@ -18,7 +18,7 @@ export function defaultServiceAccounts(
     name: NAME,
     make: (namespace) => ({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: NAME, namespace } }),
     accepts: () => true,
-    mend: () => undefined,
+    repair: () => undefined,
     onError,
   });
 }

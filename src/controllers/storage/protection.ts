@@ -30,7 +30,7 @@ export class StorageProtection {
     this.queue = new WorkQueue({
       name: options.queue,
       clock: options.clock,
-      work: (key) => this.sync(key),
+      reconcile: (key) => this.sync(key),
       workers: 4,
       onError: (key, error) => {
         if (!isConflictOrNotFound(error)) options.onError(key, error);

@@ -221,10 +221,10 @@ describe('events', () => {
       const one = exchange({ annotations, annotate, authenticationMillis: 0.0423, stopwatch });
       const auditor = make('Metadata');
       auditor.requestReceived(one, ask());
-      stopwatch.spent('authorization', 1300.4);
-      stopwatch.spent('etcd', 1.25);
-      stopwatch.spent('etcd', 2);
-      stopwatch.spent('impersonation', 0);
+      stopwatch.record('authorization', 1300.4);
+      stopwatch.record('etcd', 1.25);
+      stopwatch.record('etcd', 2);
+      stopwatch.record('impersonation', 0);
       clock.advance(millis);
       auditor.responseComplete(one, undefined);
       expect(lines.at(-2)).not.toHaveProperty('annotations');
@@ -449,7 +449,7 @@ describe('the file', () => {
       maxBackups: 0,
       maxAgeDays: 0,
       clock,
-      failed: (e) => {
+      onError: (e) => {
         throw e;
       },
       ...over,
@@ -497,7 +497,7 @@ describe('the file', () => {
 
   test('lines go nowhere else where it cannot be put aside, and go on when it can', () => {
     const failures: unknown[] = [];
-    const file = open({ maxBytes: 10, failed: (error) => failures.push(error) });
+    const file = open({ maxBytes: 10, onError: (error) => failures.push(error) });
     const line = (text: string): void => {
       file.write(text);
       file.flush();

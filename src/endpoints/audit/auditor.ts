@@ -98,8 +98,8 @@ class Recorder implements AuditRecorder {
 /** Returns the source addresses of a request: those that proxies report, then the peer's. */
 function sourceIps({ headers, socket }: Exchange): string[] {
   const { 'x-forwarded-for': forwarded, 'x-real-ip': real } = headers;
-  const told = typeof forwarded === 'string' ? forwarded.split(',').map((ip) => ip.trim()) : [];
-  const ips = told.filter((ip) => isIP(ip) !== 0);
+  const forwardedIps = typeof forwarded === 'string' ? forwarded.split(',').map((ip) => ip.trim()) : [];
+  const ips = forwardedIps.filter((ip) => isIP(ip) !== 0);
   if (typeof real === 'string' && isIP(real) !== 0 && !ips.includes(real)) ips.push(real);
   const peer = (socket?.remoteAddress ?? '').replace(/^::ffff:/, '');
   if (peer !== '' && ips.at(-1) !== peer) ips.push(peer);
@@ -107,7 +107,7 @@ function sourceIps({ headers, socket }: Exchange): string[] {
 }
 
 /** Returns the message with the authentication methods that a failed request tried, as kube-apiserver names them. */
-function triedMethods({ headers, socket }: Exchange): string {
+function authenticationFailureMessage({ headers, socket }: Exchange): string {
   const [scheme = '', credentials] = (headers.authorization ?? '').trim().split(' ');
   const methods: string[] = [];
   if (credentials !== undefined && scheme.toLowerCase() === 'basic') methods.push('basic');
@@ -148,7 +148,7 @@ export class Auditor implements AuditHook {
   authenticationFailed(exchange: Exchange, attributes: AuthorizerAttributes): void {
     const recorder = this.begin(exchange, attributes);
     if (recorder === undefined) return;
-    recorder.status = { metadata: {}, message: triedMethods(exchange) };
+    recorder.status = { metadata: {}, message: authenticationFailureMessage(exchange) };
     this.responseStarted(exchange);
   }
 

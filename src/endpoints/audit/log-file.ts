@@ -26,7 +26,7 @@ export interface LogFileOptions {
   readonly maxAgeDays: number;
   readonly clock: Clock;
   /** Called if lines could not be written. */
-  failed(error: unknown): void;
+  onError(error: unknown): void;
 }
 
 /**
@@ -62,7 +62,7 @@ export class LogFile implements AuditSink {
       if (this.options.maxBytes === 0 || this.size + all.length <= this.options.maxBytes) this.append(all);
       else for (const line of lines) this.append(Buffer.from(`${line}\n`, 'utf8'));
     } catch (error) {
-      this.options.failed(error);
+      this.options.onError(error);
     }
   }
 

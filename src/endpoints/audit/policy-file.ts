@@ -1,5 +1,11 @@
 import { interpretTypeMeta, JsonError } from '../../apimachinery/json/decode.js';
-import { FieldTypeError, flagField, objectsField, textField, textsField } from '../../apimachinery/json/go-fields.js';
+import {
+  FieldTypeError,
+  boolField,
+  objectsField,
+  stringField,
+  stringsField,
+} from '../../apimachinery/json/go-fields.js';
 import { isObject, type JsonObject } from '../../apimachinery/json/json.js';
 import { kindNotRegistered } from '../../apimachinery/meta/meta.js';
 import { parseYaml } from '../../apimachinery/yaml/yaml.js';
@@ -59,32 +65,32 @@ function decode(text: string): WrittenPolicy {
   }
   const policy = isObject(value) ? value : {};
   return {
-    omitStages: textsField(policy['omitStages'], 'Policy.omitStages', 'v1.Stage'),
-    omitManagedFields: flagField(policy['omitManagedFields'], 'Policy.omitManagedFields') ?? false,
+    omitStages: stringsField(policy['omitStages'], 'Policy.omitStages', 'v1.Stage'),
+    omitManagedFields: boolField(policy['omitManagedFields'], 'Policy.omitManagedFields') ?? false,
     rules: objectsField(policy['rules'], 'Policy.rules', 'v1.PolicyRule').map(readRule),
   };
 }
 
 function readRule(rule: JsonObject): WrittenRule {
-  const list = (name: string): readonly string[] => textsField(rule[name], `PolicyRule.rules.${name}`);
+  const list = (name: string): readonly string[] => stringsField(rule[name], `PolicyRule.rules.${name}`);
   return {
-    level: textField(rule['level'], 'PolicyRule.rules.level', 'v1.Level'),
+    level: stringField(rule['level'], 'PolicyRule.rules.level', 'v1.Level'),
     users: list('users'),
     userGroups: list('userGroups'),
     verbs: list('verbs'),
     namespaces: list('namespaces'),
     resources: objectsField(rule['resources'], 'PolicyRule.rules.resources', 'v1.GroupResources').map(readGroup),
     nonResourceURLs: list('nonResourceURLs'),
-    omitStages: textsField(rule['omitStages'], 'PolicyRule.rules.omitStages', 'v1.Stage'),
-    omitManagedFields: flagField(rule['omitManagedFields'], 'PolicyRule.rules.omitManagedFields'),
+    omitStages: stringsField(rule['omitStages'], 'PolicyRule.rules.omitStages', 'v1.Stage'),
+    omitManagedFields: boolField(rule['omitManagedFields'], 'PolicyRule.rules.omitManagedFields'),
   };
 }
 
 function readGroup(group: JsonObject): GroupResources {
   const at = 'GroupResources.rules.resources';
   return {
-    group: textField(group['group'], `${at}.group`),
-    resources: textsField(group['resources'], `${at}.resources`),
-    resourceNames: textsField(group['resourceNames'], `${at}.resourceNames`),
+    group: stringField(group['group'], `${at}.group`),
+    resources: stringsField(group['resources'], `${at}.resources`),
+    resourceNames: stringsField(group['resourceNames'], `${at}.resourceNames`),
   };
 }

@@ -97,18 +97,18 @@ export class Discovery {
     if (!(await this.allowsMethod(context, request, response))) return;
     const document = (): JsonObject => apiVersions(core, this.options.serverAddress);
     const aggregated = (): JsonObject => groupDiscoveryList(core === undefined ? [] : [core]);
-    await this.either('/api', document, aggregated, true, context, request, response);
+    await this.writeNegotiated('/api', document, aggregated, true, context, request, response);
   }
 
   private async apis(context: RequestContext, request: HttpRequest, response: HttpResponse): Promise<void> {
     const named = (): ApiGroup[] => [...this.groups().values()].filter((group) => group.name !== '');
     const document = (): JsonObject => apiGroupList(named());
     const aggregated = (): JsonObject => groupDiscoveryList(named());
-    await this.either('/apis', document, aggregated, false, context, request, response);
+    await this.writeNegotiated('/apis', document, aggregated, false, context, request, response);
   }
 
   /** Writes the aggregated document if the client requests it, else the other one. */
-  private async either(
+  private async writeNegotiated(
     path: string,
     document: () => JsonObject,
     aggregated: () => JsonObject,

@@ -52,20 +52,20 @@ function apiResource(entry: ApiResourceEntry): JsonObject {
     name: entry.name,
     singularName: entry.singularName,
     namespaced: entry.namespaced,
-    ...named('group', entry.group),
-    ...named('version', entry.version),
+    ...optionalString('group', entry.group),
+    ...optionalString('version', entry.version),
     kind: entry.kind,
     verbs: [...entry.verbs],
-    ...listed('shortNames', entry.shortNames),
-    ...listed('categories', entry.categories),
-    ...named('storageVersionHash', entry.storageVersionHash),
+    ...optionalList('shortNames', entry.shortNames),
+    ...optionalList('categories', entry.categories),
+    ...optionalString('storageVersionHash', entry.storageVersionHash),
   };
 }
 
-const named = (key: string, value: string | undefined): JsonObject =>
+const optionalString = (key: string, value: string | undefined): JsonObject =>
   value === undefined || value === '' ? {} : { [key]: value };
 
-const listed = (key: string, values: readonly string[] | undefined): JsonObject =>
+const optionalList = (key: string, values: readonly string[] | undefined): JsonObject =>
   values === undefined || values.length === 0 ? {} : { [key]: [...values] };
 
 /** The type of the aggregated discovery document. */
@@ -77,7 +77,7 @@ export const groupDiscoveryList = (groups: readonly ApiGroup[]): JsonObject => (
   apiVersion: `${aggregatedType.group}/${aggregatedType.version}`,
   metadata: {},
   items: groups.map((group) => ({
-    metadata: named('name', group.name),
+    metadata: optionalString('name', group.name),
     versions: group.versions.map((version) => versionDiscovery(group, version)),
   })),
 });
@@ -124,8 +124,8 @@ function aggregate(
       scope: entry.namespaced ? 'Namespaced' : 'Cluster',
       singularResource: entry.singularName,
       verbs: [...entry.verbs],
-      ...listed('shortNames', entry.shortNames),
-      ...listed('categories', entry.categories),
+      ...optionalList('shortNames', entry.shortNames),
+      ...optionalList('categories', entry.categories),
       ...(below === undefined ? {} : { subresources: below }),
     };
   });

@@ -1,21 +1,21 @@
-import { whenOver } from '../../util/maybe-promise.js';
+import { runFinally } from '../../util/maybe-promise.js';
 import { attributesOf } from './access/authorization.js';
 import type { ChainConfig, Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
-import { isDefect } from './panic-recovery.js';
+import { isPanic } from './panic-recovery.js';
 
 /** Reports every authenticated request to the audit hook. */
 export function withAudit(next: Step, config: ChainConfig): Step {
   const { audit } = config;
   if (audit === undefined) return next;
   const ended = (exchange: Exchange, failure: unknown): void => {
-    if (isDefect(failure)) audit.panicked(exchange, failure);
+    if (isPanic(failure)) audit.panicked(exchange, failure);
     else audit.responseComplete(exchange, failure);
   };
   return (exchange) => {
     audit.requestReceived(exchange, attributesOf(exchange, config));
     if (exchange.longRunning) audit.responseStarted(exchange);
-    return whenOver(
+    return runFinally(
       () => next(exchange),
       (failure) => {
         ended(exchange, failure);

@@ -54,7 +54,7 @@ export interface ChainConfig {
   /** Grants turns of the event loop. */
   readonly turns: Turns;
   /** Returns why collections cannot be read at the moment; undefined if they can. */
-  readonly refusal: (verb: 'list' | 'watch') => string | undefined;
+  readonly unavailableReason: (verb: 'list' | 'watch') => string | undefined;
   readonly audit: AuditHook | undefined;
   /** If absent, nothing is traced. */
   readonly tracer: RequestTracer | undefined;

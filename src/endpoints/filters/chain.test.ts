@@ -1,7 +1,7 @@
 import { AuthenticationError } from '../../authentication/authenticator/interfaces.js';
 import { newNotFound } from '../../apimachinery/meta/errors.js';
 import { FILTERS } from './chain.js';
-import { ALICE, MASTER, message, Stage } from './stage.fake.js';
+import { ALICE, MASTER, message, TestChain } from './test-chain.fake.js';
 
 describe('the handler chain', () => {
   test('has its stages in this order', () => {
@@ -20,7 +20,7 @@ describe('the handler chain', () => {
   });
 
   test('asks who, then whether, then serves, without a promise', () => {
-    const stage = new Stage();
+    const stage = new TestChain();
     const { response, running } = stage.start();
     expect(running).toBeUndefined();
     expect(stage.log).toEqual(['authenticate', 'authorize list pods', 'handler']);
@@ -29,7 +29,7 @@ describe('the handler chain', () => {
   });
 
   test('understands the path before it looks at credentials', async () => {
-    const stage = new Stage();
+    const stage = new TestChain();
     const response = await stage.run({ url: '/api/v1/watch' });
     expect(stage.log).toEqual([]);
     expect(response.statusCode).toBe(500);
@@ -39,7 +39,7 @@ describe('the handler chain', () => {
   });
 
   test('refuses a bad timeout before it looks at credentials', async () => {
-    const stage = new Stage();
+    const stage = new TestChain();
     const response = await stage.run({ url: '/livez?timeout=abc' });
     expect(stage.log).toEqual([]);
     expect(response.statusCode).toBe(400);
@@ -47,7 +47,7 @@ describe('the handler chain', () => {
   });
 
   test('authenticates before impersonation', async () => {
-    const stage = new Stage();
+    const stage = new TestChain();
     stage.authenticate = () => undefined;
     const response = await stage.run({ headers: { 'Impersonate-Group': 'a' } });
     expect(response.statusCode).toBe(401);
@@ -55,7 +55,7 @@ describe('the handler chain', () => {
   });
 
   test('impersonates before the limits, and the limits stand before authorization', async () => {
-    const stage = new Stage();
+    const stage = new TestChain();
     let release = (): void => undefined;
     stage.handler = () =>
       new Promise((resolve) => {
@@ -86,7 +86,7 @@ describe('the handler chain', () => {
   });
 
   test('reads no collections while memory has no room for them', async () => {
-    const stage = new Stage({ refusal: (verb) => `no room for ${verb}es` });
+    const stage = new TestChain({ unavailableReason: (verb) => `no room for ${verb}es` });
     const watching = await stage.run({ url: '/api/v1/pods?watch=1' });
     expect([watching.statusCode, message(watching)]).toEqual([503, 'no room for watches']);
     expect((await stage.run({ url: '/api/v1/pods' })).statusCode).toBe(503);
@@ -95,7 +95,7 @@ describe('the handler chain', () => {
   });
 
   test('says why in the text of a 403', async () => {
-    const stage = new Stage();
+    const stage = new TestChain();
     stage.authorize = () => ({ decision: 'no-opinion', reason: 'no <rule>' });
     const resource = await stage.run({ url: '/apis/apps/v1/namespaces/x/deployments/y/status' });
     expect(message(resource)).toBe(
@@ -111,7 +111,7 @@ describe('the handler chain', () => {
     ['one that may tell why', new AuthenticationError('expired', { tellClient: true }), 'expired'],
     ['one with a defect', new TypeError('oops'), 'Unauthorized'],
   ])('answers 401 to %s', async (_name, error, text) => {
-    const stage = new Stage();
+    const stage = new TestChain();
     stage.authenticate = () => {
       throw error;
     };
@@ -121,7 +121,7 @@ describe('the handler chain', () => {
   });
 
   test('turns what a handler throws into a Status, and a defect into the text of a panic', async () => {
-    const stage = new Stage();
+    const stage = new TestChain();
     stage.handler = () => {
       throw newNotFound({ group: '', resource: 'pods' }, 'x');
     };
@@ -133,7 +133,7 @@ describe('the handler chain', () => {
   });
 
   test('ends a request that takes too long, and lets go of its place only when the handler returns', async () => {
-    const stage = new Stage();
+    const stage = new TestChain();
     let release = (): void => undefined;
     stage.handler = () =>
       new Promise((resolve) => {
@@ -164,7 +164,7 @@ describe('the handler chain', () => {
   });
 
   test('cuts an answer off that has begun when its time is over', () => {
-    const stage = new Stage();
+    const stage = new TestChain();
     stage.handler = (exchange) => {
       exchange.response.end('part');
       return new Promise(() => undefined);
@@ -175,7 +175,7 @@ describe('the handler chain', () => {
   });
 
   test('keeps the deadline until the client has taken the answer', async () => {
-    const stage = new Stage();
+    const stage = new TestChain();
     const slow = await stage.run();
     stage.clock.advance(60_200);
     expect(slow.destroyed).toBe(true);
@@ -186,7 +186,7 @@ describe('the handler chain', () => {
   });
 
   test('gives watches no deadline', () => {
-    const stage = new Stage();
+    const stage = new TestChain();
     stage.handler = () => new Promise(() => undefined);
     const { response } = stage.start({ url: '/api/v1/pods?watch=true' });
     stage.clock.advance(3_600_000);
@@ -195,7 +195,7 @@ describe('the handler chain', () => {
   });
 
   test('lets unknown clients have one request a connection on HTTP/2 only', async () => {
-    const stage = new Stage();
+    const stage = new TestChain();
     stage.authenticate = () => undefined;
     await stage.run({ http2: true });
     await stage.run({ http2: false });
@@ -203,14 +203,14 @@ describe('the handler chain', () => {
   });
 
   test('asks HTTP/2 clients to go elsewhere by chance', async () => {
-    const stage = new Stage({ goawayChance: 0.02, random: () => 0.01 });
+    const stage = new TestChain({ goawayChance: 0.02, random: () => 0.01 });
     await stage.run({ http2: true });
     await stage.run({ http2: false });
     expect(stage.retired).toBe(1);
   });
 
   test('lets the client send its body only when it may', async () => {
-    const stage = new Stage();
+    const stage = new TestChain();
     const waiting = { method: 'POST', expectsContinue: true };
     expect((await stage.run(waiting)).continued).toBe(true);
     expect((await stage.run({ method: 'POST' })).continued).toBe(false);

@@ -1,4 +1,4 @@
-import { message, Stage } from './stage.fake.js';
+import { message, TestChain } from './test-chain.fake.js';
 
 const never = (): Promise<void> => new Promise(() => undefined);
 
@@ -16,7 +16,7 @@ describe('the time a request may take', () => {
     ['another parameter', '?timeoutSeconds=1', 60_000],
   ];
   test.each(cases)('%s', (_name, query, millis) => {
-    const stage = new Stage();
+    const stage = new TestChain();
     stage.handler = never;
     const { response, exchange } = stage.start({ url: `/api/v1/pods${query}` });
     stage.clock.advance(millis - 1);
@@ -31,13 +31,13 @@ describe('the time a request may take', () => {
     ['abc', 'time: invalid duration "abc"'],
     ['5x', 'time: unknown unit "x" in duration "5x"'],
   ])('%s is no time', async (text, why) => {
-    const response = await new Stage().run({ url: `/api/v1/pods?timeout=${text}` });
+    const response = await new TestChain().run({ url: `/api/v1/pods?timeout=${text}` });
     expect(response.statusCode).toBe(400);
     expect(message(response)).toBe(`invalid timeout specified in the request URL - ${why}`);
   });
 
   test('a watch has no deadline, and its wish is not even looked at', async () => {
-    const stage = new Stage();
+    const stage = new TestChain();
     stage.handler = never;
     const { response } = stage.start({ url: '/api/v1/pods?watch=1&timeout=abc' });
     stage.clock.advance(7_200_000);
@@ -49,7 +49,7 @@ describe('the time a request may take', () => {
 
 describe('what ends', () => {
   test('is counted, and what the handler still writes goes nowhere', async () => {
-    const stage = new Stage();
+    const stage = new TestChain();
     let proceed: () => void = () => undefined;
     stage.handler = (exchange) =>
       new Promise((resolve) => {
@@ -73,7 +73,7 @@ describe('what ends', () => {
   });
 
   test('while it is being answered is cut off, and counted as such', async () => {
-    const stage = new Stage();
+    const stage = new TestChain();
     stage.handler = (exchange) => {
       exchange.response.writeHead(200);
       return never();
@@ -85,7 +85,7 @@ describe('what ends', () => {
   });
 
   test('while it waits for its authenticator is not asked about further', async () => {
-    const stage = new Stage();
+    const stage = new TestChain();
     let known: (value: undefined) => void = () => undefined;
     stage.authenticate = () => new Promise((resolve) => (known = resolve));
     const { response, running } = stage.start();
@@ -98,7 +98,7 @@ describe('what ends', () => {
   });
 
   test('because the client goes aborts the work', () => {
-    const stage = new Stage();
+    const stage = new TestChain();
     stage.handler = never;
     const { response, exchange } = stage.start();
     const { signal } = exchange;

@@ -1,7 +1,7 @@
-import { Stage } from './stage.fake.js';
+import { TestChain } from './test-chain.fake.js';
 
 test('an annotation of the audit event keeps its first value', () => {
-  const { exchange } = new Stage().start();
+  const { exchange } = new TestChain().start();
   const conflicts: string[][] = [];
   exchange.onConflict = (...told) => conflicts.push(told);
   exchange.annotate('a', '1');

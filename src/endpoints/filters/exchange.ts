@@ -35,7 +35,7 @@ const NO_INFO: RequestInfo = {
 };
 
 /** The reason with which signals abort; created once, because an error with its stack is expensive. */
-const GONE = new Error('the client disconnected or the request deadline was exceeded');
+const ABORT_REASON = new Error('the client disconnected or the request deadline was exceeded');
 
 /** The connection that carries a request. */
 export interface Connection {
@@ -130,7 +130,7 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
 
   get cancellation(): LazySignal {
     if (this.ending === undefined) {
-      this.ending = new LazySignal(GONE);
+      this.ending = new LazySignal(ABORT_REASON);
       if (this.timedOut || this.response.destroyed) this.ending.abort();
     }
     return this.ending;
@@ -159,7 +159,7 @@ export class Exchange extends WheelEntry implements RequestContext, Authenticati
     else if (known !== value) this.onConflict?.(this.auditId, key, value, known);
   }
 
-  waitedForWebhook(layer: 'mutating-webhook' | 'validating-webhook', millis: number): void {
+  recordWebhookDuration(layer: 'mutating-webhook' | 'validating-webhook', millis: number): void {
     if (layer === 'mutating-webhook') this.mutatingWebhookMillis += millis;
     else this.validatingWebhookMillis = Math.max(this.validatingWebhookMillis, millis);
   }

@@ -2,11 +2,11 @@ import { Registry } from 'prom-client';
 import type { AuthorizationResult } from '../../authorization/authorizer/interfaces.js';
 import type { Exchange } from './exchange.js';
 import { ChainMetrics, scopeOf } from './metrics.js';
-import { type Scene, Stage } from './stage.fake.js';
+import { type TestRequest, TestChain } from './test-chain.fake.js';
 
 /** A request on its way, as far as metrics look at it. */
-function request(scene: Scene, served = true): Exchange {
-  const stage = new Stage();
+function request(scene: TestRequest, served = true): Exchange {
+  const stage = new TestChain();
   stage.handler = () => new Promise(() => undefined);
   const { exchange } = stage.start(scene);
   exchange.served = served;
@@ -25,7 +25,7 @@ async function labels(registry: Registry, name: string): Promise<Record<string, 
 describe('the verb and the scope of a request', () => {
   const PODS = '/api/v1/namespaces/n/pods';
   const APPLY = { 'content-type': 'application/apply-patch+yaml' };
-  const cases: readonly (readonly [string, Scene, string, string])[] = [
+  const cases: readonly (readonly [string, TestRequest, string, string])[] = [
     ['a list', { url: PODS }, 'LIST', 'namespace'],
     ['of the cluster', { url: '/api/v1/pods' }, 'LIST', 'cluster'],
     ['a get', { url: `${PODS}/a` }, 'GET', 'resource'],

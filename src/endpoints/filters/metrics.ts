@@ -3,18 +3,18 @@ import type { AuthorizationResult } from '../../authorization/authorizer/interfa
 import type { RequestInfo } from '../../request/request-info.js';
 import { parseQuery } from '../../request/query.js';
 import {
-  type Cell,
-  CellCounter,
-  CellGauge,
-  CellHistogram,
-  type HistogramCell,
+  type MetricSeries,
+  CounterVec,
+  GaugeVec,
+  HistogramVec,
+  type HistogramSeries,
   metricsRegistry,
   SeriesLookup,
 } from '../../util/metrics/metrics.js';
 import { turns } from '../../scheduling/turns.js';
 import { bodyBytes } from '../responsewriters/body.js';
 import type { Exchange } from './exchange.js';
-import type { Refusal } from './in-flight/fair-queue.js';
+import type { RejectReason } from './in-flight/fair-queue.js';
 
 const COMPONENT = 'apiserver';
 const SERIES = ['verb', 'group', 'version', 'resource', 'subresource', 'scope', 'component'];
@@ -51,10 +51,10 @@ interface QueueState {
 const MAX_SERIES = 10_000;
 
 interface Series {
-  readonly total: Cell;
-  readonly duration: HistogramCell;
-  readonly sli: HistogramCell | undefined;
-  readonly size: HistogramCell | undefined;
+  readonly total: MetricSeries;
+  readonly duration: HistogramSeries;
+  readonly sli: HistogramSeries | undefined;
+  readonly size: HistogramSeries | undefined;
 }
 
 /** Returns the scope label: `resource`, `namespace`, `cluster`, or empty outside resources. */
@@ -88,25 +88,25 @@ function dryRunOf(rawQuery: string): string {
 
 /** The metrics of the handler chain, under kube-apiserver's names. */
 export class ChainMetrics {
-  private readonly requests: CellCounter;
-  private readonly durations: CellHistogram;
-  private readonly slis: CellHistogram;
-  private readonly longRunning: CellGauge;
-  private readonly terminations: CellCounter;
-  private readonly aborts: CellCounter;
-  private readonly droppedTotal: CellCounter;
-  private readonly attempts: CellCounter;
-  private readonly authenticatedUsers: CellCounter;
-  private readonly authorizations: CellCounter;
-  private readonly authenticationDurations: CellHistogram;
-  private readonly authorizationDurations: CellHistogram;
-  private readonly impersonations: CellCounter;
-  private readonly responseSizes: CellHistogram;
-  private readonly bodySizes: CellHistogram;
-  private readonly handshakes: CellCounter;
-  private readonly connections: CellCounter;
-  private readonly rejections: CellCounter;
-  private readonly waits: CellHistogram;
+  private readonly requests: CounterVec;
+  private readonly durations: HistogramVec;
+  private readonly slis: HistogramVec;
+  private readonly longRunning: GaugeVec;
+  private readonly terminations: CounterVec;
+  private readonly aborts: CounterVec;
+  private readonly droppedTotal: CounterVec;
+  private readonly attempts: CounterVec;
+  private readonly authenticatedUsers: CounterVec;
+  private readonly authorizations: CounterVec;
+  private readonly authenticationDurations: HistogramVec;
+  private readonly authorizationDurations: HistogramVec;
+  private readonly impersonations: CounterVec;
+  private readonly responseSizes: HistogramVec;
+  private readonly bodySizes: HistogramVec;
+  private readonly handshakes: CounterVec;
+  private readonly connections: CounterVec;
+  private readonly rejections: CounterVec;
+  private readonly waits: HistogramVec;
   private queues: (() => Readonly<Record<'readOnly' | 'mutating', QueueState>>) | undefined;
   private readonly series = new SeriesLookup<Series>(MAX_SERIES);
   private readonly high = { readOnly: 0, mutating: 0 };
@@ -114,10 +114,10 @@ export class ChainMetrics {
 
   // eslint-disable-next-line max-lines-per-function -- a table of metrics
   constructor(registry: Registry = metricsRegistry) {
-    const counter = (name: string, help: string, labels: string[]): CellCounter =>
-      new CellCounter({ name: `apiserver_${name}`, help, labels }, registry);
-    const histogram = (name: string, help: string, labels: string[], bounds: number[]): CellHistogram =>
-      new CellHistogram({ name: `apiserver_${name}`, help, labels }, bounds, registry);
+    const counter = (name: string, help: string, labels: string[]): CounterVec =>
+      new CounterVec({ name: `apiserver_${name}`, help, labels }, registry);
+    const histogram = (name: string, help: string, labels: string[], bounds: number[]): HistogramVec =>
+      new HistogramVec({ name: `apiserver_${name}`, help, labels }, bounds, registry);
     const dry = ['verb', 'dry_run', ...SERIES.slice(1)];
     this.requests = counter('request_total', 'Requests by verb, resource and status code.', [...dry, 'code']);
     this.durations = histogram('request_duration_seconds', 'Response latency in seconds.', dry, DURATIONS);
@@ -134,7 +134,7 @@ export class ChainMetrics {
       ['resource', 'verb'],
       bodyBounds(),
     );
-    this.longRunning = new CellGauge(
+    this.longRunning = new GaugeVec(
       {
         name: 'apiserver_longrunning_requests',
         help: 'Watches and other long-running requests in progress.',
@@ -152,20 +152,20 @@ export class ChainMetrics {
       SERIES.slice(0, 6),
     );
     this.droppedTotal = counter('dropped_requests_total', 'Requests rejected with 429.', ['request_kind']);
-    this.attempts = new CellCounter(
+    this.attempts = new CounterVec(
       { name: 'authentication_attempts', help: 'Authentication attempts by result.', labels: ['result'] },
       registry,
     );
-    this.authenticatedUsers = new CellCounter(
+    this.authenticatedUsers = new CounterVec(
       { name: 'authenticated_user_requests', help: 'Authenticated requests by user.', labels: ['username'] },
       registry,
     );
-    this.authorizations = new CellCounter(
+    this.authorizations = new CounterVec(
       { name: 'authorization_attempts_total', help: 'Authorization decisions by result.', labels: ['result'] },
       registry,
     );
-    const decisionDurations = (what: string): CellHistogram =>
-      new CellHistogram(
+    const decisionDurations = (what: string): HistogramVec =>
+      new HistogramVec(
         {
           name: `${what}_duration_seconds`,
           help: `${what[0]?.toUpperCase() ?? ''}${what.slice(1)} duration in seconds broken out by result.`,
@@ -181,8 +181,8 @@ export class ChainMetrics {
       'decision',
     ]);
     this.handshakes = counter('tls_handshake_errors_total', 'Failed TLS handshakes.', []);
-    this.handshakes.cell();
-    this.connections = new CellCounter(
+    this.handshakes.withLabelValues();
+    this.connections = new CounterVec(
       {
         name: 'annex_http2_connection_errors_total',
         help: 'HTTP/2 connections closed because of invalid frames from the client or replies that it did not read, by error code.',
@@ -208,22 +208,23 @@ export class ChainMetrics {
   private registerInFlight(registry: Registry): void {
     const gauge = { name: 'apiserver_current_inflight_requests', labels: ['request_kind'] };
     const help = 'Maximum number of requests in flight since the last scrape.';
-    const refresh = (metric: CellGauge): void => {
+    const refresh = (metric: GaugeVec): void => {
       for (const kind of ['readOnly', 'mutating'] as const) {
-        metric.cell(kind).value = this.high[kind];
+        metric.withLabelValues(kind).value = this.high[kind];
         this.high[kind] = this.now[kind];
       }
     };
-    new CellGauge({ ...gauge, help }, registry, refresh);
+    new GaugeVec({ ...gauge, help }, registry, refresh);
   }
 
   private registerQueues(registry: Registry): void {
     const labels = ['priority_level', 'flow_schema'];
     const gauge = (name: string, help: string, value: (queue: QueueState) => number): void => {
-      new CellGauge({ name: `apiserver_flowcontrol_${name}`, help, labels }, registry, (metric) => {
+      new GaugeVec({ name: `apiserver_flowcontrol_${name}`, help, labels }, registry, (metric) => {
         const queues = this.queues?.();
         if (queues === undefined) return;
-        for (const kind of ['readOnly', 'mutating'] as const) metric.cell(kind, FLOWS).value = value(queues[kind]);
+        for (const kind of ['readOnly', 'mutating'] as const)
+          metric.withLabelValues(kind, FLOWS).value = value(queues[kind]);
       });
     };
     gauge('current_inqueue_requests', 'Requests waiting in the per-user queues.', ({ queued }) => queued);
@@ -234,30 +235,30 @@ export class ChainMetrics {
     );
     const help = 'Collection reads waiting for a turn of the event loop.';
     const turn = { name: 'annex_waiting_turns', help, labels: [] };
-    new CellGauge(turn, registry, (metric) => (metric.cell().value = turns.waiting));
+    new GaugeVec(turn, registry, (metric) => (metric.withLabelValues().value = turns.waiting));
   }
 
   /** Sets the queues that the gauges report. */
-  showQueues(queues: () => Readonly<Record<'readOnly' | 'mutating', QueueState>>): void {
+  setQueues(queues: () => Readonly<Record<'readOnly' | 'mutating', QueueState>>): void {
     this.queues = queues;
   }
 
   /** Records how long a request waited in the queue of its user. */
   queued(kind: 'readOnly' | 'mutating', executed: boolean, millis: number): void {
-    this.waits.cell(kind, FLOWS, String(executed)).observe(millis / 1000);
+    this.waits.withLabelValues(kind, FLOWS, String(executed)).observe(millis / 1000);
   }
 
-  rejected(kind: 'readOnly' | 'mutating', reason: Refusal): void {
-    this.rejections.cell(kind, FLOWS, reason).inc();
+  rejected(kind: 'readOnly' | 'mutating', reason: RejectReason): void {
+    this.rejections.withLabelValues(kind, FLOWS, reason).inc();
   }
 
   handshakeFailed(): void {
-    this.handshakes.cell().inc();
+    this.handshakes.withLabelValues().inc();
   }
 
   /** Records that an HTTP/2 connection ended with this error code, by its name in RFC 9113. */
   connectionFailed(code: string): void {
-    this.connections.cell(code).inc();
+    this.connections.withLabelValues(code).inc();
   }
 
   inFlight(kind: 'readOnly' | 'mutating', used: number): void {
@@ -266,13 +267,13 @@ export class ChainMetrics {
   }
 
   dropped(kind: 'readOnly' | 'mutating'): void {
-    this.droppedTotal.cell(kind).inc();
+    this.droppedTotal.withLabelValues(kind).inc();
   }
 
   /** Records the start of a long-running request. Call the returned function when it ends. */
   longRunningStarted(exchange: Exchange): () => void {
     const scope = scopeOf(exchange.info);
-    const cell = this.longRunning.cell(...this.labels(exchange, verbOf(exchange, scope), scope));
+    const cell = this.longRunning.withLabelValues(...this.labels(exchange, verbOf(exchange, scope), scope));
     cell.inc();
     return () => {
       cell.dec();
@@ -295,11 +296,11 @@ export class ChainMetrics {
       const labels = this.labels(exchange, verb, scope);
       const dry = [verb, dryRun, ...labels.slice(1)];
       series = {
-        total: this.requests.cell(...dry, String(code)),
-        duration: this.durations.cell(...dry),
-        sli: dryRun === '' ? this.slis.cell(...labels) : undefined,
+        total: this.requests.withLabelValues(...dry, String(code)),
+        duration: this.durations.withLabelValues(...dry),
+        sli: dryRun === '' ? this.slis.withLabelValues(...labels) : undefined,
         // Response sizes are recorded for reads only.
-        size: verb === 'GET' || verb === 'LIST' ? this.responseSizes.cell(...labels) : undefined,
+        size: verb === 'GET' || verb === 'LIST' ? this.responseSizes.withLabelValues(...labels) : undefined,
       };
       this.series.set(key, series);
     }
@@ -314,35 +315,35 @@ export class ChainMetrics {
   }
 
   requestBodySize(resource: string, verb: string, bytes: number): void {
-    this.bodySizes.cell(resource, verb).observe(bytes);
+    this.bodySizes.withLabelValues(resource, verb).observe(bytes);
   }
 
   terminated(exchange: Exchange, code: number): void {
     const scope = scopeOf(exchange.info);
-    this.terminations.cell(...this.labels(exchange, verbOf(exchange, scope), scope), String(code)).inc();
+    this.terminations.withLabelValues(...this.labels(exchange, verbOf(exchange, scope), scope), String(code)).inc();
   }
 
   aborted(exchange: Exchange): void {
     const scope = scopeOf(exchange.info);
-    this.aborts.cell(...this.labels(exchange, verbOf(exchange, scope), scope).slice(0, 6)).inc();
+    this.aborts.withLabelValues(...this.labels(exchange, verbOf(exchange, scope), scope).slice(0, 6)).inc();
   }
 
   authenticated(exchange: Exchange, result: 'success' | 'failure' | 'error'): void {
-    this.attempts.cell(result).inc();
-    this.authenticationDurations.cell(result).observe(exchange.authenticationMillis / 1000);
-    if (result === 'success') this.authenticatedUsers.cell(compressUser(exchange.user.name)).inc();
+    this.attempts.withLabelValues(result).inc();
+    this.authenticationDurations.withLabelValues(result).observe(exchange.authenticationMillis / 1000);
+    if (result === 'success') this.authenticatedUsers.withLabelValues(compressUser(exchange.user.name)).inc();
   }
 
   authorized(result: AuthorizationResult, millis: number): void {
     const { decision, error } = result;
     const shown =
       decision === 'allow' ? 'allowed' : error !== undefined ? 'error' : decision === 'deny' ? 'denied' : 'no-opinion';
-    this.authorizations.cell(shown).inc();
-    this.authorizationDurations.cell(shown).observe(millis / 1000);
+    this.authorizations.withLabelValues(shown).inc();
+    this.authorizationDurations.withLabelValues(shown).observe(millis / 1000);
   }
 
   impersonated(mode: string, decision: 'allowed' | 'denied'): void {
-    this.impersonations.cell(mode, decision).inc();
+    this.impersonations.withLabelValues(mode, decision).inc();
   }
 
   /** Returns the labels of a request. Resources that are not served are not named, or clients could create series at will. */

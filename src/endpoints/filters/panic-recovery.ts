@@ -6,7 +6,7 @@ import type { Exchange } from './exchange.js';
 import { writeText } from './status.js';
 
 /** Reports whether an error can only come from a defect in the program. */
-export const isDefect = (error: unknown): boolean =>
+export const isPanic = (error: unknown): boolean =>
   error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError;
 
 /** Turns any thrown error into a response: a Status for errors meant for clients, kube-apiserver's text for defects. */
@@ -25,7 +25,7 @@ export function withPanicRecovery(next: Step, config: Pick<ChainConfig, 'logger'
     if (exchange.response.headersSent) {
       config.metrics.aborted(exchange);
       exchange.destroy();
-    } else if (isDefect(error)) {
+    } else if (isPanic(error)) {
       writeText(exchange.response, 500, 'This request caused apiserver to panic. Look in the logs for details.');
     } else {
       config.writeStatus(exchange, toApiError(error));

@@ -26,7 +26,7 @@ export class Timings implements Stopwatch {
     return this.clock.monotonic();
   }
 
-  spent(layer: Layer, millis: number): void {
+  record(layer: Layer, millis: number): void {
     const { span } = this;
     const name = span?.recording === true ? SPANS[layer] : undefined;
     if (name !== undefined) span?.start(name, undefined, performance.timeOrigin + performance.now() - millis).end();

@@ -1,7 +1,7 @@
 import type { AuthenticationResponse, RequestAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { Span } from '../../util/tracing.js';
 import { Timings } from './timings.js';
-import { ALICE, MASTER, Stage } from './stage.fake.js';
+import { ALICE, MASTER, TestChain } from './test-chain.fake.js';
 import type { TracedRequest } from '../../request/tracer.js';
 
 const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
@@ -20,7 +20,7 @@ function begun(
     spanId: '',
     traceparent: '',
     start: () => span,
-    note: () => undefined,
+    setAttributes: () => undefined,
     end: () => undefined,
     run: (work) => work(),
   };
@@ -36,7 +36,7 @@ function begun(
       return { ...answer, viaProxy };
     },
   };
-  const stage = new Stage({ tracer, authenticator });
+  const stage = new TestChain({ tracer, authenticator });
   stage.start({ url });
   return requests;
 }
@@ -64,7 +64,7 @@ test('what is no resource is named by its method alone', () => {
 });
 
 test('a request that nobody vouches for is not traced', () => {
-  const stage = new Stage({
+  const stage = new TestChain({
     tracer: {
       begin: () => {
         throw new Error('traced');
@@ -77,7 +77,7 @@ test('a request that nobody vouches for is not traced', () => {
 
 test('a stopwatch without a span only takes times', () => {
   const timings = new Timings({ monotonic: () => 5 });
-  timings.spent('authorization', 2);
-  timings.spent('authorization', 3);
+  timings.record('authorization', 2);
+  timings.record('authorization', 3);
   expect([...timings.layers]).toEqual([['authorization', 5]]);
 });

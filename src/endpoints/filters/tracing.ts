@@ -1,6 +1,6 @@
 import { SYSTEM_PRIVILEGED_GROUP } from '../../authentication/user/user.js';
 import type { RequestInfo } from '../../request/request-info.js';
-import { whenOver } from '../../util/maybe-promise.js';
+import { runFinally } from '../../util/maybe-promise.js';
 import type { TracedRequest } from '../../request/tracer.js';
 import type { ChainConfig, Step } from './chain-config.js';
 import type { Exchange } from './exchange.js';
@@ -33,10 +33,10 @@ export function withTracing(next: Step, config: ChainConfig): Step {
       .end(undefined, exchange.receivedAt + exchange.authenticationMillis);
     exchange.span = span;
     const ended = (error: unknown): void => {
-      span.note({ 'http.status_code': exchange.response.statusCode });
+      span.setAttributes({ 'http.status_code': exchange.response.statusCode });
       span.end(error);
     };
-    return span.run(() => whenOver(() => next(exchange), ended));
+    return span.run(() => runFinally(() => next(exchange), ended));
   };
 }
 

@@ -1,20 +1,23 @@
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { dedupOwnerReferences, ensureNamespace } from '../../registry/generic/system-fields.js';
-import type { ServedCreation } from '../../registry/rest/served.js';
+import type { ServedCreateOnlySubresource } from '../../registry/rest/served.js';
 import { writeCreated } from '../responsewriters/object.js';
 import { readBody } from './request/body.js';
 import { decodeAs } from './codec/decode-body.js';
 import { Query } from './request/query.js';
 import { negotiateCreated } from './respond.js';
 import { soleVersion } from '../../registry/generic/admission-versions.js';
-import { changeOptions } from './admission/options.js';
+import { admissionOptions } from './admission/options.js';
 import { admitMutations } from './admission/mutate.js';
 import { admissionAttributes } from './admission/attributes.js';
 import type { RequestScope } from '../router/scope.js';
 import { createOrUpdateOptions } from './request/write-options.js';
 
 /** POST on a subresource whose objects have a kind of their own. */
-export async function createSubresourceHandler(scope: RequestScope, creation: ServedCreation): Promise<void> {
+export async function createSubresourceHandler(
+  scope: RequestScope,
+  creation: ServedCreateOnlySubresource,
+): Promise<void> {
   const { context, request, served, environment } = scope;
   const { namespace, name } = context.info;
   const query = new Query(request.url ?? '');
@@ -31,7 +34,7 @@ export async function createSubresourceHandler(scope: RequestScope, creation: Se
   dedupOwnerReferences(object, warn, { afterAdmission: false });
   scope.fieldManager.update(undefined, object, managerOrUserAgent(options.fieldManager, context.userAgent));
   const attributes = {
-    ...admissionAttributes(scope, 'CREATE', name, object, undefined, changeOptions(scope, 'CreateOptions')),
+    ...admissionAttributes(scope, 'CREATE', name, object, undefined, admissionOptions(scope, 'CreateOptions')),
     kind: creation.gvk,
     versions: soleVersion((json, strict) => creation.decode(json, strict)),
   };

@@ -1,15 +1,15 @@
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { createObject } from '../../registry/generic/create.js';
-import { settled } from '../../registry/generic/loopback/settled.js';
+import { retryOnPendingConversion } from '../../registry/generic/loopback/conversion-retry.js';
 import { isTooLarge } from '../../registry/generic/store/resource-store.js';
 import { dedupOwnerReferences, ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
 import type { ResponseSink } from '../responsewriters/sink.js';
 import { readBody } from './request/body.js';
 import { decodeBody, inputFormat } from './codec/decode-body.js';
 import { offloadOrRun } from './offload.js';
-import { negotiateObject, writeWritten } from './respond.js';
+import { negotiateObject, writeMutationResult } from './respond.js';
 import { Query } from './request/query.js';
-import { changeOptions } from './admission/options.js';
+import { admissionOptions } from './admission/options.js';
 import { admitMutations } from './admission/mutate.js';
 import { admissionAttributes } from './admission/attributes.js';
 import type { RequestScope } from '../router/scope.js';
@@ -40,8 +40,8 @@ async function create(scope: RequestScope, body: Buffer, options: WriteOptions, 
   };
   dedupOwnerReferences(object, warn, { afterAdmission: false });
   const manager = managerOrUserAgent(options.fieldManager, context.userAgent);
-  await settled(() => scope.fieldManager.update(undefined, object, manager));
-  const optionsObject = changeOptions(scope, 'CreateOptions');
+  await retryOnPendingConversion(() => scope.fieldManager.update(undefined, object, manager));
+  const optionsObject = admissionOptions(scope, 'CreateOptions');
   const name = object.metadata.name ?? '';
   await admitMutations(
     environment.admission,
@@ -65,5 +65,5 @@ async function create(scope: RequestScope, body: Buffer, options: WriteOptions, 
     delete object.metadata.managedFields;
     return store();
   });
-  await writeWritten(scope, sink, 201, created);
+  await writeMutationResult(scope, sink, 201, created);
 }

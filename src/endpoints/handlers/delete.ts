@@ -1,7 +1,12 @@
 import { newBadRequest, newForbidden, newInvalid } from '../../apimachinery/meta/errors.js';
 import { objectAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import { deleteObject, type DeleteOptions, type Deleted, shownDeleteOptions } from '../../registry/generic/delete.js';
+import {
+  deleteObject,
+  type DeleteOptions,
+  type DeleteResult,
+  deleteOptionsObject,
+} from '../../registry/generic/delete.js';
 import { FieldPath, invalid } from '../../apimachinery/meta/field-error.js';
 import { deleteUndecodable } from '../../registry/generic/unsafe-delete.js';
 import { deleteCollection } from '../../registry/generic/delete-collection.js';
@@ -9,7 +14,7 @@ import { readBody } from './request/body.js';
 import { deleteOptions } from './request/delete-options.js';
 import { offloadLarge } from './offload.js';
 import { listOptions } from './request/list-options.js';
-import { negotiateObject, writeDeletedCollection, writeSuccess, writeWritten } from './respond.js';
+import { negotiateObject, writeDeletedCollection, writeSuccess, writeMutationResult } from './respond.js';
 import { Query } from './request/query.js';
 import { admissionAttributes } from './admission/attributes.js';
 import type { RequestScope } from '../router/scope.js';
@@ -23,8 +28,8 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
   const options = deleteOptions(scope, query, body);
   checkNamespace(scope);
   context.dryRun = options.dryRun;
-  const handedOver = offloadLarge(scope, body);
-  if (handedOver !== undefined) return handedOver;
+  const offloaded = offloadLarge(scope, body);
+  if (offloaded !== undefined) return offloaded;
   const { namespace, name } = context.info;
   if (options.ignoreStoreReadError) {
     await authorizeUnsafeDelete(scope);
@@ -45,7 +50,7 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
     await writeSuccess(sink, status, successDetails(scope, deleted));
     return;
   }
-  await writeWritten(scope, sink, status, deleted);
+  await writeMutationResult(scope, sink, status, deleted);
 }
 
 /** Rejects an empty namespace. The router of built-in types accepts one; it is missed only when storage keys are built. */
@@ -84,7 +89,7 @@ async function authorizeUnsafeDelete(scope: RequestScope): Promise<void> {
 
 const successDetails = (
   scope: RequestScope,
-  deleted: Deleted,
+  deleted: DeleteResult,
 ): { name: string; group: string; kind: string; uid: string } => ({
   name: deleted.object.metadata.name ?? '',
   group: scope.served.groupResource.group,
@@ -129,7 +134,7 @@ export async function deleteCollectionHandler(scope: RequestScope): Promise<void
  */
 function admitDelete(scope: RequestScope, name: string, options: DeleteOptions): (object: KubeObject) => Promise<void> {
   const { admission } = scope.environment;
-  const optionsObject = shownDeleteOptions(options);
+  const optionsObject = deleteOptionsObject(options);
   // Types that are deleted in two phases are deleted with a UID precondition.
   const byUid = scope.served.type.deletion.beforeDelete !== undefined && options.preconditions.uid === undefined;
   return async (object) => {

@@ -1,10 +1,10 @@
 import { newBadRequest } from '../../apimachinery/meta/errors.js';
-import { listResourceVersion, parseResourceVersion } from '../../registry/generic/resource-version.js';
+import { parseListResourceVersion, parseResourceVersion } from '../../registry/generic/resource-version.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 import { timed } from '../../util/metrics/stopwatch.js';
 import type { StoredType } from '../../registry/generic/store/resource-store.js';
 import type { ReadAt } from '../../storage/cacher/interfaces.js';
-import { negotiateObject, writeStored } from './respond.js';
+import { negotiateObject, writeCachedObject } from './respond.js';
 import { Query } from './request/query.js';
 import type { RequestScope } from '../router/scope.js';
 
@@ -17,18 +17,18 @@ export function getHandler(scope: RequestScope): MaybePromise<void> {
   const query = new Query(request.url ?? '');
   const sink = negotiateObject(scope, query);
   const { namespace, name } = context.info;
-  const asked = askedVersion(query);
+  const asked = requestedResourceVersion(query);
   const key = store.key(namespace, name);
   const at = readAt(asked, served.type);
   const object = store.getNow(key, at);
-  if (object !== undefined) return writeStored(scope, sink, object);
+  if (object !== undefined) return writeCachedObject(scope, sink, object);
   return timed(context.stopwatch, 'etcd', () => store.get(key, name, at, asked)).then((found) =>
-    writeStored(scope, sink, found),
+    writeCachedObject(scope, sink, found),
   );
 }
 
 /** Returns the resource version of a get. Rejects the former parameter `export` if its value parses as true. */
-export function askedVersion(query: Query): string {
+export function requestedResourceVersion(query: Query): string {
   if (query.boolean('export') === true) {
     throw newBadRequest('the export parameter, deprecated since v1.14, is no longer supported');
   }
@@ -39,6 +39,6 @@ export function askedVersion(query: Query): string {
 export function readAt(resourceVersion: string, { uncached = false }: StoredType): ReadAt {
   if (resourceVersion === '') return { mode: 'most-recent' };
   // Without a watch cache, a get rejects invalid versions as a list does.
-  const revision = uncached ? listResourceVersion(resourceVersion) : parseResourceVersion(resourceVersion);
+  const revision = uncached ? parseListResourceVersion(resourceVersion) : parseResourceVersion(resourceVersion);
   return revision === 0 ? { mode: 'any' } : { mode: 'not-older-than', revision, atOnce: uncached };
 }

@@ -19,14 +19,14 @@ export function offloadOrRun(scope: RequestScope, body: Buffer, write: () => Pro
   const weight = weightOf(scope, body, OFFLOAD_WRITE_BYTES);
   const isLarge = weight >= OFFLOAD_WRITE_BYTES;
   if (isLarge ? offload.takes(scope, weight) : takesLongRules(scope, offload, weight)) return offload.run(scope, body);
-  return runHere(scope, offload, { body, weight, write });
+  return runOnMainThread(scope, offload, { body, weight, write });
 }
 
 function takesLongRules(scope: RequestScope, offload: Offload, weight: number): boolean {
-  return offload.expensive.forecast(scope.served, weight) && offload.takes(scope, Infinity);
+  return offload.expensive.isLikelyExpensive(scope.served, weight) && offload.takes(scope, Infinity);
 }
 
-class RulesTakeLong extends Error {}
+class SlowRulesError extends Error {}
 
 /**
  * Runs a write on this thread. The run time of the type's validation rules cannot be predicted from the size of the write alone:
@@ -34,7 +34,7 @@ class RulesTakeLong extends Error {}
  * only place where a write restarts for that reason (docs/design/offload.md explains why it must exist); later writes of the type
  * that weigh as much go to a worker at once.
  */
-async function runHere(
+async function runOnMainThread(
   scope: RequestScope,
   offload: Offload,
   { body, weight, write }: { readonly body: Buffer; readonly weight: number; readonly write: () => Promise<void> },
@@ -50,13 +50,13 @@ async function runHere(
       work += units;
       if (offered || (work < RULES_UNITS && !isOver())) return;
       offered = true;
-      if (offload.takes(scope, Infinity)) throw new RulesTakeLong();
+      if (offload.takes(scope, Infinity)) throw new SlowRulesError();
     };
   };
   try {
     await write();
   } catch (error) {
-    if (!(error instanceof RulesTakeLong)) throw error;
+    if (!(error instanceof SlowRulesError)) throw error;
     offload.expensive.observe(scope.served, weight);
     await yieldNow();
     await offload.run(scope, body);

@@ -11,17 +11,17 @@ import { applyMergePatch, decodeMergePatch } from '../../apimachinery/patch/merg
 import { decodeStrategicMergePatch } from '../../apimachinery/patch/strategic-merge.js';
 import { parseYaml } from '../../apimachinery/yaml/yaml.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
-import { settled } from '../../registry/generic/loopback/settled.js';
+import { retryOnPendingConversion } from '../../registry/generic/loopback/conversion-retry.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
 import { negotiatePatch } from '../negotiation/media.js';
 import type { ResponseSink } from '../responsewriters/sink.js';
 import { readBody } from './request/body.js';
 import { offloadOrRun } from './offload.js';
-import { decodePatched, refusePatch } from './codec/patched-object.js';
+import { decodePatched, newInvalidPatch } from './codec/patched-object.js';
 import { negotiateObject } from './respond.js';
 import { Query } from './request/query.js';
 import type { RequestScope } from '../router/scope.js';
-import { checkName, requireNamespace, storeNext } from './update.js';
+import { checkName, requireNamespace, updateAndRespond } from './update.js';
 import { warnOfStrictErrors } from './request/strict-errors.js';
 import { patchOptions, type WriteOptions } from './request/write-options.js';
 
@@ -56,13 +56,13 @@ async function patch(
   const apply = isApply(patchType);
   requireNamespace(scope);
   const mechanism = patchMechanism(scope, patchType, body, options);
-  await storeNext(scope, sink, {
+  await updateAndRespond(scope, sink, {
     dryRun: options.dryRun,
     forceAllowCreate: apply && scope.subresource === '',
     expectedUid: undefined,
     needsFields: apply,
     make: async (current) => {
-      const next = await settled(() => mechanism(current));
+      const next = await retryOnPendingConversion(() => mechanism(current));
       checkIdentity(scope, next, current);
       return next;
     },
@@ -186,7 +186,7 @@ function mergeStrategically(
   try {
     return { result: merge(current, own), shown };
   } catch (error) {
-    if (error instanceof JsonError) throw refusePatch(shown(), error.message);
+    if (error instanceof JsonError) throw newInvalidPatch(shown(), error.message);
     throw error;
   }
 }

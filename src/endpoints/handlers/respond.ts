@@ -2,10 +2,10 @@ import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { type MaybePromise, then } from '../../util/maybe-promise.js';
 import { DetachedObject } from '../../registry/generic/loopback/detached-object.js';
-import { prepare } from '../../registry/generic/loopback/settled.js';
+import { prepare } from '../../registry/generic/loopback/conversion-retry.js';
 import type { DeletedCollection } from '../../registry/generic/delete-collection.js';
 import type { ListResult } from '../../registry/generic/list.js';
-import { elsewhereOf } from '../../registry/rest/served.js';
+import { handoverReason } from '../../registry/rest/served.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { StoredObject } from '../../storage/interfaces.js';
 import type { HttpResponse } from '../http.js';
@@ -16,7 +16,7 @@ import { isLargeObject } from '../responsewriters/items.js';
 import { writeObject, writeTree } from '../responsewriters/object.js';
 import type { ResponseSink } from '../responsewriters/sink.js';
 import type { Query } from './request/query.js';
-import type { Exchanged, RequestScope } from '../router/scope.js';
+import type { RoutedRequest, RequestScope } from '../router/scope.js';
 
 /** Negotiates the response to a request for an object. */
 export function negotiateObject(scope: RequestScope, query: Query): ResponseSink {
@@ -34,7 +34,7 @@ export function negotiateWatch(scope: RequestScope, query: Query): ResponseSink 
 }
 
 /** Negotiates the response to a request that creates an object that is not stored. Such kinds have no columns. */
-export function negotiateCreated(exchanged: Exchanged, query: Query): ResponseSink {
+export function negotiateCreated(exchanged: RoutedRequest, query: Query): ResponseSink {
   const { context, request, environment } = exchanged;
   const cbor = environment.features.enabled('CBORServingAndStorage');
   const media = negotiate(
@@ -62,7 +62,7 @@ const itemSink = (scope: RequestScope, query: Query, media: NegotiatedMedia): Re
   sinkOf(scope, query, { media, conventions: scope.codec.responses, offload: offloadItems(scope) });
 
 function sinkOf(
-  { context, request, response, environment }: Exchanged,
+  { context, request, response, environment }: RoutedRequest,
   query: Query,
   { media, conventions, offload }: Pick<ResponseSink, 'media' | 'conventions'> & Partial<ResponseSink>,
 ): ResponseSink {
@@ -90,7 +90,7 @@ function offloadItems(scope: RequestScope): ResponseSink['offload'] {
 }
 
 /** Writes the object that a write stored, or would have stored. */
-export function writeWritten(
+export function writeMutationResult(
   { served }: RequestScope,
   sink: ResponseSink,
   status: number,
@@ -102,7 +102,7 @@ export function writeWritten(
 }
 
 /** Writes a cached object, on a worker thread if encoding it takes long. */
-export function writeStored(scope: RequestScope, sink: ResponseSink, object: CachedObject): MaybePromise<void> {
+export function writeCachedObject(scope: RequestScope, sink: ResponseSink, object: CachedObject): MaybePromise<void> {
   const { request, served } = scope;
   const { offload } = scope.environment;
   const isWanted = request.method !== 'HEAD' && isLargeObject(object, served, sink.media);
@@ -112,7 +112,7 @@ export function writeStored(scope: RequestScope, sink: ResponseSink, object: Cac
 
 export function writeListResult({ served }: RequestScope, sink: ResponseSink, result: ListResult): Promise<void> {
   const { revision } = result.list;
-  const { since = revision } = elsewhereOf(served.definition?.watchesEnd) ?? {};
+  const { since = revision } = handoverReason(served.definition?.watchCancellation) ?? {};
   const metadata = {
     resourceVersion: String(Math.min(revision, since)),
     continue: result.continue,

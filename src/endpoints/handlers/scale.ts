@@ -5,9 +5,9 @@ import { ScaleManagedFields } from '../../managedfields/scale.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import { decodeScale, SCALE_GVK } from '../../registry/customresource/scale/scale.js';
 import { scaleTable } from '../../registry/customresource/scale/scale-table.js';
-import { storedAs } from '../../registry/generic/loopback/settled.js';
+import { decodeInVersion } from '../../registry/generic/loopback/conversion-retry.js';
 import { ensureNamespace } from '../../registry/generic/system-fields.js';
-import { type Updated, updateObject } from '../../registry/generic/update.js';
+import { type UpdateResult, updateObject } from '../../registry/generic/update.js';
 import type { ScalePaths, ServedVersion } from '../../registry/rest/served.js';
 import type { ResponseSink } from '../responsewriters/sink.js';
 import { negotiatePatch } from '../negotiation/media.js';
@@ -15,7 +15,7 @@ import { writeObject } from '../responsewriters/object.js';
 import { readBody } from './request/body.js';
 import { scaleCodec } from './codec/builtin.js';
 import { decodeBody } from './codec/decode-body.js';
-import { askedVersion, readAt } from './get.js';
+import { requestedResourceVersion, readAt } from './get.js';
 import { isApply, type Mechanism, patchMechanism } from './patch.js';
 import { Query } from './request/query.js';
 import { negotiateObject } from './respond.js';
@@ -35,7 +35,7 @@ export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Prom
   const query = new Query(request.url ?? '');
   if (verb === 'get') {
     const sink = negotiateObject(scope, query);
-    const asked = askedVersion(query);
+    const asked = requestedResourceVersion(query);
     const object = await store.get(store.key(namespace, name), name, readAt(asked, store.type), asked);
     const { scale, found } = scaleOf(scope.served.toObject(object), paths);
     if (!found) throw newInternalError(`the spec replicas field ${quote(paths.specReplicasPath)} does not exist`);
@@ -60,7 +60,7 @@ export async function scaleHandler(scope: RequestScope, paths: ScalePaths): Prom
   const object =
     updated.stored === undefined
       ? updated.object
-      : await storedAs(scope.served, updated.stored, scope.context.stopwatch);
+      : await decodeInVersion(scope.served, updated.stored, scope.context.stopwatch);
   await writeScale(scope, sink, scaleOf(object, paths).scale);
 }
 
@@ -102,7 +102,7 @@ function decodeScaleBody(scope: RequestScope, body: Buffer, validation: FieldVal
   }
 }
 
-function storeScaled(scope: RequestScope, paths: ScalePaths, change: ScaleChange): Promise<Updated> {
+function storeScaled(scope: RequestScope, paths: ScalePaths, change: ScaleChange): Promise<UpdateResult> {
   const { context, served } = scope;
   const { namespace, name } = context.info;
   return updateObject(scope.store, {

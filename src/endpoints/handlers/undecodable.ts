@@ -22,7 +22,7 @@ export function undecodableError(
   if (!unsafe && first?.isUntransformable === true) {
     const isList = verb === 'list' || verb === 'deletecollection' || verb === 'watch';
     const key = quote(store.displayKey(first.key));
-    return newInternalError(isList ? `unable to transform key ${key}: ${first.why}` : first.why);
+    return newInternalError(isList ? `unable to transform key ${key}: ${first.reason}` : first.reason);
   }
   if (!unsafe || first === undefined) return new ApiError(500, '', error.message);
   switch (verb) {
@@ -63,7 +63,7 @@ function unreadableList(store: ResourceStore, objects: readonly Undecodable[]): 
 const storageError = (object: Undecodable, key: string): string =>
   `StorageError: corrupt object, Code: 7, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${notDecodable(object)}`;
 
-const notDecodable = ({ revision, why, isUntransformable }: Undecodable): string =>
+const notDecodable = ({ revision, reason: why, isUntransformable }: Undecodable): string =>
   isUntransformable === true
     ? `data from the storage is not transformable revision=0: ${why}`
     : `object not decodable revision=${String(revision)}: ${why}`;

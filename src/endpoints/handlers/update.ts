@@ -3,7 +3,7 @@ import { deepCopy, type JsonObject } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
-import { settled } from '../../registry/generic/loopback/settled.js';
+import { retryOnPendingConversion } from '../../registry/generic/loopback/conversion-retry.js';
 import { isTooLarge } from '../../registry/generic/store/resource-store.js';
 import { dedupOwnerReferences, ensureNamespace } from '../../registry/generic/system-fields.js';
 import { updateObject, type UpdateRequest } from '../../registry/generic/update.js';
@@ -12,9 +12,9 @@ import type { ResponseSink } from '../responsewriters/sink.js';
 import { readBody } from './request/body.js';
 import { decodeBody } from './codec/decode-body.js';
 import { offloadOrRun } from './offload.js';
-import { negotiateObject, writeWritten } from './respond.js';
+import { negotiateObject, writeMutationResult } from './respond.js';
 import { Query } from './request/query.js';
-import { changeOptions } from './admission/options.js';
+import { admissionOptions } from './admission/options.js';
 import { admitMutations } from './admission/mutate.js';
 import { admissionAttributes } from './admission/attributes.js';
 import type { RequestScope } from '../router/scope.js';
@@ -49,14 +49,14 @@ async function update(scope: RequestScope, body: Buffer, options: WriteOptions, 
   requireNamespace(scope);
   const manager = managerOrUserAgent(options.fieldManager, context.userAgent);
   const uid = object.metadata.uid ?? '';
-  await storeNext(scope, sink, {
+  await updateAndRespond(scope, sink, {
     dryRun: options.dryRun,
     forceAllowCreate: false,
     expectedUid: uid === '' ? undefined : uid,
     needsFields: false,
     make: async (current, tracksFields) => {
       const next = deepCopy(object);
-      if (tracksFields) await settled(() => scope.fieldManager.update(current, next, manager));
+      if (tracksFields) await retryOnPendingConversion(() => scope.fieldManager.update(current, next, manager));
       return next;
     },
   });
@@ -70,7 +70,7 @@ interface NextObject extends Pick<UpdateRequest, 'dryRun' | 'forceAllowCreate' |
 }
 
 /** Stores the object that an update or a patch builds, and writes it as the response. */
-export async function storeNext(
+export async function updateAndRespond(
   scope: RequestScope,
   sink: ResponseSink,
   { needsFields, make, ...request }: NextObject,
@@ -97,7 +97,7 @@ export async function storeNext(
     if (needsFields || !isTooLarge(error)) throw error;
     return store(false);
   });
-  await writeWritten(scope, sink, updated.created ? 201 : 200, updated);
+  await writeMutationResult(scope, sink, updated.created ? 201 : 200, updated);
 }
 
 /** Rejects an empty namespace: the last check of a write before the object is looked up. */
@@ -128,7 +128,7 @@ async function mutate(scope: RequestScope, next: KubeObject, current: KubeObject
 }
 
 export const optionsFor = (operation: 'CREATE' | 'UPDATE', scope: RequestScope): JsonObject =>
-  changeOptions(scope, operation === 'CREATE' ? 'CreateOptions' : 'UpdateOptions');
+  admissionOptions(scope, operation === 'CREATE' ? 'CreateOptions' : 'UpdateOptions');
 
 /** Returns the validating admission of a write. A create through an update or patch is first authorized as a create. */
 export function validators(scope: RequestScope): {

@@ -1,13 +1,13 @@
-import { TOO_OLD_ELSEWHERE } from '../../apimachinery/meta/adopted-definitions.js';
+import { RELIST_ELSEWHERE_MESSAGE } from '../../apimachinery/meta/adopted-definitions.js';
 import { type ApiError, newResourceExpired, toApiError } from '../../apimachinery/meta/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
-import { elsewhereOf } from '../../registry/rest/served.js';
+import { handoverReason } from '../../registry/rest/served.js';
 import { parseResourceVersion } from '../../registry/generic/resource-version.js';
 import { StorageError } from '../../storage/errors.js';
 import { Slicer, yieldNow } from '../../scheduling/slicer.js';
 import type { CacheWatchOptions, ReadAt, Watcher, WatchEvent } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
-import { type AwayFrame, eventFrames, type EventFrames } from '../responsewriters/events.js';
+import { type OffloadableFrame, eventFrames, type EventFrames } from '../responsewriters/events.js';
 import type { ResponseSink } from '../responsewriters/sink.js';
 import { parseIncludeObject } from '../responsewriters/table.js';
 import type { HttpResponse } from '../http.js';
@@ -29,7 +29,7 @@ export async function serveWatch(scope: RequestScope, options: ListOptions, sink
   const { media } = sink;
   parseResourceVersion(options.resourceVersion);
   if (media.as === 'Table') parseIncludeObject(sink.includeObject);
-  if (media.notStreamed !== undefined) throw media.notStreamed;
+  if (media.streamError !== undefined) throw media.streamError;
   const seconds = watchSeconds(options, environment.minRequestTimeoutSeconds);
   const frames = eventFrames(served, sink);
   const response = streamOf(scope.response, media);
@@ -39,8 +39,8 @@ export async function serveWatch(scope: RequestScope, options: ListOptions, sink
     stream.ended('closed');
     return;
   }
-  if (elsewhereOf(served.definition?.watchesEnd) !== undefined) {
-    stream.fail(newResourceExpired(TOO_OLD_ELSEWHERE));
+  if (handoverReason(served.definition?.watchCancellation) !== undefined) {
+    stream.fail(newResourceExpired(RELIST_ELSEWHERE_MESSAGE));
     return;
   }
   const deadline = environment.clock.monotonic() + seconds * 1000;
@@ -50,8 +50,8 @@ export async function serveWatch(scope: RequestScope, options: ListOptions, sink
     const { start } = wanted;
     if (served.type.uncached === true && start.mode === 'exact' && BigInt(options.resourceVersion || 0) >= MAX_INT64)
       throw new StorageError('compacted', 'the next revision exceeds the range of an int64');
-    if (start.mode === 'exact' && start.revision < scope.store.bornAt) {
-      const info = { revision: start.revision, current: scope.store.bornAt };
+    if (start.mode === 'exact' && start.revision < scope.store.createdRevision) {
+      const info = { revision: start.revision, current: scope.store.createdRevision };
       throw new StorageError('compacted', 'the type did not exist at this revision', info);
     }
     watcher = await scope.store.cache.watch(wanted, stream);
@@ -59,8 +59,8 @@ export async function serveWatch(scope: RequestScope, options: ListOptions, sink
     if (error instanceof StorageError && (error.code === 'compacted' || error.code === 'too-large')) {
       // Sent as an event of a stream that has already begun, as kube-apiserver does.
       const uncached = error.code === 'compacted' && served.type.uncached === true;
-      const told = interpretStorageError(error, 'watch', options.resourceVersion);
-      stream.fail(uncached ? newResourceExpired(TOO_OLD_UNCACHED) : toApiError(told));
+      const statusError = interpretStorageError(error, 'watch', options.resourceVersion);
+      stream.fail(uncached ? newResourceExpired(TOO_OLD_UNCACHED) : toApiError(statusError));
       return;
     }
     throw interpretStorageError(error, 'watch', options.resourceVersion);
@@ -137,7 +137,7 @@ class WatchStream {
   receive(events: readonly WatchEvent[]): boolean {
     if (this.over) return true;
     this.begin();
-    if (this.frames.impossible) {
+    if (this.frames.isUnsupported) {
       this.end();
       return true;
     }
@@ -157,7 +157,7 @@ class WatchStream {
     let count = 0;
     for (const event of events) {
       const frame = this.frame();
-      if (frame.isLong(event) || (count > 0 && slicer?.isOver === true)) break;
+      if (frame.shouldOffload(event) || (count > 0 && slicer?.isExhausted === true)) break;
       if (count > 0 && this.response.messages === true) break;
       if (event.single === true && frame.parts !== undefined) parts.push(...frame.parts(event));
       else parts.push(event.encoded(frame));
@@ -166,19 +166,19 @@ class WatchStream {
     }
     const writable = count === 0 || this.write(parts, count);
     if (count === events.length) return writable;
-    void this.sendBitByBit(events.slice(count), writable);
+    void this.sendOneByOne(events.slice(count), writable);
     return false;
   }
 
   /** Sends events one by one. The watcher delivers no others in the meantime. */
-  private async sendBitByBit(events: readonly WatchEvent[], writable: boolean): Promise<void> {
+  private async sendOneByOne(events: readonly WatchEvent[], writable: boolean): Promise<void> {
     this.busy = true;
     try {
       if (!writable) await this.drained();
       for (const event of events) {
         const frame = this.frame();
         this.started = true;
-        const offloaded = frame.isLong(event) ? frame.offload(event) : undefined;
+        const offloaded = frame.shouldOffload(event) ? frame.offload(event) : undefined;
         // An event encoded on this thread gets a turn of the event loop of its own.
         if (offloaded === undefined) await yieldNow();
         const bytes = offloaded === undefined ? event.encoded(frame) : await offloaded;
@@ -195,7 +195,7 @@ class WatchStream {
     this.watcher?.resume();
   }
 
-  private frame(): AwayFrame {
+  private frame(): OffloadableFrame {
     return this.started ? this.frames.rest : this.frames.first;
   }
 
@@ -267,12 +267,12 @@ class WatchStream {
       this.response.on('drain', drain);
       this.response.on('close', stop);
       context.signal.addEventListener('abort', stop, { once: true });
-      const watchesEnd = served.definition?.watchesEnd;
-      const leave = (): void => {
-        if (elsewhereOf(watchesEnd) !== undefined) this.fail(newResourceExpired(TOO_OLD_ELSEWHERE));
+      const watchesEnd = served.definition?.watchCancellation;
+      const onWatchesEnd = (): void => {
+        if (handoverReason(watchesEnd) !== undefined) this.fail(newResourceExpired(RELIST_ELSEWHERE_MESSAGE));
         else this.end();
       };
-      watchesEnd?.addEventListener('abort', leave, { once: true });
+      watchesEnd?.addEventListener('abort', onWatchesEnd, { once: true });
       const tracked: { release?: () => unknown } = {};
       const ended = environment.metrics.watchStarted(context);
       this.finish = () => {
@@ -282,11 +282,11 @@ class WatchStream {
         this.response.removeListener('drain', drain);
         this.response.removeListener('close', stop);
         context.signal.removeEventListener('abort', stop);
-        watchesEnd?.removeEventListener('abort', leave);
+        watchesEnd?.removeEventListener('abort', onWatchesEnd);
         resolve();
       };
       tracked.release = environment.watches.add(stop);
-      if (watchesEnd?.aborted === true) leave();
+      if (watchesEnd?.aborted === true) onWatchesEnd();
     });
   }
 

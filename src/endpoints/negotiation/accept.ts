@@ -80,7 +80,7 @@ function trimSpaces(text: string): string {
 }
 
 /** Reports whether one of the media ranges, without parameters, is `*` over `*` or a listed type: the router's check, before the handlers'. */
-export function namesOneOf(header: string, types: readonly string[]): boolean {
+export function acceptsOneOf(header: string, types: readonly string[]): boolean {
   for (const part of header.split(',')) {
     const semicolon = part.indexOf(';');
     const range = trimSpaces(semicolon === -1 ? part : part.slice(0, semicolon));

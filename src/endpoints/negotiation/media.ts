@@ -1,5 +1,5 @@
 import { ApiError, newNotAcceptable, newUnsupportedMediaType } from '../../apimachinery/meta/errors.js';
-import { type AcceptClause, namesOneOf, parseAccept } from './accept.js';
+import { type AcceptClause, acceptsOneOf, parseAccept } from './accept.js';
 
 export type Encoding = 'json' | 'yaml' | 'protobuf' | 'cbor';
 
@@ -37,7 +37,7 @@ export interface NegotiatedMedia {
   readonly pretty: boolean;
   readonly streaming: boolean;
   /** Set if a stream is requested in an encoding that has none. The watch throws it once its options are validated. */
-  readonly notStreamed?: ApiError;
+  readonly streamError?: ApiError;
 }
 
 const jsonType = 'application/json';
@@ -112,7 +112,7 @@ export function negotiate(accept: string | undefined, offer: Offer, hints: Prett
   return {
     encoding,
     mediaType: mediaType ?? chosen.serializer.mediaType,
-    ...(mediaType === undefined ? { notStreamed: newNotAcceptable(streamTypes(offer.cbor)) } : {}),
+    ...(mediaType === undefined ? { streamError: newNotAcceptable(streamTypes(offer.cbor)) } : {}),
     as: chosen.as,
     asVersion: chosen.asVersion,
     pretty: encoding === 'json' && !streaming && (chosen.pretty || wantsPretty(hints)),
@@ -153,7 +153,7 @@ export function checkRoute(accept: string | undefined, route: 'object' | 'list',
 /** Throws the router's 406 if the client accepts none of the types that a path produces. */
 export function checkProduced(accept: string | undefined, produced: readonly string[]): void {
   const header = accept === undefined || accept === '' ? '*/*' : accept;
-  if (namesOneOf(header, produced)) return;
+  if (acceptsOneOf(header, produced)) return;
   const message = `406: Not Acceptable\n\nAvailable representations: ${produced.join(', ')}`;
   throw newRouterError(406, 'NotAcceptable', message);
 }
@@ -166,22 +166,22 @@ interface Chosen {
 }
 
 /** The results for the headers that nearly every request has, to avoid parsing them again. */
-const remembered = new Map<string, Chosen | null>();
+const choiceCache = new Map<string, Chosen | null>();
 const maxRemembered = 512;
 const maxRememberedLength = 512;
 
 function choose(header: string, offer: Offer): Chosen | undefined {
-  if (header.length > maxRememberedLength) return chooseAnew(header, offer);
+  if (header.length > maxRememberedLength) return chooseUncached(header, offer);
   const key = `${offer.noProtobuf ? 'c' : 'b'}${offer.cbor ? '1' : '0'}${offer.transforms ? '1' : '0'}${offer.noTables === true ? 'n' : 't'}${header}`;
-  const known = remembered.get(key);
+  const known = choiceCache.get(key);
   if (known !== undefined) return known ?? undefined;
-  const chosen = chooseAnew(header, offer);
-  if (remembered.size >= maxRemembered) remembered.clear();
-  remembered.set(key, chosen ?? null);
+  const chosen = chooseUncached(header, offer);
+  if (choiceCache.size >= maxRemembered) choiceCache.clear();
+  choiceCache.set(key, chosen ?? null);
   return chosen;
 }
 
-function chooseAnew(header: string, offer: Offer): Chosen | undefined {
+function chooseUncached(header: string, offer: Offer): Chosen | undefined {
   const all = offered(offer.cbor);
   if (header === '') return { serializer: all[0] as Serializer, pretty: false, as: undefined, asVersion: undefined };
   for (const clause of parseAccept(header)) {

@@ -28,7 +28,7 @@ function outcome(header: string | undefined, offer: Offer, hints = agent): strin
     const route = routes.get(offer);
     if (route !== undefined) checkRoute(header, route, offer.cbor);
     const media = negotiate(header, offer, hints);
-    if (media.notStreamed !== undefined) throw media.notStreamed;
+    if (media.streamError !== undefined) throw media.streamError;
     const form = media.as === undefined ? '' : ` ${media.as} ${media.asVersion ?? ''}`;
     return `${media.mediaType}${form}${media.pretty ? ' pretty' : ''}`;
   } catch (error) {

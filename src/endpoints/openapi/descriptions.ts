@@ -22,8 +22,8 @@ export function describeSchemas(schemas: Record<string, JsonObject>): void {
     const schema = schemas[name];
     if (schema === undefined) continue;
     const kind = name.slice(name.lastIndexOf('.') + 1);
-    const said = textsOf(texts, name);
-    if (said !== undefined) schemas[name] = described(schema, said, COMMON);
+    const typeTexts = textsOf(texts, name);
+    if (typeTexts !== undefined) schemas[name] = described(schema, typeTexts, COMMON);
     else if (isObject(schema['properties']) && isObject(schema['properties']['items']) && kind.endsWith('List')) {
       const description = `A list of objects of kind ${kind.slice(0, -'List'.length)}.`;
       schemas[name] = described(schema, { description }, { ...COMMON, ...OF_LISTS });
@@ -42,16 +42,16 @@ function textsOf(texts: JsonObject, name: string): JsonObject | undefined {
   if (isObject(own)) return own;
   if (!name.startsWith(OURS)) return undefined;
   const rest = name.slice(OURS.length);
-  const theirs = texts[`${DEFINITIONS}${rest}`] ?? texts[`${DEFINITIONS}Custom${rest}`];
-  return isObject(theirs) ? theirs : undefined;
+  const crdTexts = texts[`${DEFINITIONS}${rest}`] ?? texts[`${DEFINITIONS}Custom${rest}`];
+  return isObject(crdTexts) ? crdTexts : undefined;
 }
 
 /** Returns the schema with its description and those of its properties added. */
-function described(schema: JsonObject, said: JsonObject, common: Readonly<Record<string, string>>): JsonObject {
-  const description = stringAt(said, 'description') ?? '';
+function described(schema: JsonObject, typeTexts: JsonObject, common: Readonly<Record<string, string>>): JsonObject {
+  const description = stringAt(typeTexts, 'description') ?? '';
   const { properties } = schema;
   if (!isObject(properties)) return { description, ...schema };
-  const own = isObject(said['properties']) ? said['properties'] : {};
+  const own = isObject(typeTexts['properties']) ? typeTexts['properties'] : {};
   const all: JsonObject = {};
   for (const name in properties) {
     const property = properties[name];

@@ -10,7 +10,14 @@ import type { HttpRequest, HttpResponse } from '../http.js';
 import { parseAccept } from '../negotiation/accept.js';
 import { encodeDocument } from './gnostic.js';
 import { encodeDocumentV3 } from './gnostic-v3.js';
-import { type Description, describe, isLargeGroupVersion, partsSliced, type PartsV2, readParts } from './parts.js';
+import {
+  type Description,
+  describe,
+  isLargeGroupVersion,
+  buildPartsInSteps,
+  type PartsV2,
+  readParts,
+} from './parts.js';
 import type { RootDocument } from './root-documents.js';
 import { type OpenApiGroupVersion, type OpenApiSource, pathOf, type PublishedComponents } from './source.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
@@ -58,7 +65,7 @@ async function hashOf(bytes: Uint8Array): Promise<string> {
 
 /** Serves `/openapi/v2`, `/openapi/v3` and the paths below. Documents are built on request, one group version at a time. */
 export class OpenApi {
-  private readonly documents = new WeakMap<Described, MaybePromise<Document>>();
+  private readonly documents = new WeakMap<DocumentSource, MaybePromise<Document>>();
   private readonly parts = new WeakMap<OpenApiGroupVersion, PartsV2>();
   private index: { readonly of: readonly OpenApiGroupVersion[]; readonly document: Document } | undefined;
   private merged:
@@ -89,7 +96,7 @@ export class OpenApi {
   };
 
   /** Returns the v3 document. Requests that arrive while it is being built wait for the same one. */
-  private document(gv: Described): MaybePromise<Document> {
+  private document(gv: DocumentSource): MaybePromise<Document> {
     const known = this.documents.get(gv);
     if (known !== undefined) return known;
     const making = this.makeDocument(gv);
@@ -101,15 +108,15 @@ export class OpenApi {
     return making;
   }
 
-  private async makeDocument(gv: Described): Promise<Document> {
+  private async makeDocument(gv: DocumentSource): Promise<Document> {
     const bytes = await this.describe('v3', gv);
     return { bytes, etag: await hashOf(bytes), modified: this.clock.now() };
   }
 
-  private describe(what: 'v3' | 'v3-protobuf', gv: Described): MaybePromise<Uint8Array> {
+  private describe(what: 'v3' | 'v3-protobuf', gv: DocumentSource): MaybePromise<Uint8Array> {
     if (isRoot(gv)) return what === 'v3' ? Buffer.from(stringifyJson(gv.document)) : encodeDocumentV3(gv.document);
-    const away = isLargeGroupVersion(gv) ? this.offload(what, gv) : undefined;
-    return away ?? describe(what, gv, this.published);
+    const offloaded = isLargeGroupVersion(gv) ? this.offload(what, gv) : undefined;
+    return offloaded ?? describe(what, gv, this.published);
   }
 
   private async v3Index(request: HttpRequest, response: HttpResponse): Promise<void> {
@@ -130,7 +137,7 @@ export class OpenApi {
   }
 
   private async v3(path: string, request: HttpRequest, response: HttpResponse): Promise<void> {
-    const isIt = (one: Described): boolean => pathTo(one) === path;
+    const isIt = (one: DocumentSource): boolean => pathTo(one) === path;
     const gv = this.source.groupVersions().find(isIt) ?? this.roots.find(isIt);
     if (gv === undefined) {
       empty(response, 404);
@@ -168,7 +175,7 @@ export class OpenApi {
     );
   }
 
-  private async protobufOf(gv: Described, document: Document): Promise<Uint8Array> {
+  private async protobufOf(gv: DocumentSource, document: Document): Promise<Uint8Array> {
     return (document.protobuf ??= await this.describe('v3-protobuf', gv));
   }
 
@@ -234,8 +241,9 @@ export class OpenApi {
   private async partsOf(gv: OpenApiGroupVersion): Promise<PartsV2> {
     const known = this.parts.get(gv);
     if (known !== undefined) return known;
-    const away = isLargeGroupVersion(gv) ? this.offload('v2', gv) : undefined;
-    const parts = away === undefined ? await stepByStep(partsSliced(gv, this.published)) : readParts(await away);
+    const offloaded = isLargeGroupVersion(gv) ? this.offload('v2', gv) : undefined;
+    const parts =
+      offloaded === undefined ? await stepByStep(buildPartsInSteps(gv, this.published)) : readParts(await offloaded);
     this.parts.set(gv, parts);
     await yieldNow();
     return parts;
@@ -246,13 +254,13 @@ const security =
   '"securityDefinitions":{"BearerToken":{"description":"Bearer Token authentication","type":"apiKey","name":"authorization","in":"header"}},"security":[{"BearerToken":[]}]';
 
 /** Anything that has a v3 document. */
-type Described = OpenApiGroupVersion | RootDocument;
+type DocumentSource = OpenApiGroupVersion | RootDocument;
 
-const isRoot = (one: Described): one is RootDocument => 'document' in one;
+const isRoot = (one: DocumentSource): one is RootDocument => 'document' in one;
 
-const pathTo = (one: Described): string => (isRoot(one) ? one.path : pathOf(one));
+const pathTo = (one: DocumentSource): string => (isRoot(one) ? one.path : pathOf(one));
 
-const byPath = <T extends Described>(all: readonly T[]): T[] =>
+const byPath = <T extends DocumentSource>(all: readonly T[]): T[] =>
   [...all].sort((a, b) => (pathTo(a) < pathTo(b) ? -1 : 1));
 
 const sameList = (a: readonly OpenApiGroupVersion[], b: readonly OpenApiGroupVersion[]): boolean =>

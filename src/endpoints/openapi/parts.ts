@@ -26,13 +26,13 @@ export function describe(what: Description, gv: OpenApiGroupVersion, published: 
     case 'v3-protobuf':
       return encodeDocumentV3(buildSpec(gv, published).document);
     case 'v2':
-      return serialize(atOnce(partsSliced(gv, published)));
+      return serialize(runToCompletion(buildPartsInSteps(gv, published)));
   }
 }
 
 export const readParts = (bytes: Uint8Array): PartsV2 => deserialize(bytes) as PartsV2;
 
-function atOnce<T>(steps: Iterator<undefined, T>): T {
+function runToCompletion<T>(steps: Iterator<undefined, T>): T {
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
@@ -40,7 +40,7 @@ function atOnce<T>(steps: Iterator<undefined, T>): T {
 }
 
 /** Builds the parts of the v2 document in steps, between which other work can run. */
-export function* partsSliced(
+export function* buildPartsInSteps(
   gv: OpenApiGroupVersion,
   published: PublishedComponents,
 ): Generator<undefined, PartsV2, undefined> {

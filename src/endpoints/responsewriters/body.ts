@@ -238,7 +238,7 @@ async function pump(
       length = 0;
     }
     // Producing the pieces takes CPU time even if the client reads them all at once.
-    if (slicer.isOver) await slicer.yield();
+    if (slicer.isExhausted) await slicer.yield();
     const step = nextOf(source);
     // Await only a source that is asynchronous.
     const next = step instanceof Promise ? await step : step;

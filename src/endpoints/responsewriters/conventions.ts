@@ -9,9 +9,9 @@ export interface ResponseConventions {
   /** Members of a list's metadata that are written even if empty. */
   readonly listMeta: JsonObject;
   /** The error for a request for PartialObjectMetadata whose response is a list. */
-  newIsList(type: Pick<ResourceType, 'group' | 'listKind'>): ApiError;
+  newIsListError(type: Pick<ResourceType, 'group' | 'listKind'>): ApiError;
   /** The error for a request for PartialObjectMetadataList whose response is a single object. */
-  newIsNoList(type: Pick<GroupVersionKind, 'group' | 'kind'>): ApiError;
+  newNotListError(type: Pick<GroupVersionKind, 'group' | 'kind'>): ApiError;
   /** The fields printed for an empty object, such as the one in a BOOKMARK event. */
   emptyFields(view: VersionView): JsonObject;
 }
@@ -30,8 +30,8 @@ function internalName({ group }: { readonly group: string }, kind: string): stri
 
 export const builtinConventions: ResponseConventions = {
   listMeta: {},
-  newIsList: (type) => listRefusal(internalName(type, type.listKind)),
-  newIsNoList: (type) =>
+  newIsListError: (type) => listRefusal(internalName(type, type.listKind)),
+  newNotListError: (type) =>
     notAcceptable(
       `you requested PartialObjectMetadataList, but the requested object is not a list (${internalName(type, type.kind)})`,
     ),
@@ -40,7 +40,7 @@ export const builtinConventions: ResponseConventions = {
 
 export const customResourceConventions: ResponseConventions = {
   listMeta: { continue: '' },
-  newIsList: () => listRefusal('*unstructured.UnstructuredList'),
-  newIsNoList: () => new ApiError(500, '', 'content is not a list'),
+  newIsListError: () => listRefusal('*unstructured.UnstructuredList'),
+  newNotListError: () => new ApiError(500, '', 'content is not a list'),
   emptyFields: () => ({}),
 };

@@ -15,22 +15,22 @@ import { parseIncludeObject, resourceVersionOf, tableAround, type TableRows, tab
 /** The encodings of one watch's events. */
 export interface EventFrames {
   /** For the first event, the only one whose Table has column definitions. */
-  readonly first: AwayFrame;
+  readonly first: OffloadableFrame;
   /** For every later event. */
-  readonly rest: AwayFrame;
+  readonly rest: OffloadableFrame;
   /** Encodes an ERROR event. */
   error(status: Status): Uint8Array;
   /**
    * True if the requested form does not fit watch events (PartialObjectMetadataList): kube-apiserver ends such a watch instead of
    * sending its first event. Nothing must be encoded then.
    */
-  readonly impossible: boolean;
+  readonly isUnsupported: boolean;
 }
 
 /** A frame that a worker thread can encode. */
-export interface AwayFrame extends EventFrame {
+export interface OffloadableFrame extends EventFrame {
   /** Reports whether encoding the event takes long enough to be done on a worker thread. */
-  isLong(event: WatchEvent): boolean;
+  shouldOffload(event: WatchEvent): boolean;
   /** Encodes the event on a worker thread, with the result of `encoded`; undefined if it must be encoded on this thread. */
   offload(event: WatchEvent): Promise<Uint8Array> | undefined;
 }
@@ -64,9 +64,9 @@ const frameJson: Framing = (type, object) => Buffer.concat(jsonParts(type, objec
 export function eventFrames(view: VersionView, sink: EventSink): EventFrames {
   const { media, protobuf } = sink;
   const error = (status: Status): Uint8Array => framing(media)('ERROR', single(media, status, protobuf));
-  if (media.as === 'Table') return { ...tableFrames(view, sink), error, impossible: false };
+  if (media.as === 'Table') return { ...tableFrames(view, sink), error, isUnsupported: false };
   const frame = objectFrame(view, sink);
-  return { first: frame, rest: frame, error, impossible: media.as === 'PartialObjectMetadataList' };
+  return { first: frame, rest: frame, error, isUnsupported: media.as === 'PartialObjectMetadataList' };
 }
 
 function framing(media: Media): Framing {
@@ -88,7 +88,7 @@ function single(media: Media, tree: JsonObject, protobuf: ProtobufCodec): Uint8A
   return encodeTree({ encoding: media.encoding, pretty: false }, tree, protobuf);
 }
 
-function objectFrame(view: VersionView, sink: EventSink): AwayFrame {
+function objectFrame(view: VersionView, sink: EventSink): OffloadableFrame {
   const { media, protobuf, conventions } = sink;
   const shape = shapeOf(view, media);
   const frame = framing(media);
@@ -103,10 +103,13 @@ function objectFrame(view: VersionView, sink: EventSink): AwayFrame {
   const id = `${representation.id}/event`;
   const written: EventFrame =
     frame === frameJson ? { id, encode, parts: (event) => jsonParts(event.type, object(event)) } : { id, encode };
-  return away(written, view, form, sink, (event, object) => frame(event.type, object));
+  return offloadable(written, view, form, sink, (event, object) => frame(event.type, object));
 }
 
-function tableFrames(view: VersionView, sink: EventSink): { readonly first: AwayFrame; readonly rest: AwayFrame } {
+function tableFrames(
+  view: VersionView,
+  sink: EventSink,
+): { readonly first: OffloadableFrame; readonly rest: OffloadableFrame } {
   const { media, clock } = sink;
   const include = parseIncludeObject(sink.includeObject);
   const rows = tableRows(view, media.asVersion ?? 'v1', include);
@@ -118,7 +121,7 @@ function tableFrames(view: VersionView, sink: EventSink): { readonly first: Away
     const included = include === 'None' && event.initialEventsEnd ? 'Metadata' : include;
     return tableTree(rows, resourceVersionOf(object), rows.ofObject(object, now, included), columns);
   };
-  const frame = (columns: boolean): AwayFrame => {
+  const frame = (columns: boolean): OffloadableFrame => {
     const around = ({ type, object }: WatchEvent, row: Uint8Array): Uint8Array =>
       frameJson(type, rowTable(rows, object, columns, row));
     const written: EventFrame = {
@@ -129,22 +132,22 @@ function tableFrames(view: VersionView, sink: EventSink): { readonly first: Away
         return frameJson(event.type, jsonBytes(bookmarkTable(event, now, columns)));
       },
     };
-    return away(written, view, { encoding: 'json', pretty: false, as, asVersion }, sink, around);
+    return offloadable(written, view, { encoding: 'json', pretty: false, as, asVersion }, sink, around);
   };
   return { first: frame(true), rest: frame(false) };
 }
 
 /** Encodings in progress on worker threads, by frame ID, so that an event is encoded once for any number of watchers. */
-const underway = new WeakMap<WatchEvent, Map<string, Promise<Uint8Array>>>();
+const inFlightEncodings = new WeakMap<WatchEvent, Map<string, Promise<Uint8Array>>>();
 
 /** Lets a worker thread encode a frame: the worker encodes the object, and this thread wraps it with `around`. */
-function away(
+function offloadable(
   frame: EventFrame,
   view: VersionView,
   form: Omit<ItemForm, 'now' | 'includeObject'>,
   { clock, includeObject, offload }: EventSink,
   around: (event: WatchEvent, object: Uint8Array) => Uint8Array,
-): AwayFrame {
+): OffloadableFrame {
   const start = (event: WatchEvent): Promise<Uint8Array> | undefined => {
     const { object } = event;
     if (object === undefined) return undefined;
@@ -154,28 +157,28 @@ function away(
   };
   return {
     ...frame,
-    isLong: (event) =>
+    shouldOffload: (event) =>
       event.object !== undefined &&
       event.kept?.(frame.id) === undefined &&
       offload !== undefined &&
       isLargeObject(event.object, view, form),
     offload: (event) => {
-      const others = underway.get(event)?.get(frame.id);
+      const others = inFlightEncodings.get(event)?.get(frame.id);
       // An encoding that failed because another watch ended may succeed for this one.
       if (others !== undefined) return others.catch(() => start(event) ?? event.encoded(frame));
-      return noted(event, frame.id, start(event));
+      return trackInFlight(event, frame.id, start(event));
     },
   };
 }
 
-function noted(
+function trackInFlight(
   event: WatchEvent,
   id: string,
   making: Promise<Uint8Array> | undefined,
 ): Promise<Uint8Array> | undefined {
   if (making === undefined) return undefined;
-  const known = underway.get(event) ?? new Map<string, Promise<Uint8Array>>();
-  underway.set(event, known.set(id, making));
+  const known = inFlightEncodings.get(event) ?? new Map<string, Promise<Uint8Array>>();
+  inFlightEncodings.set(event, known.set(id, making));
   return making.finally(() => known.delete(id));
 }
 

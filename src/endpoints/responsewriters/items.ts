@@ -42,8 +42,10 @@ export function representationOfItem(
 }
 
 /** Reports whether the object must be encoded because the stored bytes cannot be sent unchanged. */
-const isMade = (view: VersionView, { encoding, pretty, as }: Pick<NegotiatedMedia, 'encoding' | 'pretty' | 'as'>) =>
-  as === 'Table' || encoding !== 'json' || pretty || (as === undefined && view.json.identity !== true);
+const needsEncoding = (
+  view: VersionView,
+  { encoding, pretty, as }: Pick<NegotiatedMedia, 'encoding' | 'pretty' | 'as'>,
+) => as === 'Table' || encoding !== 'json' || pretty || (as === undefined && view.json.identity !== true);
 
 /** Reports whether encoding an object takes long enough to be done on a worker thread. */
 export function isLargeObject(
@@ -55,7 +57,7 @@ export function isLargeObject(
   if (isPlain && view.json.isMade?.(object) === true) return false;
   if (form.as === 'Table' && view.version.table.mainThreadOnly === true) return false;
   return (
-    (isMade(view, form) || object.incomplete === true) &&
+    (needsEncoding(view, form) || object.incomplete === true) &&
     object.bytes.length >= (form.encoding === 'yaml' ? OFFLOAD_YAML_BYTES : OFFLOAD_READ_BYTES)
   );
 }
@@ -70,7 +72,7 @@ export function singleItems(
   sink: ResponseSink,
 ): AsyncIterable<Uint8Array> | undefined {
   const { media } = sink;
-  if (!isMade(view, media)) return undefined;
+  if (!needsEncoding(view, media)) return undefined;
   if (media.encoding !== 'yaml' && !holdsLongItems(list)) return undefined;
   return oneByOne(list, view, sink);
 }
@@ -86,8 +88,8 @@ async function* oneByOne(list: CachedList, view: VersionView, sink: ResponseSink
   const separator = Buffer.from(encoderOf(media, protobuf).separator);
   let first = true;
   for (const object of list.items()) {
-    const away = isLargeObject(object, view, form) ? offload?.(object, form) : undefined;
-    const bytes = away === undefined ? renderItem(object, view, form, protobuf) : await away;
+    const offloaded = isLargeObject(object, view, form) ? offload?.(object, form) : undefined;
+    const bytes = offloaded === undefined ? renderItem(object, view, form, protobuf) : await offloaded;
     if (!first && separator.length > 0) yield separator;
     yield bytes;
     first = false;

@@ -22,7 +22,7 @@ export async function writeList(
   view: VersionView,
 ): Promise<void> {
   const { audit, stopwatch, media } = sink;
-  if (media.as === 'PartialObjectMetadata') throw sink.conventions.newIsList(view.type);
+  if (media.as === 'PartialObjectMetadata') throw sink.conventions.newIsListError(view.type);
   audit?.responseObject(() => listTree(sink, list, metadata, view));
   await timed(stopwatch, 'serialize-response-object', async () => {
     const pieces =

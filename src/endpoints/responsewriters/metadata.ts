@@ -21,16 +21,16 @@ export function metadataBytes(view: VersionView, object: CachedObject): Uint8Arr
 
 /** Returns the index at which the value of metadata begins in the stored layout; -1 for any other layout. */
 function metadataStart(bytes: Uint8Array): number {
-  if (!standsAt(bytes, 0, beforeApiVersion)) return -1;
+  if (!hasBytesAt(bytes, 0, beforeApiVersion)) return -1;
   const apiVersionEnd = bytes.indexOf(quoteByte, beforeApiVersion.length);
-  if (apiVersionEnd === -1 || !standsAt(bytes, apiVersionEnd, beforeKind)) return -1;
+  if (apiVersionEnd === -1 || !hasBytesAt(bytes, apiVersionEnd, beforeKind)) return -1;
   const kindEnd = bytes.indexOf(quoteByte, apiVersionEnd + beforeKind.length);
-  if (kindEnd === -1 || !standsAt(bytes, kindEnd, beforeMetadata)) return -1;
+  if (kindEnd === -1 || !hasBytesAt(bytes, kindEnd, beforeMetadata)) return -1;
   const start = kindEnd + beforeMetadata.length;
   return bytes[start] === openBrace ? start : -1;
 }
 
-function standsAt(bytes: Uint8Array, at: number, part: Uint8Array): boolean {
+function hasBytesAt(bytes: Uint8Array, at: number, part: Uint8Array): boolean {
   for (let i = 0; i < part.length; i++) if (bytes[at + i] !== part[i]) return false;
   return true;
 }

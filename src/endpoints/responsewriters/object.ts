@@ -41,7 +41,7 @@ export function writeObject(
 /** Writes an object of a create-only kind, such as a review or a token. No Table is offered for these kinds. */
 export function writeCreated(sink: ResponseSink, object: KubeObject, gvk: GroupVersionKind): MaybePromise<void> {
   const { as, asVersion = 'v1' } = sink.media;
-  if (as === 'PartialObjectMetadataList') throw sink.conventions.newIsNoList(gvk);
+  if (as === 'PartialObjectMetadataList') throw sink.conventions.newNotListError(gvk);
   return writeTree(sink, 201, as === undefined || isStatus(object) ? object : partialTree(object, asVersion));
 }
 
@@ -70,7 +70,7 @@ function cachedParts(
   view: VersionView,
   { media, protobuf, conventions }: ResponseSink,
 ): readonly Uint8Array[] {
-  if (media.as === 'PartialObjectMetadataList') throw conventions.newIsNoList(view.type);
+  if (media.as === 'PartialObjectMetadataList') throw conventions.newNotListError(view.type);
   const shape = shapeOf(view, media);
   if (media.encoding !== 'json') return [object.render(representationOf(shape, media, 'whole', protobuf))];
   const json = object.render(shape.whole);
@@ -83,7 +83,7 @@ function transformed(object: KubeObject, view: VersionView, sink: ResponseSink):
   const { media } = sink;
   if (isStatus(object)) return object;
   if (media.as === 'Table') return tableOf(object, view, sink);
-  if (media.as === 'PartialObjectMetadataList') throw sink.conventions.newIsNoList(view.type);
+  if (media.as === 'PartialObjectMetadataList') throw sink.conventions.newNotListError(view.type);
   return shapeOf(view, media).ofObject(object);
 }
 

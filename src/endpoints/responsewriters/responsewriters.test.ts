@@ -656,8 +656,8 @@ describe('watch events', () => {
   });
 
   test('lists of metadata cannot be watched', () => {
-    expect(frames(`application/json;${partialsType}`, foos).impossible).toBe(true);
-    expect(frames('*/*', foos).impossible).toBe(false);
+    expect(frames(`application/json;${partialsType}`, foos).isUnsupported).toBe(true);
+    expect(frames('*/*', foos).isUnsupported).toBe(false);
   });
 });
 

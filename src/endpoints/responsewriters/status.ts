@@ -12,7 +12,7 @@ import { indentJson } from './indent.js';
 const INDENTED = { mediaType: 'application/json' };
 
 /** A request to be answered. */
-export interface Asked {
+export interface ResponseTarget {
   readonly context: Pick<RequestContext, 'userAgent' | 'audit' | 'stopwatch'>;
   readonly request: HttpRequest;
   readonly response: HttpResponse;
@@ -20,7 +20,7 @@ export interface Asked {
 
 /** Writes an error as a Status in a media type that the client accepts, else as indented JSON. Does nothing if the response has already begun. */
 export async function writeStatus(
-  { context, request, response }: Asked,
+  { context, request, response }: ResponseTarget,
   error: ApiError,
   { compression, cbor, protobuf }: WriterOptions,
 ): Promise<void> {

@@ -8,17 +8,17 @@ import type { StoredApi } from '../../registry/generic/store/api-registry.js';
 import type { ServedVersion } from '../../registry/rest/served.js';
 import { namesNamespaces, namesOneNamespace, type RequestInfo } from '../../request/request-info.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
-import { own } from '../../util/own.js';
+import { getOwn } from '../../util/get-own.js';
 import type { HttpRequest } from '../http.js';
 import { builtinCodec } from '../handlers/codec/builtin.js';
 import { createSubresourceHandler } from '../handlers/create-subresource.js';
 import { checkPatchRoute, checkRoute } from '../negotiation/media.js';
 import { warnOfDeprecation } from './deprecation.js';
-import { type Exchanged, requestScope, type RequestScope } from './scope.js';
-import { ACROSS_NAMESPACES, SUBRESOURCE_VERBS, VERBS } from './verbs.js';
+import { type RoutedRequest, requestScope, type RequestScope } from './scope.js';
+import { ALL_NAMESPACES_VERBS, SUBRESOURCE_VERBS, VERBS } from './verbs.js';
 
 /** Routes requests for built-in types as kube-apiserver's API installer does: a request without a route is rejected before it reaches a handler. */
-export function routeBuiltin(api: StoredApi, exchanged: Exchanged): MaybePromise<void> {
+export function routeBuiltin(api: StoredApi, exchanged: RoutedRequest): MaybePromise<void> {
   const { served } = api;
   const { context, request } = exchanged;
   const { info } = context;
@@ -30,7 +30,7 @@ export function routeBuiltin(api: StoredApi, exchanged: Exchanged): MaybePromise
     throw known ? newMethodNotAllowed() : newGenericNotFound();
   }
   if (info.subresource === '') return object(requestScope(api, served, builtinCodec, exchanged));
-  const created = own(served.created, info.subresource);
+  const created = getOwn(served.createOnlySubresources, info.subresource);
   if (created !== undefined) {
     if (info.verb !== 'create') throw newMethodNotAllowed();
     const scope = requestScope(
@@ -43,7 +43,7 @@ export function routeBuiltin(api: StoredApi, exchanged: Exchanged): MaybePromise
     checkAccept(scope);
     return createSubresourceHandler(scope, created);
   }
-  const part = own(served.subresources, info.subresource);
+  const part = getOwn(served.subresources, info.subresource);
   if (part === undefined) throw newGenericNotFound();
   return subresource(requestScope(api, part, builtinCodec, exchanged));
 }
@@ -104,7 +104,7 @@ function checkPath(served: ServedVersion, info: RequestInfo, request: HttpReques
     if (isCreateInCollection(info) || (isChange(info.verb) && isOfOne)) return;
   }
   const misplaced = namespaced
-    ? info.namespace === '' && !ACROSS_NAMESPACES.has(info.verb)
+    ? info.namespace === '' && !ALL_NAMESPACES_VERBS.has(info.verb)
     : info.namespace !== '' && !namesOneNamespace(info);
   if (!misplaced) return;
   // Paths across all namespaces only support lists.
@@ -127,7 +127,7 @@ function checkEmptyNamespace(served: ServedVersion, info: RequestInfo, request: 
   } else if (info.verb === '' || request.method === 'HEAD' || (info.name !== '' && info.verb === 'create')) {
     throw newMethodNotAllowed();
   }
-  const listed = ACROSS_NAMESPACES.has(info.verb) || info.verb === 'watchlist';
+  const listed = ALL_NAMESPACES_VERBS.has(info.verb) || info.verb === 'watchlist';
   if (!isChange(info.verb) && !listed && !isCreateInCollection(info)) throw namespaceRequired();
 }
 

@@ -10,16 +10,19 @@ import { readBody } from '../handlers/request/body.js';
 import { decodeAs } from '../handlers/codec/decode-body.js';
 import { builtinDecoder } from '../../registry/generic/store/builtin-served.js';
 import { soleVersion } from '../../registry/generic/admission-versions.js';
-import { changeOptions } from '../handlers/admission/options.js';
+import { admissionOptions } from '../handlers/admission/options.js';
 import { admitMutations } from '../handlers/admission/mutate.js';
 import { Query } from '../handlers/request/query.js';
 import { negotiateCreated } from '../handlers/respond.js';
 import { builtinCodec } from '../handlers/codec/builtin.js';
-import type { Exchanged } from './scope.js';
+import type { RoutedRequest } from './scope.js';
 import { createOrUpdateOptions } from '../handlers/request/write-options.js';
 
 /** POST of a create-only type, such as a review. */
-export async function createOnlyHandler({ type, fieldManager }: CreateOnlyApi, exchanged: Exchanged): Promise<void> {
+export async function createOnlyHandler(
+  { type, fieldManager }: CreateOnlyApi,
+  exchanged: RoutedRequest,
+): Promise<void> {
   const { environment, context, request } = exchanged;
   const { info } = context;
   context.handled = true;
@@ -54,14 +57,14 @@ export async function createOnlyHandler({ type, fieldManager }: CreateOnlyApi, e
     name: object.metadata.name ?? '',
     object,
     oldObject: undefined,
-    options: changeOptions({ request }, 'CreateOptions'),
+    options: admissionOptions({ request }, 'CreateOptions'),
     dryRun: options.dryRun,
     user: context.user,
     cancellation: context.cancellation,
     signal: () => context.signal,
     versions: soleVersion(target.decode),
-    waited: (layer: 'mutating-webhook' | 'validating-webhook', millis: number) =>
-      context.waitedForWebhook?.(layer, millis),
+    recordWebhookLatency: (layer: 'mutating-webhook' | 'validating-webhook', millis: number) =>
+      context.recordWebhookDuration?.(layer, millis),
     warn: (text: string) => {
       context.warn(text);
     },

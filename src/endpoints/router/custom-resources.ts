@@ -4,20 +4,20 @@ import type { StoredApi } from '../../registry/generic/store/api-registry.js';
 import type { ResourceType } from '../../registry/rest/interfaces.js';
 import { namesOneNamespace, type RequestInfo } from '../../request/request-info.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
-import { own } from '../../util/own.js';
+import { getOwn } from '../../util/get-own.js';
 import { customResourceCodec } from '../handlers/codec/custom-resource.js';
 import { respondNotFoundText } from '../handlers/respond.js';
 import { scaleHandler } from '../handlers/scale.js';
 import { negotiatePatch } from '../negotiation/media.js';
 import { warnOfDeprecation } from './deprecation.js';
-import { type Exchanged, requestScope, type RequestScope } from './scope.js';
-import { ACROSS_NAMESPACES, SUBRESOURCE_VERBS, VERBS, type VerbHandler } from './verbs.js';
+import { type RoutedRequest, requestScope, type RequestScope } from './scope.js';
+import { ALL_NAMESPACES_VERBS, SUBRESOURCE_VERBS, VERBS, type VerbHandler } from './verbs.js';
 
 /**
  * Routes requests for custom resources, which have no routes of their own: one handler serves every path below their groups, like
  * kube-apiserver's crdHandler.
  */
-export function routeCustomResource(api: StoredApi, exchanged: Exchanged): MaybePromise<void> {
+export function routeCustomResource(api: StoredApi, exchanged: RoutedRequest): MaybePromise<void> {
   const { served } = api;
   const { context, response } = exchanged;
   const { info } = context;
@@ -44,14 +44,14 @@ export function routeCustomResource(api: StoredApi, exchanged: Exchanged): Maybe
       scale,
     );
   }
-  const part = own(served.subresources, subresource);
+  const part = getOwn(served.subresources, subresource);
   if (part === undefined) throw newNotFound(served.groupResource, info.name);
   return run(requestScope(api, part, customResourceCodec, asked), SUBRESOURCE_VERBS);
 }
 
 const isMisplaced = ({ namespaced }: ResourceType, info: RequestInfo): boolean =>
   namespaced
-    ? info.namespace === '' && !ACROSS_NAMESPACES.has(info.verb)
+    ? info.namespace === '' && !ALL_NAMESPACES_VERBS.has(info.verb)
     : info.namespace !== '' && !namesOneNamespace(info);
 
 /** Rejects updates, patches and deletes without a name. */

@@ -1,6 +1,6 @@
 import { newGenericNotFound, newPathsNotInstalled } from '../../apimachinery/meta/errors.js';
 import { interpretStorageError } from '../../registry/generic/interpret-error.js';
-import { storeUnder } from '../../registry/generic/store/store-under.js';
+import { instrumentStore } from '../../registry/generic/store/instrumented-store.js';
 import type { ApiRegistry, StoredApi } from '../../registry/generic/store/api-registry.js';
 import type { RequestContext } from '../../request/context.js';
 import { rescue } from '../../util/maybe-promise.js';
@@ -34,7 +34,7 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
     return rescue(
       () => route(installed, exchanged),
       (error) => {
-        throw explained(error, api, environment, context);
+        throw convertError(error, api, environment, context);
       },
     );
   };
@@ -47,11 +47,11 @@ export function resourceHandler(registry: ApiRegistry, environment: HandlerEnvir
 function timedApi(api: StoredApi, { stopwatch, span, audit, info }: RequestContext): StoredApi {
   if (stopwatch === undefined || (info.verb === 'get' && audit === undefined && span === undefined)) return api;
   const { kind, served, store, terminating } = api;
-  return { kind, served, store: storeUnder(store, stopwatch), terminating };
+  return { kind, served, store: instrumentStore(store, stopwatch), terminating };
 }
 
 /** Converts errors that can occur in any verb, such as that of an undecodable object. */
-function explained(
+function convertError(
   error: unknown,
   { store }: StoredApi,
   { features }: HandlerEnvironment,

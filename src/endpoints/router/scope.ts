@@ -70,7 +70,7 @@ export interface Offload {
 }
 
 /** A request on its way through a router. */
-export interface Exchanged {
+export interface RoutedRequest {
   readonly environment: HandlerEnvironment;
   readonly context: RequestContext;
   readonly request: HttpRequest;
@@ -78,7 +78,7 @@ export interface Exchanged {
 }
 
 /** A request for a stored resource, or for a subresource that writes the same object, once a router has accepted it. */
-export interface RequestScope extends Exchanged, ServedSubresource {
+export interface RequestScope extends RoutedRequest, ServedSubresource {
   readonly served: ServedVersion;
   readonly store: ResourceStore;
   readonly subresource: string;
@@ -90,7 +90,7 @@ export function requestScope(
   { served, store }: Pick<StoredApi, 'served' | 'store'>,
   { strategy, fieldManager }: ServedSubresource,
   codec: Codec,
-  { environment, context, request, response }: Exchanged,
+  { environment, context, request, response }: RoutedRequest,
 ): RequestScope {
   // Use one literal with all members: V8 gives every object built by spreading and adding members a hidden class of its own,
   // which slows every later access.

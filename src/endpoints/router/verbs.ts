@@ -28,4 +28,4 @@ export const VERBS: ReadonlyMap<string, VerbHandler> = new Map([
 ]);
 
 /** The verbs that are allowed across all namespaces of a namespaced type. */
-export const ACROSS_NAMESPACES: ReadonlySet<string> = new Set(['list', 'watch']);
+export const ALL_NAMESPACES_VERBS: ReadonlySet<string> = new Set(['list', 'watch']);

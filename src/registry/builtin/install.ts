@@ -77,7 +77,7 @@ export function installBuiltins(
     const groupResource = { group: type.group, resource: type.resource };
     const store = new ResourceStore(type, name, backend, cache, clock);
     if (shared === undefined) stores.set(name, store);
-    const shown = declaredType(typeAt(type, emulation, registry.isEarly(groupResource)), declarative);
+    const shown = declaredType(typeAt(type, emulation, registry.forwardCompatibilityOf(groupResource)), declarative);
     const apis = serveBuiltin(shown, { store, mergeTypes, clock, cbor });
     registry.install({ groupResource, apis, groupPriority: priorityOf(type.group) });
   }

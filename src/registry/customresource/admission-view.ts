@@ -11,8 +11,8 @@ import {
   parseGroupVersion,
   quote,
 } from '../../apimachinery/meta/meta.js';
-import { MetadataError, readMetadata, type WrongFields } from '../../schema/metadata.js';
-import { settled } from '../generic/loopback/settled.js';
+import { MetadataError, readMetadata, type WrongTypePolicy } from '../../schema/metadata.js';
+import { retryOnPendingConversion } from '../generic/loopback/conversion-retry.js';
 import type { AdmissionView } from '../rest/served.js';
 import { type CompiledVersion, readScale } from './compiled.js';
 import type { Conversion } from './conversion/conversion.js';
@@ -36,7 +36,7 @@ export function customAdmissionView(
       if (known === undefined) cached.set(subresource, (known = equivalents(definition, subresource)));
       return known;
     },
-    convert: (object, kind) => settled(() => conversion.convert(object, formatGroupVersion(kind))),
+    convert: (object, kind) => retryOnPendingConversion(() => conversion.convert(object, formatGroupVersion(kind))),
     complete: (changed, kind, { floats, dropsInvalidMetadata = false } = {}) => {
       checkKind(changed, kind);
       const object = withMetadata(changed, dropsInvalidMetadata ? 'drop' : 'throw');
@@ -62,7 +62,7 @@ function checkKind(changed: JsonObject, wanted: GroupVersionKind): void {
 }
 
 /** Reads the result of a mutation. Unlike for a body, only metadata is checked here; the schema validates the rest later. */
-function withMetadata(changed: JsonObject, wrong: WrongFields): KubeObject {
+function withMetadata(changed: JsonObject, wrong: WrongTypePolicy): KubeObject {
   const { metadata } = changed;
   try {
     return { ...changed, metadata: metadata === undefined ? {} : readMetadata(metadata, wrong) };

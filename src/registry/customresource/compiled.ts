@@ -4,8 +4,8 @@ import { PREPARED_RULES_PARTS } from '../../scheduling/thresholds.js';
 import { compileRules } from '../../schema/cel/index.js';
 import { compileSchema } from '../../schema/compile.js';
 import type { CompiledSchema, RulesValidator, ScalePaths } from '../../schema/interfaces.js';
-import type { MadeParts } from '../../schema/node.js';
-import { nodesSliced } from '../../schema/sliced.js';
+import type { PrebuiltNodes } from '../../schema/node.js';
+import { buildNodesInSteps } from '../../schema/sliced.js';
 import { customResourceType, type Type } from '../../structured-merge-diff/schema/custom-resource.js';
 import type { Definition, DefinitionVersion } from './definition.js';
 
@@ -39,7 +39,7 @@ export function compileDefinition(definition: Definition): CompiledDefinition {
 export function* compileSliced(definition: Definition): Generator<undefined, CompiledDefinition> {
   const versions = new Map<string, CompiledVersion>();
   for (const version of definition.versions) {
-    const made = version.schema === undefined ? undefined : yield* nodesSliced(version.schema);
+    const made = version.schema === undefined ? undefined : yield* buildNodesInSteps(version.schema);
     yield;
     const compiled = compileVersion(definition, version, made);
     versions.set(version.name, compiled);
@@ -68,7 +68,7 @@ export interface CompiledVersion {
 
 const ANYTHING: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
-function compileVersion(definition: Definition, version: DefinitionVersion, made?: MadeParts): CompiledVersion {
+function compileVersion(definition: Definition, version: DefinitionVersion, made?: PrebuiltNodes): CompiledVersion {
   const scale = readScale(version);
   return {
     version,

@@ -1,6 +1,6 @@
 import { conditionsOf } from '../../apimachinery/meta/conditions.js';
 import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { objectsOf, textsOf } from '../../apimachinery/json/values.js';
+import { objectsOf, stringsOf } from '../../apimachinery/json/values.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { StoredType } from '../generic/store/resource-store.js';
 
@@ -63,8 +63,8 @@ export function readDefinition(crd: KubeObject): Definition {
       singular: stringAt(names, 'singular') ?? kind.toLowerCase(),
       kind,
       listKind: stringAt(names, 'listKind') ?? `${kind}List`,
-      shortNames: textsOf(names['shortNames']),
-      categories: textsOf(names['categories']),
+      shortNames: stringsOf(names['shortNames']),
+      categories: stringsOf(names['categories']),
     },
     versions,
     storageVersion:

@@ -5,7 +5,7 @@ import type { ResourceType } from '../rest/interfaces.js';
 import type { OffloadableDefinition } from '../rest/served.js';
 import type { CompiledDefinition, CompiledVersion } from './compiled.js';
 import type { Conversion } from './conversion/conversion.js';
-import type { CustomView, Shown } from './view.js';
+import type { CustomView, ConvertedObject } from './view.js';
 
 export interface ServeOptions {
   readonly compiled: CompiledDefinition;
@@ -17,18 +17,18 @@ export interface ServeOptions {
   /** Aborts when the definition changes or is deleted. */
   readonly signal: AbortSignal;
   /** Aborts when watches must end: the definition's spec or names have changed, or it is gone. */
-  readonly watchesEnd: AbortSignal;
+  readonly watchCancellation: AbortSignal;
   readonly clock: Clock;
   readonly cbor: boolean;
   /** Makes another thread show a large object of the type in another version; undefined if this thread has to do it. */
-  readonly offloadShow?: OffloadShow | undefined;
+  readonly offloadShow?: OffloadConversion | undefined;
 }
 
-export type OffloadShow = (
+export type OffloadConversion = (
   version: { readonly groupVersion: string; readonly offloadable: OffloadableDefinition },
   resource: string,
   object: CachedObject,
-) => Promise<Shown> | undefined;
+) => Promise<ConvertedObject> | undefined;
 
 /** Returns the compiled version for a `group/version`, or undefined if the type has no such version. */
 export type FormOf = (groupVersion: string) => CompiledVersion | undefined;

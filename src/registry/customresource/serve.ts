@@ -31,7 +31,7 @@ export function serveDefinition(
     const own =
       prepare === undefined
         ? store
-        : store.through(new ConvertedCache(store.cache, prepare, (object) => view.attributes(object, attributes)));
+        : store.withCache(new ConvertedCache(store.cache, prepare, (object) => view.attributes(object, attributes)));
     return { kind: 'stored' as const, served, store: own, terminating };
   });
 }

@@ -14,7 +14,7 @@ import type { Definition, DefinitionVersion } from './definition.js';
 import { discoveryEntries, VERBS } from './discovery.js';
 import { gvkOf, strategyOptions } from './resource-type.js';
 import type { ServeOptions, VersionParts } from './serve-options.js';
-import { storageForm } from './storage-form.js';
+import { storageCodec } from './storage-codec.js';
 import { customResourceStrategy, customStatusStrategy, STATUS_RESETS } from './strategy.js';
 
 const PATCH_TYPES = ['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml'];
@@ -37,7 +37,7 @@ export function servedVersion(options: ServeOptions, parts: VersionParts): Serve
     listItem: view.json,
     itemTree: (object) => view.toObject(object),
     toObject: (object) => view.toObject(object),
-    ...storageForm(options, parts),
+    ...storageCodec(options, parts),
     gvk,
     groupResource: options.store.groupResource,
     strategy,
@@ -55,7 +55,7 @@ export function servedVersion(options: ServeOptions, parts: VersionParts): Serve
       ...(definition.namespaced ? ['metadata.namespace'] : []),
       ...described.selectableFields,
     ]),
-    definition: { offloadable, openApiSchema: version.schema, watchesEnd: options.watchesEnd },
+    definition: { offloadable, openApiSchema: version.schema, watchCancellation: options.watchCancellation },
   };
 }
 
@@ -63,10 +63,10 @@ function subresources(options: ServeOptions, parts: VersionParts): ServedSubreso
   const { definition } = options.compiled;
   const { version } = parts.compiled;
   const scale = servedScale(definition, version, options.clock);
-  if (!version.hasStatus) return { subresources: {}, created: {}, scale };
+  if (!version.hasStatus) return { subresources: {}, createOnlySubresources: {}, scale };
   const strategy = customStatusStrategy(strategyOptions(definition, parts.compiled));
   const manager = fieldManager(options, parts, 'status', statusResetFields(definition));
-  return { subresources: { status: { strategy, fieldManager: manager } }, created: {}, scale };
+  return { subresources: { status: { strategy, fieldManager: manager } }, createOnlySubresources: {}, scale };
 }
 
 function fieldManager(

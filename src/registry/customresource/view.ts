@@ -26,17 +26,17 @@ export interface CustomViewOptions {
   /** True if the version is the storage version. */
   readonly isStorage: boolean;
   /** Makes another thread show a large object; undefined if this thread has to do it. */
-  readonly offload?: ((object: CachedObject) => Promise<Shown> | undefined) | undefined;
+  readonly offload?: ((object: CachedObject) => Promise<ConvertedObject> | undefined) | undefined;
 }
 
 /** An object in a version other than the stored one: its JSON, and its attributes for selectors. */
-export interface Shown {
+export interface ConvertedObject {
   readonly bytes: Uint8Array;
   readonly attributes: Attributes;
 }
 
 /** An object that waits for a conversion, and its decoded stored form. */
-interface Waiting {
+interface PendingConversion {
   readonly object: CachedObject;
   readonly stored: KubeObject;
 }
@@ -68,31 +68,31 @@ export class CustomView {
 
   /** Throws ConversionPending if the object has to be prepared first. */
   toObject(object: CachedObject): KubeObject {
-    if (!this.isRemote(object)) return this.present(object.decode());
+    if (!this.isRemote(object)) return this.toVersion(object.decode());
     return parseJson(this.remoteBytes(object)) as KubeObject;
   }
 
   /** Resolves when all these objects can be shown without waiting for conversion. */
   async prepare(objects: Iterable<CachedObject>): Promise<void> {
     if (!this.options.conversion.remote) return;
-    const wanted: Waiting[] = [];
-    const underWay = new Set<Promise<void>>();
+    const wanted: PendingConversion[] = [];
+    const inFlight = new Set<Promise<void>>();
     const large: CachedObject[] = [];
     for (const object of objects) {
       const known = this.converted.get(object);
-      if (known instanceof Promise) underWay.add(known);
+      if (known instanceof Promise) inFlight.add(known);
       else if (known === undefined && object.undecodable !== true && this.isRemote(object)) {
         if (object.bytes.length >= OFFLOAD_CONVERSION_BYTES && this.options.offload !== undefined) large.push(object);
-        else wanted.push({ object, stored: this.asStored(object.decode()) });
+        else wanted.push({ object, stored: this.normalizeStored(object.decode()) });
       }
     }
-    if (wanted.length > 0) underWay.add(this.convertAll(wanted));
-    await Promise.all(underWay);
+    if (wanted.length > 0) inFlight.add(this.convertAll(wanted));
+    await Promise.all(inFlight);
     // One after the other: together they may exceed the queue for a thread.
-    for (const object of large) await this.showOffloaded(object);
+    for (const object of large) await this.convertOffloaded(object);
   }
 
-  private async showOffloaded(object: CachedObject): Promise<void> {
+  private async convertOffloaded(object: CachedObject): Promise<void> {
     const known = this.converted.get(object);
     if (known !== undefined) {
       await known;
@@ -100,7 +100,7 @@ export class CustomView {
     }
     const shown = this.options.offload?.(object);
     if (shown === undefined) {
-      await this.convertAll([{ object, stored: this.asStored(object.decode()) }]);
+      await this.convertAll([{ object, stored: this.normalizeStored(object.decode()) }]);
       return;
     }
     const work = shown.then(
@@ -127,7 +127,7 @@ export class CustomView {
     return attributes;
   }
 
-  private convertAll(wanted: readonly Waiting[]): Promise<void> {
+  private convertAll(wanted: readonly PendingConversion[]): Promise<void> {
     const { conversion, groupVersion } = this.options;
     const work = conversion
       .convertAll(
@@ -169,13 +169,13 @@ export class CustomView {
   async verify(objects: Iterable<CachedObject>, signal: AbortSignal, clock: Pick<Clock, 'monotonic'>): Promise<void> {
     if (!this.options.isStorage) return;
     const large: CachedObject[] = [];
-    if (!(await inBackground(this.allAsStored(objects, large, signal), clock))) return;
-    for (const object of large) if (signal.aborted || !(await this.isShownAsStored(object, clock))) return;
+    if (!(await inBackground(this.areStoredFormsCurrent(objects, large, signal), clock))) return;
+    for (const object of large) if (signal.aborted || !(await this.isLargeStoredFormCurrent(object, clock))) return;
     this.json.identity = !signal.aborted;
   }
 
   /** Reports whether all objects look as stored. Large objects are collected in `large` for later. */
-  private *allAsStored(
+  private *areStoredFormsCurrent(
     objects: Iterable<CachedObject>,
     large: CachedObject[],
     signal: AbortSignal,
@@ -185,16 +185,16 @@ export class CustomView {
       if (object.incomplete === true) continue;
       if (signal.aborted || object.undecodable === true) return false;
       if (object.bytes.length >= OFFLOAD_CONVERSION_BYTES) large.push(object);
-      else if (!(yield* this.isAsStored(object))) return false;
+      else if (!(yield* this.isStoredFormCurrent(object))) return false;
       yield;
     }
     return true;
   }
 
   /** Checks a large object, in another thread if one is available. */
-  private async isShownAsStored(object: CachedObject, clock: Pick<Clock, 'monotonic'>): Promise<boolean> {
+  private async isLargeStoredFormCurrent(object: CachedObject, clock: Pick<Clock, 'monotonic'>): Promise<boolean> {
     const shown = this.options.offload?.(object);
-    if (shown === undefined) return sliced(this.isAsStored(object), clock);
+    if (shown === undefined) return sliced(this.isStoredFormCurrent(object), clock);
     return shown.then(
       ({ bytes }) => Buffer.compare(bytes, object.bytes) === 0,
       // Whatever the error was: each read then checks by itself.
@@ -203,18 +203,19 @@ export class CustomView {
   }
 
   /** Shows a tree that is in its stored form, and takes ownership of it. */
-  async shown(tree: JsonObject): Promise<KubeObject> {
-    if (!this.options.conversion.remote || tree['apiVersion'] === this.options.groupVersion) return this.present(tree);
-    const stored = this.asStored(tree);
+  async convertStored(tree: JsonObject): Promise<KubeObject> {
+    if (!this.options.conversion.remote || tree['apiVersion'] === this.options.groupVersion)
+      return this.toVersion(tree);
+    const stored = this.normalizeStored(tree);
     const [shown = stored] = await this.options.conversion.convertAll([stored], this.options.groupVersion);
     this.pruneShown(shown);
     return shown;
   }
 
   /** Takes ownership of the tree. */
-  private present(tree: JsonObject): KubeObject {
+  private toVersion(tree: JsonObject): KubeObject {
     const { conversion, groupVersion } = this.options;
-    const stored = this.asStored(tree);
+    const stored = this.normalizeStored(tree);
     if (stored.apiVersion === groupVersion) {
       this.checkShown(stored);
       return stored;
@@ -225,7 +226,7 @@ export class CustomView {
   }
 
   /** Prunes and defaults a tree, in place, in the version in which it is stored. */
-  private asStored(stored: JsonObject): KubeObject {
+  private normalizeStored(stored: JsonObject): KubeObject {
     const storedAs = stringAt(stored, 'apiVersion') ?? '';
     const form = this.options.formOf(storedAs);
     if (form === undefined) {
@@ -250,14 +251,14 @@ export class CustomView {
   }
 
   /** Compares in steps, because a large object may take longer than a slice. */
-  private *isAsStored(object: CachedObject): Generator<undefined, boolean> {
+  private *isStoredFormCurrent(object: CachedObject): Generator<undefined, boolean> {
     const stored = object.decode();
     if (stored['apiVersion'] !== this.options.groupVersion) return false;
     yield;
     const copy = object.decode();
     yield;
     try {
-      const shown = this.present(copy);
+      const shown = this.toVersion(copy);
       yield;
       return deepEqual(stored, shown);
     } catch (error) {
@@ -269,7 +270,7 @@ export class CustomView {
   private bytes(object: CachedObject): Uint8Array {
     if (this.isRemote(object)) return this.remoteBytes(object);
     const stored = object.decode();
-    const shown = this.present(object.decode());
+    const shown = this.toVersion(object.decode());
     return deepEqual(stored, shown) ? object.bytes : encoded(shown, object);
   }
 }

@@ -13,7 +13,7 @@ export function admissionVersions(
 class VersionsOf implements AttributeVersions {
   readonly convert: AttributeVersions['convert'];
   readonly complete: AttributeVersions['complete'];
-  readonly exchanged: AttributeVersions['exchanged'];
+  readonly onContentsReplaced: AttributeVersions['onContentsReplaced'];
   readonly mergeType: AttributeVersions['mergeType'];
 
   constructor(
@@ -22,7 +22,7 @@ class VersionsOf implements AttributeVersions {
   ) {
     this.convert = view.convert;
     this.complete = view.complete;
-    this.exchanged = view.exchanged;
+    this.onContentsReplaced = view.exchanged;
     this.mergeType = view.mergeType;
   }
 
@@ -35,13 +35,13 @@ class VersionsOf implements AttributeVersions {
 export const soleVersion = (decode: ServedVersion['decode']): AttributeVersions => ({
   equivalents: [],
   convert: (object) => object,
-  complete: (changed) => decodedOrInternal(() => decode({ value: changed, duplicates: [] }, false).object),
-  exchanged: () => undefined,
+  complete: (changed) => decodeOrInternalError(() => decode({ value: changed, duplicates: [] }, false).object),
+  onContentsReplaced: () => undefined,
   mergeType: () => undefined,
 });
 
 /** Turns a decode error into an internal error: a mutation that does not fit the kind is not the client's fault. */
-export function decodedOrInternal<T>(decode: () => T): T {
+export function decodeOrInternalError<T>(decode: () => T): T {
   try {
     return decode();
   } catch (error) {

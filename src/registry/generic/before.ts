@@ -23,8 +23,12 @@ export function beforeCreate(
   ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
   strategy.prepareForCreate(context, object);
   if (strategy.hasGeneration === true) object.metadata.generation = 1;
-  refuse(served, object, strategy.validateCreate(context, object));
-  refuse(served, object, validateObjectMeta(object.metadata, scopeOf(served.type), nameIsPathSegment, METADATA));
+  throwIfInvalid(served, object, strategy.validateCreate(context, object));
+  throwIfInvalid(
+    served,
+    object,
+    validateObjectMeta(object.metadata, scopeOf(served.type), nameIsPathSegment, METADATA),
+  );
   for (const text of strategy.warningsOnCreate?.(context, object) ?? []) context.warn(text);
   strategy.canonicalize?.(object);
 }
@@ -53,7 +57,7 @@ export function beforeUpdate(
     ...validateObjectMetaUpdate(object.metadata, old.metadata, METADATA),
     ...strategy.validateUpdate(context, object, old),
   ];
-  refuse(served, object, errors);
+  throwIfInvalid(served, object, errors);
   for (const text of strategy.warningsOnUpdate?.(context, object, old) ?? []) context.warn(text);
   strategy.canonicalize?.(object);
 }
@@ -93,7 +97,7 @@ function groupOf(served: ServedVersion, object: KubeObject): string {
   return rest.join('.');
 }
 
-function refuse(served: ServedVersion, object: KubeObject, errors: readonly FieldError[]): void {
+function throwIfInvalid(served: ServedVersion, object: KubeObject, errors: readonly FieldError[]): void {
   if (errors.length === 0) return;
   // A custom resource of the wrong kind fails validation, and the error names the kind it claims to be.
   throw newInvalid(

@@ -8,7 +8,7 @@ import type { ServedVersion } from '../rest/served.js';
 import { beforeCreate } from './before.js';
 import { decodeStored } from './loopback/detached-object.js';
 import type { ResourceStore } from './store/resource-store.js';
-import { namesRevision } from './resource-version.js';
+import { isResourceVersionSet } from './resource-version.js';
 import { fillSystemFields, generateName } from './system-fields.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
@@ -26,13 +26,13 @@ export interface CreateRequest {
 }
 
 /** `stored` is undefined for a dry run, where `object` is the response. */
-export interface Created {
+export interface CreateResult {
   readonly object: KubeObject;
   readonly stored: StoredObject | undefined;
 }
 
 /** Creates an object. If a name made from generateName is taken, another one is generated. */
-export async function createObject(store: ResourceStore, request: CreateRequest): Promise<Created> {
+export async function createObject(store: ResourceStore, request: CreateRequest): Promise<CreateResult> {
   const { object } = request;
   const generates = (object.metadata.generateName ?? '') !== '' && (object.metadata.name ?? '') === '';
   if (!generates) return createOnce(store, request, object);
@@ -46,7 +46,7 @@ export async function createObject(store: ResourceStore, request: CreateRequest)
   }
 }
 
-async function createOnce(store: ResourceStore, request: CreateRequest, object: KubeObject): Promise<Created> {
+async function createOnce(store: ResourceStore, request: CreateRequest, object: KubeObject): Promise<CreateResult> {
   const { context, served, namespace } = request;
   const meta = object.metadata;
   if (served.strategy.guard !== undefined) await served.strategy.guard(context, object, undefined);
@@ -58,11 +58,11 @@ async function createOnce(store: ResourceStore, request: CreateRequest, object: 
   const name = object.metadata.name ?? '';
   const key = store.key(namespace, name);
   if (request.dryRun) {
-    const existing = await store.fresh(key);
+    const existing = await store.getLatest(key);
     if (existing !== undefined) throw alreadyExists(store, object, existing);
     return { object: await served.dryRunResult(object), stored: undefined };
   }
-  if (namesRevision(object.metadata.resourceVersion)) {
+  if (isResourceVersionSet(object.metadata.resourceVersion)) {
     throw new ApiError(500, '', 'resourceVersion should not be set on objects to be created');
   }
   delete object.metadata.resourceVersion;

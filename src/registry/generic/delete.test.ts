@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { StorageError } from '../../storage/errors.js';
-import { deleteObject, type DeleteOptions, type Deleted, type DeleteRequest } from './delete.js';
-import { CONTEXT, LateCache, servedWith } from './loopback/late-cache.fake.js';
+import { deleteObject, type DeleteOptions, type DeleteResult, type DeleteRequest } from './delete.js';
+import { CONTEXT, LaggingCache, servedWith } from './loopback/lagging-cache.fake.js';
 
 const OPTIONS: DeleteOptions = {
   gracePeriodSeconds: undefined,
@@ -13,10 +13,10 @@ const OPTIONS: DeleteOptions = {
 };
 
 function remove(
-  world: LateCache,
+  world: LaggingCache,
   options: Partial<DeleteOptions> = {},
   more: Partial<DeleteRequest> = {},
-): Promise<Deleted> {
+): Promise<DeleteResult> {
   return deleteObject(world.store, {
     context: CONTEXT,
     served: servedWith(),
@@ -32,7 +32,7 @@ const GONE = { code: 404, message: 'widgets.example.com "a" not found' };
 
 describe('a deletion starts from what the cache has', () => {
   test('and asks the store for nothing where that is the newest state', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     const { revision } = world.put({ uid: 'u' });
     const { object, removed } = await remove(world, { preconditions: { uid: 'u', resourceVersion: String(revision) } });
     expect([removed, object.metadata.resourceVersion]).toEqual([true, String(revision + 1)]);
@@ -43,37 +43,37 @@ describe('a deletion starts from what the cache has', () => {
   });
 
   test('what the cache does not have is asked of the store', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ uid: 'u' });
-    world.late = 1;
+    world.lag = 1;
     expect(await remove(world)).toMatchObject({ removed: true });
     expect(world.reads).toBe(1);
     await expect(remove(world)).rejects.toMatchObject(GONE);
   });
 
   test('an older state is found out by the write', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ uid: 'u' });
     world.put({ uid: 'u', labels: { new: 'yes' } });
-    world.late = 1;
+    world.lag = 1;
     expect(await remove(world)).toMatchObject({ removed: true, object: { metadata: { labels: { new: 'yes' } } } });
     expect([world.newest, world.reads, world.writes.length]).toEqual([undefined, 0, 2]);
   });
 
   test('an object that is gone already is not found', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ uid: 'u' });
     world.remove();
-    world.late = 1;
+    world.lag = 1;
     await expect(remove(world)).rejects.toMatchObject(GONE);
     expect(world.log).toHaveLength(2);
   });
 
   test('finalizers that came meanwhile are waited for', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ uid: 'u' });
     world.put({ uid: 'u', finalizers: ['example.com/f'] });
-    world.late = 1;
+    world.lag = 1;
     expect(await remove(world)).toMatchObject({ removed: false });
     expect(world.store.cache.peek(world.key)?.decode()).toMatchObject({ metadata: { finalizers: ['example.com/f'] } });
     expect(Buffer.from(world.newest?.bytes ?? []).toString()).toContain('"deletionTimestamp"');
@@ -89,11 +89,11 @@ describe('an answer without a write is given of the newest state only', () => {
     ['a uid', { preconditions: { uid: 'new' } }],
     ['a resourceVersion', { preconditions: { resourceVersion: '4' } }],
   ])('%s that the newest state fulfils', async (_name, options) => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ uid: 'old' });
     world.remove();
     world.put({ uid: 'new' });
-    world.late = 2;
+    world.lag = 2;
     expect(await remove(world, options)).toMatchObject({ removed: true });
     expect(world.newest).toBeUndefined();
   });
@@ -110,46 +110,46 @@ describe('an answer without a write is given of the newest state only', () => {
       'the ResourceVersion in the precondition (2) does not match the ResourceVersion in record (4). The object might have been modified',
     ],
   ])('%s that only the older state fulfils', async (_name, options, message) => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ uid: 'old' });
     world.remove();
     world.put({ uid: 'new' });
-    world.late = 2;
+    world.lag = 2;
     const text = `Operation cannot be fulfilled on Widget.example.com "a": ${message}`;
     await expect(remove(world, options)).rejects.toMatchObject({ code: 409, message: text });
     expect(world.newest?.revision).toBe(4);
   });
 
   test('admission that refuses the older state', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ labels: { keep: 'yes' } });
     world.put({ labels: {} });
-    world.late = 1;
+    world.lag = 1;
     expect(await remove(world, {}, { validate: refuse('kept') })).toMatchObject({ removed: true });
   });
 
   test('admission that refuses the newest state', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ labels: { keep: 'yes' } });
     await expect(remove(world, {}, { validate: refuse('kept') })).rejects.toThrow('kept');
     expect([world.reads, world.writes.length]).toEqual([1, 0]);
   });
 
   test('a refusal of a state that a conflict told of, and that is old by then', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ labels: {} });
     world.put({ labels: { keep: 'yes' } });
     world.put({ labels: {} });
-    world.late = 2;
+    world.lag = 2;
     world.conflictAt = () => 0;
     expect(await remove(world, {}, { validate: refuse('kept') })).toMatchObject({ removed: true });
   });
 
   test('a dry run', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ uid: 'u' });
     world.remove();
-    world.late = 1;
+    world.lag = 1;
     await expect(remove(world, { dryRun: true })).rejects.toMatchObject(GONE);
     world.put({ uid: 'u', labels: { new: 'yes' } });
     const { object } = await remove(world, { dryRun: true });
@@ -158,11 +158,11 @@ describe('an answer without a write is given of the newest state only', () => {
   });
 
   test('a grace period that is running', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     const deleting = { deletionTimestamp: '2026-01-02T03:04:05Z', deletionGracePeriodSeconds: 30 };
     world.put(deleting);
     world.put({ ...deleting, labels: { new: 'yes' } });
-    world.late = 1;
+    world.lag = 1;
     const graceful = servedWith({ gracePeriodSeconds: (_object, asked) => asked ?? 30 });
     const { object, removed, stored } = await remove(world, {}, { served: graceful });
     expect([object.metadata.labels, removed, stored?.revision]).toEqual([{ new: 'yes' }, false, 3]);
@@ -171,7 +171,7 @@ describe('an answer without a write is given of the newest state only', () => {
   });
 
   test('marks that are there already', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     const metadata = { finalizers: ['example.com/f'] };
     world.put(metadata);
     const { stored } = await remove(world);
@@ -179,45 +179,45 @@ describe('an answer without a write is given of the newest state only', () => {
     expect(world.log).toHaveLength(2);
     // Its last finalizer goes, and it with it.
     world.remove();
-    world.late = 1;
+    world.lag = 1;
     await expect(remove(world)).rejects.toMatchObject(GONE);
   });
 });
 
 describe('objects that cannot be decoded', () => {
   test('are told of', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ uid: 'u' });
     world.putBytes('{"no');
     for (const late of [0, 1]) {
-      world.late = late;
+      world.lag = late;
       await expect(remove(world)).rejects.toThrow(StorageError);
     }
     expect(world.newest?.revision).toBe(3);
   });
 
   test('are deleted once they can be', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.putBytes('{"no');
     world.put({ uid: 'u' });
-    world.late = 1;
+    world.lag = 1;
     expect(await remove(world)).toMatchObject({ removed: true });
   });
 });
 
 describe('an object that is marked first, and goes at once', () => {
   const graceful = servedWith({ gracePeriodSeconds: () => 0 });
-  const kept = (world: LateCache): boolean[] => world.log.map(({ state }) => state !== undefined);
+  const kept = (world: LaggingCache): boolean[] => world.log.map(({ state }) => state !== undefined);
 
   test('goes with its mark', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ uid: 'u' });
     expect(await remove(world, {}, { served: graceful })).toMatchObject({ removed: true });
     expect([kept(world), world.reads]).toEqual([[true, true, false], 0]);
   });
 
   test('and somebody else removes it right then', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ uid: 'u' });
     world.beforeWrite = (nth) => {
       if (nth === 2) world.remove();
@@ -227,7 +227,7 @@ describe('an object that is marked first, and goes at once', () => {
   });
 
   test('and somebody else gives it a finalizer right then', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ uid: 'u' });
     world.beforeWrite = (nth) => {
       if (nth === 2) world.put({ uid: 'u', deletionGracePeriodSeconds: 0, finalizers: ['example.com/f'] });

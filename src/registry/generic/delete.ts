@@ -1,10 +1,10 @@
 import { newConflict, newNotFound } from '../../apimachinery/meta/errors.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
-import { type RequestContext, throwIfOver } from '../../request/context.js';
+import { type RequestContext, throwIfCancelled } from '../../request/context.js';
 import type { Revision, StoredObject } from '../../storage/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
-import { storedAs } from './loopback/settled.js';
+import { decodeInVersion } from './loopback/conversion-retry.js';
 import type { ResourceStore } from './store/resource-store.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
@@ -18,14 +18,14 @@ export interface DeleteOptions {
   readonly propagationPolicy: string | undefined;
   readonly preconditions: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
   /** True if the client sent preconditions, even empty ones. */
-  readonly givesPreconditions?: boolean;
+  readonly hasPreconditions?: boolean;
   readonly dryRun: boolean;
   /** Set only if the feature gate AllowUnsafeMalformedObjectDeletion allows it. */
   readonly ignoreStoreReadError: boolean;
 }
 
 /** Returns the options as webhooks and policies see them. */
-export function shownDeleteOptions(options: DeleteOptions): JsonObject {
+export function deleteOptionsObject(options: DeleteOptions): JsonObject {
   const { uid, resourceVersion } = options.preconditions;
   const preconditions = {
     ...(uid !== undefined && { uid }),
@@ -35,7 +35,7 @@ export function shownDeleteOptions(options: DeleteOptions): JsonObject {
     kind: 'DeleteOptions',
     apiVersion: 'meta.k8s.io/v1',
     ...(options.gracePeriodSeconds !== undefined && { gracePeriodSeconds: options.gracePeriodSeconds }),
-    ...(options.givesPreconditions === true && { preconditions }),
+    ...(options.hasPreconditions === true && { preconditions }),
     ...(options.orphanDependents !== undefined && { orphanDependents: options.orphanDependents }),
     ...(options.propagationPolicy !== undefined && { propagationPolicy: options.propagationPolicy }),
     ...(options.dryRun && { dryRun: ['All'] }),
@@ -52,7 +52,7 @@ export interface DeleteRequest {
   validate(object: KubeObject): MaybePromise<void>;
 }
 
-export interface Deleted {
+export interface DeleteResult {
   /** The last state of the removed object, or the object marked for deletion. */
   readonly object: KubeObject;
   /** The stored form, if the object still exists. */
@@ -65,45 +65,45 @@ export interface Deleted {
  * Deletes an object: immediately, or in two phases if finalizers or a grace period require it. A concurrent change to the object
  * restarts the deletion.
  */
-export async function deleteObject(store: ResourceStore, request: DeleteRequest): Promise<Deleted> {
-  const deleted = await deleteAlone(store, request);
-  const { takesAlong } = request.served.type.deletion;
-  if (takesAlong !== undefined && deleted.removed && !request.options.dryRun) {
-    await store.removeOther(takesAlong, store.key(request.namespace, request.name));
+export async function deleteObject(store: ResourceStore, request: DeleteRequest): Promise<DeleteResult> {
+  const deleted = await deleteWithoutCompanion(store, request);
+  const { companionResource } = request.served.type.deletion;
+  if (companionResource !== undefined && deleted.removed && !request.options.dryRun) {
+    await store.removeCompanion(companionResource, store.key(request.namespace, request.name));
   }
   return deleted;
 }
 
-async function deleteAlone(store: ResourceStore, request: DeleteRequest): Promise<Deleted> {
+async function deleteWithoutCompanion(store: ResourceStore, request: DeleteRequest): Promise<DeleteResult> {
   const key = store.key(request.namespace, request.name);
-  let basis = await store.basis(key);
+  let original = await store.getOriginalState(key);
   for (;;) {
-    throwIfOver(request.context);
+    throwIfCancelled(request.context);
     let step: Step;
     try {
-      step = await stepFrom(store, request, basis.current);
+      step = await stepFrom(store, request, original.current);
     } catch (error) {
-      const newer = await store.newer(key, basis);
+      const newer = await store.refreshIfStale(key, original);
       if (newer === undefined) throw error;
-      basis = newer;
+      original = newer;
       continue;
     }
     if ('answer' in step) {
-      const newer = await store.newer(key, basis);
+      const newer = await store.refreshIfStale(key, original);
       if (newer === undefined) return step.answer;
-      basis = newer;
+      original = newer;
       continue;
     }
-    const result = await take(store, key, step, basis.certain);
+    const result = await executeStep(store, key, step, original.isLatest);
     if ('object' in result) return result;
-    basis = { current: result.current, certain: false };
+    original = { current: result.current, isLatest: false };
   }
 }
 
 /** The next step: a write, whose result shows whether it was based on the newest state, or an answer that writes nothing. */
-type Step = { readonly answer: Deleted } | Writing;
+type Step = { readonly answer: DeleteResult } | DeletionWrite;
 
-interface Writing {
+interface DeletionWrite {
   readonly current: StoredObject;
   readonly old: KubeObject;
   /** The object marked for deletion; undefined if it is removed without a mark. */
@@ -116,34 +116,34 @@ async function stepFrom(
   current: StoredObject | undefined,
 ): Promise<Step> {
   if (current === undefined) throw newNotFound(store.groupResource, request.name);
-  const old = await storedAs(request.served, current, request.context.stopwatch);
+  const old = await decodeInVersion(request.served, current, request.context.stopwatch);
   checkPreconditions(request, old, String(current.revision));
   const next = markedForDeletion(store, request, old);
   if (next === 'pending') return { answer: { object: old, stored: current, removed: false } };
   await request.validate(old);
   if (request.options.dryRun) {
-    return { answer: { object: next ?? old, stored: undefined, removed: next === undefined || isOver(next) } };
+    return { answer: { object: next ?? old, stored: undefined, removed: next === undefined || isRemovable(next) } };
   }
   const marked = next === undefined ? undefined : { object: next, value: await request.served.toStorage(next) };
   return { current, old, marked };
 }
 
 /** Marks the object, removes it, or both. If another client changed it meanwhile, returns its current state. */
-async function take(
+async function executeStep(
   store: ResourceStore,
   key: string,
-  { current, old, marked }: Writing,
-  certain: boolean,
-): Promise<Deleted | { readonly current: StoredObject | undefined }> {
+  { current, old, marked }: DeletionWrite,
+  isLatest: boolean,
+): Promise<DeleteResult | { readonly current: StoredObject | undefined }> {
   if (marked === undefined) {
     const result = await store.remove(key, current);
     if (result.outcome === 'conflict') return result;
     return { object: at(old, result.object.revision), stored: undefined, removed: true };
   }
   const { object, value } = marked;
-  const written = await store.replace(key, { current, certain }, value);
+  const written = await store.replace(key, { current, isLatest }, value);
   if (written.outcome === 'conflict') return written;
-  if (!isOver(object)) return { object, stored: written.object, removed: false };
+  if (!isRemovable(object)) return { object, stored: written.object, removed: false };
   const { revision } = written.object;
   const removed = await store.remove(key, written.object);
   if (removed.outcome === 'committed') {
@@ -164,7 +164,7 @@ const at = (object: KubeObject, revision: Revision): KubeObject => ({
  * Reports whether the grace period is zero and no finalizers are left. The mark is still written, for watchers, and the object is
  * removed right after.
  */
-const isOver = ({ metadata }: KubeObject): boolean =>
+const isRemovable = ({ metadata }: KubeObject): boolean =>
   metadata.deletionGracePeriodSeconds === 0 && (metadata.finalizers ?? []).length === 0;
 
 /**

@@ -10,12 +10,16 @@ import { StorageError } from '../../storage/errors.js';
  * Maps a storage error to an API Status; no other place does. `asked` is the request's resourceVersion as written, because a double
  * cannot hold every value that a client may send.
  */
-export function interpretStorageError(error: unknown, what: 'get' | 'list' | 'watch' | 'write', asked = ''): unknown {
+export function interpretStorageError(
+  error: unknown,
+  what: 'get' | 'list' | 'watch' | 'write',
+  requestedVersion = '',
+): unknown {
   if (!(error instanceof StorageError)) return error;
   switch (error.code) {
     case 'too-large':
       return tooLargeResourceVersion(
-        /^\d+$/.test(asked) ? BigInt(asked) : (error.info.revision ?? 0),
+        /^\d+$/.test(requestedVersion) ? BigInt(requestedVersion) : (error.info.revision ?? 0),
         error.info.current ?? 0,
         what === 'watch' || error.info.atOnce !== true,
       );

@@ -2,7 +2,7 @@ import { newBadRequest } from '../../apimachinery/meta/errors.js';
 import { ContinueTokenError, decodeContinueToken } from '../../storage/continue-token.js';
 import type { ReadAt } from '../../storage/cacher/interfaces.js';
 import type { SelectionPredicate } from '../../storage/selection-predicate.js';
-import { listResourceVersion } from './resource-version.js';
+import { parseListResourceVersion } from './resource-version.js';
 
 /** A list request whose options have been validated. */
 export interface ListRequest {
@@ -18,7 +18,7 @@ export interface ListStart {
   readonly at: ReadAt;
   readonly from: string;
   /** True if the list was begun in another log, so that its state is no longer available. */
-  readonly foreign?: boolean;
+  readonly fromOtherLog?: boolean;
 }
 
 /**
@@ -27,7 +27,7 @@ export interface ListStart {
  */
 export function resolveList(request: ListRequest, log: string | undefined): ListStart {
   if (request.continue !== '') return resolveContinue(request, log);
-  const revision = listResourceVersion(request.resourceVersion);
+  const revision = parseListResourceVersion(request.resourceVersion);
   const given = request.resourceVersion !== '';
   if (!given) return { at: { mode: 'most-recent' }, from: '' };
   if (request.resourceVersionMatch === 'Exact') {
@@ -48,7 +48,7 @@ function resolveContinue(request: ListRequest, log: string | undefined): ListSta
     }
     const at: ReadAt = token.revision > 0 ? { mode: 'exact', revision: token.revision } : { mode: 'most-recent' };
     // A client that continues at the newest state has accepted an inconsistent list, whichever log the list was begun in.
-    return { at, from: token.startKey, foreign: token.revision > 0 && token.log !== log };
+    return { at, from: token.startKey, fromOtherLog: token.revision > 0 && token.log !== log };
   } catch (error) {
     if (error instanceof ContinueTokenError) throw newBadRequest(`invalid continue token: ${error.message}`);
     throw error;

@@ -23,7 +23,7 @@ export interface ListResult {
 export async function listObjects(store: ResourceStore, namespace: string, request: ListRequest): Promise<ListResult> {
   const { logId } = store.cache;
   const start = resolveList(request, logId);
-  if (start.foreign === true) throw continueExpired(start.from);
+  if (start.fromOtherLog === true) throw continueExpired(start.from);
   const within = namespace === '' ? (request.predicate.namespace ?? '') : namespace;
   const prefix = store.namespaced && within !== '' ? `${within}/` : '';
   // The key in a token is relative to the request's own collection, so that a token cannot reach objects outside it.
@@ -50,10 +50,10 @@ async function read(
   request: ListRequest,
 ): Promise<CachedList> {
   try {
-    if (start.at.mode === 'exact' && start.at.revision < store.bornAt) {
+    if (start.at.mode === 'exact' && start.at.revision < store.createdRevision) {
       throw new StorageError('compacted', `the type did not exist at revision ${String(start.at.revision)}`, {
         revision: start.at.revision,
-        current: store.bornAt,
+        current: store.createdRevision,
       });
     }
     // For uncached types, and for single objects at a revision, kube-apiserver reads etcd, which does not wait for a future

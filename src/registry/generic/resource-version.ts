@@ -18,7 +18,7 @@ export function parseResourceVersion(text: string): Revision {
 }
 
 /** Parses the resourceVersion of a list, where an invalid one is a 400. */
-export function listResourceVersion(text: string): Revision {
+export function parseListResourceVersion(text: string): Revision {
   if (text === '' || text === '0') return 0;
   const failure = parseFailure(text);
   if (failure !== undefined) {
@@ -28,12 +28,12 @@ export function listResourceVersion(text: string): Revision {
 }
 
 /** Reports whether the resourceVersion inside an object names a revision. Text that is not a number does not, as in kube-apiserver. */
-export function namesRevision(text: string | undefined): boolean {
+export function isResourceVersionSet(text: string | undefined): boolean {
   return text !== undefined && text !== '' && parseFailure(text) === undefined && BigInt(text) !== 0n;
 }
 
 /** Parses the resourceVersion inside an object. */
-export function objectResourceVersion(text: string | undefined): Revision {
+export function parseObjectResourceVersion(text: string | undefined): Revision {
   if (text === undefined || text === '' || text === '0') return 0;
   const failure = parseFailure(text);
   if (failure !== undefined) throw new ApiError(500, '', failure);

@@ -13,7 +13,7 @@ const OPTION = 'ignoreStoreReadErrorWithClusterBreakingPotential';
  */
 export async function deleteUndecodable(store: ResourceStore, namespace: string, name: string): Promise<void> {
   const key = store.key(namespace, name);
-  let current = await store.fresh(key);
+  let current = await store.getLatest(key);
   for (;;) {
     // As in kube-apiserver, an object that does not exist is not corrupt.
     if (current === undefined || isDecodable(current)) {

@@ -5,14 +5,14 @@ import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Strategy } from '../rest/interfaces.js';
 import { decodeStored } from './loopback/detached-object.js';
 import { deleteObject } from './delete.js';
-import { CONTEXT, LateCache, servedWith, strategy } from './loopback/late-cache.fake.js';
-import { updateObject, type Updated, type UpdateRequest } from './update.js';
+import { CONTEXT, LaggingCache, servedWith, strategy } from './loopback/lagging-cache.fake.js';
+import { updateObject, type UpdateResult, type UpdateRequest } from './update.js';
 
 function update(
-  world: LateCache,
+  world: LaggingCache,
   transform: (object: KubeObject) => KubeObject,
   more: Partial<UpdateRequest> = {},
-): Promise<Updated> {
+): Promise<UpdateResult> {
   return updateObject(world.store, {
     context: CONTEXT,
     served: servedWith(),
@@ -41,34 +41,34 @@ const increment = (object: KubeObject): KubeObject => labelled(object, { n: Stri
 
 describe('an update starts from what the cache has', () => {
   test('and asks the store for nothing where that is the newest state', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put(SYSTEM);
     expect(await update(world, increment)).toMatchObject({ stored: { revision: 3 } });
     expect(world.reads).toBe(0);
   });
 
   test('an older state is found out by the write', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put(SYSTEM);
     world.put({ ...SYSTEM, labels: { n: '7' } });
-    world.late = 1;
+    world.lag = 1;
     const { object } = await update(world, increment);
     expect([count(object), world.reads, world.writes.length]).toEqual([8, 0, 2]);
   });
 
   test('that nothing changes is told of the newest state only', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ ...SYSTEM, labels: { n: '1' } });
     world.put({ ...SYSTEM, labels: { n: '2' } });
-    world.late = 1;
+    world.lag = 1;
     const { stored } = await update(world, (object) => labelled(object, { n: '1' }));
     expect([stored?.revision, world.reads]).toEqual([4, 1]);
   });
 
   test('a refusal of a state that a conflict told of, and that is old by then, is not believed', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     for (const n of ['0', '1', '2']) world.put({ ...SYSTEM, labels: { n } });
-    world.late = 2;
+    world.lag = 2;
     world.conflictAt = () => 0;
     const refuseOne = (object: KubeObject): KubeObject => {
       if (count(object) === 1) throw new Error('refused');
@@ -85,17 +85,17 @@ describe('an update that takes the last finalizer removes the object', () => {
   });
 
   test('without asking the store first', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ ...DELETING, finalizers: ['mine'] });
     expect(await update(world, release)).toMatchObject({ stored: undefined });
     expect([world.newest, world.reads, world.writes.length]).toEqual([undefined, 0, 1]);
   });
 
   test('but not where another one came meanwhile', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ ...DELETING, finalizers: ['mine'] });
     world.put({ ...DELETING, finalizers: ['mine', 'theirs'] });
-    world.late = 1;
+    world.lag = 1;
     const { stored } = await update(world, release);
     expect(stored === undefined ? undefined : decodeStored(stored)).toMatchObject({
       metadata: { finalizers: ['theirs'] },
@@ -104,7 +104,7 @@ describe('an update that takes the last finalizer removes the object', () => {
   });
 
   test('also where somebody else was faster', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ ...DELETING, finalizers: ['mine'] });
     world.beforeWrite = () => {
       world.remove();
@@ -114,10 +114,10 @@ describe('an update that takes the last finalizer removes the object', () => {
   });
 
   test('in a dry run it only would', async () => {
-    const world = new LateCache();
+    const world = new LaggingCache();
     world.put({ ...DELETING, finalizers: ['mine', 'theirs'] });
     world.put({ ...DELETING, finalizers: ['mine'] });
-    world.late = 1;
+    world.lag = 1;
     const { object } = await update(world, release, { dryRun: true });
     expect([object.metadata.finalizers, world.reads, world.writes]).toEqual([[], 1, []]);
   });
@@ -156,8 +156,8 @@ interface Told {
 async function play(
   clients: readonly (readonly Deed[])[],
   conflictAt: number,
-): Promise<{ world: LateCache; told: Told[] }> {
-  const world = new LateCache();
+): Promise<{ world: LaggingCache; told: Told[] }> {
+  const world = new LaggingCache();
   world.conflictAt = () => conflictAt;
   const told: Told[] = [];
   let made = 0;
@@ -192,7 +192,7 @@ async function play(
   const client = async (deeds: readonly Deed[]): Promise<void> => {
     for (const one of deeds) {
       await turns(one.wait);
-      world.late = one.late;
+      world.lag = one.late;
       world.meanwhile = () => turns(one.wait);
       const { newest } = world;
       if (one.what === 'create') create();
@@ -211,7 +211,7 @@ async function play(
   return { world, told };
 }
 
-const objectOf = (entry: LateCache['log'][number]): JsonObject | undefined =>
+const objectOf = (entry: LaggingCache['log'][number]): JsonObject | undefined =>
   entry.state === undefined ? undefined : decodeStored(entry.state);
 
 test('whatever the cache has missed: no update is lost, no other object is removed, and no answer is older than its question', async () => {

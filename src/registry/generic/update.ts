@@ -8,8 +8,8 @@ import type { Strategy } from '../rest/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 import { beforeCreate, beforeUpdate } from './before.js';
 import type { ResourceStore, TryUpdate } from './store/resource-store.js';
-import { storedAs } from './loopback/settled.js';
-import { objectResourceVersion } from './resource-version.js';
+import { decodeInVersion } from './loopback/conversion-retry.js';
+import { parseObjectResourceVersion } from './resource-version.js';
 import { fillSystemFields } from './system-fields.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
@@ -33,7 +33,7 @@ export interface UpdateRequest {
   validateUpdate(object: KubeObject, old: KubeObject): MaybePromise<void>;
 }
 
-export interface Updated {
+export interface UpdateResult {
   readonly object: KubeObject;
   /** Undefined for a dry run, or if the update removed the object. `object` is then the response. */
   readonly stored: StoredObject | undefined;
@@ -41,29 +41,29 @@ export interface Updated {
 }
 
 /** Updates an object, or creates it where that is allowed. Removes an object that is being deleted when its last finalizer goes. */
-export async function updateObject(store: ResourceStore, request: UpdateRequest): Promise<Updated> {
+export async function updateObject(store: ResourceStore, request: UpdateRequest): Promise<UpdateResult> {
   const { served, context } = request;
   const key = store.key(request.namespace, request.name);
-  let answer: KubeObject | undefined;
+  let response: KubeObject | undefined;
   const tryUpdate: TryUpdate = async (current) => {
-    const { object, gone } =
+    const { object, shouldRemove } =
       current === undefined
-        ? { object: await createInstead(store, request), gone: false }
+        ? { object: await createInstead(store, request), shouldRemove: false }
         : await nextState(store, request, current);
-    answer = object;
-    if (gone) return request.dryRun ? 'nothing' : 'remove';
+    response = object;
+    if (shouldRemove) return request.dryRun ? 'nothing' : 'remove';
     // A dry run also returns the fields that are dropped before an object is stored.
     if (request.dryRun) {
-      answer = await served.dryRunResult(object);
+      response = await served.dryRunResult(object);
       return 'nothing';
     }
     delete object.metadata.selfLink;
     return { store: await served.toStorage(object) };
   };
   const { stored, created, removed } = await store.guaranteedUpdate(key, tryUpdate, context);
-  const { takesAlong } = served.type.deletion;
-  if (removed && takesAlong !== undefined) await store.removeOther(takesAlong, key);
-  return { object: answer as KubeObject, stored, created };
+  const { companionResource } = served.type.deletion;
+  if (removed && companionResource !== undefined) await store.removeCompanion(companionResource, key);
+  return { object: response as KubeObject, stored, created };
 }
 
 async function createInstead(store: ResourceStore, request: UpdateRequest): Promise<KubeObject> {
@@ -73,7 +73,7 @@ async function createInstead(store: ResourceStore, request: UpdateRequest): Prom
   }
   if (request.expectedUid !== undefined) throw preconditionFailed(store, request, '');
   const object = await request.transform(undefined);
-  objectResourceVersion(object.metadata.resourceVersion);
+  parseObjectResourceVersion(object.metadata.resourceVersion);
   if (strategy.guard !== undefined) await strategy.guard(context, object, undefined);
   fillSystemFields(object.metadata, store.clock.now());
   beforeCreate(context, served, strategy, request.namespace, object);
@@ -88,9 +88,9 @@ async function nextState(
   store: ResourceStore,
   request: UpdateRequest,
   current: StoredObject,
-): Promise<{ readonly object: KubeObject; readonly gone: boolean }> {
+): Promise<{ readonly object: KubeObject; readonly shouldRemove: boolean }> {
   const { served, strategy, context } = request;
-  const old = await storedAs(served, current, context.stopwatch);
+  const old = await decodeInVersion(served, current, context.stopwatch);
   if (request.expectedUid !== undefined && request.expectedUid !== (old.metadata.uid ?? '')) {
     throw preconditionFailed(store, request, old.metadata.uid ?? '');
   }
@@ -100,8 +100,9 @@ async function nextState(
   beforeUpdate(context, served, strategy, request.namespace, object, old);
   ignoreManagedFieldsTimestamps(object, old);
   await request.validateUpdate(object, old);
-  const gone = isFinallyGone(object, old) && served.type.deletion.mayDeleteDuringUpdate?.(object) !== false;
-  return { object, gone };
+  const shouldRemove =
+    completesDeletion(object, old) && served.type.deletion.shouldDeleteDuringUpdate?.(object) !== false;
+  return { object, shouldRemove };
 }
 
 function checkResourceVersion(
@@ -110,7 +111,7 @@ function checkResourceVersion(
   object: KubeObject,
   current: StoredObject,
 ): void {
-  const given = objectResourceVersion(object.metadata.resourceVersion);
+  const given = parseObjectResourceVersion(object.metadata.resourceVersion);
   if (given === 0) {
     if (!request.strategy.allowUnconditionalUpdate) {
       const kind = { group: store.groupResource.group, kind: store.groupResource.resource };
@@ -135,7 +136,7 @@ function preconditionFailed(store: ResourceStore, request: UpdateRequest, actual
 }
 
 /** Reports whether the update completes the deletion: the last finalizer is gone and no grace period is left. */
-function isFinallyGone(object: KubeObject, old: KubeObject): boolean {
+function completesDeletion(object: KubeObject, old: KubeObject): boolean {
   if ((object.metadata.finalizers ?? []).length > 0 || !hasDeletionTimestamp(old)) return false;
   const grace = old.metadata.deletionGracePeriodSeconds;
   return grace === undefined || grace === 0;

@@ -88,15 +88,15 @@ export interface DeletionStrategy {
    * Reports whether an update that leaves a deleted object without finalizers may remove it. A type may have more to wait for, such
    * as a namespace's own finalizers. If absent, it has not.
    */
-  mayDeleteDuringUpdate?(object: KubeObject): boolean;
+  shouldDeleteDuringUpdate?(object: KubeObject): boolean;
   /** The name in the store of a type whose object of the same name is removed together with the object, because nothing else removes it. */
-  readonly takesAlong?: string;
+  readonly companionResource?: string;
   /** 'unsupported' means that such objects have no dependents, so that propagation policies have no effect. */
   readonly defaultGarbageCollection?: 'background' | 'orphan' | 'unsupported';
 }
 
 /** A create-only subresource with a kind of its own, such as the token of a service account. */
-export interface CreatedSubresource {
+export interface CreateOnlySubresource {
   readonly gvk: GroupVersionKind;
   /** Sets defaults in place whenever an object is decoded. */
   applyDefaults?(object: KubeObject): void;
@@ -169,7 +169,7 @@ export interface ResourceType {
   /** The strategies of subresources that write the same object, such as `status`. */
   readonly subresources: Readonly<Record<string, Strategy>>;
   /** The create-only subresources of a built-in type, such as `token`. */
-  readonly created?: Readonly<Record<string, CreatedSubresource>> | undefined;
+  readonly created?: Readonly<Record<string, CreateOnlySubresource>> | undefined;
   readonly deletion: DeletionStrategy;
   /** Sets the defaults of a built-in type in place, whenever an object is decoded. */
   applyDefaults?(object: KubeObject): void;

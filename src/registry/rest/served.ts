@@ -5,7 +5,7 @@ import type { FieldNames } from '../../apimachinery/selectors/field-selectors.js
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { FieldManager } from '../../managedfields/interfaces.js';
 import type { AttributeVersions, VersionedResource } from '../../admission/interfaces.js';
-import type { ApiResourceEntry, CreatedSubresource, Strategy, VersionView } from './interfaces.js';
+import type { ApiResourceEntry, CreateOnlySubresource, Strategy, VersionView } from './interfaces.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
 export interface DecodedObject {
@@ -23,8 +23,11 @@ export interface ServedSubresource {
 }
 
 /** A create-only subresource with what its handler needs. */
-export interface ServedCreation extends Pick<ServedVersion, 'gvk' | 'groupVersion' | 'decode' | 'fieldManager'> {
-  readonly subresource: CreatedSubresource;
+export interface ServedCreateOnlySubresource extends Pick<
+  ServedVersion,
+  'gvk' | 'groupVersion' | 'decode' | 'fieldManager'
+> {
+  readonly subresource: CreateOnlySubresource;
 }
 
 /** The paths of the scale subresource's values in an object, as lists of keys. */
@@ -62,21 +65,21 @@ export interface AdmissionView {
   /** See AttributeVersions. */
   readonly convert: AttributeVersions['convert'];
   readonly complete: AttributeVersions['complete'];
-  readonly exchanged: AttributeVersions['exchanged'];
+  readonly exchanged: AttributeVersions['onContentsReplaced'];
   readonly mergeType: AttributeVersions['mergeType'];
   /** Returns the schema of the kind's objects. That of a custom kind does not describe metadata. */
   schemaOf(kind: GroupVersionKind): JsonObject | undefined;
 }
 
 /** Decodes objects of a version, and converts them for the store. */
-export interface ObjectForm {
+export interface StorageCodec {
   /**
    * Decodes a body, which it may modify, into an object of this version: checks types, drops unknown fields, sets defaults.
    * apiVersion and kind are the version's already, or absent. Throws DecodeError.
    */
   decode(body: DetailedJson, strict: boolean): DecodedObject;
   /** Returns the maximum number of values that defaults may add to an object that contains this many objects; 0 means few. */
-  mostDefaults(objects: number): number;
+  maxDefaultedValues(objects: number): number;
   /** Returns the stored form of an object of this version, which may share parts with it. Returns a promise if conversion has to wait. */
   toStorage(object: KubeObject): MaybePromise<JsonObject>;
   /** Returns the response of a dry run: the object as if it had been stored and read. */
@@ -91,7 +94,7 @@ export interface ObjectForm {
 export interface ServedSubresources {
   readonly subresources: Readonly<Record<string, ServedSubresource>>;
   /** The create-only subresources by name. */
-  readonly created: Readonly<Record<string, ServedCreation>>;
+  readonly createOnlySubresources: Readonly<Record<string, ServedCreateOnlySubresource>>;
   readonly scale: ScalePaths | undefined;
 }
 
@@ -101,14 +104,14 @@ interface DefinedVersion {
   readonly offloadable: OffloadableDefinition;
   readonly openApiSchema: JsonObject | undefined;
   /** Aborts when watches must end because the type is now served in another way. */
-  readonly watchesEnd: AbortSignal;
+  readonly watchCancellation: AbortSignal;
 }
 
 /**
  * One version of a type with everything that handlers need to serve it. Strategies and schemas belong to the version, because
  * defaults, pruning and validation follow the version that the client uses.
  */
-export interface ServedVersion extends VersionView, ObjectForm, ServedSubresource, ServedSubresources {
+export interface ServedVersion extends VersionView, StorageCodec, ServedSubresource, ServedSubresources {
   readonly gvk: GroupVersionKind;
   readonly groupResource: GroupResource;
   /** The accepted content types of patches, in the order in which a 415 lists them. */
@@ -127,7 +130,7 @@ export interface ServedVersion extends VersionView, ObjectForm, ServedSubresourc
 }
 
 /** The reason why watches of a type end: another server is about to serve it, and clients have to list there. */
-export class ServedElsewhere {
+export class HandoverReason {
   constructor(
     /** The newest revision that lists show: the other server does not know later ones. */
     readonly since: number,
@@ -135,7 +138,7 @@ export class ServedElsewhere {
 }
 
 /** Returns the reason of `watchesEnd` if the type is about to be served elsewhere. */
-export function elsewhereOf(watchesEnd: AbortSignal | undefined): ServedElsewhere | undefined {
+export function handoverReason(watchesEnd: AbortSignal | undefined): HandoverReason | undefined {
   const reason: unknown = watchesEnd?.reason;
-  return reason instanceof ServedElsewhere ? reason : undefined;
+  return reason instanceof HandoverReason ? reason : undefined;
 }

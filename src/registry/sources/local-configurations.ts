@@ -29,7 +29,7 @@ export class LocalConfigurations<T extends KubeObject = KubeObject> implements C
     private readonly view: Pick<ServedVersion, 'toObject'>,
   ) {
     cache.onChange?.(() => {
-      this.changes.made();
+      this.changes.notify();
     });
     // If the store is unavailable now, the next caller tries again.
     this.whenSynced().catch(() => undefined);
@@ -56,7 +56,7 @@ export class LocalConfigurations<T extends KubeObject = KubeObject> implements C
     await this.cache.ready();
     if (this.synced()) return;
     this.loaded = true;
-    this.changes.made();
+    this.changes.notify();
   }
 
   subscribe(listener: () => void): () => void {

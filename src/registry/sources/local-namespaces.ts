@@ -12,7 +12,7 @@ export class LocalNamespaces implements NamespaceSource {
   private readonly decoded = new DecodedObjects(MAX_DECODED_BYTES);
 
   constructor(
-    private readonly store: Pick<ResourceStore, 'fresh'> & { readonly cache: Pick<ResourceStore['cache'], 'peek'> },
+    private readonly store: Pick<ResourceStore, 'getLatest'> & { readonly cache: Pick<ResourceStore['cache'], 'peek'> },
   ) {}
 
   cached(name: string): KubeObject | undefined {
@@ -25,7 +25,7 @@ export class LocalNamespaces implements NamespaceSource {
   }
 
   private async live(name: string): Promise<KubeObject | undefined> {
-    const stored = await this.store.fresh(name);
+    const stored = await this.store.getLatest(name);
     return stored === undefined ? undefined : (new DetachedObject(stored).decode() as KubeObject);
   }
 }

@@ -1,5 +1,5 @@
 import { deepEqual, isObject, type JsonObject, type JsonValue, objectAt } from '../../apimachinery/json/json.js';
-import { textsOf } from '../../apimachinery/json/values.js';
+import { stringsOf } from '../../apimachinery/json/values.js';
 
 type Scalar = string | number | bigint | boolean;
 
@@ -7,7 +7,7 @@ const isScalar = (value: JsonValue | undefined): value is Scalar =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean';
 
 function keysOf(schema: JsonObject): readonly string[] {
-  return textsOf(schema['x-kubernetes-list-map-keys']);
+  return stringsOf(schema['x-kubernetes-list-map-keys']);
 }
 
 /** Returns the values of the key fields as one text; undefined if one is missing or not a scalar. */

@@ -1,5 +1,5 @@
 /** Validation rules (x-kubernetes-validations) of custom resources. */
-export { blockedRules } from './blocked.js';
+export { skippedRulesError } from './skipped-rules.js';
 export { RuleValidator, compileRules } from './validator.js';
 export type { RuleOptions, RuleResult } from './validator.js';
 export { PER_CALL_LIMIT, RUNTIME_BUDGET } from './compilation.js';

@@ -7,7 +7,7 @@ import { RUNTIME_BUDGET, newSchemaTypes } from './compilation.js';
 import { Correlation, Ratchet } from './correlation.js';
 import { rulesOf } from './rule.js';
 import { PropertyRules, RuleNode, type Run } from './rule-node.js';
-import { WhereRulesAre } from './where-rules.js';
+import { RuleLocator } from './rule-locator.js';
 
 export interface RuleOptions {
   /** The old object; absent on create. */
@@ -37,9 +37,9 @@ function hasRules(schema: JsonObject | undefined): boolean {
 }
 
 /** The dependencies of all nodes of a rule tree. */
-interface Building {
+interface BuildContext {
   readonly registry: SchemaTypes;
-  readonly where: WhereRulesAre;
+  readonly locator: RuleLocator;
 }
 
 /** Builds the rule tree. `rules` is the schema with the rules, `node` the one that describes the values; they differ inside allOf. */
@@ -47,11 +47,11 @@ function build(
   rules: JsonObject,
   node: JsonObject,
   type: DeclType | undefined,
-  building: Building,
+  building: BuildContext,
   isRoot: boolean,
 ): RuleNode | undefined {
-  const { registry, where } = building;
-  if (!where.has(rules)) return undefined;
+  const { registry, locator } = building;
+  if (!locator.has(rules)) return undefined;
   const result = new RuleNode(node, rulesOf(rules), type, registry, isRoot);
   const descend = (key: 'items' | 'additionalProperties'): RuleNode | undefined => {
     const [inner, target] = [objectAt(rules, key), objectAt(node, key)];
@@ -73,13 +73,13 @@ function buildProperties(
   rules: JsonObject,
   node: JsonObject,
   type: DeclType | undefined,
-  building: Building,
+  building: BuildContext,
 ): PropertyRules[] {
   const built: PropertyRules[] = [];
   const targets = objectAt(node, 'properties') ?? {};
   for (const [name, property] of Object.entries(objectAt(rules, 'properties') ?? {})) {
     const target = Object.hasOwn(targets, name) ? targets[name] : undefined;
-    if (!isObject(property) || !isObject(target) || !building.where.has(property)) continue;
+    if (!isObject(property) || !isObject(target) || !building.locator.has(property)) continue;
     built.push(new PropertyRules(name, () => buildProperty(name, property, target, type, building)));
   }
   return built;
@@ -90,7 +90,7 @@ function buildProperty(
   rules: JsonObject,
   node: JsonObject,
   type: DeclType | undefined,
-  building: Building,
+  building: BuildContext,
 ): RuleNode | undefined {
   const embedded = isEmbedded(node);
   const identifier = escapeIdentifier(name);
@@ -130,7 +130,7 @@ export class RuleValidator {
   }
 
   private tree(): RuleNode | undefined {
-    const building = { registry: this.registry, where: new WhereRulesAre() };
+    const building = { registry: this.registry, locator: new RuleLocator() };
     this.root ??= build(this.schema, this.schema, this.declare(), building, this.isResourceRoot);
     return this.root;
   }

@@ -12,9 +12,9 @@ export function coerceDefaults(schema: JsonSchemaProps): void {
 function coerce(schema: JsonSchemaProps, node: SchemaNode, isRoot: boolean, insideOuterMeta: boolean): void {
   const isResource = node.embedded || isRoot;
   const insideMeta = insideOuterMeta && !isResource;
-  if (node.fallback !== undefined && !insideMeta) {
-    const value = deepCopy(node.fallback);
-    if (coerceEmbedded(value, node, isResource ? 'resource' : 'part', { wrong: 'throw' }) === undefined)
+  if (node.defaultValue !== undefined && !insideMeta) {
+    const value = deepCopy(node.defaultValue);
+    if (coerceEmbedded(value, node, isResource ? 'resource' : 'part', { onWrongType: 'throw' }) === undefined)
       schema['default'] = value;
   }
   const { items } = schema;

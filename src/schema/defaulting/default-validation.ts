@@ -3,7 +3,7 @@ import { type JsonObject, type JsonValue, deepCopy, deepEqual, isObject } from '
 import { pruneDefault } from './defaults.js';
 import { coerceEmbedded, validateEmbedded } from '../embedded.js';
 import type { JsonSchemaProps } from '../interfaces.js';
-import { settleMetadataDefaults } from './metadata-defaults.js';
+import { normalizeMetadataDefaults } from './metadata-defaults.js';
 import { type Role, SchemaNode } from '../node.js';
 import { isMetaField, pruneUnknown } from '../prune.js';
 import { validateValue } from '../validate.js';
@@ -19,14 +19,14 @@ export interface DefaultValidationOptions {
 const UNKNOWN = 'must not have unknown fields';
 
 /** Wraps a value in the object in which a default of metadata can be validated. */
-type Surround = (value: JsonValue) => JsonValue;
+type Wrapper = (value: JsonValue) => JsonValue;
 
-const asResource: Surround = (value) =>
+const asResource: Wrapper = (value) =>
   isObject(value) ? { kind: 'Validation', apiVersion: 'validation/v1', ...value } : value;
 
 interface Place {
   readonly root: SchemaNode;
-  readonly surround: Surround;
+  readonly wrap: Wrapper;
   /** True if the schema is apiVersion, kind or metadata, or below one of them. */
   readonly insideMeta: boolean;
 }
@@ -39,7 +39,7 @@ export function validateDefaults(
 ): FieldError[] {
   const root = new SchemaNode(schema, { bare: true });
   const errors: FieldError[] = [];
-  const place = { root, surround: asResource, insideMeta: false };
+  const place = { root, wrap: asResource, insideMeta: false };
   new Defaults(options, errors).walk(schema, root, path, place, true);
   return errors;
 }
@@ -52,17 +52,18 @@ class Defaults {
 
   walk(schema: JsonObject, node: SchemaNode, path: FieldPath, outer: Place, isRoot: boolean): void {
     const isResource = node.embedded || isRoot;
-    const place = isResource ? { root: node, surround: asResource, insideMeta: false } : outer;
-    if (node.fallback !== undefined) this.check(schema, node, node.fallback, path.child('default'), place, isRoot);
+    const place = isResource ? { root: node, wrap: asResource, insideMeta: false } : outer;
+    if (node.defaultValue !== undefined)
+      this.check(schema, node, node.defaultValue, path.child('default'), place, isRoot);
     const { items } = schema;
-    const itemPlace = { ...place, surround: (value: JsonValue) => place.surround([value]) };
+    const itemPlace = { ...place, wrap: (value: JsonValue) => place.wrap([value]) };
     if (isObject(items) && node.items !== undefined)
       this.walk(items, node.items, path.child('items'), itemPlace, false);
     const properties = isObject(schema['properties']) ? schema['properties'] : {};
     for (const [key, child] of node.properties ?? []) {
       const below = {
         root: place.root,
-        surround: (value: JsonValue) => place.surround({ [key]: value }),
+        wrap: (value: JsonValue) => place.wrap({ [key]: value }),
         insideMeta: place.insideMeta || (isResource && isMetaField(key)),
       };
       const property = properties[key];
@@ -92,8 +93,8 @@ class Defaults {
 
   /** Checks that a default inside metadata results in valid metadata. */
   private checkMetadata(value: JsonValue, path: FieldPath, place: Place): void {
-    const object = deepCopy(place.surround(value));
-    const failure = coerceEmbedded(object, place.root, 'resource', { wrong: 'throw' });
+    const object = deepCopy(place.wrap(value));
+    const failure = coerceEmbedded(object, place.root, 'resource', { onWrongType: 'throw' });
     const faults = failure === undefined ? validateEmbedded(object, place.root, 'resource') : [failure];
     if (faults.length > 0) {
       this.errors.push(invalid(path, value, `must result in valid metadata: ${aggregate(faults)}`));
@@ -102,7 +103,7 @@ class Defaults {
 
   /** Reports unknown fields, and of other errors the first kind found. Coerces `read` in place. */
   private checkStructure(node: SchemaNode, value: JsonValue, read: JsonValue, path: FieldPath, role: Role): void {
-    const failure = coerceEmbedded(read, node, role, { wrong: 'throw' }, path);
+    const failure = coerceEmbedded(read, node, role, { onWrongType: 'throw' }, path);
     if (this.options.requirePruned) {
       const pruned = deepCopy(value);
       pruneUnknown(pruned, node, role);
@@ -116,10 +117,10 @@ class Defaults {
 /** Reports whether a schema has defaults with fields that are unknown to the schema itself, or that metadata cannot have. */
 export function hasUnprunedDefaults(schema: JsonSchemaProps): boolean {
   const check = (node: SchemaNode, isResource: boolean): boolean => {
-    if (node.fallback !== undefined) {
-      const pruned = deepCopy(node.fallback);
+    if (node.defaultValue !== undefined) {
+      const pruned = deepCopy(node.defaultValue);
       pruneDefault(pruned, node);
-      if (!deepEqual(pruned, node.fallback)) return true;
+      if (!deepEqual(pruned, node.defaultValue)) return true;
     }
     for (const [key, child] of node.properties ?? []) {
       if (!(isResource && isMetaField(key)) && check(child, child.embedded)) return true;
@@ -127,5 +128,5 @@ export function hasUnprunedDefaults(schema: JsonSchemaProps): boolean {
     return [node.items, node.additional].some((child) => typeof child === 'object' && check(child, child.embedded));
   };
   const root = new SchemaNode(schema);
-  return check(root, true) || settleMetadataDefaults(schema, root) !== schema;
+  return check(root, true) || normalizeMetadataDefaults(schema, root) !== schema;
 }

@@ -14,7 +14,7 @@ export function applyDefaults(value: JsonValue | undefined, node: SchemaNode, pr
     const { items } = node;
     if (items === undefined) return;
     for (let i = 0; i < value.length; i++) {
-      if (value[i] === null && !items.nullable && items.fallback !== undefined) value[i] = pruned.copy(items);
+      if (value[i] === null && !items.nullable && items.defaultValue !== undefined) value[i] = pruned.copy(items);
       if (items.hasDefaults) applyDefaults(value[i], items, pruned);
     }
     return;
@@ -32,7 +32,7 @@ export function applyDefaults(value: JsonValue | undefined, node: SchemaNode, pr
 function defaultAdditional(value: JsonObject, node: SchemaNode, child: SchemaNode, pruned: DefaultValues): void {
   for (const key in value) {
     if (node.properties?.has(key) === true) continue;
-    if (value[key] === null && !child.nullable && child.fallback !== undefined) value[key] = pruned.copy(child);
+    if (value[key] === null && !child.nullable && child.defaultValue !== undefined) value[key] = pruned.copy(child);
     if (child.hasDefaults) applyDefaults(value[key], child, pruned);
   }
 }
@@ -61,8 +61,8 @@ export function boundOfDefaults(node: SchemaNode): DefaultsBound {
 }
 
 /** Returns the number of parts of a node's default, including those that its items get in turn. */
-function grownDefault({ fallback }: SchemaNode, { perItem }: DefaultsBound): number {
-  if (fallback === undefined) return 0;
+function grownDefault({ defaultValue }: SchemaNode, { perItem }: DefaultsBound): number {
+  if (defaultValue === undefined) return 0;
   let parts = 0;
   let objects = 0;
   const count = (value: JsonValue): void => {
@@ -71,14 +71,14 @@ function grownDefault({ fallback }: SchemaNode, { perItem }: DefaultsBound): num
     if (!Array.isArray(value)) objects++;
     for (const member of Object.values(value)) if (member !== undefined) count(member);
   };
-  count(fallback);
+  count(defaultValue);
   return parts + objects * perItem;
 }
 
 /** Removes from a default, in place, the fields that are unknown to its own schema and to the metadata of embedded objects. */
 export function pruneDefault(value: JsonValue, node: SchemaNode): void {
   pruneUnknown(value, node, node.embedded ? 'resource' : 'part');
-  coerceEmbedded(value, node, 'part', { wrong: 'drop' });
+  coerceEmbedded(value, node, 'part', { onWrongType: 'drop' });
 }
 
 /** The defaults of a schema as they are set, after pruning. Computed on first use. */
@@ -87,11 +87,11 @@ export class DefaultValues {
 
   /** `settled`: nodes whose defaults are used unchanged. */
   constructor(settled: Iterable<SchemaNode>) {
-    for (const node of settled) this.values.set(node, node.fallback as JsonValue);
+    for (const node of settled) this.values.set(node, node.defaultValue as JsonValue);
   }
 
   copy(node: SchemaNode): JsonValue {
-    const known = node.fallback as JsonValue;
+    const known = node.defaultValue as JsonValue;
     if (typeof known !== 'object' || known === null) return known;
     let value = this.values.get(node);
     if (value === undefined) {

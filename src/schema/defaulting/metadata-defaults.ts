@@ -18,8 +18,8 @@ const ADDITIONAL = '*';
  * those of ObjectMeta. Therefore each such default is placed in an otherwise empty object, and what remains of it there is used.
  * Without such defaults, the same schema is returned.
  */
-export function settleMetadataDefaults(schema: JsonSchemaProps, root: SchemaNode): JsonSchemaProps {
-  return new Settling(root).below(schema, root, [], { isResource: true, insideMeta: false });
+export function normalizeMetadataDefaults(schema: JsonSchemaProps, root: SchemaNode): JsonSchemaProps {
+  return new MetadataDefaultsNormalizer(root).below(schema, root, [], { isResource: true, insideMeta: false });
 }
 
 /** Yields the nodes that have a default in metadata, apiVersion and kind, of the object itself and of embedded ones. */
@@ -28,7 +28,7 @@ export function* defaultsInMetadata(
   isResource = true,
   insideMeta = false,
 ): Generator<SchemaNode, void, undefined> {
-  if (insideMeta && node.fallback !== undefined) yield node;
+  if (insideMeta && node.defaultValue !== undefined) yield node;
   if (!node.hasDefaults || !(isResource || insideMeta || node.hasEmbedded)) return;
   for (const [key, child] of node.properties ?? []) {
     yield* defaultsInMetadata(child, child.embedded, insideMeta || (isResource && isMetaField(key)));
@@ -47,7 +47,7 @@ interface Where {
   readonly insideMeta: boolean;
 }
 
-class Settling {
+class MetadataDefaultsNormalizer {
   constructor(private readonly root: SchemaNode) {}
 
   below(schema: JsonObject, node: SchemaNode, path: Path, where: Where): JsonObject {
@@ -82,23 +82,23 @@ class Settling {
   }
 
   private child(schema: JsonObject, node: SchemaNode, path: Path, insideMeta: boolean): JsonObject {
-    const settled = insideMeta ? this.settle(schema, node, path) : schema;
+    const settled = insideMeta ? this.normalizeDefault(schema, node, path) : schema;
     return this.below(settled, node, path, { isResource: node.embedded, insideMeta });
   }
 
-  private settle(schema: JsonObject, { fallback }: SchemaNode, path: Path): JsonObject {
-    if (fallback === undefined) return schema;
-    const object = surround(deepCopy(fallback), path);
-    coerceEmbedded(object, this.root, 'resource', { wrong: 'drop' });
+  private normalizeDefault(schema: JsonObject, { defaultValue }: SchemaNode, path: Path): JsonObject {
+    if (defaultValue === undefined) return schema;
+    const object = wrapAtPath(deepCopy(defaultValue), path);
+    coerceEmbedded(object, this.root, 'resource', { onWrongType: 'drop' });
     pruneUnknown(object, this.root, 'resource');
     const left = follow(object, path);
-    if (deepEqual(left, fallback)) return schema;
+    if (deepEqual(left, defaultValue)) return schema;
     const { default: _, ...rest } = schema;
     return left === undefined ? rest : { ...rest, default: left };
   }
 }
 
-function surround(value: JsonValue, path: Path): JsonValue {
+function wrapAtPath(value: JsonValue, path: Path): JsonValue {
   return path.reduceRight<JsonValue>((inner, step) => (step === ITEM ? [inner] : { [step]: inner }), value);
 }
 

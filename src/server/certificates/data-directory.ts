@@ -146,8 +146,8 @@ export class DataDirectory {
       const cert = readFile(certFile, '--data-dir');
       const key = readFile(keyFile, '--data-dir');
       const { certificate } = parsePair(cert, key, certFile, keyFile);
-      const ours = certificate.checkIssued(ca.certificate) && certificate.verify(ca.certificate.publicKey);
-      if (ours && this.fresh(certificate) && coversNames(certificate, altNames)) return { cert, key };
+      const isIssuedByCa = certificate.checkIssued(ca.certificate) && certificate.verify(ca.certificate.publicKey);
+      if (isIssuedByCa && this.fresh(certificate) && coversNames(certificate, altNames)) return { cert, key };
     }
     const { privateKey, publicKey } = generateKey();
     const request = { subject, publicKey, usage, altNames, ...this.validity(YEAR) };

@@ -13,7 +13,7 @@ const AUTHORITY_LIFE = 3650 * DAY;
 const LEAF_LIFE = 365 * DAY;
 const RENEW_BEFORE = 30 * DAY;
 /** The time, in milliseconds, for every replica to load a new CA before anything is signed with it. */
-const SETTLE = HOUR;
+const PROPAGATION_MILLIS = HOUR;
 
 /** The location of Annex's own CAs in the store. They are never served: no type has this name. */
 export const SERVING_AUTHORITIES = { resource: 'serving-authorities.internal.kubeannex.io', key: 'serving' };
@@ -25,14 +25,14 @@ export interface ServingPair {
 }
 
 /** Reports whether kube-apiserver accepts certificates issued by the CA, that is, whether all APIServices of this server carry it. */
-export type Carried = (authority: X509Certificate) => boolean;
+export type IsCaPublished = (authority: X509Certificate) => boolean;
 
 /** The serving certificate that an aggregated API server presents to kube-apiserver, and the CAs that verify it. */
 export interface ServingCertificates {
   readonly pair: ServingPair;
   readonly caBundle: string;
   /** Loads changed certificates and issues those that are due. Reports whether anything changed. */
-  refresh(carried: Carried): Promise<boolean>;
+  refresh(isCaPublished: IsCaPublished): Promise<boolean>;
 }
 
 interface Authority extends ServingPair {
@@ -70,11 +70,15 @@ export class SharedAuthority implements ServingCertificates {
     return this.authorities.map(({ cert }) => cert).join('');
   }
 
-  async refresh(carried: Carried): Promise<boolean> {
+  async refresh(isCaPublished: IsCaPublished): Promise<boolean> {
     const before = this.caBundle + (this.leaf?.cert ?? '');
     this.authorities = await this.load();
-    const signer = this.signer(carried);
-    if (this.leaf === undefined || this.old(this.leaf.certificate) || !issuedBy(this.leaf.certificate, signer)) {
+    const signer = this.signer(isCaPublished);
+    if (
+      this.leaf === undefined ||
+      this.isDueForRenewal(this.leaf.certificate) ||
+      !issuedBy(this.leaf.certificate, signer)
+    ) {
       this.leaf = this.issue(signer);
     }
     return this.caBundle + this.leaf.cert !== before;
@@ -93,7 +97,7 @@ export class SharedAuthority implements ServingCertificates {
       const now = this.clock.now();
       const valid = found.filter(({ certificate }) => Date.parse(certificate.validTo) > now);
       const [newest] = valid;
-      const lasts = newest !== undefined && !this.old(newest.certificate);
+      const lasts = newest !== undefined && !this.isDueForRenewal(newest.certificate);
       if (lasts && stored?.stale !== true) return valid;
       // Rewrite it here when the encryption keys change: no client can.
       const authorities = lasts ? valid : [this.createAuthority(), ...valid];
@@ -105,10 +109,11 @@ export class SharedAuthority implements ServingCertificates {
   }
 
   /** Returns the newest authority that every replica and APIService has; else the one that signed the current certificate; else the oldest. */
-  private signer(carried: Carried): Authority {
+  private signer(isCaPublished: IsCaPublished): Authority {
     const now = this.clock.now();
     const settled = this.authorities.find(
-      ({ certificate }) => Date.parse(certificate.validFrom) + HOUR + SETTLE <= now && carried(certificate),
+      ({ certificate }) =>
+        Date.parse(certificate.validFrom) + HOUR + PROPAGATION_MILLIS <= now && isCaPublished(certificate),
     );
     // A certificate is useless once its CA expires, so do not sign with a CA that has less than a day left.
     const lasting = this.authorities.filter(({ certificate }) => Date.parse(certificate.validTo) - now > DAY);
@@ -136,7 +141,7 @@ export class SharedAuthority implements ServingCertificates {
     return { cert, key: keyPem(privateKey), certificate: new X509Certificate(cert) };
   }
 
-  private old(certificate: X509Certificate): boolean {
+  private isDueForRenewal(certificate: X509Certificate): boolean {
     return Date.parse(certificate.validTo) - this.clock.now() < RENEW_BEFORE;
   }
 

@@ -3,13 +3,13 @@ import type { Clock } from '../../util/clock.js';
 import { pemBlocks } from '../../pki/der.js';
 import { messageOf } from '../../util/error-message.js';
 import { parsePair, readFile, StartError } from './data-directory.js';
-import type { Carried, ServingCertificates, ServingPair } from './serving-certificates.js';
+import type { IsCaPublished, ServingCertificates, ServingPair } from './serving-certificates.js';
 
 /**
  * The time, in milliseconds, for which a new CA is published before a certificate that it issued is used. Every replica checks
  * the files once a minute.
  */
-const SETTLE_MILLIS = 90_000;
+const PROPAGATION_MILLIS = 90_000;
 /** The time, in milliseconds, for which removed CAs stay published: other replicas may still use certificates that they issued. */
 const KEEP_MILLIS = 3_600_000;
 
@@ -53,7 +53,7 @@ export class ServingFiles implements ServingCertificates {
     return [...this.authorities.keys()].join('');
   }
 
-  refresh(carried: Carried): Promise<boolean> {
+  refresh(isCaPublished: IsCaPublished): Promise<boolean> {
     const before = this.caBundle + this.pair.cert;
     const { pair, chain, authorities } = this.read();
     const now = this.clock.monotonic();
@@ -66,22 +66,22 @@ export class ServingFiles implements ServingCertificates {
       if (!merged.has(pem) && end > now) merged.set(pem, { certificate, since, until: end });
     }
     this.authorities = merged;
-    if (this.isKnown(chain, now, carried) || this.isOver()) this.pair = pair;
+    if (this.isIssuerPropagated(chain, now, isCaPublished) || this.isExpired()) this.pair = pair;
     return Promise.resolve(this.caBundle + this.pair.cert !== before);
   }
 
   /** Reports whether every replica and APIService has a CA that issued the chain. Also true if none of the CAs issued it: waiting would not help. */
-  private isKnown(chain: readonly X509Certificate[], now: number, carried: Carried): boolean {
+  private isIssuerPropagated(chain: readonly X509Certificate[], now: number, isCaPublished: IsCaPublished): boolean {
     const issuers = [...this.authorities.values()].filter(({ certificate }) =>
       chain.some((link) => link.raw.equals(certificate.raw) || isIssuedBy(link, certificate)),
     );
-    const isTold = ({ certificate, since }: Authority): boolean =>
-      since === -Infinity || (now - since >= SETTLE_MILLIS && carried(certificate));
-    return issuers.length === 0 || issuers.some(isTold);
+    const isPropagated = ({ certificate, since }: Authority): boolean =>
+      since === -Infinity || (now - since >= PROPAGATION_MILLIS && isCaPublished(certificate));
+    return issuers.length === 0 || issuers.some(isPropagated);
   }
 
   /** Reports whether the certificate in use has expired. */
-  private isOver(): boolean {
+  private isExpired(): boolean {
     return Date.parse(new X509Certificate(this.pair.cert).validTo) <= this.clock.now();
   }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import { recordInCluster } from '../../aggregation/cluster-events.js';
-import { adoptionNews } from '../../controllers/adoption/told/adoption-news.js';
+import { adoptionEvents } from '../../controllers/adoption/told/adoption-events.js';
 import { ObjectEvents } from '../../controllers/object-events.js';
 import { AdoptionController } from '../../controllers/adoption/adoption-controller.js';
 import type { AdoptionWrites } from '../../controllers/adoption/return/adoption-writes.js';
@@ -13,7 +13,7 @@ import { ClusterLease } from '../../controllers/adoption/lease.js';
 import { ADOPTIONS } from '../../registry/builtin/kubeannex/adoptions.js';
 import { RESOURCE_DEFINITIONS } from '../../registry/builtin/kubeannex/resource-definitions.js';
 import type { LoopbackClients, ResourceEventHandler } from '../../registry/rest/loopback-client.js';
-import { failureLog } from './controllers.js';
+import { errorLogger } from './controllers.js';
 import type { Foundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
 
@@ -48,14 +48,14 @@ function replicaStages(
     }
     // A type that no longer accepts writes counts as Closing only once the last write has ended.
     const stageOf = (name: string, stage: string): string =>
-      stage === 'Closing' && !writes.haveEnded(name) ? 'Served' : stage;
+      stage === 'Closing' && !writes.isDrained(name) ? 'Served' : stage;
     const names = [...known.keys()].filter((name) => served.has(name)).sort();
     return Object.fromEntries(names.map((name): [string, string] => [name, stageOf(name, known.get(name) ?? '')]));
   };
-  const failed = failureLog({ logger }, 'adoption');
+  const failed = errorLogger({ logger }, 'adoption');
   return new ReplicaStages({
     ...{ clock, presence, stages },
-    failed: (error) => {
+    onError: (error) => {
       failed('presence', error);
     },
   });
@@ -70,23 +70,23 @@ export interface Adoptions {
 
 export function adoptions(context: ServerContext, foundation: Foundation, parts: AdoptionDependencies): Adoptions {
   const replicas = replicaStages(context, foundation, parts);
-  const alone = { everywhere: () => Promise.resolve(), settled: () => Promise.resolve() };
+  const singleReplica = { everywhere: () => Promise.resolve(), settled: () => Promise.resolve() };
   return {
     announce: () => replicas?.start(parts.signal) ?? Promise.resolve(),
     start: () => {
       parts.local.for(ADOPTIONS).watch(parts.metrics, parts.signal);
-      tellEvents(context, parts);
-      return startAdoptions(context, foundation, { ...parts, replicas: replicas ?? alone });
+      recordEvents(context, parts);
+      return startAdoptions(context, foundation, { ...parts, replicas: replicas ?? singleReplica });
     },
   };
 }
 
 /** Reports the progress of Adoptions as events. */
-function tellEvents({ clock, logger }: ServerContext, { client, local, signal }: AdoptionDependencies): void {
-  const failed = failureLog({ logger }, 'adoption');
+function recordEvents({ clock, logger }: ServerContext, { client, local, signal }: AdoptionDependencies): void {
+  const failed = errorLogger({ logger }, 'adoption');
   new ObjectEvents({
     name: 'adoption_events',
-    news: adoptionNews,
+    eventsFor: adoptionEvents,
     client: local.for(ADOPTIONS),
     clock,
     record: (event) => recordInCluster(client, event),
@@ -108,14 +108,14 @@ function startAdoptions(
   }: AdoptionDependencies & { readonly replicas: Pick<ReplicaStages, 'everywhere' | 'settled'> },
 ): Promise<void> {
   const identity = `${hostname()}_${randomUUID().slice(0, 8)}`;
-  const failed = failureLog({ logger }, 'adoption');
+  const failed = errorLogger({ logger }, 'adoption');
   const lease = new ClusterLease({
     client,
     clock,
     namespace: options.serviceNamespace,
     name: LEASE,
     identity,
-    failed: (error) => {
+    onError: (error) => {
       failed('lease', error);
     },
   });
@@ -131,7 +131,7 @@ function startAdoptions(
       client,
       clock,
       definitions,
-      failed,
+      onError: failed,
       identity,
       lease,
       namespace,

@@ -27,7 +27,7 @@ import { aggregatedPlugins } from './admission/aggregated-plugins.js';
 import { ClusterAdmission } from './admission/cluster-admission.js';
 import type { AdoptionMetrics } from '../metrics/adoption-metrics.js';
 import type { ClusterAdmissionMetrics } from '../metrics/cluster-admission-metrics.js';
-import { type ClusterLinks, toldTo } from '../health/cluster-links.js';
+import { type ClusterLinks, linkCallbacks } from '../health/cluster-links.js';
 import { type AdmissionWebhookClients, admissionWebhookClients } from './admission/webhook-clients.js';
 import { conversions, resolveByDns } from './access/conversion-webhooks.js';
 import type { DelegationMetrics } from '../metrics/delegation-metrics.js';
@@ -35,11 +35,11 @@ import { groupVersions } from '../http/documents/group-versions.js';
 import { advertisedAddress, hostPort } from '../http/host-address.js';
 import { reviewTtl } from '../options/aggregation-options.js';
 import { adoptions } from './adoptions.js';
-import { failureLog } from './controllers.js';
+import { errorLogger } from './controllers.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
 import type { ServingCertificates } from '../certificates/serving-certificates.js';
-import { whenStoreAnswers } from './startup/startup.js';
+import { waitForStore } from './startup/startup.js';
 import { startDefinitions } from './startup/start-definitions.js';
 
 export interface AggregatedPlaneDependencies {
@@ -55,9 +55,9 @@ export interface AggregatedPlaneDependencies {
 export interface AggregatedPlane extends ControlPlane {
   readonly certificates: ServingCertificates;
   /** Reconciles the APIServices with the current certificates. */
-  registerAnew(): void;
+  resyncApiServices(): void;
   /** Reports whether all APIServices carry the CA. */
-  carried(authority: X509Certificate): boolean;
+  isCaPublished(authority: X509Certificate): boolean;
 }
 
 /**
@@ -73,7 +73,7 @@ export async function buildAggregatedPlane(
   setMaxListeners(0, signal);
   const authorizer = new UnionAuthorizer([new PrivilegedGroupAuthorizer(), delegatedAuthorizer(context, dependencies)]);
   const foundation = await openFoundation(context, undefined);
-  const certificates = await whenStoreAnswers(() => dependencies.openCertificates(foundation.backend), context);
+  const certificates = await waitForStore(() => dependencies.openCertificates(foundation.backend), context);
   foundation.install([resourceDefinitionType((type) => foundation.registry.storeOf(type)?.cache.size())]);
   const namespaces = new ClusterNamespaces(clients.main);
   const quotas = new ClusterQuotas(clients.main);
@@ -93,8 +93,8 @@ export async function buildAggregatedPlane(
   followed?.start(signal);
   const adopting = adoptions(context, foundation, { client: clients.main, local, ...gates, metrics, signal });
   const register = (): Promise<void> => {
-    void namespaces.follow(signal, toldTo(links, 'namespaces'));
-    void quotas.follow(signal, toldTo(links, 'quotas'));
+    void namespaces.follow(signal, linkCallbacks(links, 'namespaces'));
+    void quotas.follow(signal, linkCallbacks(links, 'quotas'));
     return registration.register();
   };
   const advertised = advertisedAddress(options, logger);
@@ -118,10 +118,10 @@ export async function buildAggregatedPlane(
   return {
     ...plane,
     certificates,
-    registerAnew: () => {
+    resyncApiServices: () => {
       registration.services.changed();
     },
-    carried: (authority) => registration.services.carry(authority),
+    isCaPublished: (authority) => registration.services.isTrusted(authority),
   };
 }
 
@@ -159,7 +159,7 @@ function registrationOf(
   const registration = new DefinitionRegistration(
     local.for(RESOURCE_DEFINITIONS),
     clock,
-    failureLog({ logger }, 'registration'),
+    errorLogger({ logger }, 'registration'),
   );
   const owner = new Owner(options.ownerClusterRole);
   const served = (): ServedGroupVersion[] => groupVersions(registry);
@@ -173,7 +173,7 @@ function registrationOf(
     routeOf: (group) => adopted.routeOf(group),
     ...registrationEvents(dependencies, registration, served),
   });
-  adopted.changed = () => {
+  adopted.onRouteChange = () => {
     services.changed();
   };
   const installDefinitions = (): Promise<void> => {
@@ -185,7 +185,7 @@ function registrationOf(
       clients: local,
       conversionOf: conversions(resolveByDns),
       recordEvent: (event) => recordInCluster(clients.main, event),
-      onError: failureLog({ logger }, 'definition'),
+      onError: errorLogger({ logger }, 'definition'),
       own: [adoptionDefinition()],
       observer: adopted,
       gate: writes,
@@ -197,7 +197,7 @@ function registrationOf(
     const changed = (): void => {
       services.changed();
     };
-    owner.follow(clients.main, signal, { changed, ...toldTo(links, 'owner') });
+    owner.follow(clients.main, signal, { changed, ...linkCallbacks(links, 'owner') });
     registry.onChange(() => {
       services.servedChanged();
     });

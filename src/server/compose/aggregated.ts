@@ -17,17 +17,17 @@ import { featureGates } from '../../util/feature-gates.js';
 import { createLogger, type Logger } from '../../util/logger.js';
 import { messageOf } from '../../util/error-message.js';
 import { buildAggregatedPlane } from './aggregated-plane.js';
-import { AggregationMetrics, showExpiry } from '../metrics/aggregation-metrics.js';
-import { toldTo } from '../health/cluster-links.js';
+import { AggregationMetrics, registerExpiryMetric } from '../metrics/aggregation-metrics.js';
+import { linkCallbacks } from '../health/cluster-links.js';
 import { makeDataDirectory, StartError } from '../certificates/data-directory.js';
-import { keepFresh } from '../certificates/fresh-certificates.js';
+import { renewCertificates } from '../certificates/certificate-renewal.js';
 import { reviewTtl } from '../options/aggregation-options.js';
 import { loggerOptions } from '../options/logging-options.js';
 import type { Options } from '../options/options.js';
 import { listen, runServer } from './run.js';
 import { serverContext } from './server-context.js';
 import {
-  type Carried,
+  type IsCaPublished,
   type ServingCertificates,
   SharedAuthority,
   temporaryPair,
@@ -61,7 +61,7 @@ function clusterClients(
 }
 
 /** A CA pool that the cluster may replace at any time. While it has no CA, no certificate is trusted. */
-class FollowedPool implements ClientCaPool {
+class DynamicClientCaPool implements ClientCaPool {
   private last: CaBundle | undefined;
   private version = 0;
 
@@ -102,15 +102,15 @@ function authenticators(
     },
   });
   const config = (): RequestHeaderConfig => trust.config;
-  const fromProxy = new RequestHeaderAuthenticator(new FollowedPool(() => trust.proxy), config, clock);
+  const fromProxy = new RequestHeaderAuthenticator(new DynamicClientCaPool(() => trust.proxy), config, clock);
   const uidFromCertificates = featureGates.enabled('AllowParsingUserUIDFromCertAuth');
   const union = new UnionRequestAuthenticator([
     new ForgedHeaderCount(fromProxy, config, (reason, message) => {
       delegation.forged(reason);
       // For any other reason the headers are forged: the client is not the front proxy.
-      if (reason === 'expired' || reason === 'name') links.distrusted(message);
+      if (reason === 'expired' || reason === 'name') links.logUntrustedClient(message);
     }),
-    new X509Authenticator(new FollowedPool(() => trust.clients), clock, uidFromCertificates),
+    new X509Authenticator(new DynamicClientCaPool(() => trust.clients), clock, uidFromCertificates),
     new BearerTokenAuthenticator(tokens, []),
   ]);
   const known = new AuthenticatedGroupAdder(union);
@@ -173,7 +173,7 @@ export async function startAggregated(
       files === undefined ? openCertificates(options, backend, clock) : Promise.resolve(files),
     signal: stop.signal,
   });
-  showExpiry(() => plane.certificates.pair.cert, context.registry);
+  registerExpiryMetric(() => plane.certificates.pair.cert, context.registry);
   const tls = () => ({
     ...plane.certificates.pair,
     clientCAs: authorities(),
@@ -184,11 +184,11 @@ export async function startAggregated(
   apply();
   const renewed = (): void => {
     apply();
-    plane.registerAnew();
+    plane.resyncApiServices();
   };
-  const carried: Carried = (authority) => plane.carried(authority);
-  void keepFresh(plane.certificates, { clock, logger, links, signal: stop.signal, renewed, carried });
-  void trust.follow(clients.authn, stop.signal, { changed: apply, ...toldTo(links, 'front-proxy') });
+  const isCaPublished: IsCaPublished = (authority) => plane.isCaPublished(authority);
+  void renewCertificates(plane.certificates, { clock, logger, links, signal: stop.signal, renewed, isCaPublished });
+  void trust.follow(clients.authn, stop.signal, { changed: apply, ...linkCallbacks(links, 'front-proxy') });
   const running = await runServer(context, {
     listener,
     authenticator: authenticators(trust, clients.authn, metrics, options, clock),

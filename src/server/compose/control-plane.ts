@@ -19,7 +19,7 @@ import type { Authorities } from './startup/hook-context.js';
 import { resolveByServices } from './access/conversion-webhooks.js';
 import { admissionWebhookClients } from './admission/webhook-clients.js';
 import { localSources } from './admission/local-sources.js';
-import { Loops } from './startup/post-start-hooks.js';
+import { StandaloneHooks } from './startup/post-start-hooks.js';
 import { paramAccess } from './admission/param-access.js';
 import { assemblePlane, type ControlPlane, type Foundation, openFoundation } from './plane.js';
 import type { ServerContext } from './server-context.js';
@@ -75,7 +75,7 @@ export async function buildControlPlane(
   });
   const admission = admissionChain(plugins, new AdmissionMetrics(context.registry, () => clock.monotonic()));
   labelUsedSecrets(accounts.uses, own().for({ group: '', resource: 'secrets' }), logger);
-  const loops = new Loops({
+  const standaloneHooks = new StandaloneHooks({
     ...foundation,
     options,
     clock,
@@ -90,8 +90,8 @@ export async function buildControlPlane(
     admission,
     authorizer,
     serverAddress,
-    loading: loops.loading(),
-    hooks: loops.hooks(),
+    loading: standaloneHooks.loading(),
+    hooks: standaloneHooks.hooks(),
     stop: () => {
       stop.abort();
       webhooks.close();

@@ -87,19 +87,19 @@ export class Controllers {
     const { options } = this.context;
     const enabled = enabledControllers(options.controllers);
     for (const [name, starter] of Object.entries(this.starters())) {
-      if (enabled.has(name)) starter(await this.accountOf(name), failureLog(this.context, name));
+      if (enabled.has(name)) starter(await this.accountOf(name), errorLogger(this.context, name));
     }
   }
 
   /** Retries until the store answers. Logs only the first failure. */
   private async accountOf(controller: string): Promise<LoopbackClients> {
     const { clock, signal } = this.context;
-    for (let told = false; ; told = true) {
+    for (let isLogged = false; ; isLogged = true) {
       try {
         return await this.clientsOf(controller);
       } catch (error) {
         if (signal.aborted || !(error instanceof ApiError && (error.code >= 500 || error.code === 429))) throw error;
-        if (!told) failureLog(this.context, controller)('cannot read its service account', error);
+        if (!isLogged) errorLogger(this.context, controller)('cannot read its service account', error);
         await sleep(clock, RETRY_MILLIS, signal);
       }
     }
@@ -249,7 +249,7 @@ export class Controllers {
 }
 
 /** Returns a function that logs the failures of a loop, which retries on its own. */
-export function failureLog(
+export function errorLogger(
   { logger }: Pick<HookOptions, 'logger'>,
   what: string,
 ): (where: string, error: unknown) => void {

@@ -50,12 +50,12 @@ export function openEncryption({
     reload: options.encryptionProviderConfigAutomaticReload,
     clock,
     observer,
-    inUse: config.inUse,
+    onActiveHash: config.setActiveHash,
     failed: (provider, error) => {
       logger.warn('KMS provider is unhealthy', { provider, error: error.message });
     },
     reloaded: (error) => {
-      config.reloaded(error === undefined ? 'success' : 'failure', clock.now());
+      config.recordReload(error === undefined ? 'success' : 'failure', clock.now());
       if (error === undefined) logger.info('loaded the new encryption configuration');
       else
         logger.error('cannot load the new encryption configuration; keeping the current one', { error: error.message });
@@ -64,7 +64,7 @@ export function openEncryption({
   const note = (resource: string, key: string): void => void unreadable.set(resource, key);
   const transformers = { of: (type: string) => (isLogIdentity(type) ? undefined : encryption.of(type)) };
   const wrapped = (backend: Backend): Backend =>
-    new EncryptedBackend({ backend, transformers, clock, unreadable: note });
+    new EncryptedBackend({ backend, transformers, clock, onUnreadable: note });
   let timer: Timer | undefined;
   const check = { name: 'kms-providers', check: () => encryption.check(), endpoints: ['healthz', 'readyz'] as const };
   return {

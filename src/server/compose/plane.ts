@@ -10,7 +10,7 @@ import type { Handler } from '../../endpoints/http.js';
 import type { ResourceStore } from '../../registry/generic/store/resource-store.js';
 import type { ApiRegistry } from '../../registry/generic/store/api-registry.js';
 import { declarativeReporter } from '../../registry/builtin/declarative/metrics.js';
-import type { OffloadShow } from '../../registry/customresource/serve-options.js';
+import type { OffloadConversion } from '../../registry/customresource/serve-options.js';
 import type { ResourceType } from '../../registry/rest/interfaces.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import { RoutedCacher } from '../../storage/cacher/routed-cacher.js';
@@ -26,8 +26,8 @@ import { isAggregated } from '../options/aggregation-options.js';
 import { makeLogs, storeRedactor } from './backend.js';
 import { openEncryption, type OpenEncryption } from './encryption.js';
 import { installBuiltins, loadMergeTypes } from '../../registry/builtin/install.js';
-import { showProjection, showTrimming } from '../metrics/history-metrics.js';
-import { forgetGoneTypes } from '../metrics/gone-types.js';
+import { registerProjectionMetrics, registerTrimMetric } from '../metrics/history-metrics.js';
+import { dropRemovedTypes } from '../metrics/removed-types.js';
 import { registerCacherMetrics, undecodableReporter } from '../metrics/cacher-metrics.js';
 import { installDocuments } from '../http/documents/documents.js';
 import { handlerMetrics } from '../metrics/handler-metrics.js';
@@ -35,10 +35,10 @@ import { MeasuredBackend, type MeasuringTools, StoreMetrics } from '../metrics/m
 import type { OffloadPool } from '../../offload/pool.js';
 import { startOffload } from '../../offload/start.js';
 import type { ServerContext } from './server-context.js';
-import { whenStoreAnswers } from './startup/startup.js';
+import { waitForStore } from './startup/startup.js';
 import { statusWriter } from './startup/status-writer.js';
 import { storeChecks, type PlaneCheck } from '../health/store-checks.js';
-import { StoreTroubles } from '../health/store-troubles.js';
+import { StoreErrorReporter } from '../health/store-error-reporter.js';
 
 export interface Hook {
   readonly name: string;
@@ -66,7 +66,7 @@ export interface ControlPlane {
 }
 
 /** The minimum time, in milliseconds, by which watchers may be behind, however short the history window is. */
-const LEAST_HISTORY_MILLIS = 15_000;
+const MIN_HISTORY_MILLIS = 15_000;
 
 /** The foundation of every control plane: the store that the flags select, its watch cache, and the registry of served types. */
 export interface Foundation {
@@ -79,7 +79,7 @@ export interface Foundation {
   readonly mergeTypes: BuiltinTypes;
   readonly offload: OffloadPool;
   /** Converts large objects to other versions than the stored one, in a worker thread. */
-  readonly offloadShow: OffloadShow;
+  readonly offloadShow: OffloadConversion;
   /** Installs built-in types, and returns their stores by storage name. */
   install(types: readonly ResourceType[]): Map<string, ResourceStore>;
 }
@@ -88,30 +88,30 @@ export interface Foundation {
 export async function openFoundation(context: ServerContext, rules: RbacRuleSource | undefined): Promise<Foundation> {
   const { options, clock, logger, memory, registry: metrics, apis: registry } = context;
   const encryption = openEncryption(context);
-  const troubles = new StoreTroubles({ registry: metrics, logger, clock, redact: storeRedactor(options) });
+  const troubles = new StoreErrorReporter({ registry: metrics, logger, clock, redact: storeRedactor(options) });
   const stores = await makeLogs(options, clock, troubles);
-  showTrimming(stores, metrics);
-  showProjection(stores, metrics);
+  registerTrimMetric(stores, metrics);
+  registerProjectionMetrics(stores, metrics);
   const tools = { metrics: new StoreMetrics(metrics), troubles, clock, memory };
   const logs = measured(encryption?.wrap(stores) ?? stores, tools);
   const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
   await encryption?.start();
-  await whenStoreAnswers(() => backend.open(), context);
+  await waitForStore(() => backend.open(), context);
   const identities = new LogIdentities();
-  await whenStoreAnswers(() => identities.open(logs), context);
+  await waitForStore(() => identities.open(logs), context);
   const cacher = new RoutedCacher(logs, {
     clock,
     identities,
     budgetBytes: options.cacheBudget,
     snapshots: featureGates.enabled('ListFromCacheSnapshot'),
     // Like etcd, keep up to twice the promised time, so that clients that reconnect a little late need not relist.
-    historyMillis: Math.max(2 * options.historyWindow, LEAST_HISTORY_MILLIS),
+    historyMillis: Math.max(2 * options.historyWindow, MIN_HISTORY_MILLIS),
     undecodable: undecodableReporter(metrics, logger),
   });
-  await whenStoreAnswers(() => cacher.start(), context);
+  await waitForStore(() => cacher.start(), context);
   encryption?.follow(cacher, backend);
   registerCacherMetrics(() => cacher.stats(), metrics);
-  forgetGoneTypes(registry, [metricsRegistry, metrics], clock);
+  dropRemovedTypes(registry, [metricsRegistry, metrics], clock);
   const cbor = featureGates.enabled('CBORServingAndStorage');
   const mergeTypes = loadMergeTypes();
   const report = declarativeReporter(metrics, logger);
@@ -127,7 +127,7 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
       declarative: { gates: featureGates, report },
     });
   const offload = startOffload({ ...context, report, rules });
-  const offloadShow: OffloadShow = (served, resource, object) => offload.show(served, resource, cbor, object);
+  const offloadShow: OffloadConversion = (served, resource, object) => offload.show(served, resource, cbor, object);
   return { backend, cacher, encryption, registry, cbor, mergeTypes, offload, offloadShow, install };
 }
 

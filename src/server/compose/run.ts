@@ -12,11 +12,11 @@ import { metricLifecycles } from '../../util/metrics/metric-lifecycle.js';
 import { registerMemoryMetrics } from '../metrics/memory-metrics.js';
 import { registerWebhookCertificates } from '../metrics/webhook-certificate-metrics.js';
 import {
-  CellGauge,
+  GaugeVec,
   metricsRegistry,
   registerMetricCounts,
   resetCounts,
-  shownMetrics,
+  exposedMetrics,
 } from '../../util/metrics/metrics.js';
 import { acceptsOpenMetrics, openMetrics } from '../../util/metrics/open-metrics.js';
 import { compiledInstructions, loadPatterns } from '@annex/cel/re2';
@@ -34,7 +34,7 @@ import type { Options } from '../options/options.js';
 import type { ControlPlane } from './plane.js';
 import type { ServerContext } from './server-context.js';
 import { registerDocument } from '../http/routed-document.js';
-import { waitingStep } from './startup/startup.js';
+import { startupStep } from './startup/startup.js';
 import { statusWriter } from './startup/status-writer.js';
 import { annexVersion, versionInfo } from '../http/documents/version.js';
 import { installZPages } from '../health/zpages.js';
@@ -81,7 +81,7 @@ const metricsHandler =
       return;
     }
     // Merge again on each request, to include metrics registered after this handler.
-    const all = shownMetrics(registries);
+    const all = exposedMetrics(registries);
     response.setHeader('Process-Start-Time-Unix', startedAt);
     if (hasExemplars && acceptsOpenMetrics(request.headers.accept)) {
       const { contentType, text } = await openMetrics(all);
@@ -101,15 +101,16 @@ function registerProcessMetrics({ registry, memory }: ServerContext): void {
     help: 'Stage and state of each feature gate.',
     labels: ['name', 'stage'],
   };
-  new CellGauge(gauge, registry, (metric) => {
-    for (const { name, stage, enabled } of featureGates.entries()) metric.cell(name, stage).value = enabled ? 1 : 0;
+  new GaugeVec(gauge, registry, (metric) => {
+    for (const { name, stage, enabled } of featureGates.entries())
+      metric.withLabelValues(name, stage).value = enabled ? 1 : 0;
   });
   const patterns = {
     name: 'annex_compiled_pattern_instructions',
     help: 'Instructions in the cached compiled patterns of schemas and expressions.',
     labels: [],
   };
-  new CellGauge(patterns, registry, (metric) => (metric.cell().value = compiledInstructions()));
+  new GaugeVec(patterns, registry, (metric) => (metric.withLabelValues().value = compiledInstructions()));
 }
 
 function installHealth(
@@ -168,7 +169,7 @@ export async function listen(context: ServerContext, tls: TlsMaterial): Promise<
     clock,
     logger,
     metrics,
-    waiting: waitingStep({ clock, logger, metrics, writeStatus, ...headerOptions(options) }),
+    startupStep: startupStep({ clock, logger, metrics, writeStatus, ...headerOptions(options) }),
   });
   try {
     const { port } = await server.listen(options.securePort, options.bindAddress);
@@ -265,7 +266,7 @@ function chainConfig(
     maxRequestsInFlight: options.maxRequestsInflight,
     maxMutatingRequestsInFlight: options.maxMutatingRequestsInflight,
     turns,
-    refusal: (verb) => memory.refusal(verb),
+    unavailableReason: (verb) => memory.refusal(verb),
     audit,
     tracer,
     parseSelectors: featureGates.enabled('AuthorizeWithSelectors') ? selectorsOf : undefined,

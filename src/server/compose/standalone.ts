@@ -15,7 +15,7 @@ import type { AuthenticationInfo } from '../../controllers/cluster-authenticatio
 import { type Clock, systemClock } from '../../util/clock.js';
 import { featureGates } from '../../util/feature-gates.js';
 import { createLogger, type Logger } from '../../util/logger.js';
-import { showExpiry } from '../metrics/aggregation-metrics.js';
+import { registerExpiryMetric } from '../metrics/aggregation-metrics.js';
 import type { ApiServer } from '../http/api-server.js';
 import type { TlsMaterial } from '../http/tls-material.js';
 import { authorizationOptions } from '../options/authorization-options.js';
@@ -209,7 +209,7 @@ export async function startStandalone(
   const url = urlOf(local, port);
   if (port !== options.securePort) directory.prepare(url, names);
   let { cert } = files.tls;
-  showExpiry(() => cert, context.registry);
+  registerExpiryMetric(() => cert, context.registry);
   const changed = (tls: TlsMaterial): void => void ({ cert } = tls);
   const unwatch = watchFiles(server, options, files, { clock, logger, changed });
   const plane = await buildControlPlane(context, { serverAddress, tokens, accounts, authorities });

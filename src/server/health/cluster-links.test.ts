@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { FakeClock } from '../../util/clock.fake.js';
 import type { Logger } from '../../util/logger.js';
-import { ClusterLinks, toldTo } from './cluster-links.js';
+import { ClusterLinks, linkCallbacks } from './cluster-links.js';
 
 function setUp() {
   const lines: string[] = [];
@@ -37,7 +37,7 @@ describe('ClusterLinks', () => {
 
   test('mending is told once', async () => {
     const { lines, links, value } = setUp();
-    const told = toldTo(links, 'owner');
+    const told = linkCallbacks(links, 'owner');
     told.mended();
     told.broken('gone');
     told.mended();
@@ -48,11 +48,11 @@ describe('ClusterLinks', () => {
 
   test('a certificate that is not trusted is told now and then, and breaks nothing', async () => {
     const { lines, clock, links, value } = setUp();
-    links.distrusted('x509: one');
-    links.distrusted('x509: two');
+    links.logUntrustedClient('x509: one');
+    links.logUntrustedClient('x509: two');
     expect(lines).toEqual([expect.stringMatching(/^warn front-proxy: .*: x509: one; .*--proxy-client-cert-file/)]);
     clock.advance(600_000);
-    links.distrusted('x509: three');
+    links.logUntrustedClient('x509: three');
     expect(lines).toHaveLength(2);
     expect(await value('front-proxy')).toBe('0');
   });

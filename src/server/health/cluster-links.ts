@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import type { Clock } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import type { Logger } from '../../util/logger.js';
-import { type CellGauge, metricsOf } from '../../util/metrics/metrics.js';
+import { type GaugeVec, metricsOf } from '../../util/metrics/metrics.js';
 
 /** The dependencies of an aggregated server on the cluster and on its files, with the effect of losing each. */
 const LINKS = {
@@ -22,9 +22,9 @@ const REPEAT_MILLIS = 600_000;
 
 /** Tracks the state of the links: sets a gauge for each, and logs when one breaks or recovers. */
 export class ClusterLinks {
-  private readonly gauge: CellGauge;
-  private distrustedAt = -Infinity;
-  private readonly told = new Map<Link, { readonly text: string; readonly at: number }>();
+  private readonly gauge: GaugeVec;
+  private untrustedLoggedAt = -Infinity;
+  private readonly lastLogged = new Map<Link, { readonly text: string; readonly at: number }>();
 
   constructor(
     registry: Registry,
@@ -35,37 +35,37 @@ export class ClusterLinks {
     const help =
       '1 while Annex cannot read something that it needs from the extended cluster or from its certificate files.';
     this.gauge = gauge('annex_cluster_link_broken', help, ['link']);
-    for (const link of Object.keys(LINKS)) this.gauge.cell(link).value = 0;
+    for (const link of Object.keys(LINKS)) this.gauge.withLabelValues(link).value = 0;
   }
 
   broken(link: Link, what: unknown): void {
-    this.gauge.cell(link).value = 1;
+    this.gauge.withLabelValues(link).value = 1;
     const text = messageOf(what);
     const now = this.clock.monotonic();
-    const before = this.told.get(link);
+    const before = this.lastLogged.get(link);
     if (before?.text === text && now - before.at < REPEAT_MILLIS) return;
-    this.told.set(link, { text, at: now });
+    this.lastLogged.set(link, { text, at: now });
     this.logger.warn(`${link}: ${text}: ${LINKS[link]}; run annex doctor for the remedy`);
   }
 
   /** Logs an untrusted certificate on a request with user headers. Any client can send one, so no link is considered broken. */
-  distrusted(message: string): void {
+  logUntrustedClient(message: string): void {
     const now = this.clock.monotonic();
-    if (now - this.distrustedAt < REPEAT_MILLIS) return;
-    this.distrustedAt = now;
+    if (now - this.untrustedLoggedAt < REPEAT_MILLIS) return;
+    this.untrustedLoggedAt = now;
     this.logger.warn(
       `front-proxy: rejected (401) a request with user headers from an untrusted client certificate: ${message}; if the client is the cluster's API server, renew its --proxy-client-cert-file`,
     );
   }
 
   mended(link: Link): void {
-    this.gauge.cell(link).value = 0;
-    if (this.told.delete(link)) this.logger.info(`${link}: restored`);
+    this.gauge.withLabelValues(link).value = 0;
+    if (this.lastLogged.delete(link)) this.logger.info(`${link}: restored`);
   }
 }
 
 /** Returns callbacks for a single link. */
-export const toldTo = (links: ClusterLinks, link: Link): { broken(error: unknown): void; mended(): void } => ({
+export const linkCallbacks = (links: ClusterLinks, link: Link): { broken(error: unknown): void; mended(): void } => ({
   broken: (error) => {
     links.broken(link, error);
   },

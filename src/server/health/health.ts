@@ -6,7 +6,7 @@ import { quote } from '../../apimachinery/meta/meta.js';
 import { type Query, parseQuery } from '../../request/query.js';
 import type { Clock } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
-import { type CellCounter, type CellGauge, metricsOf, metricsRegistry } from '../../util/metrics/metrics.js';
+import { type CounterVec, type GaugeVec, metricsOf, metricsRegistry } from '../../util/metrics/metrics.js';
 import type { Registry } from 'prom-client';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
@@ -36,8 +36,8 @@ function writeOk(response: HttpResponse, body: string): void {
 /** The three health endpoints, each with its own list of checks, in the order in which they were added. */
 export class Health {
   private readonly checks: Record<HealthEndpoint, HealthCheck[]> = { healthz: [], livez: [], readyz: [] };
-  private readonly total: CellCounter;
-  private readonly gauge: CellGauge;
+  private readonly total: CounterVec;
+  private readonly gauge: GaugeVec;
 
   constructor(
     private readonly clock: Clock,
@@ -117,8 +117,8 @@ export class Health {
   }
 
   private record(name: string, type: HealthEndpoint, ok: boolean): void {
-    this.gauge.cell(name, type).value = ok ? 1 : 0;
-    this.total.cell(name, type, ok ? 'success' : 'error').inc();
+    this.gauge.withLabelValues(name, type).value = ok ? 1 : 0;
+    this.total.withLabelValues(name, type, ok ? 'success' : 'error').inc();
   }
 }
 

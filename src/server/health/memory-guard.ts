@@ -33,7 +33,7 @@ export class MemoryGuard {
   readonly refused = new Map<Refusable, number>();
   /** Bytes of heap in use after the last garbage collection. Between collections the heap also contains garbage. */
   private live = 0;
-  private bound: typeof CREATES | undefined;
+  private threshold: typeof CREATES | undefined;
   private reason = '';
   private timer: Timer | undefined;
   private stopCollections: (() => void) | undefined;
@@ -44,9 +44,9 @@ export class MemoryGuard {
     this.stopCollections = this.options.collections(() => {
       const use = this.options.use();
       this.live = use.heap.used;
-      this.look(use);
+      this.evaluate(use);
     });
-    this.lookLater();
+    this.scheduleEvaluation();
   }
 
   stop(): void {
@@ -54,16 +54,16 @@ export class MemoryGuard {
     this.stopCollections?.();
   }
 
-  private lookLater(): void {
+  private scheduleEvaluation(): void {
     this.timer = this.options.clock.setTimer(LOOK_MILLIS, () => {
-      this.look();
-      this.lookLater();
+      this.evaluate();
+      this.scheduleEvaluation();
     });
   }
 
   /** Returns the reason to refuse a request, and counts the refusal; undefined if the request is accepted. */
   refusal(operation: Refusable): string | undefined {
-    if (this.bound === undefined || (this.bound === CREATES && operation !== 'create')) return undefined;
+    if (this.threshold === undefined || (this.threshold === CREATES && operation !== 'create')) return undefined;
     this.refused.set(operation, (this.refused.get(operation) ?? 0) + 1);
     return this.reason;
   }
@@ -73,24 +73,24 @@ export class MemoryGuard {
     name: 'memory',
     endpoints: ['readyz'],
     check: () => {
-      if (this.bound !== undefined) throw new Error(this.reason);
+      if (this.threshold !== undefined) throw new Error(this.reason);
     },
   };
 
-  private look({ anonymous, heap } = this.options.use()): void {
+  private evaluate({ anonymous, heap } = this.options.use()): void {
     const [what, used, limit] =
       part(anonymous.used, anonymous.limit) >= part(this.live, heap.limit)
         ? ['of the memory limit', anonymous.used, anonymous.limit]
         : ['of the usable JavaScript heap', this.live, heap.limit];
-    const before = this.bound;
-    this.bound = [ALMOST_ALL, CREATES].find(
+    const before = this.threshold;
+    this.threshold = [ALMOST_ALL, CREATES].find(
       (each) => part(used, limit) >= (wasBeyond(before, each) ? each.until : each.from),
     );
-    if (this.bound !== undefined)
-      this.reason = `${mebibytes(used)} of ${mebibytes(limit)} MiB ${what} are in use; ${this.bound.refuses}`;
-    if (this.bound === before) return;
+    if (this.threshold !== undefined)
+      this.reason = `${mebibytes(used)} of ${mebibytes(limit)} MiB ${what} are in use; ${this.threshold.refuses}`;
+    if (this.threshold === before) return;
     const { logger } = this.options;
-    if (this.bound === undefined) logger.info('memory is available again; requests are no longer refused');
+    if (this.threshold === undefined) logger.info('memory is available again; requests are no longer refused');
     else logger.warn('memory is nearly exhausted', { reason: this.reason });
   }
 }
@@ -99,9 +99,9 @@ function part(used: number, limit: number): number {
   return limit === 0 ? 0 : used / limit;
 }
 
-/** Reports whether the requests of `bound` were refused before. */
-function wasBeyond(before: typeof CREATES | undefined, bound: typeof CREATES): boolean {
-  return before === bound || before === ALMOST_ALL;
+/** Reports whether the requests of `threshold` were refused before. */
+function wasBeyond(before: typeof CREATES | undefined, threshold: typeof CREATES): boolean {
+  return before === threshold || before === ALMOST_ALL;
 }
 
 function mebibytes(bytes: number): number {

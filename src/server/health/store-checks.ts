@@ -18,11 +18,11 @@ export function storeChecks(
   aggregated: boolean,
 ): PlaneCheck[] {
   // Both etcd checks share one ping: while the store is unavailable each ping takes seconds.
-  let asked: Promise<void> | undefined;
-  const ping = (): Promise<void> => (asked = backend.ping());
-  const answered = (): Promise<void> => {
-    const known = asked;
-    asked = undefined;
+  let pendingPing: Promise<void> | undefined;
+  const ping = (): Promise<void> => (pendingPing = backend.ping());
+  const sharedPing = (): Promise<void> => {
+    const known = pendingPing;
+    pendingPing = undefined;
     return known ?? backend.ping();
   };
   const checks: PlaneCheck[] = [
@@ -31,8 +31,8 @@ export function storeChecks(
       check: ping,
       endpoints: aggregated ? ['healthz', 'readyz'] : ['healthz', 'livez', 'readyz'],
     },
-    { name: 'etcd-readiness', check: answered, endpoints: ['readyz'] },
-    { name: 'informer-sync', check: () => unless(cacher.healthy()), endpoints: ['readyz'] },
+    { name: 'etcd-readiness', check: sharedPing, endpoints: ['readyz'] },
+    { name: 'informer-sync', check: () => throwUnlessOk(cacher.healthy()), endpoints: ['readyz'] },
   ];
   const following = backend.following?.bind(backend);
   if (following !== undefined) checks.push(readyCheck('change-stream', following));
@@ -43,7 +43,7 @@ export function storeChecks(
 
 function readyCheck(name: string, state: () => State): PlaneCheck {
   const check = (): void => {
-    unless(state());
+    throwUnlessOk(state());
   };
   return { name, check, endpoints: ['readyz'] };
 }
@@ -53,6 +53,6 @@ interface State {
   readonly reason: string;
 }
 
-function unless({ ok, reason }: State): void {
+function throwUnlessOk({ ok, reason }: State): void {
   if (!ok) throw new Error(reason);
 }

@@ -5,7 +5,7 @@ import { Exchange } from '../../endpoints/filters/exchange.js';
 import type { Handler } from '../../endpoints/http.js';
 import { FakeClock } from '../../util/clock.fake.js';
 import { FeatureGates } from '../../util/feature-gates.js';
-import { CellCounter, CellGauge, resetCounts } from '../../util/metrics/metrics.js';
+import { CounterVec, GaugeVec, resetCounts } from '../../util/metrics/metrics.js';
 import { defaultOptions } from '../options/options.js';
 import { installZPages } from './zpages.js';
 
@@ -74,11 +74,11 @@ test('other forms are refused, and the gates leave the pages out', async () => {
 
 test('counts begin anew for those who hold series, gauges stay', async () => {
   const registry = new Registry();
-  const counter = new CellCounter({ name: 'c', help: 'c', labels: ['a'] }, registry);
-  const gauge = new CellGauge({ name: 'g', help: 'g', labels: [] }, registry);
-  const cell = counter.cell('x');
+  const counter = new CounterVec({ name: 'c', help: 'c', labels: ['a'] }, registry);
+  const gauge = new GaugeVec({ name: 'g', help: 'g', labels: [] }, registry);
+  const cell = counter.withLabelValues('x');
   cell.inc(5);
-  gauge.cell().value = 3;
+  gauge.withLabelValues().value = 3;
   resetCounts(registry);
   cell.inc();
   expect(await registry.metrics()).toContain('c{a="x"} 1\n');

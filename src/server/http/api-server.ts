@@ -18,7 +18,7 @@ import { NonResourceRoutes } from './non-resource-routes.js';
 import { isPlainRequest, refuse, refuseUnreadable, urlOf } from './plain-requests.js';
 import { RequestLog } from './request-log.js';
 import { keepFirstHeaders } from './repeated-headers.js';
-import { packetOf, rereadRequest, type RereadRequest, withoutUpgrade } from './reread.js';
+import { packetOf, reparseRequest, type ReparsedRequest, withoutUpgrade } from './reparse.js';
 import { secureContext, type TlsMaterial } from './tls-material.js';
 import { UpgradeResponse } from './websocket.js';
 import { isWebSocketRequest } from '../../authentication/request/websocket-protocol.js';
@@ -47,7 +47,7 @@ export interface ApiServerConfig {
   readonly logger: Logger;
   readonly metrics: ChainMetrics;
   /** Answers all requests until `serve` is called. */
-  readonly waiting: Step;
+  readonly startupStep: Step;
   readonly tls: TlsMaterial;
   readonly http2MaxStreamsPerConnection: number;
 }
@@ -69,7 +69,7 @@ export class ApiServer {
   private readonly idle: (() => void)[] = [];
 
   constructor(private readonly config: ApiServerConfig) {
-    this.step = config.waiting;
+    this.step = config.startupStep;
     this.log = new RequestLog(config.logger, config.clock);
     this.http2 = this.sessionConfig();
     this.http = this.makeServer();
@@ -204,17 +204,17 @@ export class ApiServer {
   /** Handles requests that Node's parser rejects: those that Go's parser accepts are parsed again, the others get 400. */
   private handleUnreadable(server: Server): void {
     const refused = new WeakSet<Duplex>();
-    const reread = new WeakMap<Duplex, RereadRequest>();
+    const reread = new WeakMap<Duplex, ReparsedRequest>();
     server.on('clientError', (error: Error, socket: Duplex) => {
       const before = reread.get(socket);
       if (before !== undefined) {
-        before.more(packetOf(error) ?? Buffer.alloc(0));
+        before.append(packetOf(error) ?? Buffer.alloc(0));
         return;
       }
-      const again = refused.has(socket) ? undefined : rereadRequest(error, socket);
-      if (again !== undefined) {
-        reread.set(socket, again);
-        this.readAgain(again, socket);
+      const reparsed = refused.has(socket) ? undefined : reparseRequest(error, socket);
+      if (reparsed !== undefined) {
+        reread.set(socket, reparsed);
+        this.reparse(reparsed, socket);
         return;
       }
       // The rest of the request fails to parse too. It is discarded until the client has read the response.
@@ -242,7 +242,7 @@ export class ApiServer {
         const expects = request.headers.expect === '100-continue' ? '100-continue' : undefined;
         return this.accept(connection, request, response, expects);
       },
-      failed: (code, message) => {
+      onError: (code, message) => {
         metrics.connectionFailed(errorName(code));
         logger.v(3, 'HTTP/2 connection ended', { code: errorName(code), error: message });
       },
@@ -262,9 +262,9 @@ export class ApiServer {
     });
   }
 
-  private readAgain(again: RereadRequest, socket: Duplex): void {
-    this.connections.set(again, this.connectionAt(socket));
-    this.http1(again);
+  private reparse(reparsed: ReparsedRequest, socket: Duplex): void {
+    this.connections.set(reparsed, this.connectionAt(socket));
+    this.http1(reparsed);
   }
 
   private openSession(socket: TLSSocket): void {
@@ -311,11 +311,11 @@ export class ApiServer {
       if (isPlainRequest(request, response)) return this.accept(this.connectionOf(request), request, response);
       return;
     }
-    const again = withoutUpgrade(request, socket, head);
+    const reparsed = withoutUpgrade(request, socket, head);
     socket.on('data', (chunk: Buffer) => {
-      again.more(chunk);
+      reparsed.append(chunk);
     });
-    this.readAgain(again, socket);
+    this.reparse(reparsed, socket);
   }
 
   /** Settles when the handler has finished. */

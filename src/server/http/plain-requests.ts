@@ -1,7 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { HttpResponse } from '../../endpoints/http.js';
-import { RereadRequest } from './reread.js';
+import { ReparsedRequest } from './reparse.js';
 
 /** Returns the path and query of a request target that is not in origin form. */
 export function urlOf(method: string | undefined, target: string): string {
@@ -55,7 +55,7 @@ export function isPlainRequest(request: IncomingMessage, response: ServerRespons
     return false;
   }
   const socket: Duplex = request.socket;
-  if (socket instanceof RereadRequest) {
+  if (socket instanceof ReparsedRequest) {
     request.method = socket.method;
     request.url = socket.target;
     response.shouldKeepAlive = false;

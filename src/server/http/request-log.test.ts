@@ -1,4 +1,4 @@
-import { Stage } from '../../endpoints/filters/stage.fake.js';
+import { TestChain } from '../../endpoints/filters/test-chain.fake.js';
 import { Timings } from '../../endpoints/filters/timings.js';
 import { silentLogger } from '../../util/logger.js';
 import { RequestLog } from './request-log.js';
@@ -13,7 +13,7 @@ function setup(verbosity = 0) {
   const add = (message: string, fields?: Line['fields']): void => {
     lines.push({ message, fields });
   };
-  const stage = new Stage();
+  const stage = new TestChain();
   const logger = {
     ...silentLogger,
     info: add,
@@ -29,10 +29,10 @@ test('a slow request has one line with what it spent its time on', () => {
   const { lines, stage, log } = setup();
   const { exchange } = stage.start({ url: '/api/v1/pods?token=abc' });
   exchange.stopwatch = new Timings(stage.clock);
-  exchange.stopwatch.spent('etcd', 300);
-  exchange.stopwatch.spent('etcd', 210.4);
-  exchange.stopwatch.spent('request-read', 0.2);
-  exchange.waitedForWebhook('mutating-webhook', 40);
+  exchange.stopwatch.record('etcd', 300);
+  exchange.stopwatch.record('etcd', 210.4);
+  exchange.stopwatch.record('request-read', 0.2);
+  exchange.recordWebhookDuration('mutating-webhook', 40);
   log.completed(exchange, 500);
   expect(lines).toEqual([]);
   log.completed(exchange, 560.5);

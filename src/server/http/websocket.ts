@@ -6,14 +6,14 @@ import { bearerProtocol } from '../../authentication/request/websocket-protocol.
 import type { HttpResponse, MessageForm } from '../../endpoints/http.js';
 
 /** The maximum bytes of a message from a client. Messages are ignored, but must not fill the memory. */
-const MOST_RECEIVED = 65_536;
+const MAX_RECEIVED_BYTES = 65_536;
 const NORMAL_CLOSURE = 1000;
 
 const handshakes = new WebSocketServer({
   noServer: true,
   clientTracking: false,
   perMessageDeflate: false,
-  maxPayload: MOST_RECEIVED,
+  maxPayload: MAX_RECEIVED_BYTES,
   autoPong: false,
   handleProtocols: (protocols) => [...protocols].find((protocol) => !bearerProtocol(protocol)) ?? false,
 });

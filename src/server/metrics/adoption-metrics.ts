@@ -3,18 +3,18 @@ import { objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { objectsOf } from '../../apimachinery/json/values.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { ResourceEventHandler } from '../../registry/rest/loopback-client.js';
-import { CellGauge } from '../../util/metrics/metrics.js';
+import { GaugeVec } from '../../util/metrics/metrics.js';
 
 /** Metrics of the state of all Adoptions, on every replica. */
 export class AdoptionMetrics implements ResourceEventHandler {
-  private readonly phases: CellGauge;
-  private readonly copied: CellGauge;
-  private readonly source: CellGauge;
-  private readonly lag: CellGauge;
+  private readonly phases: GaugeVec;
+  private readonly copied: GaugeVec;
+  private readonly source: GaugeVec;
+  private readonly lag: GaugeVec;
 
   constructor(registry: Registry) {
-    const gauge = (name: string, help: string, labels: readonly string[]): CellGauge =>
-      new CellGauge({ name, help, labels: [...labels] }, registry);
+    const gauge = (name: string, help: string, labels: readonly string[]): GaugeVec =>
+      new GaugeVec({ name, help, labels: [...labels] }, registry);
     this.phases = gauge('annex_adoption_phase', '1 for the current phase of the Adoption of a group.', [
       'group',
       'phase',
@@ -34,12 +34,12 @@ export class AdoptionMetrics implements ResourceEventHandler {
     this.forget(group);
     const status = objectAt(adoption, 'status');
     const phase = stringAt(status, 'phase') ?? '';
-    if (phase !== '') this.phases.cell(group, phase).value = 1;
+    if (phase !== '') this.phases.withLabelValues(group, phase).value = 1;
     for (const one of objectsOf(status?.['resources'])) {
       const resource = stringAt(one, 'resource') ?? '';
-      this.source.cell(group, resource).value = Number(one['source'] ?? 0);
-      this.copied.cell(group, resource).value = Number(one['copied'] ?? 0);
-      this.lag.cell(group, resource).value = Number(one['lagSeconds'] ?? 0);
+      this.source.withLabelValues(group, resource).value = Number(one['source'] ?? 0);
+      this.copied.withLabelValues(group, resource).value = Number(one['copied'] ?? 0);
+      this.lag.withLabelValues(group, resource).value = Number(one['lagSeconds'] ?? 0);
     }
   }
 
@@ -55,7 +55,7 @@ export class AdoptionMetrics implements ResourceEventHandler {
     // The delivered Adoptions are already in the metrics.
   }
 
-  private get gauges(): readonly CellGauge[] {
+  private get gauges(): readonly GaugeVec[] {
     return [this.phases, this.copied, this.source, this.lag];
   }
 

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { CacherOptions, CacherStats, TypeStats } from '../../storage/cacher/cacher.js';
 import type { Logger } from '../../util/logger.js';
-import { type CellGauge, metricsOf } from '../../util/metrics/metrics.js';
+import { type GaugeVec, metricsOf } from '../../util/metrics/metrics.js';
 import { splitResource } from './measured-backend.js';
 
 /** Registers metrics of the contents of the cacher, which are read at each scrape. */
@@ -60,41 +60,41 @@ export function registerCacherMetrics(stats: () => CacherStats, registry: Regist
     name: string,
     help: string,
     labels: string[],
-    set: (gauge: CellGauge, type: TypeStats) => string[],
+    set: (gauge: GaugeVec, type: TypeStats) => string[],
   ): void {
     let shown = new Map<string, string[]>();
     metrics.gauge(name, help, labels, (gauge) => {
       const before = shown;
       shown = new Map();
       for (const type of stats().types) shown.set(type.resource, set(gauge, type));
-      for (const [resource, values] of before) if (!shown.has(resource)) gauge.drop(...values);
+      for (const [resource, values] of before) if (!shown.has(resource)) gauge.deleteLabelValues(...values);
     });
   }
 
   function perType(name: string, help: string, value: (type: TypeStats) => number): void {
     typed(name, help, ['group', 'resource'], (gauge, type) => {
       const { group, plural } = splitResource(type.resource);
-      gauge.cell(group, plural).value = value(type);
+      gauge.withLabelValues(group, plural).value = value(type);
       return [group, plural];
     });
   }
 
   function byResource(name: string, help: string): void {
     typed(name, help, ['resource'], (gauge, type) => {
-      gauge.cell(type.resource).value = type.objects;
+      gauge.withLabelValues(type.resource).value = type.objects;
       return [type.resource];
     });
   }
 
   function single(name: string, help: string, value: (stats: CacherStats) => number): void {
     metrics.gauge(name, help, [], (gauge) => {
-      gauge.cell().value = value(stats());
+      gauge.withLabelValues().value = value(stats());
     });
   }
 
   function total(name: string, help: string, value: (stats: CacherStats) => number): void {
     metrics.counter(name, help, [], (counter) => {
-      counter.cell().value = value(stats());
+      counter.withLabelValues().value = value(stats());
     });
   }
 }
@@ -107,9 +107,9 @@ export function undecodableReporter(registry: Registry, logger: Logger): NonNull
     'Stored objects that could not be decoded or decrypted, by type.',
     ['group', 'resource'],
   );
-  return (resource, objects, { key, why }) => {
+  return (resource, objects, { key, reason: why }) => {
     const { group, plural } = splitResource(resource);
-    errors.cell(group, plural).inc(objects);
+    errors.withLabelValues(group, plural).inc(objects);
     logger.error('cannot read stored objects; ignoring them', {
       resource,
       objects,

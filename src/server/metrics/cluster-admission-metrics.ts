@@ -1,11 +1,11 @@
 import type { Registry } from 'prom-client';
-import { type CellGauge, metricsOf } from '../../util/metrics/metrics.js';
+import { type GaugeVec, metricsOf } from '../../util/metrics/metrics.js';
 
 /** Metrics of the cluster's configurations that admission uses. */
 export class ClusterAdmissionMetrics {
   /** The followed configurations; empty until following starts. */
   followed: readonly { readonly resource: string; ageSeconds(): number }[] = [];
-  readonly unreadableParams: CellGauge;
+  readonly unreadableParams: GaugeVec;
 
   constructor(registry: Registry) {
     const metrics = metricsOf(registry);
@@ -13,7 +13,7 @@ export class ClusterAdmissionMetrics {
       'Seconds since the cluster last confirmed the webhook configurations and policies that admission uses; 0 while the watch is established.';
     const name = 'annex_admission_configuration_age_seconds';
     metrics.gauge(name, help, ['resource'], (gauge) => {
-      for (const source of this.followed) gauge.cell(source.resource).value = source.ageSeconds();
+      for (const source of this.followed) gauge.withLabelValues(source.resource).value = source.ageSeconds();
     });
     const unreadable =
       '1 while params of this kind, which a policy in the cluster refers to, cannot be read and failurePolicy applies.';

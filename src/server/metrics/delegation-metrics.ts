@@ -1,17 +1,17 @@
 import type { Registry } from 'prom-client';
 import type { Distrust } from '../../aggregation/trusted-headers.js';
-import { CellCounter } from '../../util/metrics/metrics.js';
+import { CounterVec } from '../../util/metrics/metrics.js';
 
 /** Metrics of the reviews sent to the cluster, under kube-apiserver's names. */
 export class DelegationMetrics {
-  private readonly authentications: CellCounter;
-  private readonly authorizations: CellCounter;
-  private readonly refusals: CellCounter;
-  private readonly forgeries: CellCounter;
+  private readonly authentications: CounterVec;
+  private readonly authorizations: CounterVec;
+  private readonly refusals: CounterVec;
+  private readonly forgeries: CounterVec;
 
   constructor(registry: Registry) {
-    const counter = (name: string, help: string, labels: string[]): CellCounter =>
-      new CellCounter({ name, help, labels }, registry);
+    const counter = (name: string, help: string, labels: string[]): CounterVec =>
+      new CounterVec({ name, help, labels }, registry);
     this.authentications = counter(
       'apiserver_delegated_authn_request_total',
       'Number of HTTP requests partitioned by status code.',
@@ -35,18 +35,18 @@ export class DelegationMetrics {
   }
 
   tokenReview(failed: boolean): void {
-    this.authentications.cell(failed ? '<error>' : '201').inc();
+    this.authentications.withLabelValues(failed ? '<error>' : '201').inc();
   }
 
   accessReview(failed: boolean): void {
-    this.authorizations.cell(failed ? '<error>' : '201').inc();
+    this.authorizations.withLabelValues(failed ? '<error>' : '201').inc();
   }
 
   forged(reason: Distrust): void {
-    this.forgeries.cell(reason).inc();
+    this.forgeries.withLabelValues(reason).inc();
   }
 
   refused(): void {
-    this.refusals.cell().inc();
+    this.refusals.withLabelValues().inc();
   }
 }

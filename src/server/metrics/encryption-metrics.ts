@@ -39,8 +39,8 @@ function transformations(registry: Registry): Pick<EncryptionObserver, 'transfor
   );
   return {
     transformed: (resource, type, prefix, millis, error) => {
-      total.cell(resource, type, prefix, error?.status ?? 'OK').inc();
-      if (error === undefined) durations.cell(type, prefix).observe(millis / 1000);
+      total.withLabelValues(resource, type, prefix, error?.status ?? 'OK').inc();
+      if (error === undefined) durations.withLabelValues(type, prefix).observe(millis / 1000);
     },
   };
 }
@@ -77,19 +77,19 @@ function providers(
   );
   return {
     called: (provider, method, millis, error) => {
-      calls.cell(provider, method, error?.status ?? 'OK').observe(millis / 1000);
+      calls.withLabelValues(provider, method, error?.status ?? 'OK').observe(millis / 1000);
     },
     cacheMissed: () => {
-      missed.cell().inc();
+      missed.withLabelValues().inc();
     },
     cacheSize: (provider, entries) => {
-      size.cell(provider).value = entries;
+      size.withLabelValues(provider).value = entries;
     },
     keyGenerated: (millis) => {
-      generated.cell().observe(millis / 1000);
+      generated.withLabelValues().observe(millis / 1000);
     },
     invalidKeyId: (provider, error) => {
-      invalid.cell(provider, error).inc();
+      invalid.withLabelValues(provider, error).inc();
     },
   };
 }
@@ -114,7 +114,7 @@ function keys(registry: Registry, server: string, clock: Clock): Pick<Encryption
   );
   const series = new LruCache<string, readonly string[]>({
     capacity: MAX_KEYS,
-    evicted: (_, values) => {
+    onEvict: (_, values) => {
       const [type, provider, hash] = values;
       used.dropWhere(
         (labels) =>
@@ -122,26 +122,26 @@ function keys(registry: Registry, server: string, clock: Clock): Pick<Encryption
           labels['provider_name'] === provider &&
           labels['key_id_hash'] === hash,
       );
-      last.drop(...values);
+      last.deleteLabelValues(...values);
     },
   });
   const reported = new LruCache<string, readonly string[]>({
     capacity: MAX_KEYS,
-    evicted: (_, values) => {
-      status.drop(...values);
+    onEvict: (_, values) => {
+      status.deleteLabelValues(...values);
     },
   });
   return {
     keyUsed: (type, provider, keyId) => {
       const values = series.get(`${type} ${provider} ${keyId}`) ?? [type, provider, hashLabel(keyId), server];
       series.set(`${type} ${provider} ${keyId}`, values);
-      used.cell(...values).inc();
-      last.cell(...values).value = clock.now() / 1000;
+      used.withLabelValues(...values).inc();
+      last.withLabelValues(...values).value = clock.now() / 1000;
     },
     keyStatus: (provider, keyId) => {
       const values = reported.get(`${provider} ${keyId}`) ?? [provider, hashLabel(keyId), server];
       reported.set(`${provider} ${keyId}`, values);
-      status.cell(...values).value = clock.now() / 1000;
+      status.withLabelValues(...values).value = clock.now() / 1000;
     },
   };
 }

@@ -3,7 +3,7 @@ import { Exchange } from '../../endpoints/filters/exchange.js';
 import type { ChainMetrics } from '../../endpoints/filters/metrics.js';
 import type { HandlerMetrics } from '../../endpoints/router/scope.js';
 import type { Registry } from 'prom-client';
-import { type Cell, type HistogramCell, metricsOf, SeriesLookup } from '../../util/metrics/metrics.js';
+import { type MetricSeries, type HistogramSeries, metricsOf, SeriesLookup } from '../../util/metrics/metrics.js';
 
 /** Registers the metrics that only the resource handlers can count, under kube-apiserver's names. */
 export function handlerMetrics(chain: ChainMetrics, registry: Registry): HandlerMetrics {
@@ -26,20 +26,23 @@ export function handlerMetrics(chain: ChainMetrics, registry: Registry): Handler
     'subresource',
     'removed_release',
   ]);
-  const cells = new SeriesLookup<{ count: Cell; size: HistogramCell }>();
+  const cells = new SeriesLookup<{ count: MetricSeries; size: HistogramSeries }>();
   return {
     watchStarted: (context) => (context instanceof Exchange ? chain.longRunningStarted(context) : () => undefined),
     requestBodySize(group, resource, verb, bytes) {
       chain.requestBodySize(formatGroupResource({ group, resource }), verb, bytes);
     },
     deprecatedRequested({ group, version, resource, subresource, removedRelease }) {
-      deprecated.cell(group, version, resource, subresource, removedRelease).value = 1;
+      deprecated.withLabelValues(group, version, resource, subresource, removedRelease).value = 1;
     },
     watchEvents(group, version, resource, count, bytes) {
       const key = `${group}/${version}/${resource}`;
       let cell = cells.get(key);
       if (cell === undefined) {
-        cell = { count: events.cell(group, version, resource), size: sizes.cell(group, version, resource) };
+        cell = {
+          count: events.withLabelValues(group, version, resource),
+          size: sizes.withLabelValues(group, version, resource),
+        };
         cells.set(key, cell);
       }
       cell.count.inc(count);

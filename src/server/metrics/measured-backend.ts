@@ -10,12 +10,12 @@ import type {
   WriteResult,
 } from '../../storage/interfaces.js';
 import type { Clock } from '../../util/clock.js';
-import { currentSpan, spanned, waitingWrites } from '../../util/tracing.js';
+import { currentSpan, withSpan, waitingWrites } from '../../util/tracing.js';
 import {
-  type Cell,
-  type CellCounter,
-  type CellHistogram,
-  type HistogramCell,
+  type MetricSeries,
+  type CounterVec,
+  type HistogramVec,
+  type HistogramSeries,
   metricsOf,
   SeriesLookup,
 } from '../../util/metrics/metrics.js';
@@ -40,19 +40,19 @@ const SPANS: Readonly<Record<Operation, string>> = {
 };
 
 interface Series {
-  readonly total: Cell;
-  readonly duration: HistogramCell;
-  readonly errors: () => Cell;
+  readonly total: MetricSeries;
+  readonly duration: HistogramSeries;
+  readonly errors: () => MetricSeries;
 }
 
 /** Metrics of the latency of the store, under kube-apiserver's names for etcd, and of the events received from it. */
 export class StoreMetrics {
-  private readonly requests: CellCounter;
-  private readonly durations: CellHistogram;
-  private readonly errors: CellCounter;
-  private readonly received: CellCounter;
+  private readonly requests: CounterVec;
+  private readonly durations: HistogramVec;
+  private readonly errors: CounterVec;
+  private readonly received: CounterVec;
   private readonly series = new SeriesLookup<Series>();
-  private readonly events = new SeriesLookup<Cell>();
+  private readonly events = new SeriesLookup<MetricSeries>();
 
   constructor(registry: Registry) {
     const { counter, histogram } = metricsOf(registry);
@@ -77,19 +77,23 @@ export class StoreMetrics {
     if (series === undefined) {
       const { group, plural } = splitResource(resource);
       const labels = [operation, group, plural];
-      const errors = (): Cell => this.errors.cell(...labels);
-      series = { total: this.requests.cell(...labels), duration: this.durations.cell(...labels), errors };
+      const errors = (): MetricSeries => this.errors.withLabelValues(...labels);
+      series = {
+        total: this.requests.withLabelValues(...labels),
+        duration: this.durations.withLabelValues(...labels),
+        errors,
+      };
       this.series.set(key, series);
     }
     return series;
   }
 
-  told(batch: readonly LogEvent[]): void {
+  eventsReceived(batch: readonly LogEvent[]): void {
     for (const { resource } of batch) {
       let cell = this.events.get(resource);
       if (cell === undefined) {
         const { group, plural } = splitResource(resource);
-        cell = this.received.cell(group, plural);
+        cell = this.received.withLabelValues(group, plural);
         this.events.set(resource, cell);
       }
       cell.inc();
@@ -98,7 +102,7 @@ export class StoreMetrics {
 }
 
 function traced<T>(operation: Operation, resource: string, work: () => Promise<T>): Promise<T> {
-  return spanned(SPANS[operation], { resource }, async () => {
+  return withSpan(SPANS[operation], { resource }, async () => {
     const span = currentSpan();
     const isWrite = operation !== 'get' && operation !== 'list' && span !== undefined;
     if (isWrite) waitingWrites.add(span);
@@ -150,7 +154,7 @@ export class MeasuredBackend implements Backend {
 
   private async *counted(batches: EventStream['batches']): AsyncGenerator<readonly LogEvent[]> {
     for await (const batch of batches) {
-      this.tools.metrics.told(batch);
+      this.tools.metrics.eventsReceived(batch);
       yield batch;
     }
   }

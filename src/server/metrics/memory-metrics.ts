@@ -14,12 +14,12 @@ export function registerMemoryMetrics(registry: Registry, guard: Pick<MemoryGuar
   );
   const refusals = 'Requests refused with 503 because memory was nearly exhausted, by operation.';
   metrics.counter('annex_memory_refusals_total', refusals, ['operation'], (counter) => {
-    for (const [operation, count] of guard.refused) counter.cell(operation).value = count;
+    for (const [operation, count] of guard.refused) counter.withLabelValues(operation).value = count;
   });
 
   function gauge(name: string, help: string, value: () => number): void {
     metrics.gauge(name, help, [], (each) => {
-      each.cell().value = value();
+      each.withLabelValues().value = value();
     });
   }
 }

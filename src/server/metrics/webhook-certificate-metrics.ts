@@ -6,7 +6,7 @@ import { metricsOf } from '../../util/metrics/metrics.js';
 export function registerWebhookCertificates(registry: Registry): void {
   const counter = (name: string, help: string, fault: keyof typeof certificateFaults): void => {
     const { counter } = metricsOf(registry);
-    counter(name, help, [], (metric) => (metric.cell().value = certificateFaults[fault]));
+    counter(name, help, [], (metric) => (metric.withLabelValues().value = certificateFaults[fault]));
   };
   counter(
     'apiserver_webhooks_x509_missing_san_total',

@@ -69,7 +69,7 @@ export const AGGREGATION_FLAGS = {
 };
 
 /** Flags for authentication, authorization, and controllers, which the cluster provides for Annex, and why they have no effect here. */
-const LEFT_TO_THE_CLUSTER: readonly (readonly [flags: readonly string[], why: string])[] = [
+const CLUSTER_PROVIDED_FLAGS: readonly (readonly [flags: readonly string[], why: string])[] = [
   [
     [
       'client-ca-file',
@@ -133,14 +133,14 @@ export function validateAggregationOptions(options: AggregationOptions): void {
     if (flag !== undefined) throw new FlagError(`--${flag.name} requires --service-name`);
     return;
   }
-  refuseLeftToTheCluster(options.given);
+  rejectClusterProvidedFlags(options.given);
   if ((options.tlsCertFile === '') !== (options.serviceCaFile === '')) {
     throw new FlagError('--tls-cert-file and --service-ca-file must be given together');
   }
 }
 
-function refuseLeftToTheCluster(given: ReadonlySet<string>): void {
-  for (const [flags, why] of LEFT_TO_THE_CLUSTER) {
+function rejectClusterProvidedFlags(given: ReadonlySet<string>): void {
+  for (const [flags, why] of CLUSTER_PROVIDED_FLAGS) {
     const flag = [...given].find((name) =>
       flags.some((prefix) => name === prefix || (prefix === 'oidc-' && name.startsWith(prefix))),
     );

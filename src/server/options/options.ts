@@ -1,5 +1,10 @@
 import { isIP } from 'node:net';
-import { ABSENT_PLUGINS, DEFAULT_PLUGINS, HERE_PLUGINS, pluginFlagError } from '../../admission/plugin-names.js';
+import {
+  UNIMPLEMENTED_PLUGINS,
+  DEFAULT_PLUGINS,
+  IMPLEMENTED_PLUGINS,
+  pluginFlagError,
+} from '../../admission/plugin-names.js';
 import { featureGates } from '../../util/feature-gates.js';
 import { controllerNames, DISABLED_BY_DEFAULT } from './controller-names.js';
 import { AUTHENTICATION_FLAGS, validateAuthenticationOptions } from './authentication-options.js';
@@ -26,7 +31,7 @@ const API_ENABLEMENT = 'API enablement flags:';
 const CONTROLLERS = 'Controllers flags:';
 const ADMISSION = 'Admission flags:';
 
-const PLUGIN_NAMES = `Admission plugins: ${HERE_PLUGINS.join(', ')}. Names of kube-apiserver's other plugins are accepted, but have no effect: ${ABSENT_PLUGINS.join(', ')}. The order of the names does not matter.`;
+const PLUGIN_NAMES = `Admission plugins: ${IMPLEMENTED_PLUGINS.join(', ')}. Names of kube-apiserver's other plugins are accepted, but have no effect: ${UNIMPLEMENTED_PLUGINS.join(', ')}. The order of the names does not matter.`;
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

@@ -16,7 +16,7 @@ const MONGODB_FLAGS = [
   'cache-dir-limit',
 ];
 /** The smallest limit in bytes; a smaller one leaves nothing beyond what the file keeps free. */
-const LEAST_CACHE_DIR_LIMIT = 256 << 20;
+const MIN_CACHE_DIR_LIMIT = 256 << 20;
 
 /** Flags of the storage backends. */
 export const STORAGE_FLAGS = {
@@ -144,8 +144,8 @@ export function validateStorageOptions(options: StorageOptions): void {
 export function validateCacheDirOptions({ cacheDir, cacheDirLimit }: CacheDirOptions): void {
   if (cacheDirLimit === 0) return;
   if (cacheDir === '') throw new FlagError('--cache-dir-limit requires --cache-dir');
-  if (cacheDirLimit < LEAST_CACHE_DIR_LIMIT)
-    throw new FlagError(`--cache-dir-limit must be at least ${LEAST_CACHE_DIR_LIMIT} (256 MiB)`);
+  if (cacheDirLimit < MIN_CACHE_DIR_LIMIT)
+    throw new FlagError(`--cache-dir-limit must be at least ${MIN_CACHE_DIR_LIMIT} (256 MiB)`);
 }
 
 /** Returns the logs of types, by the storage names of the types. Throws FlagError for an invalid text. */

@@ -58,8 +58,8 @@ export function parseTracingConfiguration(text: string): TracingConfiguration {
   }
   const errors = [...rateErrors(configuration.samplingRatePerMillion), ...endpointErrors(configuration.endpoint)];
   if (errors.length === 0) return configuration;
-  const told = errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`;
-  throw new FlagError(`failed to validate tracing configuration: ${told ?? ''}`);
+  const joined = errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`;
+  throw new FlagError(`failed to validate tracing configuration: ${joined ?? ''}`);
 }
 
 function readerOf(apiVersion: string, kind: string): Reader | undefined {
@@ -76,7 +76,7 @@ class Reader extends ConfigurationReader {
     const at = `${KIND}.${KIND}`;
     const endpoint = this.text(root['endpoint'], `${at}.endpoint`);
     const samplingRatePerMillion = this.rate(root['samplingRatePerMillion'], `${at}.samplingRatePerMillion`);
-    this.refuseOthers(root, ['apiVersion', 'kind', 'endpoint', 'samplingRatePerMillion'], '');
+    this.recordUnknownFields(root, ['apiVersion', 'kind', 'endpoint', 'samplingRatePerMillion'], '');
     return { endpoint, samplingRatePerMillion };
   }
 

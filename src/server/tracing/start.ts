@@ -1,6 +1,6 @@
 import type { RequestTracer } from '../../request/tracer.js';
 import type { Handler } from '../../endpoints/http.js';
-import { whenOver } from '../../util/maybe-promise.js';
+import { runFinally } from '../../util/maybe-promise.js';
 import type { ServerContext } from '../compose/server-context.js';
 import { serverId } from '../http/server-id.js';
 import type { OpenTelemetryTracer } from './tracer.js';
@@ -38,6 +38,6 @@ export function tracedHandler(handler: Handler, tracer: RequestTracer | undefine
       context.span = outer;
       span.end(error);
     };
-    return span.run(() => whenOver(() => handler(context, request, response), ended));
+    return span.run(() => runFinally(() => handler(context, request, response), ended));
   };
 }

@@ -83,7 +83,7 @@ class OpenTelemetrySpan implements Span {
     return new OpenTelemetrySpan(child, this.tracer, this.current);
   }
 
-  note(attributes: SpanAttributes): void {
+  setAttributes(attributes: SpanAttributes): void {
     this.span.setAttributes(attributes);
   }
 

@@ -21,7 +21,7 @@ export class BackendReads {
   async list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
     const { predicate, prefix, from } = options;
     const limit = predicate.everything ? options.limit : 0;
-    const list = await this.ask(at, { prefix, from, limit });
+    const list = await this.listBackend(at, { prefix, from, limit });
     const items = await cachedItems(list.items, this.source, this.shared.clock);
     return historicPage(list.revision, items, options, list.more, list.remaining);
   }
@@ -29,25 +29,25 @@ export class BackendReads {
   /** Lists a namespace, or returns undefined if it has more than MAX_SHORT objects. */
   async shortList(at: ReadAt, options: CacheListOptions): Promise<CachedList | undefined> {
     const { prefix, from } = options;
-    const list = await this.ask(at, { prefix, from, limit: MAX_SHORT });
+    const list = await this.listBackend(at, { prefix, from, limit: MAX_SHORT });
     if (list.more) return undefined;
     const items = await cachedItems(list.items, this.source, this.shared.clock);
     return historicPage(list.revision, items, options, false, 0);
   }
 
   async get(key: string, at: ReadAt): Promise<CachedItem | undefined> {
-    const { items } = await this.ask(at, { prefix: key, from: key, limit: 1 });
+    const { items } = await this.listBackend(at, { prefix: key, from: key, limit: 1 });
     const [first] = items;
     return first?.key === key ? cachedItem(first, this.source) : undefined;
   }
 
   /** Lists a state at least as new as required and not older than any seen before: a newly elected primary may list an old state. */
-  private async ask(at: ReadAt, options: Omit<ListOptions, 'revision'>): Promise<StoredList> {
+  private async listBackend(at: ReadAt, options: Omit<ListOptions, 'revision'>): Promise<StoredList> {
     const { backend, newest, waits } = this.shared;
     const { resource } = this.source.type();
     this.load();
     if (at.mode === 'exact') return backend.list(resource, { ...options, revision: at.revision });
-    const seen = at.mode === 'most-recent' ? await newest.ask() : waits.revision;
+    const seen = at.mode === 'most-recent' ? await newest.fetch() : waits.revision;
     const list = await backend.list(resource, { ...options, revision: 0 });
     if (list.revision < seen) {
       const message = `the store returned a list at revision ${list.revision}, but revision ${seen} was already seen`;

@@ -1,7 +1,7 @@
 import { sleep, systemClock, type Clock, type Timer } from '../../util/clock.js';
 import { StorageError, type Undecodable } from '../errors.js';
 import type { Backend, LogEvent, Revision } from '../interfaces.js';
-import { Warmth, type WarmthStats } from './tree/warmth.js';
+import { WorkingSet, type WarmthStats } from './tree/working-set.js';
 import { Budget, type BudgetStats } from './budget.js';
 import { History } from './watch/history.js';
 import { LoadWaits } from './load/waits.js';
@@ -18,7 +18,7 @@ export interface CacherOptions {
   /** The budget itself, if several cachers share it. */
   readonly budget?: Budget;
   /** The limit for unpacked objects that a local file also has; by default half of `budgetBytes`. */
-  readonly warmth?: Warmth;
+  readonly warmth?: WorkingSet;
   /** True if lists of an exact revision are answered from past states kept in memory (ListFromCacheSnapshot); the default. */
   readonly snapshots?: boolean;
   /** How long past states can be listed from memory, in milliseconds. */
@@ -79,7 +79,7 @@ export class StorageCacher implements Cacher {
   private readonly types = new Map<string, WatchCache>();
   private readonly clock: Clock;
   private readonly budget: Budget;
-  private readonly warmth: Warmth;
+  private readonly warmth: WorkingSet;
   private readonly history: History;
   private readonly newest: NewestRevision;
   private readonly loadWaits: LoadWaits;
@@ -93,7 +93,7 @@ export class StorageCacher implements Cacher {
   constructor(private readonly options: CacherOptions) {
     this.clock = options.clock ?? systemClock;
     this.budget = options.budget ?? new Budget(options.budgetBytes ?? DEFAULT_BUDGET_BYTES);
-    this.warmth = options.warmth ?? new Warmth((options.budgetBytes ?? DEFAULT_BUDGET_BYTES) / 2);
+    this.warmth = options.warmth ?? new WorkingSet((options.budgetBytes ?? DEFAULT_BUDGET_BYTES) / 2);
     this.history = new History(
       {
         maxEvents: options.historyEvents ?? 20_000,
@@ -244,7 +244,7 @@ export class StorageCacher implements Cacher {
     }
     const caches = [...this.types.values()];
     for (const cache of caches) cache.unload();
-    this.waits.see(revision);
+    this.waits.advance(revision);
     for (const cache of caches) {
       cache.load();
       cache.endWatchers();
@@ -255,7 +255,7 @@ export class StorageCacher implements Cacher {
   }
 
   private process(batch: readonly LogEvent[]): void {
-    const events = this.unknown(batch);
+    const events = this.newEvents(batch);
     const touched = new Set<WatchCache>();
     const failed = new Set<WatchCache>();
     for (const event of events) {
@@ -271,7 +271,7 @@ export class StorageCacher implements Cacher {
       }
     }
     const last = events.at(-1);
-    if (last !== undefined) this.waits.see(last.revision);
+    if (last !== undefined) this.waits.advance(last.revision);
     for (const cache of failed) {
       cache.load();
       cache.endWatchers();
@@ -281,7 +281,7 @@ export class StorageCacher implements Cacher {
   }
 
   /** Returns the events that are not known yet. They must follow the known ones without a gap. */
-  private unknown(batch: readonly LogEvent[]): readonly LogEvent[] {
+  private newEvents(batch: readonly LogEvent[]): readonly LogEvent[] {
     const { revision } = this.waits;
     const fresh = (batch[0]?.revision ?? 0) > revision ? batch : batch.filter((event) => event.revision > revision);
     fresh.forEach((event, i) => {

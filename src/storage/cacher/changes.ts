@@ -1,6 +1,6 @@
 import type { LogEvent } from '../interfaces.js';
 import type { ItemLeaf } from './tree/leaf-data.js';
-import { cachedItem, type CachedItem, type Home, type ItemSource } from './tree/cached-item.js';
+import { cachedItem, type CachedItem, type BlockBuffer, type ItemSource } from './tree/cached-item.js';
 import { Change } from './watch/events.js';
 import type { TypeHistory } from './watch/history.js';
 import type { ItemTree } from './tree/page.js';
@@ -15,14 +15,14 @@ export function loggedChange(event: LogEvent, source: ItemSource): Change {
 /** Detaches an object that was replaced: it gets its own copy of its bytes, and its derived bytes are dropped. */
 export function supersede(item: CachedItem, leaves: readonly ItemLeaf[]): void {
   item.dropDerived();
-  const home = item.leave();
+  const home = item.leaveBlock();
   if (home !== undefined && home.live * 2 < home.bytes.length) vacate(home, leaves);
 }
 
 /** Moves the remaining items out of a block that is mostly unused. */
-function vacate(home: Home, leaves: readonly ItemLeaf[]): void {
+function vacate(home: BlockBuffer, leaves: readonly ItemLeaf[]): void {
   for (const leaf of leaves) {
-    for (const item of leaf.held) if (item.livesIn(home)) item.leave();
+    for (const item of leaf.held) if (item.isInBlock(home)) item.leaveBlock();
   }
 }
 

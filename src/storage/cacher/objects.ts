@@ -27,7 +27,7 @@ export class Objects {
     /** Reports whether leaves may be packed: not while the selector attributes are being recomputed. */
     mayPack: () => boolean,
     /** Called if the local file no longer has the states that were stored in it. */
-    lost: () => void,
+    onLost: () => void,
   ) {
     const { backend, budget, warmth } = shared;
     const { resource } = type();
@@ -38,9 +38,9 @@ export class Objects {
       },
       type,
       mayPack,
-      lost,
-      packed: () => (this.index = undefined),
-      unpacked: (leaf) => {
+      onLost,
+      onPacked: () => (this.index = undefined),
+      onUnpacked: (leaf) => {
         warmth.add(leaf, source);
       },
     };
@@ -146,7 +146,7 @@ export async function reattribute(
   const slicer = new Slicer(clock);
   for (const item of items) {
     item.reattribute(type);
-    if (!slicer.isOver) continue;
+    if (!slicer.isExhausted) continue;
     await slicer.yield();
     if (!isWanted()) return;
   }

@@ -2,7 +2,7 @@ import { backendOf, type LogSet } from '../routed-backend.js';
 import type { Backend } from '../interfaces.js';
 import type { LogIdentities } from '../log-identity.js';
 import { Budget } from './budget.js';
-import { Warmth } from './tree/warmth.js';
+import { WorkingSet } from './tree/working-set.js';
 import { DEFAULT_BUDGET_BYTES, StorageCacher, type CacherOptions, type CacherStats } from './cacher.js';
 import type { CachedType, Cacher, ResourceCache } from './interfaces.js';
 
@@ -16,7 +16,7 @@ export class RoutedCacher implements Cacher {
     options: Omit<CacherOptions, 'backend' | 'budget' | 'warmth' | 'logId'> & { readonly identities?: LogIdentities },
   ) {
     const budget = new Budget(options.budgetBytes ?? DEFAULT_BUDGET_BYTES);
-    const warmth = new Warmth((options.budgetBytes ?? DEFAULT_BUDGET_BYTES) / 2);
+    const warmth = new WorkingSet((options.budgetBytes ?? DEFAULT_BUDGET_BYTES) / 2);
     const make = (backend: Backend): StorageCacher => {
       const logId = (): string | undefined => options.identities?.of(backend);
       const cacher = new StorageCacher({ ...options, backend, budget, warmth, logId });

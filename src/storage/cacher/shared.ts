@@ -4,7 +4,7 @@ import type { Backend } from '../interfaces.js';
 import type { Budget } from './budget.js';
 import type { History } from './watch/history.js';
 import type { LoadWaits } from './load/waits.js';
-import type { Warmth } from './tree/warmth.js';
+import type { WorkingSet } from './tree/working-set.js';
 import type { NewestRevision, RevisionWaits } from './waits.js';
 
 /** Shared by the caches of all types. */
@@ -13,7 +13,7 @@ export interface Shared {
   readonly clock: Clock;
   readonly budget: Budget;
   readonly history: History;
-  readonly warmth: Warmth;
+  readonly warmth: WorkingSet;
   readonly waits: RevisionWaits;
   readonly newest: NewestRevision;
   readonly loadWaits: LoadWaits;

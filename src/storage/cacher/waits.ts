@@ -13,7 +13,7 @@ interface Wait {
 export class RevisionWaits {
   private waits: Wait[] = [];
   /** Waits without a time limit: watches that start in the future. */
-  private readonly patient = new Set<() => void>();
+  private readonly unboundedWaiters = new Set<() => void>();
   private timer: Timer | undefined;
   private closed: StorageError | undefined;
 
@@ -43,23 +43,23 @@ export class RevisionWaits {
     while (revision > this.newest && !signal.aborted && this.closed === undefined) {
       await new Promise<void>((resolve) => {
         const done = (): void => {
-          this.patient.delete(done);
+          this.unboundedWaiters.delete(done);
           signal.removeEventListener('abort', done);
           resolve();
         };
-        this.patient.add(done);
+        this.unboundedWaiters.add(done);
         signal.addEventListener('abort', done, { once: true });
       });
     }
   }
 
   /** Records that all caches hold everything up to the revision, or will before they answer again. `release` wakes the waiting reads. */
-  see(revision: Revision): void {
+  advance(revision: Revision): void {
     this.newest = revision;
   }
 
   release(): void {
-    for (const done of [...this.patient]) done();
+    for (const done of [...this.unboundedWaiters]) done();
     if (this.waits.length === 0) return;
     const due = this.waits.filter((wait) => wait.revision <= this.newest);
     if (due.length === 0) return;
@@ -71,7 +71,7 @@ export class RevisionWaits {
     this.closed = error;
     this.timer?.cancel();
     for (const wait of this.waits.splice(0)) wait.reject(error);
-    for (const done of [...this.patient]) done();
+    for (const done of [...this.unboundedWaiters]) done();
   }
 
   private schedule(): void {
@@ -107,7 +107,7 @@ export class NewestRevision {
 
   constructor(private readonly backend: Backend) {}
 
-  ask(): Promise<Revision> {
+  fetch(): Promise<Revision> {
     if (this.running === undefined) return this.start();
     this.next ??= this.running
       .catch(() => 0)

@@ -111,7 +111,7 @@ export class WatchCache implements ResourceCache {
   }
 
   async ready(): Promise<void> {
-    while (this.phase.name !== 'live') await this.phaseLeft();
+    while (this.phase.name !== 'live') await this.waitForPhaseEnd();
   }
 
   *peekAll(prefix: string): Generator<CachedObject, void, undefined> {
@@ -154,7 +154,7 @@ export class WatchCache implements ResourceCache {
     fromBackend?: () => Promise<CachedList>,
   ): Promise<CachedList> {
     for (;;) {
-      const taken = await this.whenFresh<Taken | CachedList>(at, () => this.takeStates(at), fromBackend);
+      const taken = await this.whenFresh<ListSnapshot | CachedList>(at, () => this.takeStates(at), fromBackend);
       if (!('retyped' in taken)) return taken;
       const list = await this.pageOf(taken, options);
       // The selector attributes may have changed while the page was made.
@@ -183,7 +183,7 @@ export class WatchCache implements ResourceCache {
     if (this.holdsState()) for (const listener of this.listeners) listener();
     this.groups.flush();
     for (const watcher of this.watchers) watcher.checkBacklog();
-    this.shared.warmth.cool();
+    this.shared.warmth.evict();
   }
 
   sendBookmarks(now: number): void {
@@ -299,13 +299,13 @@ export class WatchCache implements ResourceCache {
       if (this.isFresh(wanted)) return take();
       if (this.phase.name !== 'live') {
         if (fromBackend !== undefined) return fromBackend();
-        await loadWaits.wait(this.phaseLeft(), this.begun);
+        await loadWaits.wait(this.waitForPhaseEnd(), this.begun);
       } else if (wanted.mode === 'most-recent') {
-        wanted = { mode: 'not-older-than', revision: await newest.ask() };
+        wanted = { mode: 'not-older-than', revision: await newest.fetch() };
       } else if (wanted.mode !== 'any') {
         const { revision } = wanted;
         if (wanted.atOnce === true) {
-          const current = await newest.ask();
+          const current = await newest.fetch();
           if (revision > current) throw tooLarge(revision, current, { atOnce: true });
           wanted = { mode: 'not-older-than', revision };
         } else {
@@ -315,14 +315,14 @@ export class WatchCache implements ResourceCache {
     }
   }
 
-  private async phaseLeft(): Promise<void> {
+  private async waitForPhaseEnd(): Promise<void> {
     if (this.phase.name === 'unloaded') this.load();
     const { phase } = this;
     if (phase.name === 'closed') throw phase.error;
     if (phase.name === 'loading' || phase.name === 'retyping') await phase.left;
   }
 
-  private takeStates(at: ReadAt): Taken {
+  private takeStates(at: ReadAt): ListSnapshot {
     const { retyped } = this;
     if (at.mode === 'exact') {
       const state = this.shared.snapshots ? this.history.stateAt(at.revision, this.state()) : undefined;
@@ -332,7 +332,7 @@ export class WatchCache implements ResourceCache {
     return { at, state: { ...shown, revision: this.revision() }, shown, retyped };
   }
 
-  private async pageOf({ at, state, shown, retyped }: Taken, options: CacheListOptions): Promise<CachedList> {
+  private async pageOf({ at, state, shown, retyped }: ListSnapshot, options: CacheListOptions): Promise<CachedList> {
     const { budget, clock } = this.shared;
     if (at.mode === 'exact' && state === undefined) return this.stored.list(at, options);
     const make = (of: State): Promise<CachedList> => makePage(of, options, budget, clock, retyped);
@@ -416,13 +416,13 @@ export class WatchCache implements ResourceCache {
       reach: (revision, signal) => waits.reach(revision, signal),
       log: (after, signal) => backend.events(after, signal).batches,
       change: (event) => (event.resource === this.resource ? loggedChange(event, this.objects.source) : undefined),
-      left: (watcher) => this.watchers.delete(watcher),
+      onStopped: (watcher) => this.watchers.delete(watcher),
     };
   }
 }
 
 /** The states that a list may show: the newest one, and the same under the revision shown to reads that accept any state. */
-interface Taken {
+interface ListSnapshot {
   readonly at: ReadAt;
   /** Undefined if the backend must be asked. */
   readonly state: State | undefined;

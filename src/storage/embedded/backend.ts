@@ -2,7 +2,7 @@ import { systemClock, type Clock, type Timer } from '../../util/clock.js';
 import { compacted, StorageError, tooLarge } from '../errors.js';
 import { EventFeed } from '../event-feed.js';
 import type {
-  AtHand,
+  LocalStates,
   Backend,
   EventStream,
   ListOptions,
@@ -58,7 +58,7 @@ export class EmbeddedBackend implements Backend {
   private opened: Opened | undefined;
   private closing = false;
   /** The reason why nothing is written any more: the directory now holds a store of another format. */
-  private foreign: string | undefined;
+  private formatError: string | undefined;
   private readonly clock: Clock;
   private readonly historyMillis: number;
   private trimmed: number | undefined;
@@ -142,7 +142,7 @@ export class EmbeddedBackend implements Backend {
 
   write(request: WriteRequest): Promise<WriteResult> {
     if (this.opened === undefined || this.closing) return Promise.reject(closed());
-    if (this.foreign !== undefined) return Promise.reject(new StorageError('unusable', this.foreign));
+    if (this.formatError !== undefined) return Promise.reject(new StorageError('unusable', this.formatError));
     return this.opened.committer.write({ request });
   }
 
@@ -170,7 +170,7 @@ export class EmbeddedBackend implements Backend {
     return this.listWith(resource, options, { read: (key, at) => this.read(key, at) });
   }
 
-  atHand(resource: string): AtHand {
+  atHand(resource: string): LocalStates {
     return {
       read: (key, revision) => this.view(key, revision),
       walk: async (visit) => {
@@ -239,7 +239,7 @@ export class EmbeddedBackend implements Backend {
   }
 
   writing(): { readonly ok: boolean; readonly reason: string } {
-    return { ok: this.foreign === undefined, reason: this.foreign ?? '' };
+    return { ok: this.formatError === undefined, reason: this.formatError ?? '' };
   }
 
   /** Reads every record. Blocks until it is done: for a store without other users. */
@@ -310,14 +310,14 @@ export class EmbeddedBackend implements Backend {
     const every = Math.min(Math.max(this.historyMillis / 60, 100), 5_000);
     this.timer = this.clock.setTimer(every, () => {
       this.checkFormat();
-      if (this.foreign === undefined) this.opened?.committer.requestHousekeeping();
+      if (this.formatError === undefined) this.opened?.committer.requestHousekeeping();
       this.scheduleHousekeeping();
     });
   }
 
   private checkFormat(): void {
     try {
-      this.foreign = unknownFormat(this.options.directory);
+      this.formatError = unknownFormat(this.options.directory);
     } catch {
       // An unreadable directory has no other format; writes report what is wrong with it.
     }

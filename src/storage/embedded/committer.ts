@@ -119,7 +119,7 @@ export class Committer {
     try {
       await this.options.environment.commit(batch.operations);
     } catch (error) {
-      if (!this.committedAfterAll(batch)) {
+      if (!this.wasCommitted(batch)) {
         this.fail(batch, error);
         return;
       }
@@ -220,7 +220,7 @@ export class Committer {
   }
 
   /** Reports whether a failed commit took effect: then its last log entry exists. */
-  private committedAfterAll(batch: Batch): boolean {
+  private wasCommitted(batch: Batch): boolean {
     const { environment } = this.options;
     environment.refresh();
     const last = batch.operations.findLast((operation) => operation.table === 'log');

@@ -52,8 +52,8 @@ export class HistoricList {
     while (!done) {
       environment.refresh();
       let ready = false;
-      while (!ready && !slicer.isOver) ready = this.readLog();
-      while (ready && !done && !slicer.isOver) done = this.readObjects();
+      while (!ready && !slicer.isExhausted) ready = this.readLog();
+      while (ready && !done && !slicer.isExhausted) done = this.readObjects();
       if (!done) await slicer.yield();
     }
     return { items: this.items, revision: this.request.revision, more: this.remaining > 0, remaining: this.remaining };

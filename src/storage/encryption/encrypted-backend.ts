@@ -4,7 +4,7 @@ import { Slicer } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
 import type { StorageError } from '../errors.js';
 import type {
-  AtHand,
+  LocalStates,
   Backend,
   EncodedObject,
   EventStream,
@@ -30,7 +30,7 @@ export interface EncryptedBackendOptions {
   readonly transformers: TypeTransformers;
   readonly clock: Clock;
   /** Called when an object of a type could not be read; the caches hold it as unreadable. */
-  unreadable(resource: string, key: string): void;
+  onUnreadable(resource: string, key: string): void;
 }
 
 const NOTHING = new Uint8Array();
@@ -44,8 +44,8 @@ export class EncryptedBackend implements Backend {
     const { backend, transformers } = options;
     const { staging, index, atHand, ...members } = optionalMembers(backend);
     const copy = {
-      seal: (resource: string, key: string, value: EncodedObject) => this.sealed(resource, key, value),
-      open: (resource: string, stored: StoredObject) => this.opened(resource, stored, { strict: true }),
+      seal: (resource: string, key: string, value: EncodedObject) => this.encrypt(resource, key, value),
+      open: (resource: string, stored: StoredObject) => this.decrypt(resource, stored, { strict: true }),
     };
     const sealedStaging: Backend['staging'] = staging && ((name) => new EncryptedStaging(staging(name), copy));
     // Encrypted objects have no fields to index.
@@ -53,7 +53,7 @@ export class EncryptedBackend implements Backend {
       index?.(resource, transformers.of(resource) === undefined ? fields : []);
     // Decryption is asynchronous, so encrypted objects cannot be read synchronously.
     const atHandClear: Backend['atHand'] = (resource) =>
-      transformers.of(resource) === undefined ? inClear(atHand?.(resource)) : undefined;
+      transformers.of(resource) === undefined ? plaintextOnly(atHand?.(resource)) : undefined;
     Object.assign(
       this,
       members,
@@ -66,20 +66,20 @@ export class EncryptedBackend implements Backend {
   async write(request: WriteRequest): Promise<WriteResult> {
     const { backend, transformers } = this.options;
     const { resource, key, value } = request;
-    if (transformers.of(resource) === undefined) return this.told(resource, await backend.write(request));
+    if (transformers.of(resource) === undefined) return this.decryptResult(resource, await backend.write(request));
     // The state that the caller knows is in clear text, and the backend would store it as the previous state.
     const { previous: _, ...rest } = request;
-    if (value === undefined) return this.told(resource, await backend.write(rest));
-    const sealed = await this.sealed(resource, key, value);
-    if (sealed === value) return this.told(resource, await backend.write(request));
+    if (value === undefined) return this.decryptResult(resource, await backend.write(rest));
+    const sealed = await this.encrypt(resource, key, value);
+    if (sealed === value) return this.decryptResult(resource, await backend.write(request));
     const result = await backend.write({ ...rest, value: sealed });
-    if (result.outcome === 'conflict') return this.told(resource, result);
+    if (result.outcome === 'conflict') return this.decryptResult(resource, result);
     const { object } = result;
     return { outcome: 'committed', object: { ...object, bytes: encodedBytes(value, object.revision) } };
   }
 
   /** Returns the object in the form that the backend gets: unchanged if its type is not encrypted. */
-  private async sealed(resource: string, key: string, value: EncodedObject): Promise<EncodedObject> {
+  private async encrypt(resource: string, key: string, value: EncodedObject): Promise<EncodedObject> {
     const transformer = this.options.transformers.of(resource);
     if (transformer === undefined) return value;
     const plain = encodedBytes(value, 0);
@@ -93,7 +93,7 @@ export class EncryptedBackend implements Backend {
 
   async get(resource: string, key: string): Promise<StoredObject | undefined> {
     const stored = await this.options.backend.get(resource, key);
-    return stored && this.opened(resource, stored);
+    return stored && this.decrypt(resource, stored);
   }
 
   /** Lists objects. If a KMS provider does not respond, the whole list fails: nothing of it is kept, and the next list tries again. */
@@ -104,29 +104,29 @@ export class EncryptedBackend implements Backend {
     const items: StoredObject[] = [];
     const slicer = new Slicer(clock);
     for (const stored of list.items) {
-      items.push(await this.opened(resource, stored, { strict: true }));
-      if (slicer.isOver) await slicer.yield();
+      items.push(await this.decrypt(resource, stored, { strict: true }));
+      if (slicer.isExhausted) await slicer.yield();
     }
     return { ...list, items };
   }
 
   events(after: number, signal: AbortSignal): EventStream {
-    return { batches: this.openedEvents(this.options.backend.events(after, signal).batches) };
+    return { batches: this.decryptEvents(this.options.backend.events(after, signal).batches) };
   }
 
-  private async *openedEvents(batches: EventStream['batches']): AsyncGenerator<readonly LogEvent[]> {
+  private async *decryptEvents(batches: EventStream['batches']): AsyncGenerator<readonly LogEvent[]> {
     for await (const batch of batches) {
-      if (!batch.some((event) => this.concerns(event))) {
+      if (!batch.some((event) => this.needsDecryption(event))) {
         yield batch;
         continue;
       }
       const events: LogEvent[] = [];
-      for (const event of batch) events.push(this.concerns(event) ? await this.openedEvent(event) : event);
+      for (const event of batch) events.push(this.needsDecryption(event) ? await this.decryptEvent(event) : event);
       yield events;
     }
   }
 
-  private concerns({ resource, object, previous }: LogEvent): boolean {
+  private needsDecryption({ resource, object, previous }: LogEvent): boolean {
     return (
       this.options.transformers.of(resource) !== undefined ||
       isEncrypted(object.bytes) ||
@@ -134,18 +134,18 @@ export class EncryptedBackend implements Backend {
     );
   }
 
-  private async openedEvent(event: LogEvent): Promise<LogEvent> {
+  private async decryptEvent(event: LogEvent): Promise<LogEvent> {
     const { resource, key, type, revision } = event;
-    const previous = event.previous && (await this.opened(resource, event.previous));
+    const previous = event.previous && (await this.decrypt(resource, event.previous));
     if (type === 'DELETED' && previous !== undefined)
       return { ...event, previous, object: { ...previous, revision, bytes: withRevision(previous.bytes, revision) } };
-    const object = await this.opened(resource, event.object);
-    if (object.unreadable !== undefined) this.options.unreadable(resource, key);
+    const object = await this.decrypt(resource, event.object);
+    if (object.unreadable !== undefined) this.options.onUnreadable(resource, key);
     return { ...event, previous, object };
   }
 
   /** Returns an object in the form that callers know, or with the reason in `unreadable` if it cannot be decrypted. */
-  private async opened(resource: string, stored: StoredObject, { strict = false } = {}): Promise<StoredObject> {
+  private async decrypt(resource: string, stored: StoredObject, { strict = false } = {}): Promise<StoredObject> {
     const transformer = this.options.transformers.of(resource) ?? identity;
     const { key, revision } = stored;
     let opened: Decrypted;
@@ -155,18 +155,18 @@ export class EncryptedBackend implements Backend {
       if (!(error instanceof TransformError)) throw error;
       if (strict && error.temporary) throw untransformable(key, revision, error);
       const { object: _, attributes: __, ...rest } = stored;
-      if (strict) this.options.unreadable(resource, key);
+      if (strict) this.options.onUnreadable(resource, key);
       return { ...rest, bytes: NOTHING, unreadable: error.message };
     }
     const bytes = opened.data === stored.bytes ? stored.bytes : withRevision(opened.data, revision);
     return { ...stored, bytes, ...(opened.stale ? { stale: true } : {}) };
   }
 
-  private async told(resource: string, result: WriteResult): Promise<WriteResult> {
+  private async decryptResult(resource: string, result: WriteResult): Promise<WriteResult> {
     if (result.outcome === 'conflict')
-      return { outcome: 'conflict', current: result.current && (await this.opened(resource, result.current)) };
+      return { outcome: 'conflict', current: result.current && (await this.decrypt(resource, result.current)) };
     if (this.options.transformers.of(resource) === undefined && !isEncrypted(result.object.bytes)) return result;
-    return { outcome: 'committed', object: await this.opened(resource, result.object) };
+    return { outcome: 'committed', object: await this.decrypt(resource, result.object) };
   }
 
   open(): Promise<void> {
@@ -199,7 +199,7 @@ export class EncryptedBackend implements Backend {
 }
 
 /** Wraps the synchronous reads of a type that is not encrypted. Some of its objects may have been encrypted before. */
-function inClear(atHand: AtHand | undefined): AtHand | undefined {
+function plaintextOnly(atHand: LocalStates | undefined): LocalStates | undefined {
   if (atHand === undefined) return undefined;
   return {
     ...atHand,
@@ -243,4 +243,4 @@ class SealedObject implements EncodedObject {
 }
 
 const untransformable = (key: string, revision: number, error: TransformError): StorageError =>
-  undecodable([{ key, revision, why: error.message, isUntransformable: true }]);
+  undecodable([{ key, revision, reason: error.message, isUntransformable: true }]);

@@ -35,7 +35,7 @@ function started(reload: boolean): { encryption: Encryption; clock: FakeClock; l
     clock,
     observer: { transformed: () => undefined } as unknown as EncryptionObserver,
     failed: () => undefined,
-    inUse: () => log.push('in use'),
+    onActiveHash: () => log.push('in use'),
     reloaded: (error) => log.push(error === undefined ? 'reloaded' : error.message),
   });
   encryption.onChange(() => log.push('changed'));

@@ -18,7 +18,7 @@ export interface EncryptionOptions extends BuildOptions {
   readonly reload: boolean;
   readonly clock: Clock;
   /** Called when a configuration takes effect. */
-  inUse(hash: string): void;
+  onActiveHash(hash: string): void;
   reloaded(error: Error | undefined): void;
 }
 
@@ -36,7 +36,7 @@ export class Encryption {
     const { configuration, hash } = loadEncryptionConfiguration(options.path, options.reload);
     this.hash = hash;
     this.transformers = buildTransformers(configuration, options);
-    options.inUse(hash);
+    options.onActiveHash(hash);
   }
 
   /** True if there are KMS providers, or if a reload may add some. */
@@ -71,13 +71,13 @@ export class Encryption {
   private schedule(millis: number): void {
     if (this.closed) return;
     this.timer = this.options.clock.setTimer(millis, () => {
-      void this.look();
+      void this.poll();
     });
   }
 
-  private async look(): Promise<void> {
+  private async poll(): Promise<void> {
     try {
-      const changed = await this.take();
+      const changed = await this.reloadIfChanged();
       this.failures = 0;
       if (changed) this.options.reloaded(undefined);
       this.schedule(POLL_MILLIS);
@@ -87,14 +87,14 @@ export class Encryption {
     }
   }
 
-  private async take(): Promise<boolean> {
+  private async reloadIfChanged(): Promise<boolean> {
     const { path } = this.options;
     if (configurationHash(path) === this.hash) return false;
     const { configuration, hash } = loadEncryptionConfiguration(path, true);
     const next = buildTransformers(configuration, this.options);
     try {
       await next.start();
-      await this.untilWell(next);
+      await this.waitUntilHealthy(next);
     } catch (error) {
       next.close();
       throw error;
@@ -102,7 +102,7 @@ export class Encryption {
     const old = this.transformers;
     this.transformers = next;
     this.hash = hash;
-    this.options.inUse(hash);
+    this.options.onActiveHash(hash);
     // Reads that still use the old transformers have ended by then.
     this.options.clock.setTimer(HEALTH_MILLIS, () => {
       old.close();
@@ -111,7 +111,7 @@ export class Encryption {
     return true;
   }
 
-  private async untilWell(transformers: Transformers): Promise<void> {
+  private async waitUntilHealthy(transformers: Transformers): Promise<void> {
     const { clock } = this.options;
     const end = clock.monotonic() + HEALTH_MILLIS;
     for (;;) {

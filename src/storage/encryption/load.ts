@@ -79,12 +79,12 @@ const decode = (text: string): EncryptionConfiguration =>
 /** Converts the decoded file, checks types, and records unknown fields. */
 class Reader extends ConfigurationReader {
   configuration(root: JsonObject): EncryptionConfiguration {
-    this.refuseOthers(root, ['apiVersion', 'kind', 'resources'], '');
+    this.recordUnknownFields(root, ['apiVersion', 'kind', 'resources'], '');
     return {
       resources: this.list(root['resources'], 'resources').map((value, i) => {
         const at = `resources[${String(i)}]`;
         const item = this.object(value, at);
-        this.refuseOthers(item, ['resources', 'providers'], at);
+        this.recordUnknownFields(item, ['resources', 'providers'], at);
         return {
           resources: this.list(item['resources'], `${at}.resources`).map(
             (one) => this.text(one, `${at}.resources`) ?? '',
@@ -98,7 +98,7 @@ class Reader extends ConfigurationReader {
   }
 
   private provider(item: JsonObject, at: string): ProviderConfiguration {
-    this.refuseOthers(item, ['aesgcm', 'aescbc', 'secretbox', 'identity', 'kms'], at);
+    this.recordUnknownFields(item, ['aesgcm', 'aescbc', 'secretbox', 'identity', 'kms'], at);
     const given = (name: string): JsonObject | undefined =>
       isAbsent(item[name]) ? undefined : this.object(item[name], `${at}.${name}`);
     const keys = (name: string): KeysConfiguration | undefined => {
@@ -106,7 +106,7 @@ class Reader extends ConfigurationReader {
       return value && this.keys(value, `${at}.${name}`);
     };
     const identity = given('identity');
-    if (identity !== undefined) this.refuseOthers(identity, [], `${at}.identity`);
+    if (identity !== undefined) this.recordUnknownFields(identity, [], `${at}.identity`);
     const kms = given('kms');
     return {
       aesgcm: keys('aesgcm'),
@@ -118,12 +118,12 @@ class Reader extends ConfigurationReader {
   }
 
   private keys(item: JsonObject, at: string): KeysConfiguration {
-    this.refuseOthers(item, ['keys'], at);
+    this.recordUnknownFields(item, ['keys'], at);
     return {
       keys: this.list(item['keys'], `${at}.keys`).map((value, i) => {
         const where = `${at}.keys[${String(i)}]`;
         const key = this.object(value, where);
-        this.refuseOthers(key, ['name', 'secret'], where);
+        this.recordUnknownFields(key, ['name', 'secret'], where);
         return {
           name: this.text(key['name'], `${where}.name`) ?? '',
           secret: this.text(key['secret'], `${where}.secret`) ?? '',
@@ -133,7 +133,7 @@ class Reader extends ConfigurationReader {
   }
 
   private kms(item: JsonObject, at: string): KmsConfiguration {
-    this.refuseOthers(item, ['apiVersion', 'name', 'cachesize', 'endpoint', 'timeout'], at);
+    this.recordUnknownFields(item, ['apiVersion', 'name', 'cachesize', 'endpoint', 'timeout'], at);
     const text = (name: string): string => this.text(item[name], `${at}.${name}`) ?? '';
     const apiVersion = text('apiVersion') || 'v1';
     const size = item['cachesize'];

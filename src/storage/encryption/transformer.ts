@@ -55,12 +55,14 @@ const hasPrefix = (data: Uint8Array, prefix: Uint8Array): boolean => {
 export const isEncrypted = (data: Uint8Array): boolean => hasPrefix(data, ENCRYPTED);
 
 /** The error for encrypted bytes if nothing can decrypt them. */
-export const READ_BY_NOBODY = 'identity transformer tried to read encrypted data';
+export const IDENTITY_READ_ENCRYPTED = 'identity transformer tried to read encrypted data';
 
 /** Stores objects unchanged; cannot read encrypted ones. */
 export const identity: Transformer = {
   fromStorage: (data) =>
-    isEncrypted(data) ? Promise.reject(new TransformError(READ_BY_NOBODY)) : Promise.resolve({ data, stale: false }),
+    isEncrypted(data)
+      ? Promise.reject(new TransformError(IDENTITY_READ_ENCRYPTED))
+      : Promise.resolve({ data, stale: false }),
   toStorage: (data) => Promise.resolve(data),
 };
 

@@ -71,11 +71,11 @@ function overlaps(resources: readonly string[], at: FieldPath): FieldError[] {
 }
 
 function resourceName(name: string, at: FieldPath): FieldError[] {
-  const why = whyNoResource(name);
+  const why = invalidNameReason(name);
   return why === undefined ? [] : [invalid(at, name, why)];
 }
 
-function whyNoResource(name: string): string | undefined {
+function invalidNameReason(name: string): string | undefined {
   if (name.toLowerCase() !== name) return 'resource name should not contain capital letters';
   if (name === '*') return "use '*.' to encrypt all the resources from core API group or *.* to encrypt all resources";
   if (WITHOUT_REST.includes(name)) return 'resources which do not have REST API/s cannot be encrypted';

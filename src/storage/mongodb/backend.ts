@@ -17,7 +17,7 @@ import type {
 } from '../interfaces.js';
 import { Appender } from './commit/appender.js';
 import { Committer } from './commit/committer.js';
-import { connect, failureOf, newClient, type ConnectionOptions, type Database } from './connection/connection.js';
+import { connect, classifyFailure, newClient, type ConnectionOptions, type Database } from './connection/connection.js';
 import { FIRST_REVISION, logPlace, MAIN_LOG, metaOf, statesOf, WRITERS, type LogPlace } from './documents.js';
 import { closed, unavailable } from './connection/failures.js';
 import { LogFollower } from './following/follower.js';
@@ -34,7 +34,7 @@ import type { MongoObserver } from './observer.js';
 import { MongoPresence } from './presence.js';
 import { MongoStaging } from './projection/staging.js';
 import { redact } from './connection/redact.js';
-import { KnownStates, type Consulted } from './following/known-states.js';
+import { KnownStates, type RevisionLookup } from './following/known-states.js';
 import { Writers } from './commit/writers.js';
 import { messageOf } from '../../util/error-message.js';
 
@@ -88,7 +88,7 @@ const PING_MILLIS = 2_000;
 /** The maximum time that closing the store waits for writes. */
 const LAST_WRITES_MILLIS = 3_000;
 /** The maximum time that closing the store waits for each background task. */
-const GOODBYE_MILLIS = 1_000;
+const SHUTDOWN_MILLIS = 1_000;
 const NO_OVERRIDES: ReadonlyMap<string, string> = new Map();
 /** The time after which the documents of replicas that ended without removing them expire. */
 const WRITER_SECONDS = 3_600;
@@ -98,7 +98,7 @@ export class MongoBackend implements Backend {
   private opened: Opened | undefined;
   private closing = false;
   private readonly clock: Clock;
-  private consulted: Consulted = () => undefined;
+  private revisionLookup: RevisionLookup = () => undefined;
   readonly presence = (): MongoPresence => new MongoPresence(this.store().db, this.clock);
 
   constructor(private readonly options: MongoOptions) {
@@ -116,7 +116,7 @@ export class MongoBackend implements Backend {
       await client.close();
       if (error instanceof StorageError) throw error;
       const message = `the MongoDB database ${database} cannot be used: ${messageOf(error)}`;
-      throw new StorageError(failureOf(error), redact(message, uri));
+      throw new StorageError(classifyFailure(error), redact(message, uri));
     }
   }
 
@@ -124,13 +124,13 @@ export class MongoBackend implements Backend {
     const { opened } = this;
     if (opened === undefined || this.closing) return;
     this.closing = true;
-    await this.leave(opened.committer.idle(), LAST_WRITES_MILLIS);
+    await this.awaitShutdown(opened.committer.idle(), LAST_WRITES_MILLIS);
     opened.committer.stop();
     const { indexer, history, follower, projector, writers, client } = opened;
-    await this.leave(Promise.all([indexer.stop(), history.stop(), follower.stop(), projector.stop()]));
-    await this.leave(writers.close());
+    await this.awaitShutdown(Promise.all([indexer.stop(), history.stop(), follower.stop(), projector.stop()]));
+    await this.awaitShutdown(writers.close());
     this.opened = undefined;
-    await this.leave(client.close());
+    await this.awaitShutdown(client.close());
   }
 
   write(request: WriteRequest): Promise<WriteResult> {
@@ -216,8 +216,8 @@ export class MongoBackend implements Backend {
     return new MongoStaging(db, name, async () => projector.settled(await this.currentRevision()));
   }
 
-  consult(known: Consulted): void {
-    this.consulted = known;
+  consult(known: RevisionLookup): void {
+    this.revisionLookup = known;
   }
 
   projectionLag(): ProjectionLag | undefined {
@@ -261,7 +261,7 @@ export class MongoBackend implements Backend {
     }
   }
 
-  private leave(work: Promise<unknown>, millis = GOODBYE_MILLIS): Promise<unknown> {
+  private awaitShutdown(work: Promise<unknown>, millis = SHUTDOWN_MILLIS): Promise<unknown> {
     return this.soon(
       work.catch(() => undefined),
       millis,
@@ -320,7 +320,7 @@ export class MongoBackend implements Backend {
     const writers = await this.join(client, store, writer);
     const revision = await projectedUpTo(place);
     const newest = await newestBatch(place);
-    const known = new KnownStates(HEAD_BYTES, revision, (resource, key) => this.consulted(resource, key));
+    const known = new KnownStates(HEAD_BYTES, revision, (resource, key) => this.revisionLookup(resource, key));
     const backlog = new Backlog(clock);
     const follower = new LogFollower({
       client,
@@ -333,7 +333,7 @@ export class MongoBackend implements Backend {
       writer,
       historyMillis,
       oldest: () => history.oldest,
-      lost: (before) => history.lost(before),
+      onCompacted: (before) => history.lost(before),
       failed: (error) => this.options.observer?.streamFailed?.(name, error),
     });
     const failed = (error: unknown): void => this.options.observer?.projectionFailed?.(name, error);
@@ -353,7 +353,7 @@ export class MongoBackend implements Backend {
       historyMillis,
       maxObjectBytes: this.options.maxObjectBytes ?? MAX_OBJECT_BYTES,
       writeMillis: this.options.writeMillis ?? WRITE_MILLIS,
-      startedOver: () => this.options.observer?.startedOver?.(name),
+      onStartOver: () => this.options.observer?.startedOver?.(name),
     });
     await history.start();
     await follower.catchUp();

@@ -6,7 +6,7 @@ import { FIRST_REVISION, logPlace, MAIN_LOG, META, WRITERS, type LogOverride, ty
 import { isDuplicateKey } from './connection/failures.js';
 import type { WriterDocument } from './commit/writers.js';
 import { newestRevision } from './log/read.js';
-import { projectRest, raiseAlone } from './retention/raise.js';
+import { projectRest, raiseUnfollowed } from './retention/raise.js';
 
 const LAYOUT = 'logs';
 /** A server that has not announced itself for this long is gone. */
@@ -54,10 +54,10 @@ export class LogLayout {
         if (document?.pending !== undefined) await this.raise(document.pending);
         return;
       }
-      if (await this.inCompany()) throw this.refusal(document, moved);
+      if (await this.hasConflictingWriters()) throw this.refusal(document, moved);
       if (!(await this.claim(document, moved))) continue;
       // Servers that start from now on find the new layout, but another may have started just before.
-      if (await this.inCompany()) {
+      if (await this.hasConflictingWriters()) {
         await this.revert(document);
         throw this.refusal(document, moved);
       }
@@ -99,7 +99,7 @@ export class LogLayout {
   }
 
   /** Reports whether a server with another layout is running. */
-  private async inCompany(): Promise<boolean> {
+  private async hasConflictingWriters(): Promise<boolean> {
     const others = await this.options.db.collection<WriterDocument>(WRITERS).countDocuments({
       layout: { $ne: layoutText(this.options.overrides) },
       $expr: { $gt: ['$seen', { $subtract: ['$$NOW', GONE_MILLIS] }] },
@@ -138,7 +138,7 @@ export class LogLayout {
     const base = Math.max(...(await Promise.all(places.map((place) => newestRevision(place)))));
     // If nothing was ever written, there is no revision to raise above.
     if (base > FIRST_REVISION)
-      for (const name of pending) await raiseAlone(logPlace(this.options, name), base, clock, historyMillis);
+      for (const name of pending) await raiseUnfollowed(logPlace(this.options, name), base, clock, historyMillis);
     await this.meta.updateOne({ _id: LAYOUT }, { $unset: { pending: 1 } });
   }
 

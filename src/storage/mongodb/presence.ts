@@ -3,7 +3,7 @@ import type { Collection, Db } from 'mongodb';
 import type { Clock } from '../../util/clock.js';
 import type { Presence } from '../interfaces.js';
 import { unavailable } from './connection/failures.js';
-import { within } from './connection/within.js';
+import { withTimeout } from './connection/with-timeout.js';
 
 const REPLICAS = 'replicas';
 const PRESENT_MILLIS = 15_000;
@@ -31,7 +31,7 @@ export class MongoPresence implements Presence {
     this.replicas = db.collection<ReplicaDocument>(REPLICAS);
   }
 
-  async say(what: string): Promise<void> {
+  async publish(what: string): Promise<void> {
     if (!this.indexed) {
       await this.ask(this.replicas.createIndex({ seen: 1 }, { expireAfterSeconds: FORGOTTEN_SECONDS }, {}));
       this.indexed = true;
@@ -56,7 +56,7 @@ export class MongoPresence implements Presence {
 
   private async ask<T>(question: Promise<T>): Promise<T> {
     try {
-      return await within(this.clock, QUESTION_MILLIS, question);
+      return await withTimeout(this.clock, QUESTION_MILLIS, question);
     } catch (error) {
       throw unavailable(error);
     }

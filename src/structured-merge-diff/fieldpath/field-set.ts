@@ -146,7 +146,7 @@ export class FieldSet {
 
   intersection(other: FieldSet): FieldSet {
     if (this === other) return this;
-    return this.sift(other, (a, b) => (b === undefined ? undefined : intersectNode(a, b)));
+    return this.filterNodes(other, (a, b) => (b === undefined ? undefined : intersectNode(a, b)));
   }
 
   /** Returns the members that are not in `other`. A path does not include the paths below it. */
@@ -162,11 +162,14 @@ export class FieldSet {
   private subtract(other: FieldSet, recursive: boolean): FieldSet {
     if (this.isEmpty || this === other) return FieldSet.empty;
     if (other.isEmpty) return this;
-    return this.sift(other, (a, b) => (b === undefined ? a : subtractNode(a, b, recursive)));
+    return this.filterNodes(other, (a, b) => (b === undefined ? a : subtractNode(a, b, recursive)));
   }
 
   /** Applies `keep` to each node and the corresponding node of `other`, and returns a set of the results. */
-  private sift(other: FieldSet, keep: (node: SetNode, other: SetNode | undefined) => SetNode | undefined): FieldSet {
+  private filterNodes(
+    other: FieldSet,
+    keep: (node: SetNode, other: SetNode | undefined) => SetNode | undefined,
+  ): FieldSet {
     const out: SetNode[] = [];
     let changed = false;
     let j = 0;
@@ -282,7 +285,7 @@ function unionNode(a: SetNode, b: SetNode): SetNode {
   const children =
     a.children === undefined ? b.children : b.children === undefined ? a.children : a.children.union(b.children);
   // Equal elements may write their numbers differently; the spelling of the second set wins.
-  const element = b.member && !a.element.isWrittenLike(b.element) ? b.element : a.element;
+  const element = b.member && !a.element.hasSameText(b.element) ? b.element : a.element;
   return element === a.element && member === a.member && children === a.children ? a : { element, member, children };
 }
 

@@ -109,7 +109,7 @@ export class PathElement {
   }
 
   /** Reports whether an equal element writes its numbers in the same way. */
-  isWrittenLike(other: PathElement): boolean {
+  hasSameText(other: PathElement): boolean {
     return this === other || this.kind === FIELD || this.text === other.text;
   }
 

@@ -4,7 +4,7 @@ import { TypeBuilder } from './json-schema.js';
 import type { Type } from './schema.js';
 
 const REFERENCE = '#/components/schemas/';
-const OPEN: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+const PRESERVE_UNKNOWN_FIELDS: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
 /** The types of the built-in kinds, from their published schemas. Each type is built on first use. */
 export class BuiltinTypes {
@@ -51,7 +51,7 @@ export class BuiltinTypes {
     if (reference !== undefined) {
       const name = reference.slice(REFERENCE.length);
       const component = this.components[name];
-      if (within.includes(name) || !isObject(component)) return OPEN;
+      if (within.includes(name) || !isObject(component)) return PRESERVE_UNKNOWN_FIELDS;
       return this.resolve(component, [...within, name]);
     }
     const out: JsonObject = { ...schema };

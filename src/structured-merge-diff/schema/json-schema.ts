@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { textsOf } from '../../apimachinery/json/values.js';
+import { stringsOf } from '../../apimachinery/json/values.js';
 import {
   DEDUCED,
   type ListType,
@@ -177,7 +177,7 @@ function listKeys(schema: JsonObject): readonly string[] | undefined {
   if (type !== undefined) {
     if (type === 'set') return [];
     if (type !== 'map') return undefined;
-    return textsOf(schema['x-kubernetes-list-map-keys']);
+    return stringsOf(schema['x-kubernetes-list-map-keys']);
   }
   const strategy = stringAt(schema, 'x-kubernetes-patch-strategy');
   if (strategy !== 'merge' && strategy !== 'merge,retainKeys') return undefined;

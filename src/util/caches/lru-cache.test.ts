@@ -2,7 +2,7 @@ import { LruCache } from './lru-cache.js';
 
 test('the least recently used entry makes room', () => {
   const evicted: string[] = [];
-  const cache = new LruCache<string, number>({ capacity: 2, evicted: (key) => evicted.push(key) });
+  const cache = new LruCache<string, number>({ capacity: 2, onEvict: (key) => evicted.push(key) });
   cache.set('a', 1);
   cache.set('b', 2);
   expect(cache.get('a')).toBe(1);

@@ -4,7 +4,7 @@ export interface LruOptions<K, V> {
   /** Returns the weight of an entry. The default weight is 1. */
   weigh?(key: K, value: V): number;
   /** Called for an entry that is evicted, but not for one that is replaced or deleted. */
-  evicted?(key: K, value: V): void;
+  onEvict?(key: K, value: V): void;
 }
 
 /** A bounded map that evicts the least recently used entry. */
@@ -40,7 +40,7 @@ export class LruCache<K, V> {
     for (const [oldest, old] of this.entries) {
       if (this.total <= this.options.capacity || oldest === key) return;
       this.delete(oldest);
-      this.options.evicted?.(oldest, old);
+      this.options.onEvict?.(oldest, old);
     }
   }
 

@@ -4,9 +4,9 @@ import { metricsOf } from '../metrics/metrics.js';
 
 /** The metrics of a configuration file that is reloaded on change. */
 export interface ConfigMetrics {
-  readonly reloaded: (status: 'success' | 'failure', atMillis: number) => void;
+  readonly recordReload: (status: 'success' | 'failure', atMillis: number) => void;
   /** Sets the hash of the active configuration. */
-  readonly inUse: (hash: string) => void;
+  readonly setActiveHash: (hash: string) => void;
 }
 
 /** Hashes a label value that must not be exposed. */
@@ -42,14 +42,14 @@ export function configMetrics(
   );
   let current: string | undefined;
   return {
-    reloaded: (status, atMillis) => {
-      reloads.cell(status, server).inc();
-      last.cell(status, server).value = atMillis / 1000;
+    recordReload: (status, atMillis) => {
+      reloads.withLabelValues(status, server).inc();
+      last.withLabelValues(status, server).value = atMillis / 1000;
     },
-    inUse: (hash) => {
-      if (current !== undefined) info.drop(server, current);
+    setActiveHash: (hash) => {
+      if (current !== undefined) info.deleteLabelValues(server, current);
       current = hash;
-      info.cell(server, current).value = 1;
+      info.withLabelValues(server, current).value = 1;
     },
   };
 }

@@ -9,7 +9,7 @@ const SETTLE_MILLIS = 50;
  * Calls back when the file may have changed or was replaced. It watches the folder, because mounted configurations are replaced through
  * links in it. If the folder cannot be watched, it never calls back, so callers also have to check the file periodically.
  */
-export function watchFile(path: string, changed: () => void, clock: Clock, signal: AbortSignal): void {
+export function watchFile(path: string, onChange: () => void, clock: Clock, signal: AbortSignal): void {
   if (signal.aborted) return;
   let settle: Timer | undefined;
   let watcher: FSWatcher;
@@ -17,7 +17,7 @@ export function watchFile(path: string, changed: () => void, clock: Clock, signa
     watcher = watch(dirname(path), { persistent: false }, () => {
       settle ??= clock.setTimer(SETTLE_MILLIS, () => {
         settle = undefined;
-        if (!signal.aborted) changed();
+        if (!signal.aborted) onChange();
       });
     });
   } catch {

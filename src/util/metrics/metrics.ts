@@ -13,7 +13,7 @@ export interface MetricOptions {
 type Labels = Readonly<Record<string, string>>;
 
 /** One series of a counter or gauge. Code that updates it often holds on to it, so that an update is a mere addition. */
-export class Cell {
+export class MetricSeries {
   value = 0;
   constructor(readonly labels: Record<string, string>) {}
 
@@ -30,7 +30,7 @@ export class Cell {
 const keyOf = (values: readonly string[]): string => (values.length === 1 ? (values[0] as string) : values.join('\0'));
 
 /** Series by their label values, in the order of the metric's label names. */
-class Cells<T extends { readonly labels: Labels }> {
+class SeriesMap<T extends { readonly labels: Labels }> {
   private readonly byKey = new Map<string, T>();
   constructor(
     private readonly metric: MetricOptions,
@@ -53,8 +53,8 @@ class Cells<T extends { readonly labels: Labels }> {
     this.byKey.delete(keyOf(values));
   }
 
-  deleteWhere(isGone: (labels: Labels) => boolean): void {
-    for (const [key, { labels }] of this.byKey) if (isGone(labels)) this.byKey.delete(key);
+  deleteWhere(matches: (labels: Labels) => boolean): void {
+    for (const [key, { labels }] of this.byKey) if (matches(labels)) this.byKey.delete(key);
   }
 
   all(): Iterable<T> {
@@ -74,26 +74,26 @@ const configuration = (options: MetricOptions, registry: Registry) => ({
 });
 
 /** A counter whose series are looked up once. prom-client hashes the labels on every update. */
-export class CellCounter extends Counter {
-  private readonly cells: Cells<Cell>;
+export class CounterVec extends Counter {
+  private readonly cells: SeriesMap<MetricSeries>;
 
   /** `refresh` is called before every scrape and sets values that are counted elsewhere. */
   constructor(
     options: MetricOptions,
     registry: Registry = metricsRegistry,
-    private readonly refresh?: (counter: CellCounter) => void,
+    private readonly refresh?: (counter: CounterVec) => void,
   ) {
     super(configuration(options, registry));
-    this.cells = new Cells(options, (labels) => new Cell(labels));
+    this.cells = new SeriesMap(options, (labels) => new MetricSeries(labels));
   }
 
   /** Returns the series with these label values, given in the order of the label names. */
-  cell(...values: string[]): Cell {
+  withLabelValues(...values: string[]): MetricSeries {
     return this.cells.at(values);
   }
 
-  dropWhere(isGone: (labels: Labels) => boolean): void {
-    this.cells.deleteWhere(isGone);
+  dropWhere(matches: (labels: Labels) => boolean): void {
+    this.cells.deleteWhere(matches);
   }
 
   override async get(): ReturnType<Counter['get']> {
@@ -106,30 +106,30 @@ export class CellCounter extends Counter {
   override reset(): void {
     super.reset();
     // The base constructor calls this too, before `cells` is set.
-    for (const cell of (this.cells as Cells<Cell> | undefined)?.all() ?? []) cell.value = 0;
+    for (const cell of (this.cells as SeriesMap<MetricSeries> | undefined)?.all() ?? []) cell.value = 0;
   }
 }
 
 /** A gauge whose series are looked up once. */
-export class CellGauge extends Gauge {
-  private readonly cells: Cells<Cell>;
+export class GaugeVec extends Gauge {
+  private readonly cells: SeriesMap<MetricSeries>;
 
   /** `refresh` is called before every scrape and sets values that are not kept up to date in between. */
   constructor(
     options: MetricOptions,
     registry: Registry = metricsRegistry,
-    private readonly refresh?: (gauge: CellGauge) => void,
+    private readonly refresh?: (gauge: GaugeVec) => void,
   ) {
     super(configuration(options, registry));
-    this.cells = new Cells(options, (labels) => new Cell(labels));
+    this.cells = new SeriesMap(options, (labels) => new MetricSeries(labels));
   }
 
-  cell(...values: string[]): Cell {
+  withLabelValues(...values: string[]): MetricSeries {
     return this.cells.at(values);
   }
 
   /** Removes a series. */
-  drop(...values: string[]): void {
+  deleteLabelValues(...values: string[]): void {
     this.cells.delete(values);
   }
 
@@ -145,7 +145,7 @@ export class CellGauge extends Gauge {
 
   override reset(): void {
     super.reset();
-    (this.cells as Cells<Cell> | undefined)?.clear();
+    (this.cells as SeriesMap<MetricSeries> | undefined)?.clear();
   }
 }
 
@@ -158,7 +158,7 @@ interface Exemplar {
 }
 
 /** One series of a histogram. */
-export class HistogramCell {
+export class HistogramSeries {
   sum = 0;
   count = 0;
   /** The count of each bucket, not cumulative. The last bucket is for values above all bounds. */
@@ -206,8 +206,8 @@ export class HistogramCell {
 }
 
 /** A histogram whose series are looked up once. */
-export class CellHistogram extends Histogram {
-  private readonly cells: Cells<HistogramCell>;
+export class HistogramVec extends Histogram {
+  private readonly cells: SeriesMap<HistogramSeries>;
   /** Provides name, help and type. The `get` of the base class cannot be used, because it would call this class again. */
   private readonly blank: Histogram;
 
@@ -217,11 +217,11 @@ export class CellHistogram extends Histogram {
     registry: Registry = metricsRegistry,
   ) {
     super({ ...configuration(options, registry), buckets: [...bounds] });
-    this.cells = new Cells(options, (labels) => new HistogramCell(labels, bounds));
+    this.cells = new SeriesMap(options, (labels) => new HistogramSeries(labels, bounds));
     this.blank = new Histogram({ ...configuration(options, registry), labelNames: [], registers: [] });
   }
 
-  cell(...values: string[]): HistogramCell {
+  withLabelValues(...values: string[]): HistogramSeries {
     return this.cells.at(values);
   }
 
@@ -239,7 +239,7 @@ export class CellHistogram extends Histogram {
     return this.get();
   }
 
-  private series(cell: HistogramCell) {
+  private series(cell: HistogramSeries) {
     const { name } = this.options;
     let cumulative = 0;
     const buckets = [...cell.counts].map((count, i) => {
@@ -257,14 +257,14 @@ export class CellHistogram extends Histogram {
 
   override reset(): void {
     super.reset();
-    for (const cell of (this.cells as Cells<HistogramCell> | undefined)?.all() ?? []) cell.reset();
+    for (const cell of (this.cells as SeriesMap<HistogramSeries> | undefined)?.all() ?? []) cell.reset();
   }
 }
 
 /** Registers the metrics about metrics, with the names that they have in Kubernetes components. */
 export function registerMetricCounts(registry: Registry): void {
   const counter = (name: string, help: string, count: () => number): void => {
-    new CellCounter({ name, help, labels: [] }, registry, (metric) => (metric.cell().value = count()));
+    new CounterVec({ name, help, labels: [] }, registry, (metric) => (metric.withLabelValues().value = count()));
   };
   counter(
     'hidden_metrics_total',
@@ -283,14 +283,14 @@ export function registerMetricCounts(registry: Registry): void {
   );
   const labels = ['stability_level', 'deprecated_version'];
   const help = 'Number of registered metrics by stability level and the version that deprecated them.';
-  new CellCounter({ name: 'registered_metrics_total', help, labels }, registry, (metric) => {
+  new CounterVec({ name: 'registered_metrics_total', help, labels }, registry, (metric) => {
     for (const [stability, deprecated, count] of metricLifecycles.byStability())
-      metric.cell(stability, deprecated).value = count;
+      metric.withLabelValues(stability, deprecated).value = count;
   });
 }
 
 /** Merges registries into one, without the metrics that are hidden or disabled. */
-export function shownMetrics(registries: readonly Registry[]): Registry {
+export function exposedMetrics(registries: readonly Registry[]): Registry {
   const all = Registry.merge([...registries]);
   for (const { name } of all.getMetricsAsArray()) if (metricLifecycles.isWithheld(name)) all.removeSingleMetric(name);
   return all;
@@ -299,13 +299,13 @@ export function shownMetrics(registries: readonly Registry[]): Registry {
 let drops = 0;
 
 /** Removes series from all metrics of the registries. Code that holds on to series must look them up again (SeriesLookup). */
-export function dropSeries(registries: readonly Registry[], isGone: (labels: Labels) => boolean): void {
+export function dropSeries(registries: readonly Registry[], matches: (labels: Labels) => boolean): void {
   drops++;
   for (const registry of registries) {
     for (const { name } of registry.getMetricsAsArray()) {
       const held: unknown = registry.getSingleMetric(name);
-      if (held instanceof CellCounter || held instanceof CellGauge || held instanceof CellHistogram)
-        held.dropWhere(isGone);
+      if (held instanceof CounterVec || held instanceof GaugeVec || held instanceof HistogramVec)
+        held.dropWhere(matches);
     }
   }
 }
@@ -336,16 +336,16 @@ export class SeriesLookup<T> {
 export function resetCounts(registry: Registry): void {
   for (const metric of registry.getMetricsAsArray()) {
     const held: unknown = registry.getSingleMetric(metric.name);
-    if (held instanceof CellCounter || held instanceof CellHistogram) held.reset();
+    if (held instanceof CounterVec || held instanceof HistogramVec) held.reset();
   }
 }
 
 /** Returns functions that create metrics in a registry; by default, in that of the process. */
 export const metricsOf = (registry: Registry = metricsRegistry) => ({
-  counter: (name: string, help: string, labels: readonly string[] = [], refresh?: (counter: CellCounter) => void) =>
-    new CellCounter({ name, help, labels }, registry, refresh),
-  gauge: (name: string, help: string, labels: readonly string[] = [], refresh?: (gauge: CellGauge) => void) =>
-    new CellGauge({ name, help, labels }, registry, refresh),
+  counter: (name: string, help: string, labels: readonly string[] = [], refresh?: (counter: CounterVec) => void) =>
+    new CounterVec({ name, help, labels }, registry, refresh),
+  gauge: (name: string, help: string, labels: readonly string[] = [], refresh?: (gauge: GaugeVec) => void) =>
+    new GaugeVec({ name, help, labels }, registry, refresh),
   histogram: (name: string, help: string, labels: readonly string[], bounds: readonly number[]) =>
-    new CellHistogram({ name, help, labels }, bounds, registry),
+    new HistogramVec({ name, help, labels }, bounds, registry),
 });

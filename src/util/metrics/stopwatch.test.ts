@@ -6,7 +6,7 @@ describe('timed', () => {
   const noted: [Layer, number][] = [];
   const watch = {
     monotonic: () => clock.monotonic(),
-    spent: (layer: Layer, millis: number): unknown => noted.push([layer, millis]),
+    record: (layer: Layer, millis: number): unknown => noted.push([layer, millis]),
   };
   const work = (): number => {
     clock.advance(7);

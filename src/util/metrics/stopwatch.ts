@@ -17,7 +17,7 @@ export type Layer =
 export interface Stopwatch {
   /** Monotonic milliseconds. */
   monotonic(): number;
-  spent(layer: Layer, millis: number): void;
+  record(layer: Layer, millis: number): void;
 }
 
 /** Runs some work and records its duration; asynchronous work ends when its promise settles. Without a stopwatch it only runs the work. */
@@ -25,7 +25,7 @@ export function timed<T>(watch: Stopwatch | undefined, layer: Layer, work: () =>
   if (watch === undefined) return work();
   const began = watch.monotonic();
   const done = (): void => {
-    watch.spent(layer, watch.monotonic() - began);
+    watch.record(layer, watch.monotonic() - began);
   };
   let result: T;
   try {

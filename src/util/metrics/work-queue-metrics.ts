@@ -1,4 +1,4 @@
-import { type Cell, type CellGauge, type HistogramCell, metricsOf } from './metrics.js';
+import { type MetricSeries, type GaugeVec, type HistogramSeries, metricsOf } from './metrics.js';
 
 const { counter, gauge, histogram } = metricsOf();
 
@@ -15,10 +15,10 @@ export interface WatchedQueue {
 
 const queues = new Set<WatchedQueue>();
 
-function setAll(gauge: CellGauge, valueOf: (seconds: readonly number[]) => number): void {
+function setAll(gauge: GaugeVec, valueOf: (seconds: readonly number[]) => number): void {
   const byName = new Map<string, number[]>();
   for (const queue of queues) byName.set(queue.name, [...(byName.get(queue.name) ?? []), ...queue.busySeconds()]);
-  for (const [name, seconds] of byName) gauge.cell(name).value = valueOf(seconds);
+  for (const [name, seconds] of byName) gauge.withLabelValues(name).value = valueOf(seconds);
 }
 
 const depth = gauge('workqueue_depth', 'Current depth of workqueue', labels);
@@ -55,11 +55,11 @@ gauge(
 
 /** The metrics of one queue, with the names that work queues have in Kubernetes. */
 export interface WorkQueueMetrics {
-  readonly depth: Cell;
-  readonly adds: Cell;
-  readonly retries: Cell;
-  readonly queueDuration: HistogramCell;
-  readonly workDuration: HistogramCell;
+  readonly depth: MetricSeries;
+  readonly adds: MetricSeries;
+  readonly retries: MetricSeries;
+  readonly queueDuration: HistogramSeries;
+  readonly workDuration: HistogramSeries;
   /** Called when the queue has ended. */
   end(): void;
 }
@@ -68,11 +68,11 @@ export function workQueueMetrics(queue: WatchedQueue): WorkQueueMetrics {
   const { name } = queue;
   queues.add(queue);
   return {
-    depth: depth.cell(name),
-    adds: adds.cell(name),
-    retries: retries.cell(name),
-    queueDuration: queueDuration.cell(name),
-    workDuration: workDuration.cell(name),
+    depth: depth.withLabelValues(name),
+    adds: adds.withLabelValues(name),
+    retries: retries.withLabelValues(name),
+    queueDuration: queueDuration.withLabelValues(name),
+    workDuration: workDuration.withLabelValues(name),
     end: () => {
       queues.delete(queue);
     },

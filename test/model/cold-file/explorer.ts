@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { open } from 'lmdb';
 import { StorageCacher } from '../../../src/storage/cacher/cacher.js';
 import type { ResourceCache } from '../../../src/storage/cacher/interfaces.js';
-import { Warmth } from '../../../src/storage/cacher/tree/warmth.js';
+import { WorkingSet } from '../../../src/storage/cacher/tree/working-set.js';
 import { StorageError } from '../../../src/storage/errors.js';
 import type { Backend, Revision } from '../../../src/storage/interfaces.js';
 import { changesAfter } from '../../../src/storage/mongodb/cold/changes.js';
@@ -180,7 +180,7 @@ export class Explorer {
       batchAt: (revision) => store.batchAt(revision),
       changesAfter: (checkpoint) => changesAfter(store, RESOURCE, checkpoint),
     }).atHand;
-    const warmth = new Warmth(random.pick([0, 3_000, 100_000]));
+    const warmth = new WorkingSet(random.pick([0, 3_000, 100_000]));
     const cacher = new StorageCacher({ backend: store as unknown as Backend, clock, warmth });
     await cacher.start();
     const cache = cacher.add({ resource: RESOURCE, attributes });

@@ -1,7 +1,7 @@
 import { encodeObject } from '../../../src/storage/encode.js';
 import { compacted, StorageError } from '../../../src/storage/errors.js';
 import type {
-  AtHand,
+  LocalStates,
   Backend,
   EventStream,
   LogEvent,
@@ -25,7 +25,7 @@ export class ModelStore implements Pick<
   'list' | 'currentRevision' | 'compactedRevision' | 'events' | 'atHand'
 > {
   /** Of the process that runs now. */
-  file: AtHand | undefined;
+  file: LocalStates | undefined;
   /** Nothing is answered. */
   down = false;
   /** How often the type was read as a whole. */
@@ -105,7 +105,7 @@ export class ModelStore implements Pick<
     return Promise.resolve(written?.batch ?? this.gaps.get(revision));
   }
 
-  atHand(): AtHand | undefined {
+  atHand(): LocalStates | undefined {
     return this.file;
   }
 

@@ -7,7 +7,7 @@ import { attributes, colored, page } from '../../storage/cacher-fixtures.js';
 import type { Random } from '../random.js';
 import { RestlessClock } from '../restless-clock.js';
 import { checkList, contentOf, same, Violation, WatchAccount } from './account.js';
-import { Warmth } from '../../../src/storage/cacher/tree/warmth.js';
+import { WorkingSet } from '../../../src/storage/cacher/tree/working-set.js';
 import { FakeBackend } from './fake-backend.js';
 
 const RESOURCES = ['widgets.example.com', 'gadgets.example.com'];
@@ -50,7 +50,7 @@ export class Explorer {
       backend: this.backend as unknown as Backend,
       clock: this.clock,
       // What has room in memory changes what lies in a file alone.
-      warmth: new Warmth(random.pick([0, 2_000, 1 << 20])),
+      warmth: new WorkingSet(random.pick([0, 2_000, 1 << 20])),
       historyEvents: 12,
       maxPending: 6,
       maxBacklog: 8,

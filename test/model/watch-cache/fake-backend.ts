@@ -1,7 +1,7 @@
 import { encodeObject } from '../../../src/storage/encode.js';
 import { compacted, StorageError, tooLarge } from '../../../src/storage/errors.js';
 import type {
-  AtHand,
+  LocalStates,
   Backend,
   EventStream,
   ListOptions,
@@ -143,7 +143,7 @@ export class FakeBackend implements Pick<
     });
   }
 
-  atHand(resource: string): AtHand | undefined {
+  atHand(resource: string): LocalStates | undefined {
     if (!this.hasFile) return undefined;
     return {
       read: (key, revision) => this.kept(resource, key, revision),

@@ -279,14 +279,14 @@ const allocating = (factor: number, size: Range): CallEstimate =>
   cost(add(add(scale(size, factor), ONE), fixed(LIST_BASE)), size);
 
 /** Returns the value of an unsigned integer literal, or `otherwise` if the argument is not an integer literal. */
-function stated(operand: Operand | undefined, otherwise: number): number {
+function literalOr(operand: Operand | undefined, otherwise: number): number {
   const expr = operand?.expr;
   if (expr?.kind !== 'literal' || (typeof expr.value !== 'number' && typeof expr.value !== 'bigint')) return otherwise;
   return Math.max(0, Number(expr.value));
 }
 
 const slice = onTarget((sizeOf, target, args) => {
-  const length = stated(args[1], sizeOf(target).max) - stated(args[0], 0);
+  const length = literalOr(args[1], sizeOf(target).max) - literalOr(args[0], 0);
   return allocating(1, fixed(length < 0 ? UNBOUNDED + length : length));
 });
 const sort = (list: Operand, sizeOf: SizeOf, type: string): CallEstimate => {
@@ -309,10 +309,10 @@ const known = (operand: Operand): Range => operand.size ?? { min: 0, max: UNBOUN
 /** The estimates of the language's extensions, by overload. They take precedence over those by name. */
 const BY_OVERLOAD = new Map<string, Estimate>([
   ['list_slice', slice],
-  ['lists_range', (_sizeOf, _target, [count]) => allocating(1, fixed(stated(count, UNBOUNDED)))],
+  ['lists_range', (_sizeOf, _target, [count]) => allocating(1, fixed(literalOr(count, UNBOUNDED)))],
   ['list_reverse', onTarget((sizeOf, target) => allocating(1, sizeOf(target)))],
   ['list_flatten', onTarget((sizeOf, target) => allocating(1, sizeOf(target)))],
-  ['list_flatten_int', onTarget((sizeOf, target, [depth]) => allocating(stated(depth, UNBOUNDED), sizeOf(target)))],
+  ['list_flatten_int', onTarget((sizeOf, target, [depth]) => allocating(literalOr(depth, UNBOUNDED), sizeOf(target)))],
   ['list_distinct', onTarget((sizeOf, target) => allocating(2, multiply(sizeOf(target), sizeOf(target))))],
   ['list_sets_contains_list', sets(1)],
   ['list_sets_intersects_list', sets(1)],

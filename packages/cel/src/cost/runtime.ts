@@ -13,7 +13,7 @@ import {
   Uint,
 } from '../values/value.js';
 import { codePointLength } from '../values/text.js';
-import { InternalError, work, workOnText, MAX_RANGE } from '../work.js';
+import { InternalError, chargeWork, chargeText, MAX_RANGE } from '../work.js';
 import { formatRegexSize } from '../library/kubernetes/named-formats.js';
 
 /** The project's specification sets 40 for a list literal in the source; lists that macros create cost 10. */
@@ -48,17 +48,17 @@ const regex = (text: number, pattern: number): number => Math.ceil((1 + text) * 
 
 /** The cost of traversing a value. */
 function traversal(value: Value | undefined): number {
-  if (typeof value === 'string') workOnText(value.length);
+  if (typeof value === 'string') chargeText(value.length);
   if (typeof value === 'string') return Math.trunc(Buffer.byteLength(value) * TRAVERSAL);
   if (value instanceof Uint8Array) return Math.trunc(value.length * TRAVERSAL);
   let cost = 0;
   if (value instanceof CelList) {
-    work(value.size);
+    chargeWork(value.size);
     for (const item of value) cost += traversal(item);
     return cost;
   }
   if (value instanceof CelMap) {
-    work(value.size * 2);
+    chargeWork(value.size * 2);
     for (const key of value.keys()) cost += traversal(key) + traversal(value.find(key));
     return cost;
   }
@@ -98,9 +98,9 @@ const containsCIDR = containment('cidr_contains_cidr_string', true);
 const ofJoin: CallCost = (_args, result) => Math.ceil(sizeOf(result) * 2 * TRAVERSAL);
 
 /** A lower bound of the cost of `join`, or 0 if the call will fail. */
-function leastOfJoin([list, separator]: readonly Value[]): number {
+function minJoinCost([list, separator]: readonly Value[]): number {
   if (!(list instanceof CelList)) return 0;
-  work(list.size);
+  chargeWork(list.size);
   let units = list.size === 0 || typeof separator !== 'string' ? 0 : separator.length * (list.size - 1);
   for (const item of list) {
     if (typeof item !== 'string') return 0;
@@ -177,7 +177,7 @@ for (const id of ['add_string', 'add_bytes']) BY_OVERLOAD.set(id, ofSum);
 const allocated = (factor: number, size: number): number => Math.trunc(size * factor) + 1 + LIST_BASE;
 const ofResult: CallCost = (_args, result) => allocated(1, sizeOf(result));
 /** A lower bound of the cost of a slice. It is 0 for a call that will fail: the error is charged like a list of one element. */
-const leastOfSlice = ([list, start, end]: readonly Value[]): number =>
+const minSliceCost = ([list, start, end]: readonly Value[]): number =>
   list instanceof CelList && Number(start) >= 0 && Number(end) <= list.size ? Number(end) - Number(start) : 0;
 const ofRange: CallCost = (_args, result) => allocated(1, sizeOf(result));
 const ofSlice: CallCost = (_args, result) => allocated(1, sizeOf(result));
@@ -241,8 +241,8 @@ const ofSortBy: CallCost = (args) => selfCompare(args[1]);
 
 /** The cost functions that depend on the result, each with a lower bound of the cost that is computed from the arguments. */
 export const BY_RESULT: ReadonlyMap<CallCost, (args: readonly Value[]) => number> = new Map([
-  [ofJoin, leastOfJoin],
-  [ofSlice, leastOfSlice],
+  [ofJoin, minJoinCost],
+  [ofSlice, minSliceCost],
   [ofRange, ([count]) => Math.min(MAX_RANGE, Number(count))],
   [ofResult, ([list]) => sizeOf(list)],
 ]);

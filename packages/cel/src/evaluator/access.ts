@@ -2,19 +2,19 @@ import { toText } from '../library/conversions.js';
 import { CelError, CelList, CelMap, Double, Optional, typeName, Uint, type Value } from '../values/value.js';
 
 /** Formats a value for error messages. */
-export function shown(value: Value): string {
+export function formatKey(value: Value): string {
   const text = toText(value);
   return typeof text === 'string' ? text : typeName(value);
 }
 
-export const noSuchKey = (key: Value): CelError => new CelError(`no such key: ${shown(key)}`);
+export const noSuchKey = (key: Value): CelError => new CelError(`no such key: ${formatKey(key)}`);
 
 /** Converts a list index to an integer, or returns the error that says why it is not valid. */
 function listIndex(index: Value): number | CelError {
   if (typeof index === 'number') return index;
   if (index instanceof Double || index instanceof Uint) {
     const number = Number(index.value);
-    return Number.isSafeInteger(number) ? number : new CelError(`unsupported index value ${shown(index)} in list`);
+    return Number.isSafeInteger(number) ? number : new CelError(`unsupported index value ${formatKey(index)} in list`);
   }
   return typeof index === 'bigint' ? -1 : new CelError(`unsupported index type '${typeName(index)}' in list`);
 }
@@ -39,11 +39,11 @@ export function field(container: Value, name: string): Value {
 /** `container[key]` */
 export function at(container: Value, key: Value): Value {
   if (key instanceof CelError) return key;
-  const bad = badKey(key);
+  const bad = invalidKeyError(key);
   if (bad !== undefined) return bad;
   const found = lookup(container, key);
   if (found !== undefined) return found;
-  return container instanceof CelList ? new CelError(`index out of bounds: ${shown(key)}`) : noSuchKey(key);
+  return container instanceof CelList ? new CelError(`index out of bounds: ${formatKey(key)}`) : noSuchKey(key);
 }
 
 /** Reports whether a value can have fields or elements at all. */
@@ -51,7 +51,7 @@ export const hasParts = (value: Value): boolean =>
   value instanceof CelMap || value instanceof CelList || value instanceof Optional || value instanceof CelError;
 
 /** The error for a value that is neither a valid key nor a valid index. */
-export function badKey(key: Value): CelError | undefined {
+export function invalidKeyError(key: Value): CelError | undefined {
   switch (typeof key) {
     case 'string':
     case 'number':

@@ -126,7 +126,7 @@ export function planCall(expr: Call, args: readonly Plan[]): Run {
     if (expr.name === 'size' && left !== undefined && cost === 1) return sizeOperator(left, dispatch);
     return expr.name === '!_' ? negation(first, cost, dispatch) : unary(first, cost, dispatch);
   }
-  if (first !== undefined && second !== undefined && runs.length === 2 && !stopsAtError(expr, args)) {
+  if (first !== undefined && second !== undefined && runs.length === 2 && !shortCircuitsOnError(expr, args)) {
     if (expr.name === '@in' && cost === 1 && left !== undefined && right !== undefined) {
       return membershipInMap(left, right, (frame, found) => strictCall(frame, found, cost, dispatch));
     }
@@ -136,7 +136,7 @@ export function planCall(expr: Call, args: readonly Plan[]): Run {
 }
 
 /** Reports whether the second argument is not evaluated if the first fails. This includes calls whose pattern was compiled in advance. */
-function stopsAtError(expr: Call, args: readonly Plan[]): boolean {
+function shortCircuitsOnError(expr: Call, args: readonly Plan[]): boolean {
   switch (expr.name) {
     case 'format':
       return true;
@@ -150,7 +150,7 @@ function stopsAtError(expr: Call, args: readonly Plan[]): boolean {
 }
 
 /** Calls a function and charges its cost: before the call, as far as the arguments determine it. */
-function paidCall(frame: Frame, args: readonly Value[], cost: CallCost | number, dispatch: Dispatch): Value {
+function chargedCall(frame: Frame, args: readonly Value[], cost: CallCost | number, dispatch: Dispatch): Value {
   if (typeof cost === 'number') {
     frame.charge(cost);
     return dispatch(args);
@@ -170,7 +170,7 @@ const costOf = (cost: CallCost | number, args: readonly Value[], result: Value):
   typeof cost === 'number' ? cost : cost(args, result);
 
 function unaryCall(frame: Frame, value: Value, cost: CallCost | number, dispatch: Dispatch): Value {
-  if (!(value instanceof CelError)) return paidCall(frame, [value], cost, dispatch);
+  if (!(value instanceof CelError)) return chargedCall(frame, [value], cost, dispatch);
   frame.charge(costOf(cost, [value], value));
   return value;
 }
@@ -201,7 +201,7 @@ function sizeOperator({ run, field }: Plan, dispatch: Dispatch): Run {
 /** Calls a function with two arguments. The result is the first argument that is an error, if any. */
 function strictCall(frame: Frame, args: readonly Value[], cost: CallCost | number, dispatch: Dispatch): Value {
   const [a, b] = args;
-  if (!(a instanceof CelError || b instanceof CelError)) return paidCall(frame, args, cost, dispatch);
+  if (!(a instanceof CelError || b instanceof CelError)) return chargedCall(frame, args, cost, dispatch);
   const error = a instanceof CelError ? a : (b as CelError);
   frame.charge(costOf(cost, args, error));
   return error;
@@ -218,7 +218,7 @@ function variadic(runs: readonly Run[], cost: CallCost | number, dispatch: Dispa
       if (args.length === runs.length) frame.charge(costOf(cost, args, value));
       return value;
     }
-    return paidCall(frame, args, cost, dispatch);
+    return chargedCall(frame, args, cost, dispatch);
   };
 }
 
@@ -307,16 +307,22 @@ function membershipInMap(key: Plan, map: Plan, general: (frame: Frame, args: rea
 export function logical(terms: readonly Run[], decisive: boolean): Run {
   const [first, second, third] = terms;
   if (first !== undefined && second !== undefined) {
-    if (terms.length === 2) return ofTwo(first, second, decisive);
-    if (third !== undefined && terms.length === 3) return ofThree(first, second, third, decisive);
+    if (terms.length === 2) return logicalPair(first, second, decisive);
+    if (third !== undefined && terms.length === 3) return logicalTriple(first, second, third, decisive);
   }
-  return (frame) => from(frame, terms, 0, decisive, undefined);
+  return (frame) => evaluateTerms(frame, terms, 0, decisive, undefined);
 }
 
 const problem = (value: Value): Value => (value instanceof CelError ? value : NO_SUCH_OVERLOAD);
 
 /** Evaluates the terms from `start` on. The first error is returned if no term is decisive. */
-function from(frame: Frame, terms: readonly Run[], start: number, decisive: boolean, failed: Value | undefined): Value {
+function evaluateTerms(
+  frame: Frame,
+  terms: readonly Run[],
+  start: number,
+  decisive: boolean,
+  failed: Value | undefined,
+): Value {
   let error = failed;
   for (let i = start; i < terms.length; i++) {
     const value = (terms[i] as Run)(frame);
@@ -326,7 +332,7 @@ function from(frame: Frame, terms: readonly Run[], start: number, decisive: bool
   return error ?? !decisive;
 }
 
-function ofTwo(left: Run, right: Run, decisive: boolean): Run {
+function logicalPair(left: Run, right: Run, decisive: boolean): Run {
   return (frame) => {
     const a = left(frame);
     if (a === decisive) return a;
@@ -337,15 +343,15 @@ function ofTwo(left: Run, right: Run, decisive: boolean): Run {
   };
 }
 
-function ofThree(first: Run, second: Run, third: Run, decisive: boolean): Run {
+function logicalTriple(first: Run, second: Run, third: Run, decisive: boolean): Run {
   const rest = [second, third];
   return (frame) => {
     const a = first(frame);
     if (a === decisive) return a;
-    if (typeof a !== 'boolean') return from(frame, rest, 0, decisive, problem(a));
+    if (typeof a !== 'boolean') return evaluateTerms(frame, rest, 0, decisive, problem(a));
     const b = second(frame);
     if (b === decisive) return b;
-    if (typeof b !== 'boolean') return from(frame, rest, 1, decisive, problem(b));
+    if (typeof b !== 'boolean') return evaluateTerms(frame, rest, 1, decisive, problem(b));
     const c = third(frame);
     return typeof c === 'boolean' ? c : problem(c);
   };

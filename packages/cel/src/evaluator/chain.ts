@@ -1,6 +1,6 @@
 import { CelError, CelList, CelMap, FieldSite, Optional, type Value } from '../values/value.js';
 import { at, field, hasParts, lookup, noSuchKey } from './access.js';
-import type { FieldOfSlot, Frame, Run } from './frame.js';
+import type { VariableField, Frame, Run } from './frame.js';
 
 /** One step of a qualified access: a field or an index. */
 export type Step =
@@ -35,15 +35,15 @@ export function chain(
 }
 
 /** Plans `variable.name`. `general` reads it if the variable may be an optional. */
-export function fieldOfSlot(
+export function planVariableField(
   slot: number,
   missing: CelError,
   rootCost: number,
   name: string,
   general: Run | undefined,
-): FieldOfSlot {
+): VariableField {
   const cost = rootCost + 1;
-  const otherwise: Run = (frame) => {
+  const fallback: Run = (frame) => {
     const value = frame.slots[slot];
     if (value === undefined || value instanceof CelError) {
       frame.cost += rootCost;
@@ -53,7 +53,7 @@ export function fieldOfSlot(
     frame.cost += cost;
     return field(value, name);
   };
-  return { slot, cost, site: new FieldSite(name), otherwise };
+  return { slot, cost, site: new FieldSite(name), fallback };
 }
 
 function oneField(root: Run, rootCost: number, name: string): Run {

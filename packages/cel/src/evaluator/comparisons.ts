@@ -3,7 +3,7 @@ import { callCost, equalityCost, traverseText } from '../cost/runtime.js';
 import type { CallCost } from '../declarations.js';
 import { find } from '../values/text.js';
 import { CelError, CelMap, type FieldSite, interned, NO_SUCH_OVERLOAD, type Value } from '../values/value.js';
-import { type FieldComparison, type FieldOfSlot, type Frame, type Plan, readField, type Run } from './frame.js';
+import { type FieldComparison, type VariableField, type Frame, type Plan, readField, type Run } from './frame.js';
 import { compare, equal } from './operators.js';
 
 // Operands that are fields are read inline: calling a closure for each one takes longer than the comparison.
@@ -35,7 +35,7 @@ export function equality(left: Plan, right: Plan, negated: boolean): Run {
 }
 
 /** Plans `x.a == 'short'`. `general` handles all other operands. */
-function fieldAndText(field: FieldOfSlot, known: string, negated: boolean, general: Run): Run {
+function fieldAndText(field: VariableField, known: string, negated: boolean, general: Run): Run {
   const { slot, site } = field;
   const cost = field.cost + 1;
   return (frame) => {
@@ -103,14 +103,14 @@ export function ordering(expr: Call, left: Plan, right: Plan): Run {
     const b = known ?? (rightField === undefined ? runRight(frame) : readField(frame, rightField));
     if (typeof a !== 'number' || typeof b !== 'number') return general(frame, a, b);
     frame.cost++;
-    return related(relation, a, b);
+    return satisfies(relation, a, b);
   };
   if (leftField === undefined) return run;
   if (typeof known === 'number') return fieldAndNumber(relation, leftField, known, run);
   return rightField?.slot === leftField.slot ? twoFields(relation, leftField, rightField, run) : run;
 }
 
-function related(relation: number, a: number, b: number): boolean {
+function satisfies(relation: number, a: number, b: number): boolean {
   switch (relation) {
     case LESS:
       return a < b;
@@ -128,7 +128,7 @@ function related(relation: number, a: number, b: number): boolean {
 }
 
 /** Plans `x.a < 5`. `general` handles all other operands. */
-function fieldAndNumber(relation: number, field: FieldOfSlot, limit: number, general: Run): Run {
+function fieldAndNumber(relation: number, field: VariableField, limit: number, general: Run): Run {
   const { slot, site } = field;
   const cost = field.cost + 1;
   return (frame) => {
@@ -137,12 +137,12 @@ function fieldAndNumber(relation: number, field: FieldOfSlot, limit: number, gen
     const a = value.select(site);
     if (typeof a !== 'number') return general(frame);
     frame.cost += cost;
-    return related(relation, a, limit);
+    return satisfies(relation, a, limit);
   };
 }
 
 /** Plans `x.a < x.b`. `general` handles all other operands. */
-function twoFields(relation: number, left: FieldOfSlot, right: FieldOfSlot, general: Run): Run {
+function twoFields(relation: number, left: VariableField, right: VariableField, general: Run): Run {
   const { slot, site } = left;
   const other = right.site;
   const cost = left.cost + right.cost + 1;
@@ -153,7 +153,7 @@ function twoFields(relation: number, left: FieldOfSlot, right: FieldOfSlot, gene
     const b = value.select(other);
     if (typeof a !== 'number' || typeof b !== 'number') return general(frame);
     frame.cost += cost;
-    return related(relation, a, b);
+    return satisfies(relation, a, b);
   };
 }
 
@@ -188,7 +188,7 @@ export function twoComparisons(
     const a = value.select(siteA);
     const b = value.select(siteB);
     if (typeof a !== 'number' || typeof b !== 'number') return general(frame);
-    if (related(first.relation, a, b) === decisive) {
+    if (satisfies(first.relation, a, b) === decisive) {
       frame.cost += cost;
       return decisive;
     }
@@ -196,7 +196,7 @@ export function twoComparisons(
     const y = d === LEFT ? a : d === RIGHT ? b : value.select(siteD);
     if (typeof x !== 'number' || typeof y !== 'number') return general(frame);
     frame.cost += whole;
-    return related(second.relation, x, y);
+    return satisfies(second.relation, x, y);
   };
 }
 

@@ -1,34 +1,34 @@
 import { CelMap, type FieldSite, type Value } from '../values/value.js';
 import { noSuchKey } from './access.js';
-import { CostExceeded, nextStop } from '../work.js';
+import { CostExceeded, nextCheckpoint } from '../work.js';
 
 /** The state of one evaluation. */
 export class Frame {
   cost = 0;
   /** The cost above which the next charge checks the limit and reaches a yield point. */
-  private stop: number;
+  private checkpoint: number;
 
   constructor(
     readonly slots: (Value | undefined)[],
     private readonly limit: number,
   ) {
-    this.stop = nextStop(0, limit);
+    this.checkpoint = nextCheckpoint(0, limit);
   }
 
   /** Charges work whose cost depends on sizes. Ends the evaluation if the limit is exceeded. */
   charge(cost: number): void {
     this.cost += cost;
-    if (this.cost > this.stop) this.ask();
+    if (this.cost > this.checkpoint) this.checkLimit();
   }
 
   /** Ends the evaluation if the limit is exceeded. */
   check(): void {
-    if (this.cost > this.stop) this.ask();
+    if (this.cost > this.checkpoint) this.checkLimit();
   }
 
-  private ask(): void {
+  private checkLimit(): void {
     if (this.cost > this.limit) throw new CostExceeded();
-    this.stop = nextStop(this.cost, this.limit);
+    this.checkpoint = nextCheckpoint(this.cost, this.limit);
   }
 
   /** Ends the evaluation, before the work is done, if the work would exceed the limit. */
@@ -41,34 +41,34 @@ export class Frame {
 export type Run = (frame: Frame) => Value;
 
 /** `variable.name`, by far the most common operand. Callers read it inline with `readField`, which saves a call. */
-export interface FieldOfSlot {
+export interface VariableField {
   readonly slot: number;
   /** The cost of reading the field. */
   readonly cost: number;
   readonly site: FieldSite;
   /** Reads the field if the variable is not a map. */
-  readonly otherwise: Run;
+  readonly fallback: Run;
 }
 
 /** A comparison such as `variable.a < variable.b`. */
 export interface FieldComparison {
   readonly relation: number;
-  readonly left: FieldOfSlot;
-  readonly right: FieldOfSlot;
+  readonly left: VariableField;
+  readonly right: VariableField;
 }
 
 /** A planned expression. `constant` is set if its value is known before evaluation. */
 export interface Plan {
   readonly run: Run;
   readonly constant?: { readonly value: Value; readonly cost: number };
-  readonly field?: FieldOfSlot | undefined;
+  readonly field?: VariableField | undefined;
   readonly comparison?: FieldComparison | undefined;
 }
 
-/** Reads a field: of a map directly, of any other value through `otherwise`. */
-export function readField(frame: Frame, field: FieldOfSlot): Value {
+/** Reads a field: of a map directly, of any other value through `fallback`. */
+export function readField(frame: Frame, field: VariableField): Value {
   const value = frame.slots[field.slot];
-  if (!(value instanceof CelMap)) return field.otherwise(frame);
+  if (!(value instanceof CelMap)) return field.fallback(frame);
   frame.cost += field.cost;
   const found = value.select(field.site);
   return found === undefined ? noSuchKey(field.site.name) : found;

@@ -1,6 +1,6 @@
 import type { Value } from '../values/value.js';
 import { CelError, CelMap, EntryMap, NO_SUCH_OVERLOAD, typeName, ArrayList, Optional } from '../values/value.js';
-import { shown } from './access.js';
+import { formatKey } from './access.js';
 import { constant, Frame, type Plan, type Run } from './frame.js';
 import type { Expr, ListExpr, MapExpr, StructExpr } from '../ast.js';
 import { LIST_BASE, LIST_LITERAL, MAP_BASE, STRUCT_BASE } from '../cost/runtime.js';
@@ -35,7 +35,7 @@ function insertInto(map: EntryMap, key: Value, value: Value, repeated?: string):
   const inserted = map.insert(key, value);
   if (inserted === true) return undefined;
   if (inserted === undefined) return new CelError(`unsupported key type: ${typeName(key)}`);
-  return new CelError(repeated ?? `insert failed: key ${shown(key)} already exists`);
+  return new CelError(repeated ?? `insert failed: key ${formatKey(key)} already exists`);
 }
 
 function mergeInto(map: EntryMap, entries: Value): CelError | undefined {
@@ -69,7 +69,7 @@ export function planList(expr: ListExpr, planner: Subplanner): Plan {
       if (value instanceof CelError) return value;
       if (!optional.has(i)) items.push(value);
       else if (!(value instanceof Optional)) {
-        return new CelError(`cannot initialize optional list element from non-optional value ${shown(value)}`);
+        return new CelError(`cannot initialize optional list element from non-optional value ${formatKey(value)}`);
       } else if (value.value !== undefined) items.push(value.value);
     }
     return new ArrayList(items);
@@ -135,7 +135,7 @@ function paid(build: Run, cost: number): Run {
 }
 
 const notOptional = (name: string, value: Value): CelError =>
-  new CelError(`cannot initialize optional entry '${name}' from non-optional value ${shown(value)}`);
+  new CelError(`cannot initialize optional entry '${name}' from non-optional value ${formatKey(value)}`);
 
 interface PlannedEntry {
   readonly key: Plan;
@@ -149,7 +149,7 @@ function addEntry(frame: Frame, map: EntryMap, entry: PlannedEntry, unique: bool
   let value = entry.value.run(frame);
   if (value instanceof CelError) return value;
   if (entry.optional) {
-    if (!(value instanceof Optional)) return notOptional(shown(key), value);
+    if (!(value instanceof Optional)) return notOptional(formatKey(key), value);
     if (value.value === undefined) return undefined;
     value = value.value;
   }

@@ -1,7 +1,7 @@
 import { ArrayList, CelError, CelList, CelMap, EntryMap, NO_SUCH_OVERLOAD, type Value } from '../values/value.js';
 import type { Frame, Run } from './frame.js';
 import { goType } from '../cost/runtime.js';
-import { work } from '../work.js';
+import { chargeWork } from '../work.js';
 
 /** The slots of the variables of a loop. */
 export interface LoopSlots {
@@ -21,7 +21,7 @@ type Visit = (first: Value, second: Value) => boolean;
 function iterate(range: Value, two: boolean, visit: Visit): CelError | undefined {
   if (range instanceof CelList) {
     const { size } = range;
-    work(size * PER_ITEM);
+    chargeWork(size * PER_ITEM);
     for (let i = 0; i < size; i++) {
       const item = range.get(i);
       if (!visit(two ? i : item, item)) break;
@@ -29,7 +29,7 @@ function iterate(range: Value, two: boolean, visit: Visit): CelError | undefined
     return undefined;
   }
   if (range instanceof CelMap) {
-    work(range.size * PER_KEY);
+    chargeWork(range.size * PER_KEY);
     for (const key of range.keys()) if (!visit(key, two ? (range.find(key) ?? null) : null)) break;
     return undefined;
   }
@@ -43,7 +43,7 @@ function set(frame: Frame, slots: LoopSlots, first: Value, second: Value): void 
 }
 
 /** The intermediate result of a quantifier. */
-class Verdict {
+class QuantifierState {
   decided = false;
   error: CelError | undefined;
 
@@ -62,7 +62,7 @@ export function quantifier(range: Run, body: Run, slots: LoopSlots, stop: boolea
   return (frame) => {
     const over = range(frame);
     if (over instanceof CelList && !two) return quantifyList(frame, over, body, slots.first, stop, question);
-    const verdict = new Verdict();
+    const verdict = new QuantifierState();
     const failed = iterate(over, two, (first, second) => {
       frame.cost += question;
       if (verdict.decided) return false;
@@ -122,7 +122,7 @@ export function existsOne(range: Run, body: Run, slots: LoopSlots): Run {
 }
 
 /** `filter` and `map` over the elements of a list, by far the most common cases. */
-function gatherFromList(
+function collectFromList(
   frame: Frame,
   list: CelList,
   filter: Run | undefined,
@@ -131,7 +131,7 @@ function gatherFromList(
 ): Value {
   const { size } = list;
   const { slots } = frame;
-  work(size * PER_ITEM);
+  chargeWork(size * PER_ITEM);
   const items: Value[] = [];
   let error: CelError | undefined;
   let element: Value | undefined;
@@ -160,11 +160,11 @@ const KEPT = 12;
  * Plans `map`, `filter` and `transformList`. With a filter, only accepted elements are collected. Without `item`, the
  * value of the variable itself is collected.
  */
-export function gatherList(range: Run, filter: Run | undefined, item: Run | undefined, slots: LoopSlots): Run {
+export function collectList(range: Run, filter: Run | undefined, item: Run | undefined, slots: LoopSlots): Run {
   const two = slots.second >= 0;
   return (frame) => {
     const over = range(frame);
-    if (over instanceof CelList && !two) return gatherFromList(frame, over, filter, item, slots.first);
+    if (over instanceof CelList && !two) return collectFromList(frame, over, filter, item, slots.first);
     const items: Value[] = [];
     let error: CelError | undefined;
     const failed = iterate(over, two, (first, second) => {
@@ -188,7 +188,7 @@ export function gatherList(range: Run, filter: Run | undefined, item: Run | unde
 }
 
 /** Plans `transformMap` and `transformMapEntry`. `insert` adds to the map and charges for it. `failed` says whether an earlier step failed. */
-export function gatherMap(
+export function collectMap(
   range: Run,
   filter: Run | undefined,
   insert: (frame: Frame, map: EntryMap, failed: boolean) => CelError | undefined,

@@ -16,7 +16,7 @@ import {
 } from '../values/value.js';
 import { compareBytes, compareText } from '../values/text.js';
 import { compareTimestamps, between, duration, shift } from '../values/time.js';
-import { work, workOnText, CostExceeded } from '../work.js';
+import { chargeWork, chargeText, CostExceeded } from '../work.js';
 import { type Integer, MAX_UINT } from '../values/integer.js';
 
 const NAN_ORDER = new CelError('NaN values cannot be ordered');
@@ -43,7 +43,7 @@ function compareNumbers(a: Value, b: Value): number | undefined {
 /** The CEL operator `==`. Values of different types are unequal; numbers compare by value. */
 export function equal(a: Value, b: Value): boolean | CelError {
   if (typeof a === 'string') {
-    if (a.length > 256 && typeof b === 'string' && a.length === b.length) workOnText(a.length);
+    if (a.length > 256 && typeof b === 'string' && a.length === b.length) chargeText(a.length);
     return a === b;
   }
   if (a === b) return true;
@@ -73,7 +73,7 @@ function equalOptionals(a: Optional, b: Optional): boolean | CelError {
 
 function equalLists(a: CelList, b: CelList): boolean | CelError {
   if (a.equals !== undefined) return a.equals(b);
-  work(a.size);
+  chargeWork(a.size);
   if (a.size !== b.size) return false;
   for (let i = 0; i < a.size; i++) if (equal(a.get(i), b.get(i)) === false) return false;
   return true;
@@ -81,7 +81,7 @@ function equalLists(a: CelList, b: CelList): boolean | CelError {
 
 function equalMaps(a: CelMap, b: CelMap): boolean | CelError {
   if (a.equals !== undefined) return a.equals(b);
-  work(a.size * 2);
+  chargeWork(a.size * 2);
   if (a.size !== b.size) return false;
   for (const key of a.keys()) {
     const theirs = b.find(key);
@@ -112,7 +112,7 @@ export function contains(container: Value, item: Value): boolean | CelError {
   }
   if (!(container instanceof CelList)) return NO_SUCH_OVERLOAD;
   const size = container.size;
-  work(size);
+  chargeWork(size);
   // A list with its own equality compares from the side of the element, any other list from the side of the item.
   const asksElements = container.equals !== undefined;
   for (let i = 0; i < size; i++) {
@@ -160,7 +160,7 @@ function concatenate(a: CelList, b: CelList): Value {
   if (b.size === 0) return a;
   const depth = Math.max(a instanceof Concatenation ? a.depth : 0, b instanceof Concatenation ? b.depth : 0) + 1;
   if (depth <= MAX_CHAIN) return new Concatenation(a, b, depth);
-  work(a.size + b.size);
+  chargeWork(a.size + b.size);
   return new ArrayList([...a, ...b]);
 }
 

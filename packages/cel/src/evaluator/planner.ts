@@ -4,13 +4,13 @@ import { compileRegex } from '../library/regex.js';
 import { CONVERSION_NAMES } from '../library/standard.js';
 import { isDyn, isOptional } from '../types.js';
 import { ArrayList, CelError, NO_SUCH_OVERLOAD, Optional, type Value } from '../values/value.js';
-import { badKey } from './access.js';
+import { invalidKeyError } from './access.js';
 import { fieldComparison, twoComparisons } from './comparisons.js';
 import { planCall, planMembership, logical } from './calls.js';
-import { chain, fieldOfSlot, presence, type Step } from './chain.js';
+import { chain, planVariableField, presence, type Step } from './chain.js';
 import { insertEntries, insertPair, planList, planMap, planStruct } from './literals.js';
 import { constant, type Dialect, Frame, type Plan, readField, type Run } from './frame.js';
-import { existsOne, gatherList, gatherMap, type LoopSlots, quantifier } from './loops.js';
+import { existsOne, collectList, collectMap, type LoopSlots, quantifier } from './loops.js';
 
 /** The expression cannot be run because a constant part of it fails. The message says which. */
 export class PlanError extends Error {}
@@ -140,7 +140,7 @@ export class Planner {
     const slot = this.slotOf(variable);
     if (slot === undefined) return { run: whole() };
     const general = mayBeOptional ? whole() : undefined;
-    const field = fieldOfSlot(slot, noSuchAttribute(variable.name), cost, first.name, general);
+    const field = planVariableField(slot, noSuchAttribute(variable.name), cost, first.name, general);
     const run: Run = (frame) => readField(frame, field);
     if (others.length === 0) return { run, field };
     const rest = chain(run, 0, others, false, strict);
@@ -179,7 +179,7 @@ export class Planner {
 
   private indexStep(index: Expr, optional: boolean): Step {
     const known = this.isAttribute(index) ? undefined : this.plan(index).constant;
-    const problem = known === undefined ? undefined : badKey(known.value);
+    const problem = known === undefined ? undefined : invalidKeyError(known.value);
     if (problem !== undefined && this.dialect.eagerConstants) throw new PlanError(problem.message);
     if (index.kind === 'literal' && typeof index.value === 'string')
       return { kind: 'field', name: index.value, optional };
@@ -291,7 +291,7 @@ export class Planner {
     if (item.kind === 'list') {
       const element = item.elements[0] ?? item;
       const itself = element.kind === 'ident' && element.constant === undefined && this.slotOf(element) === slots.first;
-      return gatherList(range, filter, itself ? undefined : this.run(element), slots);
+      return collectList(range, filter, itself ? undefined : this.run(element), slots);
     }
     return existsOne(range, filter ?? this.run(item), slots);
   }
@@ -301,7 +301,7 @@ export class Planner {
     if (key === undefined) return () => NO_SUCH_OVERLOAD;
     const first = this.run(key);
     const second = value === undefined ? undefined : this.run(value);
-    return gatherMap(range, filter, second === undefined ? insertEntries(first) : insertPair(first, second), slots);
+    return collectMap(range, filter, second === undefined ? insertEntries(first) : insertPair(first, second), slots);
   }
 
   /** Plans a comprehension over an empty range, which only binds a variable. The value is computed on first access. */

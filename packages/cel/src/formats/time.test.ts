@@ -1,4 +1,4 @@
-import { parseTime, timeFault } from './time.js';
+import { parseTime, timeParseError } from './time.js';
 
 test.each([
   ['2024-02-29', ''],
@@ -9,7 +9,7 @@ test.each([
   ['2023-02-29', 'parsing time "2023-02-29": day out of range'],
   ['2023-02-29T', 'parsing time "2023-02-29T": extra text: "T"'],
 ])('%j as a date', (text, fault) => {
-  expect(timeFault(text, 'date')).toBe(fault);
+  expect(timeParseError(text, 'date')).toBe(fault);
 });
 
 test.each([
@@ -18,7 +18,7 @@ test.each([
   ['2024-01-01T24:00:00', 'parsing time "2024-01-01T24:00:00": hour out of range'],
   ['2024-02-30T00:00:00Z', 'parsing time "2024-02-30T00:00:00Z": extra text: "Z"'],
 ])('%j as a time without a zone', (text, fault) => {
-  expect(timeFault(text, 'local')).toBe(fault);
+  expect(timeParseError(text, 'local')).toBe(fault);
 });
 
 test('a time with a zone', () => {

@@ -34,7 +34,7 @@ class TimeParser {
     this.rest = text;
   }
 
-  private cannot(element: string): never {
+  private fail(element: string): never {
     throw new TimeError(
       `parsing time ${quoteTime(this.text)} as ${quoteTime(this.layout)}: cannot parse ${quoteTime(this.rest)} as ${quoteTime(element)}`,
     );
@@ -44,14 +44,14 @@ class TimeParser {
   private digits(min: number, max: number, element: string): number {
     let count = 0;
     while (count < max && /[0-9]/.test(this.rest.charAt(count))) count++;
-    if (count < min) this.cannot(element);
+    if (count < min) this.fail(element);
     const value = Number(this.rest.slice(0, count));
     this.rest = this.rest.slice(count);
     return value;
   }
 
   private literal(text: string): void {
-    if (!this.rest.startsWith(text)) this.cannot(text);
+    if (!this.rest.startsWith(text)) this.fail(text);
     this.rest = this.rest.slice(text.length);
   }
 
@@ -105,7 +105,7 @@ class TimeParser {
 
   private microseconds(): number {
     const match = /^[.,][0-9]{6}/.exec(this.rest);
-    if (match === null) return this.cannot('.000000');
+    if (match === null) return this.fail('.000000');
     this.rest = this.rest.slice(7);
     return Number(match[0].slice(1)) * 1000;
   }
@@ -116,7 +116,7 @@ class TimeParser {
       return 0;
     }
     const match = /^([-+])([0-9]{2}):([0-9]{2})/.exec(this.rest);
-    if (match === null) return this.cannot('Z07:00');
+    if (match === null) return this.fail('Z07:00');
     const hours = Number(match[2]);
     const minutes = Number(match[3]);
     this.check(hours <= 24, 'time zone offset hour');
@@ -133,7 +133,7 @@ export const parseTime = (text: string): Instant => new TimeParser(text, RFC3339
 export const parseMicroTime = (text: string): Instant => new TimeParser(text, RFC3339_MICRO).parse();
 
 /** Returns Go's error message for a string that is not a date, or not a time without a zone. Empty if it is one. */
-export function timeFault(text: string, kind: 'date' | 'local'): string {
+export function timeParseError(text: string, kind: 'date' | 'local'): string {
   try {
     new TimeParser(text, kind === 'date' ? DATE : LOCAL).parse();
     return '';

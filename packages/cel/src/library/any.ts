@@ -1,6 +1,6 @@
 import { integer } from '../values/integer.js';
 import { ArrayList, CelError, Double, EntryMap, Uint, type Value } from '../values/value.js';
-import { work } from '../work.js';
+import { chargeWork } from '../work.js';
 
 /** Thrown for a message that cannot be decoded. */
 class Unreadable extends Error {}
@@ -170,7 +170,7 @@ export function unpacked(fields: ReadonlyMap<string, Value>, create: (message: s
   const packed = given instanceof Uint8Array ? given : new Uint8Array(0);
   const type = typeof url === 'string' ? url.slice(url.lastIndexOf('/') + 1) : '';
   const name = type.startsWith(PREFIX) ? type.slice(PREFIX.length) : '';
-  work(packed.length);
+  chargeWork(packed.length);
   const read = Object.hasOwn(READERS, name) ? READERS[name] : undefined;
   try {
     if (read !== undefined) return read(fieldsOf(packed), create(name) ?? (() => null));

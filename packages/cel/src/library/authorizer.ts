@@ -70,9 +70,9 @@ export class AuthorizerValue extends Receiver {
     return new AuthorizerValue(this.authorize, { namespace, name }, this.answers);
   }
 
-  ask(asked: Omit<AuthorizationQuery, 'serviceAccount'>): AuthorizationAnswer {
+  decide(attributes: Omit<AuthorizationQuery, 'serviceAccount'>): AuthorizationAnswer {
     const query: AuthorizationQuery =
-      this.serviceAccount === undefined ? asked : { ...asked, serviceAccount: this.serviceAccount };
+      this.serviceAccount === undefined ? attributes : { ...attributes, serviceAccount: this.serviceAccount };
     const key = JSON.stringify(query);
     const known = this.answers.get(key);
     if (known !== undefined) return known;
@@ -158,9 +158,9 @@ const narrowed =
 
 function check(value?: Value, verb?: Value): Value {
   if (typeof verb !== 'string') return NO_SUCH_OVERLOAD;
-  if (value instanceof PathCheck) return new Decision(value.authorizer.ask({ verb, path: value.path }));
+  if (value instanceof PathCheck) return new Decision(value.authorizer.decide({ verb, path: value.path }));
   return value instanceof ResourceCheck
-    ? new Decision(value.authorizer.ask({ verb, resource: value.query }))
+    ? new Decision(value.authorizer.decide({ verb, resource: value.query }))
     : NO_SUCH_OVERLOAD;
 }
 

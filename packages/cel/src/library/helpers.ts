@@ -22,6 +22,6 @@ export const onList =
 const LONGEST_TEXT = 10_000_000;
 
 /** Ends the evaluation before it creates a string that is too long to be of any use. */
-export function boundText(length: number): void {
+export function checkTextLength(length: number): void {
   if (length > LONGEST_TEXT) throw new CostExceeded();
 }

@@ -1,6 +1,6 @@
 import { type Call, type Comprehension, type Expr, NO_OPTIONALS } from '../ast.js';
 import { fn, type FunctionDecl, method, overload, type OverloadDecl } from '../declarations.js';
-import { shown } from '../evaluator/access.js';
+import { formatKey } from '../evaluator/access.js';
 import type { Library } from './library.js';
 import * as arithmetic from '../evaluator/operators.js';
 import { compare, equal } from '../evaluator/operators.js';
@@ -10,7 +10,7 @@ import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, listO
 import type { Value } from '../values/value.js';
 import { ArrayList, CelError, CelList, Double, Duration, NO_SUCH_OVERLOAD, Uint, typeName } from '../values/value.js';
 import { onList } from './helpers.js';
-import { MAX_RANGE, CostExceeded, work } from '../work.js';
+import { MAX_RANGE, CostExceeded, chargeWork } from '../work.js';
 
 const A = paramType('A');
 const T = paramType('T');
@@ -68,7 +68,7 @@ function extreme(list: CelList, name: string, better: (order: number) => boolean
 
 function find(list: Value, item: Value, last: boolean): Value {
   if (!(list instanceof CelList)) return NO_SUCH_OVERLOAD;
-  work(list.size);
+  chargeWork(list.size);
   for (let n = 0; n < list.size; n++) {
     const i = last ? list.size - 1 - n : n;
     if (equal(list.get(i), item) === true) return i;
@@ -133,7 +133,7 @@ export const LISTS_LIBRARY: Library = {
 function slice(list: Value | undefined, start: Value | undefined, end: Value | undefined): Value {
   if (!(list instanceof CelList) || start === undefined || end === undefined) return NO_SUCH_OVERLOAD;
   const [from, to] = [Number(start), Number(end)];
-  const call = `cannot slice(${shown(start)}, ${shown(end)})`;
+  const call = `cannot slice(${formatKey(start)}, ${formatKey(end)})`;
   if (from < 0 || to < 0) return new CelError(`${call}, negative indexes not supported`);
   if (from > to) return new CelError(`${call}, start index must be less than or equal to end index`);
   if (list.size < to) return new CelError(`${call}, list is length ${list.size}`);
@@ -146,7 +146,7 @@ function flatten(list: CelList, depth: number): Value {
   if (depth < 0) return new CelError('level must be non-negative');
   const items: Value[] = [];
   const add = (from: CelList, left: number): void => {
-    work(from.size);
+    chargeWork(from.size);
     for (const item of from) {
       if (item instanceof CelList && left > 0) add(item, left - 1);
       else items.push(item);
@@ -167,7 +167,7 @@ function distinct(list: CelList): Value {
       if (scalars.has(item)) continue;
       scalars.add(item);
     } else {
-      work(items.length);
+      chargeWork(items.length);
       if (items.some((other) => equal(item, other) === true)) continue;
     }
     items.push(item);
@@ -182,7 +182,7 @@ function sortBy(list: Value | undefined, keys: Value | undefined): Value {
     return new CelError(`@sortByAssociatedKeys() ${why}`);
   }
   if (list.size === 0) return list;
-  work(list.size * 8);
+  chargeWork(list.size * 8);
   const pairs = Array.from(keys, (key, i) => ({ key, item: list.get(i) }));
   const first = keys.get(0);
   if (compare(first, first) instanceof CelError) return new CelError('list elements must be comparable');

@@ -16,7 +16,7 @@ import {
   Timestamp,
   Uint,
 } from '../values/value.js';
-import { shown } from '../evaluator/access.js';
+import { formatKey } from '../evaluator/access.js';
 import { typeConstant } from './standard.js';
 
 const K = paramType('K');
@@ -41,7 +41,7 @@ function unwrap(value: Value): Value {
   if (!(value instanceof CelList)) return NO_SUCH_OVERLOAD;
   const items: Value[] = [];
   for (const item of value) {
-    if (!(item instanceof Optional)) return new CelError(`value ${shown(item)} is not optional`);
+    if (!(item instanceof Optional)) return new CelError(`value ${formatKey(item)} is not optional`);
     if (item.value !== undefined) items.push(item.value);
   }
   return new ArrayList(items);

@@ -1,6 +1,6 @@
 import type { RE2JS } from 're2js';
 import { matchUnits, patternFor } from '../re2/re2.js';
-import { work, workOnce } from '../work.js';
+import { chargeWork, chargeOnce } from '../work.js';
 import { ArrayList, CelError, NO_SUCH_OVERLOAD, type Value } from '../values/value.js';
 import { fn, method } from '../declarations.js';
 import type { Library } from './library.js';
@@ -12,18 +12,18 @@ const PER_CHARACTER = 20;
 const PER_INSTRUCTION = 200;
 /** Returns the compiled pattern, or its error message. Matching is linear in the length of the text, whatever the pattern. */
 export function compileRegex(text: string): RE2JS | string {
-  const isNew = workOnce(text, text.length * PER_CHARACTER);
+  const isNew = chargeOnce(text, text.length * PER_CHARACTER);
   const pattern = patternFor(text);
   const program = pattern.compiled();
   if (program === undefined) return pattern.error() ?? '';
-  if (isNew) work(program.programSize() * PER_INSTRUCTION);
+  if (isNew) chargeWork(program.programSize() * PER_INSTRUCTION);
   return program;
 }
 
 export function matches(text: string, pattern: string): boolean | CelError {
   const compiled = compileRegex(pattern);
   if (typeof compiled === 'string') return new CelError(compiled);
-  work(matchUnits(compiled, text));
+  chargeWork(matchUnits(compiled, text));
   return compiled.test(text);
 }
 
@@ -33,7 +33,7 @@ const PER_MATCH = 40;
 function withPattern(text: string, pattern: string, run: (compiled: RE2JS) => Value): Value {
   const compiled = compileRegex(pattern);
   if (typeof compiled === 'string') return new CelError(`Illegal regex: ${compiled}`);
-  work(matchUnits(compiled, text));
+  chargeWork(matchUnits(compiled, text));
   return run(compiled);
 }
 
@@ -50,7 +50,7 @@ function findAll(text: string, pattern: string, limit: number): Value {
     const found: Value[] = [];
     const matcher = compiled.matcher(text);
     while ((limit < 0 || found.length < limit) && matcher.find()) {
-      work(PER_MATCH);
+      chargeWork(PER_MATCH);
       found.push(matcher.group() ?? '');
     }
     return new ArrayList(found);

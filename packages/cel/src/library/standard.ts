@@ -19,8 +19,8 @@ import {
   paramType,
   typeOf,
 } from '../types.js';
-import { work, workOnce, workOnText } from '../work.js';
-import { inZone, yearsAside } from '../values/time.js';
+import { chargeWork, chargeOnce, chargeText } from '../work.js';
+import { inZone, cycleYearOffset } from '../values/time.js';
 import type { Value } from '../values/value.js';
 import { CelError, Duration, NO_SUCH_OVERLOAD, Timestamp, CelList, CelMap, TypeValue } from '../values/value.js';
 import { compare, contains, equal } from '../evaluator/operators.js';
@@ -36,8 +36,8 @@ const IN_ZONE = 300;
 function accessor(at: Value, zone: Value, read: (date: Date, at: Timestamp) => number): Value {
   if (!(at instanceof Timestamp) || typeof zone !== 'string') return NO_SUCH_OVERLOAD;
   if (zone !== '' && zone !== 'UTC') {
-    workOnce(zone, NEW_ZONE);
-    work(IN_ZONE);
+    chargeOnce(zone, NEW_ZONE);
+    chargeWork(IN_ZONE);
   }
   const date = inZone(at, zone);
   return date instanceof CelError ? date : read(date, at);
@@ -72,7 +72,7 @@ function timeFunction(
 }
 
 const TIME_FUNCTIONS: readonly FunctionDecl[] = [
-  timeFunction('getFullYear', 'timestamp_to_year', (d, at) => d.getUTCFullYear() + yearsAside(at)),
+  timeFunction('getFullYear', 'timestamp_to_year', (d, at) => d.getUTCFullYear() + cycleYearOffset(at)),
   timeFunction('getMonth', 'timestamp_to_month', (d) => d.getUTCMonth()),
   timeFunction('getDayOfYear', 'timestamp_to_day_of_year', dayOfYear),
   timeFunction('getDayOfMonth', 'timestamp_to_day_of_month', (d) => d.getUTCDate() - 1),
@@ -127,7 +127,7 @@ function comparison(name: string, id: string, accept: (order: number) => boolean
 }
 
 export function textSize(text: string): number {
-  workOnText(text.length);
+  chargeText(text.length);
   return codePointLength(text);
 }
 

@@ -1,27 +1,27 @@
 import { fn, method, overload } from '../declarations.js';
 import type { Library } from './library.js';
-import { shown } from '../evaluator/access.js';
+import { formatKey } from '../evaluator/access.js';
 import { DYN, INT, STRING, listOf } from '../types.js';
-import { codePointLength, isAscii, isFlat, find, findLast, occurrences, split } from '../values/text.js';
+import { codePointLength, isAscii, isBmpOnly, find, findLast, occurrences, split } from '../values/text.js';
 import type { Integer } from '../values/integer.js';
 import { ArrayList, CelError, CelList, NO_SUCH_OVERLOAD, type Value } from '../values/value.js';
 import { formatText } from './kubernetes/format-text.js';
-import { work } from '../work.js';
-import { boundText, onString, onStrings } from './helpers.js';
+import { chargeWork } from '../work.js';
+import { checkTextLength, onString, onStrings } from './helpers.js';
 
 const outOfRange = (index: Integer): CelError => new CelError(`index out of range: ${index}`);
 
 /** Returns the UTF-16 offset of a code point index. */
 function offsetOf(text: string, index: number): number {
   let offset = 0;
-  if (index > 64 && isFlat(text)) return index;
+  if (index > 64 && isBmpOnly(text)) return index;
   for (let i = 0; i < index; i++) offset += (text.codePointAt(offset) ?? 0) > 0xffff ? 2 : 1;
   return offset;
 }
 
 /** Returns the substring between two code point indices, which must be in range. */
 function between(text: string, start: number, end: number): string {
-  return isFlat(text) ? text.slice(start, end) : text.slice(offsetOf(text, start), offsetOf(text, end));
+  return isBmpOnly(text) ? text.slice(start, end) : text.slice(offsetOf(text, start), offsetOf(text, end));
 }
 
 function charAt(text: string, index: Integer): Value {
@@ -73,7 +73,7 @@ class Characters extends CelList {
     const length = codePointLength(text);
     const size = Math.min(length, most);
     if (length === text.length) return new Characters(text, size, undefined);
-    work(size >>> 2);
+    chargeWork(size >>> 2);
     const starts = new Uint32Array(size);
     let at = 0;
     for (let i = 0; i < size; i++) {
@@ -103,7 +103,7 @@ function splitN(text: string, separator: string, most: Integer): Value {
   while (all.length < limit - 1) {
     const end = find(text, separator, at);
     if (end < 0) break;
-    work(PER_PIECE);
+    chargeWork(PER_PIECE);
     all.push(text.slice(at, end));
     at = end + separator.length;
   }
@@ -117,8 +117,8 @@ function replaceN(text: string, old: string, replacement: string, limit: number)
   if (old === '') return interleave(text, replacement, limit);
   if (limit < 0) {
     const found = occurrences(text, old);
-    work(found.count + 1);
-    boundText(text.length + found.count * (replacement.length - old.length));
+    chargeWork(found.count + 1);
+    checkTextLength(text.length + found.count * (replacement.length - old.length));
     return found.replaced(replacement);
   }
   let result = '';
@@ -126,9 +126,9 @@ function replaceN(text: string, old: string, replacement: string, limit: number)
   for (let count = 0; count < limit; count++) {
     const next = find(text, old, at);
     if (next < 0) break;
-    work(4);
+    chargeWork(4);
     result += text.slice(at, next) + replacement;
-    boundText(result.length);
+    checkTextLength(result.length);
     at = next + old.length;
   }
   return result + text.slice(at);
@@ -138,11 +138,11 @@ function replaceN(text: string, old: string, replacement: string, limit: number)
 function interleave(text: string, part: string, limit: number): string {
   const length = codePointLength(text);
   const count = limit < 0 ? length + 1 : Math.min(limit, length + 1);
-  boundText(text.length + count * part.length);
+  checkTextLength(text.length + count * part.length);
   if (part === '') return text;
-  work(isFlat(text) ? count : count * 3);
+  chargeWork(isBmpOnly(text) ? count : count * 3);
   const end = offsetOf(text, Math.min(count, length));
-  const head = isFlat(text) ? text.slice(0, end).split('') : Array.from(text.slice(0, end));
+  const head = isBmpOnly(text) ? text.slice(0, end).split('') : Array.from(text.slice(0, end));
   return (head.length === 0 ? '' : part + head.join(part)) + (count > length ? part : '') + text.slice(end);
 }
 
@@ -158,13 +158,13 @@ function trim(text: string): string {
 
 function join(list: Value, separator: Value): Value {
   if (!(list instanceof CelList) || typeof separator !== 'string') return NO_SUCH_OVERLOAD;
-  work(list.size);
+  chargeWork(list.size);
   const parts: string[] = [];
   let length = 0;
   for (const item of list) {
-    if (typeof item !== 'string') return new CelError(`join: invalid input: ${shown(item)}`);
+    if (typeof item !== 'string') return new CelError(`join: invalid input: ${formatKey(item)}`);
     parts.push(item);
-    boundText((length += item.length + separator.length));
+    checkTextLength((length += item.length + separator.length));
   }
   return parts.join(separator);
 }

@@ -28,7 +28,7 @@ import {
   Uint,
   typeName,
 } from '../values/value.js';
-import { work } from '../work.js';
+import { chargeWork } from '../work.js';
 import { unpacked } from './any.js';
 import { toText } from './conversions.js';
 
@@ -161,12 +161,12 @@ function asJson(value: Value): Value {
 }
 
 function jsonList(list: CelList): Value {
-  work(list.size);
+  chargeWork(list.size);
   return new ArrayList([...list].map(asJson));
 }
 
 function jsonMap(map: CelMap): Value {
-  work(map.size * 2);
+  chargeWork(map.size * 2);
   const result = new EntryMap();
   for (const key of map.keys()) {
     const name = typeof key === 'string' ? key : toText(key);

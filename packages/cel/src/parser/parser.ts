@@ -13,7 +13,7 @@ import {
   MEMBER,
   OPERAND,
   STRUCT_START,
-  GiveUp,
+  ParseAborted,
   TokenStream,
 } from './token-stream.js';
 import type { Token, TokenKind } from './lexer.js';
@@ -77,7 +77,7 @@ export class Parser {
       this.tokens.match('<EOF>', ['<EOF>']);
       return { expr, issues: this.issues };
     } catch (error) {
-      if (error instanceof GiveUp) return { expr: INVALID, issues: this.issues };
+      if (error instanceof ParseAborted) return { expr: INVALID, issues: this.issues };
       throw error;
     }
   }
@@ -85,7 +85,7 @@ export class Parser {
   private nested(rule: keyof Parser['depth']): void {
     if (++this.depth[rule] <= MAX_DEPTH) return;
     this.issues.push({ offset: -1, message: `expression recursion limit exceeded: ${MAX_DEPTH}` });
-    throw new GiveUp();
+    throw new ParseAborted();
   }
 
   // --- operators
@@ -98,7 +98,7 @@ export class Parser {
       const { offset } = this.tokens.advance();
       const yes = this.tokens.before(':', () => this.disjunction());
       if (this.tokens.match(':', COLON) === undefined) {
-        this.tokens.giveUpUntil();
+        this.tokens.skipUntil();
         this.depth.expr--;
         return { kind: 'invalid', offset };
       }
@@ -340,7 +340,7 @@ export class Parser {
     const { tokens } = this;
     for (;;) {
       if (!item() || !tokens.atSeparator(close)) {
-        tokens.giveUpUntil(',');
+        tokens.skipUntil(',');
         return;
       }
       if (!tokens.is(',') || !itemStart.has(tokens.peek())) return;

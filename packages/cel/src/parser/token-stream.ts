@@ -87,7 +87,7 @@ const OPERATORS = new Set<TokenKind>([
   '.',
 ]);
 /** Aborts parsing because error recovery is not possible. The issues say why. */
-export class GiveUp extends Error {}
+export class ParseAborted extends Error {}
 
 const describe = (expected: Expected): string =>
   expected.length === 1 ? (expected[0] ?? '') : `{${expected.join(', ')}}`;
@@ -105,7 +105,7 @@ export class TokenStream {
   /** The position of the operator at which an abandoned bracketed conditional ended; it is parsed as if it followed the brackets. */
   private operatorAt = -1;
   /** The tokens that the enclosing constructs expect next. */
-  private readonly awaited: TokenKind[] = [];
+  private readonly followKinds: TokenKind[] = [];
 
   constructor(
     private readonly source: string,
@@ -146,7 +146,7 @@ export class TokenStream {
       offset: this.token.offset,
       message: `Syntax error: error recovery attempt limit exceeded: ${MAX_RECOVERIES}`,
     });
-    throw new GiveUp();
+    throw new ParseAborted();
   }
 
   /** Consumes a token of the given kind, or recovers if it is missing. Returns undefined if recovery failed. */
@@ -169,28 +169,28 @@ export class TokenStream {
       return { kind, text: ':', offset: this.token.offset };
     }
     this.syntaxError(`mismatched input '${text}' expecting ${describe(expected)}`);
-    if (kind === ':') this.giveUpChoice();
+    if (kind === ':') this.skipConditional();
     else this.skipTo();
     return undefined;
   }
 
   /** Reports whether the current token could follow a missing closing bracket. */
   private canFollow(): boolean {
-    if (this.token.kind === '<EOF>') return !this.awaited.includes(':');
-    return OPERATORS.has(this.token.kind) || this.isAwaited();
+    if (this.token.kind === '<EOF>') return !this.followKinds.includes(':');
+    return OPERATORS.has(this.token.kind) || this.isInFollowSet();
   }
 
   /** Skips the rest of a conditional that has no `:`. Inside brackets, which an operator may follow, it stops at the next operator. */
-  private giveUpChoice(): void {
-    const bracketed = this.awaited.some((kind) => kind !== ':');
-    this.giveUpUntil(',', ...(bracketed ? OPERATORS : []));
+  private skipConditional(): void {
+    const bracketed = this.followKinds.some((kind) => kind !== ':');
+    this.skipUntil(',', ...(bracketed ? OPERATORS : []));
     if (OPERATORS.has(this.token.kind)) this.operatorAt = this.at;
   }
 
   /** Skips to a token of one of the given kinds, or to one that an enclosing construct expects. */
-  giveUpUntil(...kinds: readonly TokenKind[]): void {
+  skipUntil(...kinds: readonly TokenKind[]): void {
     if (this.at === this.operatorAt) return;
-    while (!kinds.includes(this.token.kind) && !this.isAwaited()) this.at++;
+    while (!kinds.includes(this.token.kind) && !this.isInFollowSet()) this.at++;
   }
 
   /** Reports whether the current token separates or ends the items of a list. A single unexpected token before it is skipped. */
@@ -213,7 +213,7 @@ export class TokenStream {
     if (OPERAND.has(this.token.kind)) return true;
     this.recover();
     this.syntaxError(`extraneous input '${this.token.text}' expecting ${describe(OPERAND.expected)}`);
-    while (this.token.kind !== '<EOF>' && !OPERAND.has(this.token.kind) && !this.isAwaited()) this.at++;
+    while (this.token.kind !== '<EOF>' && !OPERAND.has(this.token.kind) && !this.isInFollowSet()) this.at++;
     return OPERAND.has(this.token.kind);
   }
 
@@ -238,12 +238,12 @@ export class TokenStream {
     return text + between.join('') + (last === undefined || last.kind === '<EOF>' ? '' : last.text);
   }
 
-  private isAwaited(): boolean {
-    return this.token.kind === '<EOF>' || this.awaited.includes(this.token.kind);
+  private isInFollowSet(): boolean {
+    return this.token.kind === '<EOF>' || this.followKinds.includes(this.token.kind);
   }
 
   private skipTo(): void {
-    while (!OPERATORS.has(this.token.kind) && !this.isAwaited()) this.at++;
+    while (!OPERATORS.has(this.token.kind) && !this.isInFollowSet()) this.at++;
   }
 
   /** Reports whether an operand starts at the current token. A single unexpected token before it is skipped. */
@@ -264,9 +264,9 @@ export class TokenStream {
 
   /** Parses up to a closing token, at which error recovery inside `parse` stops. */
   before<T>(close: TokenKind, parse: () => T): T {
-    this.awaited.push(close);
+    this.followKinds.push(close);
     const result = parse();
-    this.awaited.pop();
+    this.followKinds.pop();
     return result;
   }
 

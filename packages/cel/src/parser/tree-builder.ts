@@ -2,7 +2,7 @@ import type { Expr } from '../ast.js';
 import type { Issue } from '../source.js';
 import { MacroError, macroKey, type Macros } from './macros.js';
 import type { TokenKind } from './lexer.js';
-import { GiveUp } from './token-stream.js';
+import { ParseAborted } from './token-stream.js';
 
 export const RELATIONS = new Map<TokenKind, string>([
   ['==', '_==_'],
@@ -51,7 +51,7 @@ export class TreeBuilder {
     height += levels;
     if (height > MAX_DEPTH) {
       this.issues.push({ offset: -1, message: 'max recursion depth exceeded' });
-      throw new GiveUp();
+      throw new ParseAborted();
     }
     if (height > 0) this.heights.set(expr, height);
     return expr;

@@ -84,7 +84,7 @@ export function dialectOf(pattern: string): Dialect | undefined {
       if (letter !== undefined) return change(token, token.slice(0, 2) + known(letter));
       if (group !== undefined && label !== undefined) {
         if (inClass) return token;
-        return change(token, `${group}${unused(label, names, (words ??= new Set(pattern.match(/\w+/g))))}>`);
+        return change(token, `${group}${uniqueLabel(label, names, (words ??= new Set(pattern.match(/\w+/g))))}>`);
       }
       // A bracket right after the opening one is a member of the class. A named class such as [:alpha:] is complete in itself anywhere.
       if (inClass) inClass = token.startsWith('[:') || !token.endsWith(']') || token === '\\]';
@@ -96,7 +96,7 @@ export function dialectOf(pattern: string): Dialect | undefined {
   const original = (message: string): string =>
     message.includes(text)
       ? message.replace(text, () => pattern)
-      : [...changed].reduce((told, [to, from]) => told.replaceAll(to, () => from), message);
+      : [...changed].reduce((translated, [to, from]) => translated.replaceAll(to, () => from), message);
   return { text, original };
 }
 
@@ -106,7 +106,7 @@ function known(name: string): string {
 }
 
 /** Returns the label, or if it is taken, the label with a number that occurs nowhere in the pattern. `taken` maps labels to the next number. */
-function unused(label: string, taken: Map<string, number>, words: ReadonlySet<string>): string {
+function uniqueLabel(label: string, taken: Map<string, number>, words: ReadonlySet<string>): string {
   let next = taken.get(label);
   taken.set(label, next ?? 2);
   if (next === undefined) return label;

@@ -27,7 +27,7 @@ const SMALL_PROGRAM = 64;
 
 /** All patterns that are still referenced. Those of deleted schemas are garbage collected. */
 const known = new Map<string, WeakRef<Pattern>>();
-const gone = new FinalizationRegistry<string>((text) => {
+const patternFinalizer = new FinalizationRegistry<string>((text) => {
   if (known.get(text)?.deref() === undefined) known.delete(text);
 });
 /** The most recent patterns, for expressions that build their patterns at run time and use them again. */
@@ -35,19 +35,19 @@ const latest = new Set<Pattern>();
 let characters = 0;
 
 /** The cached program of a pattern, and whether it was used since the last eviction pass. */
-interface Holder {
+interface CachedProgram {
   program: RE2JS | undefined;
   used: boolean;
 }
 
 /** The holders of cached programs, in the order in which they were compiled or last given another chance. */
-const holders = new Set<Holder>();
+const cachedPrograms = new Set<CachedProgram>();
 let instructions = 0;
-const unheld = new FinalizationRegistry<Holder>((holder) => {
-  if (holders.delete(holder)) drop(holder);
+const programFinalizer = new FinalizationRegistry<CachedProgram>((holder) => {
+  if (cachedPrograms.delete(holder)) drop(holder);
 });
 
-function drop(holder: Holder): void {
+function drop(holder: CachedProgram): void {
   instructions -= holder.program?.programSize() ?? 0;
   holder.program = undefined;
 }
@@ -61,7 +61,7 @@ export function patternFor(text: string): Pattern {
   if (pattern === undefined) {
     pattern = new Pattern(text);
     known.set(text, new WeakRef(pattern));
-    gone.register(pattern, text);
+    patternFinalizer.register(pattern, text);
     keep(pattern);
   }
   return pattern;
@@ -82,12 +82,12 @@ function keep(pattern: Pattern): void {
  * never needed, and again after it was evicted from the cache.
  */
 export class Pattern {
-  private readonly holder: Holder = { program: undefined, used: false };
+  private readonly holder: CachedProgram = { program: undefined, used: false };
   /** The error of the pattern, false if it is valid, or undefined until it is first compiled. */
   private failure: string | false | undefined;
 
   constructor(readonly text: string) {
-    unheld.register(this, this.holder);
+    programFinalizer.register(this, this.holder);
   }
 
   /** The error of a malformed pattern, or undefined if it is valid. */
@@ -124,8 +124,8 @@ export class Pattern {
     }
     this.holder.program = program;
     instructions += program.programSize();
-    holders.add(this.holder);
-    makeRoom();
+    cachedPrograms.add(this.holder);
+    evictPrograms();
     // The program is cached before the yield point, which may abort this work.
     reachYieldPoint(program.programSize() * PER_INSTRUCTION);
     return program;
@@ -133,12 +133,12 @@ export class Pattern {
 }
 
 /** Evicts programs until the rest fits the limit. At least one is kept, whatever its size. */
-function makeRoom(): void {
-  while (instructions > MAX_INSTRUCTIONS && holders.size > 1) {
-    for (const oldest of holders) {
-      holders.delete(oldest);
+function evictPrograms(): void {
+  while (instructions > MAX_INSTRUCTIONS && cachedPrograms.size > 1) {
+    for (const oldest of cachedPrograms) {
+      cachedPrograms.delete(oldest);
       // A program that was used since the last pass gets another chance.
-      if (oldest.used) holders.add(oldest);
+      if (oldest.used) cachedPrograms.add(oldest);
       else drop(oldest);
       oldest.used = false;
       break;

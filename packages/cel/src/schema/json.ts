@@ -1,11 +1,11 @@
 import { equal } from '../evaluator/operators.js';
-import { keysOf, work } from '../work.js';
+import { keysOf, chargeWork } from '../work.js';
 import type { FieldSite, Value } from '../values/value.js';
 import { CelError, CelList, CelMap, Double, Opaque, mapKey, Duration, Timestamp } from '../values/value.js';
 import { MAX_INT, integer } from '../values/integer.js';
 import { parseDate, parseDuration, parseTimestamp } from '../values/time.js';
 import { illegalBase64At } from '../formats/base64.js';
-import { timeFault } from '../formats/time.js';
+import { timeParseError } from '../formats/time.js';
 
 /** Any JSON value. Integral numbers are ints; other numbers and instances of Number are doubles. */
 export type Json = unknown;
@@ -21,7 +21,7 @@ export const isJsonMap = (value: Json): value is JsonMap =>
 /** Compares plain JSON, ignoring the order of keys. */
 export function equalJson(a: Json, b: Json): boolean {
   if (a === b) return true;
-  work(1);
+  chargeWork(1);
   if (a instanceof Number && b instanceof Number) return Number(a) === Number(b);
   if (a instanceof Number || b instanceof Number) return false;
   if (Array.isArray(a)) {
@@ -52,7 +52,7 @@ class JsonList extends CelList {
   override next(index: number, spent: Value | undefined): Value {
     const json = this.items[index];
     const isObject = isJsonMap(json) && !isValue(json) && !(json instanceof Number);
-    return spent instanceof JsonObject && isObject ? spent.become(json) : fromJson(json);
+    return spent instanceof JsonObject && isObject ? spent.rebind(json) : fromJson(json);
   }
 }
 
@@ -64,7 +64,7 @@ class JsonObject extends CelMap {
   }
 
   /** Reuses this value for another object. */
-  become(members: JsonMap): this {
+  rebind(members: JsonMap): this {
     this.members = members;
     this.count = -1;
     return this;
@@ -199,7 +199,8 @@ function dateTime(text: string): Value {
   if (text === '') return new Timestamp(0, 0);
   const local = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}$/.test(text) ? `${text}Z` : text;
   return (
-    parseTimestamp(local) ?? new CelError(`Invalid date-time formatted string ${text}: ${timeFault(text, 'local')}`)
+    parseTimestamp(local) ??
+    new CelError(`Invalid date-time formatted string ${text}: ${timeParseError(text, 'local')}`)
   );
 }
 
@@ -229,7 +230,7 @@ export function stringAdapter(format: string): Adapter {
     case 'date':
       return text(
         (value) =>
-          parseDate(value) ?? new CelError(`Invalid date formatted string ${value}: ${timeFault(value, 'date')}`),
+          parseDate(value) ?? new CelError(`Invalid date formatted string ${value}: ${timeParseError(value, 'date')}`),
       );
     case 'date-time':
       return text(dateTime);

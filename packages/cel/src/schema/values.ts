@@ -1,6 +1,6 @@
 import { noSuchKey } from '../evaluator/access.js';
 import { equal } from '../evaluator/operators.js';
-import { InternalError, keysOf, work } from '../work.js';
+import { InternalError, keysOf, chargeWork } from '../work.js';
 import type { Value, CelError } from '../values/value.js';
 import type { FieldSite } from '../values/value.js';
 import { ArrayList, CelList, CelMap, Double, NO_SUCH_OVERLOAD } from '../values/value.js';
@@ -47,7 +47,7 @@ export class SchemaObject extends CelMap {
   }
 
   /** Reuses this value for another object of the same schema. */
-  become(json: JsonMap): this {
+  rebind(json: JsonMap): this {
     this.json = json;
     this.count = -1;
     return this;
@@ -156,7 +156,7 @@ export class SchemaMap extends CelMap {
 
   override equals(other: CelMap): boolean | CelError {
     if (this.size !== other.size) return false;
-    work(this.size * PER_MEMBER);
+    chargeWork(this.size * PER_MEMBER);
     for (const key in this.json) {
       const theirs = other.field(key);
       if (theirs === undefined) return false;
@@ -187,12 +187,12 @@ export class SchemaList extends CelList {
   override next(index: number, spent: Value | undefined): Value {
     const json = this.json[index];
     // All objects of the list have the same schema, so that the previous value can be reused.
-    return spent instanceof SchemaObject && isJsonMap(json) ? spent.become(json) : this.adapt(json);
+    return spent instanceof SchemaObject && isJsonMap(json) ? spent.rebind(json) : this.adapt(json);
   }
 
   override equals(other: CelList): boolean | CelError {
     if (this.size !== other.size) return false;
-    work(this.size * PER_MEMBER);
+    chargeWork(this.size * PER_MEMBER);
     for (let i = 0; i < this.size; i++) {
       const same = equal(this.get(i), other.get(i));
       if (same !== true) return same;
@@ -208,7 +208,7 @@ const GO_MAP = 'map[string]interface {}';
  * The form in which cel-go stores an element of a set as a Go map key: the stored value. So an integer in a set of doubles is not found by
  * an equal double, a time is not found by an equal time, and objects and lists cannot be keys at all.
  */
-function keptAs(json: Json, item: Value): unknown {
+function goMapKey(json: Json, item: Value): unknown {
   const type = Array.isArray(json) ? GO_LIST : isJsonMap(json) && !(json instanceof Number) ? GO_MAP : undefined;
   if (type !== undefined) throw new InternalError(`runtime error: hash of unhashable type ${type}`);
   if (!(item instanceof Double)) return item;
@@ -224,14 +224,14 @@ function has(kept: ReadonlySet<unknown>, item: Value): boolean {
 
 function sameMembers(size: number, kept: () => ReadonlySet<unknown>, other: CelList): boolean {
   if (size !== other.size) return false;
-  work(size * PER_MEMBER);
+  chargeWork(size * PER_MEMBER);
   const mine = kept();
   for (const item of other) if (!has(mine, item)) return false;
   return true;
 }
 
 function union(items: Value[], kept: Set<unknown>, other: CelList): Value {
-  work((items.length + other.size) * PER_MEMBER);
+  chargeWork((items.length + other.size) * PER_MEMBER);
   for (const item of other) {
     if (has(kept, item)) continue;
     kept.add(item instanceof Double ? item.value : item);
@@ -244,7 +244,7 @@ function union(items: Value[], kept: Set<unknown>, other: CelList): Value {
 export class SchemaSet extends SchemaList {
   private kept(): Set<unknown> {
     const kept = new Set<unknown>();
-    for (let i = 0; i < this.size; i++) kept.add(keptAs(this.json[i], this.get(i)));
+    for (let i = 0; i < this.size; i++) kept.add(goMapKey(this.json[i], this.get(i)));
     return kept;
   }
 
@@ -292,7 +292,7 @@ function keyReader(keys: readonly string[]): KeyOf {
 
 function equalKeyed(a: CelList, b: CelList, keyOf: KeyOf): boolean | CelError {
   if (a.size !== b.size) return false;
-  work(a.size * PER_KEYED);
+  chargeWork(a.size * PER_KEYED);
   const mine = new Map([...a].map((item) => [keyOf(item), item]));
   for (const item of b) {
     const found = mine.get(keyOf(item));
@@ -305,7 +305,7 @@ function equalKeyed(a: CelList, b: CelList, keyOf: KeyOf): boolean | CelError {
 
 /** Merges two keyed lists: elements of `b` replace those of `a` with the same key; the others are appended. */
 function mergeKeyed(a: CelList, b: CelList, keyOf: KeyOf): Value {
-  work((a.size + b.size) * PER_KEYED);
+  chargeWork((a.size + b.size) * PER_KEYED);
   const items = [...a];
   const places = new Map(items.map((item, i) => [keyOf(item), i]));
   for (const item of b) {

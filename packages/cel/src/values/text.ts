@@ -1,4 +1,4 @@
-import { work } from '../work.js';
+import { chargeWork } from '../work.js';
 
 /** The length in code points. A lone surrogate counts as one. */
 export function codePointLength(text: string): number {
@@ -36,7 +36,7 @@ export const isAscii = (text: string): boolean => ASCII.test(text);
 const ASCII = /^\p{ASCII}*$/u;
 
 /** Reports whether UTF-16 indices equal code point indices. */
-export const isFlat = (text: string): boolean => codePointLength(text) === text.length;
+export const isBmpOnly = (text: string): boolean => codePointLength(text) === text.length;
 
 /** Compares by code points: -1, 0 or 1. JavaScript's own order puts astral characters before U+E000. */
 export function compareText(a: string, b: string): number {
@@ -62,7 +62,7 @@ export function compareBytes(a: Uint8Array, b: Uint8Array): number {
 /** Quotes a string like Go's %q. */
 export function quoted(text: string): string {
   if (PLAIN.test(text)) return `"${text}"`;
-  work(text.length * 2);
+  chargeWork(text.length * 2);
   let result = '"';
   for (const char of text) {
     const code = char.codePointAt(0) ?? 0;
@@ -167,7 +167,7 @@ export function split(text: string, separator: string): string[] {
 const LONG = 1 << 16;
 
 /** Calls `found` with the index of every occurrence, from left to right, skipping overlapping ones. */
-function places(units: Uint16Array, text: string, part: string, found: (at: number) => void): void {
+function forEachOccurrence(units: Uint16Array, text: string, part: string, found: (at: number) => void): void {
   if (part.length === 1) {
     const wanted = part.charCodeAt(0);
     for (let i = 0; i < units.length; i++) if (units[i] === wanted) found(i);
@@ -198,7 +198,7 @@ export function occurrences(text: string, part: string): Occurrences {
   }
   const units = unitsOf(text);
   let count = 0;
-  places(units, text, part, () => count++);
+  forEachOccurrence(units, text, part, () => count++);
   return {
     count,
     replaced(replacement) {
@@ -206,7 +206,7 @@ export function occurrences(text: string, part: string): Occurrences {
       const result = new Uint16Array(text.length + count * (put.length - part.length));
       let to = 0;
       let from = 0;
-      places(units, text, part, (at) => {
+      forEachOccurrence(units, text, part, (at) => {
         while (from < at) result[to++] = units[from++] as number;
         for (let i = 0; i < put.length; i++) result[to++] = put[i] as number;
         from = at + part.length;

@@ -94,12 +94,12 @@ const LAST_CYCLE = 8e12;
 const cyclesOf = (seconds: number): number => (Math.abs(seconds) > LAST_CYCLE ? Math.floor(seconds / CYCLE) : 0);
 
 /** The number of years to add to the year that `inZone` returns. */
-export const yearsAside = (at: Timestamp): number => cyclesOf(at.seconds) * CYCLE_YEARS;
+export const cycleYearOffset = (at: Timestamp): number => cyclesOf(at.seconds) * CYCLE_YEARS;
 
 /** Formats a timestamp as RFC 3339 with as many fractional digits as needed. */
 export function formatTimestamp(at: Timestamp): string {
   const moment = new Date((at.seconds - cyclesOf(at.seconds) * CYCLE) * 1000);
-  const year = moment.getUTCFullYear() + yearsAside(at);
+  const year = moment.getUTCFullYear() + cycleYearOffset(at);
   const iso = moment.toISOString();
   const digits = String(Math.abs(year)).padStart(4, '0');
   const date = `${year < 0 ? '-' : ''}${digits}${iso.slice(iso.indexOf('-', 1), -5)}`;

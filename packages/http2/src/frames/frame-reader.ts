@@ -11,7 +11,7 @@ export class FrameReader {
   constructor(
     private readonly maxFrameBytes: number,
     /** Takes a frame. Returns false to stop reading. The payload is valid as long as the chunk that it is part of. */
-    private readonly take: (type: number, flags: number, stream: number, payload: Buffer) => boolean,
+    private readonly onFrame: (type: number, flags: number, stream: number, payload: Buffer) => boolean,
   ) {}
 
   /** Receives a chunk. Throws a ConnectionError if it is not HTTP/2. */
@@ -65,7 +65,7 @@ export class FrameReader {
       }
       const stream = bytes.readUInt32BE(at + 5) & 0x7fffffff;
       const payload = bytes.subarray(at + FRAME_HEADER, end);
-      if (!this.take(bytes[at + 3] as number, bytes[at + 4] as number, stream, payload)) return bytes.length;
+      if (!this.onFrame(bytes[at + 3] as number, bytes[at + 4] as number, stream, payload)) return bytes.length;
       at = end;
     }
   }

@@ -11,7 +11,13 @@ export interface RequestHead {
 }
 
 /** Connection-specific fields of HTTP/1.1, which are not allowed here (RFC 9113, section 8.2.2). */
-const OF_CONNECTIONS = new Set(['connection', 'proxy-connection', 'keep-alive', 'transfer-encoding', 'upgrade']);
+const CONNECTION_SPECIFIC_FIELDS = new Set([
+  'connection',
+  'proxy-connection',
+  'keep-alive',
+  'transfer-encoding',
+  'upgrade',
+]);
 /** Fields of which only the first value is kept, as in node:http. */
 const SINGLE = new Set([
   'age',
@@ -65,7 +71,7 @@ export function requestHead(fields: readonly HeaderField[]): RequestHead | undef
       continue;
     }
     regular = true;
-    if (OF_CONNECTIONS.has(name) || (name === 'te' && value !== 'trailers')) return undefined;
+    if (CONNECTION_SPECIFIC_FIELDS.has(name) || (name === 'te' && value !== 'trailers')) return undefined;
     rawHeaders.push(name, value);
     add(headers, name, value);
   }

@@ -9,14 +9,14 @@ export interface HeadBlock {
 
 /** Joins a HEADERS frame with the CONTINUATION frames that follow it. */
 export class HeadReader {
-  private under: { stream: number; endStream: boolean; parts: Buffer[]; bytes: number } | undefined;
+  private partial: { stream: number; endStream: boolean; parts: Buffer[]; bytes: number } | undefined;
 
   /** `mostBytes` is the maximum size of a header list. */
   constructor(private readonly mostBytes: number) {}
 
   /** The stream of the header block being received. No other frame may be received before the block ends. */
   get stream(): number | undefined {
-    return this.under?.stream;
+    return this.partial?.stream;
   }
 
   headers(flags: number, stream: number, payload: Buffer): HeadBlock | undefined {
@@ -29,21 +29,21 @@ export class HeadReader {
     }
     const endStream = (flags & Flag.endStream) !== 0;
     if ((flags & Flag.endHeaders) !== 0) return { stream, endStream, bytes: fragment };
-    this.under = { stream, endStream, parts: [fragment], bytes: fragment.length };
+    this.partial = { stream, endStream, parts: [fragment], bytes: fragment.length };
     return undefined;
   }
 
   continuation(flags: number, payload: Buffer): HeadBlock | undefined {
-    const { under } = this;
-    if (under === undefined) throw protocolError('CONTINUATION without a preceding HEADERS frame');
-    under.parts.push(payload);
-    under.bytes += payload.length;
+    const { partial } = this;
+    if (partial === undefined) throw protocolError('CONTINUATION without a preceding HEADERS frame');
+    partial.parts.push(payload);
+    partial.bytes += payload.length;
     // A block that is only a little too large is decoded, so that it can be answered. Every part has a cost, even an empty one.
-    if (under.bytes > 1.5 * this.mostBytes || under.parts.length > this.mostBytes / 1024) {
+    if (partial.bytes > 1.5 * this.mostBytes || partial.parts.length > this.mostBytes / 1024) {
       throw new ConnectionError(ErrorCode.enhanceYourCalm, 'a header block is too large or has too many fragments');
     }
     if ((flags & Flag.endHeaders) === 0) return undefined;
-    this.under = undefined;
-    return { stream: under.stream, endStream: under.endStream, bytes: Buffer.concat(under.parts, under.bytes) };
+    this.partial = undefined;
+    return { stream: partial.stream, endStream: partial.endStream, bytes: Buffer.concat(partial.parts, partial.bytes) };
   }
 }

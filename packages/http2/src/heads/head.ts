@@ -1,4 +1,4 @@
-import { fieldRoom, statusRoom, writeField, writeStatus } from '../hpack/encoder.js';
+import { maxFieldBytes, statusRoom, writeField, writeStatus } from '../hpack/encoder.js';
 
 export type FieldValues = ReadonlyMap<string, string | number | readonly string[]>;
 
@@ -15,18 +15,18 @@ function dateAt(millis: number): string {
   return dateText;
 }
 
-function room(fields: FieldValues): number {
-  let bytes = statusRoom + fieldRoom('date', dateText) + 32;
+function maxBlockBytes(fields: FieldValues): number {
+  let bytes = statusRoom + maxFieldBytes('date', dateText) + 32;
   for (const [name, value] of fields) {
-    if (typeof value === 'object') for (const one of value) bytes += fieldRoom(name, one);
-    else bytes += fieldRoom(name, String(value));
+    if (typeof value === 'object') for (const one of value) bytes += maxFieldBytes(name, one);
+    else bytes += maxFieldBytes(name, String(value));
   }
   return bytes;
 }
 
 /** Encodes the header block of a response; valid until the next call. `now` is the time for the Date field; undefined omits the field. */
 export function headBlock(status: number, fields: FieldValues, now: number | undefined): Buffer {
-  const bytes = room(fields);
+  const bytes = maxBlockBytes(fields);
   if (scratch.length < bytes) scratch = Buffer.allocUnsafeSlow(bytes * 2);
   let at = writeStatus(scratch, 0, status);
   for (const [name, value] of fields) {

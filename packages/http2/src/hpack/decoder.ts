@@ -33,7 +33,7 @@ export class HpackDecoder {
   /** The index of the oldest field. Those before it have been evicted. */
   private oldest = 0;
   private bytes = 0;
-  private most = TABLE_BYTES;
+  private maxTableBytes = TABLE_BYTES;
   private block = NOTHING;
   private at = 0;
 
@@ -113,20 +113,20 @@ export class HpackDecoder {
 
   private add(field: HeaderField): void {
     const size = field.name.length + field.value.length + FIELD_OVERHEAD;
-    this.dropTo(this.most - size);
+    this.evictTo(this.maxTableBytes - size);
     // Adding a field larger than the table empties the table.
-    if (size > this.most) return;
+    if (size > this.maxTableBytes) return;
     this.dynamic.push(field);
     this.bytes += size;
   }
 
   private resize(bytes: number): void {
     if (bytes > TABLE_BYTES) throw new HpackError('the dynamic table size exceeds the limit');
-    this.most = bytes;
-    this.dropTo(bytes);
+    this.maxTableBytes = bytes;
+    this.evictTo(bytes);
   }
 
-  private dropTo(bytes: number): void {
+  private evictTo(bytes: number): void {
     while (this.bytes > bytes && this.oldest < this.dynamic.length) {
       const { name, value } = this.dynamic[this.oldest++] as HeaderField;
       this.bytes -= name.length + value.length + FIELD_OVERHEAD;

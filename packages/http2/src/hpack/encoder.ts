@@ -66,7 +66,7 @@ function encodedName(name: string): Uint8Array {
 
 /**
  * Writes a header field as a literal without indexing: repeated response fields are short, and a connection needs no encoder state.
- * The caller provides the room: `fieldRoom` for each field, and `statusRoom`.
+ * The caller provides the room: `maxFieldBytes` for each field, and `statusRoom`.
  */
 export function writeField(out: Buffer, at: number, name: string, value: string): number {
   const encoded = encodedName(name);
@@ -74,7 +74,7 @@ export function writeField(out: Buffer, at: number, name: string, value: string)
   return writeText(out, at, value);
 }
 
-export const fieldRoom = (name: string, value: string): number => name.length + value.length + 16;
+export const maxFieldBytes = (name: string, value: string): number => name.length + value.length + 16;
 
 export const statusRoom = 16;
 

@@ -1,6 +1,6 @@
 import { newNotFound } from '../../../apimachinery/meta/errors.js';
 import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, textsOf } from '../../../apimachinery/json/values.js';
+import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
@@ -56,7 +56,7 @@ export const admitToken =
     if (nodeOf(pod) !== node) {
       throw refusal(attributes, 'node requested token bound to a pod scheduled on a different node');
     }
-    return checkAudience(dependencies, attributes, pod, textsOf(spec?.['audiences']));
+    return checkAudience(dependencies, attributes, pod, stringsOf(spec?.['audiences']));
   };
 
 function checkAudience(

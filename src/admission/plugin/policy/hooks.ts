@@ -1,6 +1,6 @@
 import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
 import type { GroupResource, GroupVersionKind, KubeObject } from '../../../apimachinery/meta/meta.js';
-import { concerns, policyCriteria, type MatchCriteria } from '../../matching/criteria.js';
+import { mayMatchResource, policyCriteria, type MatchCriteria } from '../../matching/criteria.js';
 import type { ConfigurationSource } from '../../sources.js';
 
 /** A binding, parsed once per revision. */
@@ -87,7 +87,7 @@ export class PolicyHooks<C extends CompiledPolicy> {
     let found = this.byResource.get(key);
     if (found === undefined) {
       found = this.hooks.filter(
-        ({ policy: { criteria } }) => criteria === undefined || concerns(criteria, { group, resource }),
+        ({ policy: { criteria } }) => criteria === undefined || mayMatchResource(criteria, { group, resource }),
       );
       this.byResource.set(key, found);
     }

@@ -11,7 +11,7 @@ import type { CompiledPolicy, PolicyHooks } from './hooks.js';
 import { ConfigurationError } from './params.js';
 
 /** Resources that policies never match: their own kinds, because a policy could lock them, and authentication and authorization reviews. */
-const OUT_OF_REACH = new Set([
+const EXCLUDED_RESOURCES = new Set([
   'admissionregistration.k8s.io/validatingadmissionpolicies',
   'admissionregistration.k8s.io/validatingadmissionpolicybindings',
   'admissionregistration.k8s.io/mutatingadmissionpolicies',
@@ -24,14 +24,14 @@ const OUT_OF_REACH = new Set([
   'authorization.k8s.io/subjectaccessreviews',
 ]);
 
-export const isOutOfReach = ({ resource }: AdmissionAttributes): boolean =>
-  OUT_OF_REACH.has(`${resource.group}/${resource.resource}`);
+export const isExcluded = ({ resource }: AdmissionAttributes): boolean =>
+  EXCLUDED_RESOURCES.has(`${resource.group}/${resource.resource}`);
 
 /**
  * Returns the resource and kind under which the criteria match. A matching error is a configuration error of the
  * policy. Throws ConfigurationError.
  */
-export function matched(
+export function matchPolicy(
   criteria: MatchCriteria | undefined,
   attributes: AdmissionAttributes,
   namespaces: NamespaceSource,

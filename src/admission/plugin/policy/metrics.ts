@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { CellCounter, CellHistogram, metricsRegistry } from '../../../util/metrics/metrics.js';
+import { CounterVec, HistogramVec, metricsRegistry } from '../../../util/metrics/metrics.js';
 
 const BUCKETS = [0.0000005, 0.001, 0.01, 0.1, 1];
 
@@ -19,7 +19,7 @@ export interface ValidatingPolicyMetrics {
 /** Metrics of validating policies, under kube-apiserver's names. Create them once per registry. */
 export function validatingPolicyMetrics(registry: Registry = metricsRegistry): ValidatingPolicyMetrics {
   const labels = ['policy', 'policy_binding', 'error_type', 'enforcement_action'];
-  const checks = new CellCounter(
+  const checks = new CounterVec(
     {
       name: 'apiserver_validating_admission_policy_check_total',
       help: 'Validation admission policy check total, labeled by policy and further identified by binding and enforcement action taken.',
@@ -27,7 +27,7 @@ export function validatingPolicyMetrics(registry: Registry = metricsRegistry): V
     },
     registry,
   );
-  const durations = new CellHistogram(
+  const durations = new HistogramVec(
     {
       name: 'apiserver_validating_admission_policy_check_duration_seconds',
       help: 'Validation admission latency for individual validation expressions in seconds, labeled by policy and further including binding and enforcement action taken.',
@@ -38,8 +38,8 @@ export function validatingPolicyMetrics(registry: Registry = metricsRegistry): V
   );
   return {
     checked: (action, policy, binding, error, seconds) => {
-      checks.cell(policy, binding, error, action).inc();
-      durations.cell(policy, binding, error, action).observe(seconds);
+      checks.withLabelValues(policy, binding, error, action).inc();
+      durations.withLabelValues(policy, binding, error, action).observe(seconds);
     },
   };
 }
@@ -58,7 +58,7 @@ export interface MutatingPolicyMetrics {
 /** Metrics of mutating policies, under kube-apiserver's names. Create them once per registry. */
 export function mutatingPolicyMetrics(registry: Registry = metricsRegistry): MutatingPolicyMetrics {
   const labels = ['policy', 'policy_binding', 'error_type'];
-  const checks = new CellCounter(
+  const checks = new CounterVec(
     {
       name: 'apiserver_mutating_admission_policy_check_total',
       help: 'Mutation admission policy check total, labeled by policy and further identified by binding.',
@@ -66,7 +66,7 @@ export function mutatingPolicyMetrics(registry: Registry = metricsRegistry): Mut
     },
     registry,
   );
-  const durations = new CellHistogram(
+  const durations = new HistogramVec(
     {
       name: 'apiserver_mutating_admission_policy_check_duration_seconds',
       help: 'Mutation admission latency for individual mutation expressions in seconds, labeled by policy and binding.',
@@ -77,8 +77,8 @@ export function mutatingPolicyMetrics(registry: Registry = metricsRegistry): Mut
   );
   return {
     checked: (policy, binding, error, seconds) => {
-      checks.cell(policy, binding, error).inc();
-      durations.cell(policy, binding, error).observe(seconds);
+      checks.withLabelValues(policy, binding, error).inc();
+      durations.withLabelValues(policy, binding, error).observe(seconds);
     },
   };
 }

@@ -10,7 +10,8 @@ import { kindOfParams, type Binding, type ParamKind } from './hooks.js';
 /** A policy or a binding cannot be evaluated; the failure policy decides. */
 export class ConfigurationError extends Error {}
 
-const shown = ({ apiVersion, kind }: ParamKind): string => `&ParamKind{APIVersion:${apiVersion},Kind:${kind},}`;
+const formatParamKind = ({ apiVersion, kind }: ParamKind): string =>
+  `&ParamKind{APIVersion:${apiVersion},Kind:${kind},}`;
 
 /** Opens the store of a policy's params. Throws ConfigurationError. */
 export async function openParams(source: ParamSource, paramKind: ParamKind): Promise<ParamStore> {
@@ -50,7 +51,9 @@ async function findParams(
     );
   }
   if (!(await store.synced())) {
-    throw new ConfigurationError(`paramKind kind \`${shown(paramKind)}\` not yet synced to use for admission`);
+    throw new ConfigurationError(
+      `paramKind kind \`${formatParamKind(paramKind)}\` not yet synced to use for admission`,
+    );
   }
   if (given !== '' && !store.namespaced) {
     throw new ConfigurationError('paramRef.namespace must not be provided for a cluster-scoped `paramKind`');

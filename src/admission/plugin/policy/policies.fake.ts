@@ -105,7 +105,7 @@ export function createOf(
       equivalents: [],
       convert: (object) => object,
       complete: (changed) => changed as KubeObject,
-      exchanged: () => undefined,
+      onContentsReplaced: () => undefined,
       mergeType: () => DEDUCED,
     },
     warn: (text) => warnings.push(text),

@@ -4,7 +4,7 @@ import type { RequestView } from '../../cel/request-view.js';
 import type { AdmissionAttributes, VersionedResource } from '../../interfaces.js';
 import type { AdmissionSources, ParamStore } from '../../sources.js';
 import type { Binding, CompiledPolicy, PolicyHook } from './hooks.js';
-import { matched } from './matching.js';
+import { matchPolicy } from './matching.js';
 import { collectParams, ConfigurationError, openParams } from './params.js';
 import type { PolicyErrors } from './policy-errors.js';
 
@@ -17,7 +17,7 @@ export interface Invocation<C extends CompiledPolicy> {
   readonly resource: VersionedResource;
 }
 
-export interface Selecting {
+export interface SelectionContext {
   readonly attributes: AdmissionAttributes;
   readonly sources: AdmissionSources;
   readonly errors: PolicyErrors;
@@ -27,13 +27,13 @@ export interface Selecting {
 /** Returns the invocations for a request. All of them are selected before any runs. */
 export async function selectInvocations<C extends CompiledPolicy>(
   hooks: readonly PolicyHook<C>[],
-  selecting: Selecting,
+  selecting: SelectionContext,
 ): Promise<readonly Invocation<C>[]> {
   const { attributes, sources, errors } = selecting;
   const invocations: Invocation<C>[] = [];
   for (const { policy, bindings } of hooks) {
     try {
-      const resource = await matched(policy.criteria, attributes, sources.namespaces);
+      const resource = await matchPolicy(policy.criteria, attributes, sources.namespaces);
       if (resource === undefined) continue;
       const store = policy.paramKind && (await openParams(sources.params, policy.paramKind));
       for (const binding of bindings) {
@@ -51,11 +51,11 @@ async function selectBinding<C extends CompiledPolicy>(
   binding: Binding,
   resource: VersionedResource,
   store: ParamStore | undefined,
-  { attributes, sources, errors, view }: Selecting,
+  { attributes, sources, errors, view }: SelectionContext,
 ): Promise<readonly Invocation<C>[]> {
   try {
     if (binding.criteria !== undefined) {
-      if ((await matched(binding.criteria, attributes, sources.namespaces)) === undefined) return [];
+      if ((await matchPolicy(binding.criteria, attributes, sources.namespaces)) === undefined) return [];
     }
     if (!(await converts(view, resource, policy, errors))) return [];
     const params = await collectParams(policy.paramKind, store, binding, attributes.namespace);

@@ -23,12 +23,12 @@ export interface QuotaObjects {
 }
 
 /** A change that is waiting to be charged. */
-interface Waiting {
+interface AdmissionWaiter {
   readonly attributes: AdmissionAttributes;
   readonly change: QuotaChange;
   readonly evaluator: Evaluator;
   allow(): void;
-  refuse(error: unknown): void;
+  deny(error: unknown): void;
 }
 
 const MAX_ATTEMPTS = 8;
@@ -41,7 +41,7 @@ const TIMEOUT_MILLIS = 10_000;
 export class ResourceQuotaAdmission implements AdmissionPlugin {
   readonly name = 'ResourceQuota';
   /** Waiting changes by namespace; bounded by the number of requests in flight. */
-  private readonly queues = new Map<string, Waiting[]>();
+  private readonly queues = new Map<string, AdmissionWaiter[]>();
   private readonly newest = new NewestQuotas();
 
   constructor(
@@ -73,30 +73,30 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
         timer.cancel();
         resolve();
       };
-      const refuse = (error: unknown): void => {
+      const deny = (error: unknown): void => {
         timer.cancel();
         reject(error instanceof Error ? error : new Error(messageOf(error)));
       };
-      this.add(namespace, { attributes, change, evaluator, allow, refuse });
+      this.add(namespace, { attributes, change, evaluator, allow, deny });
     });
   }
 
-  private add(namespace: string, one: Waiting): void {
+  private add(namespace: string, one: AdmissionWaiter): void {
     const queue = this.queues.get(namespace);
     if (queue !== undefined) {
       queue.push(one);
       return;
     }
     this.queues.set(namespace, [one]);
-    void this.work(namespace);
+    void this.drainQueue(namespace);
   }
 
   /** Settles batch after batch until no change is waiting. */
-  private async work(namespace: string): Promise<void> {
+  private async drainQueue(namespace: string): Promise<void> {
     for (let batch = this.queues.get(namespace) ?? []; batch.length > 0; batch = this.queues.get(namespace) ?? []) {
       this.queues.set(namespace, []);
-      await this.settle(namespace, batch).catch((error: unknown) => {
-        for (const one of batch) one.refuse(error);
+      await this.checkQuotas(namespace, batch).catch((error: unknown) => {
+        for (const one of batch) one.deny(error);
       });
     }
     this.queues.delete(namespace);
@@ -106,7 +106,7 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
    * Charges the changes that fit, in order, and updates the quotas. Retries those quotas that another writer has
    * changed in the meantime.
    */
-  private async settle(namespace: string, batch: readonly Waiting[]): Promise<void> {
+  private async checkQuotas(namespace: string, batch: readonly AdmissionWaiter[]): Promise<void> {
     let quotas = this.quotas.cached(namespace).map((object) => quotaOf(this.newest.of(object)));
     let left = batch;
     for (let attempt = 1; left.length > 0; attempt++) {
@@ -125,14 +125,14 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
   /** Answers the changes that are refused or use nothing. Returns the others, which wait until the quotas are written. */
   private chargeAll(
     before: readonly Quota[],
-    batch: readonly Waiting[],
-  ): { readonly quotas: readonly Quota[]; readonly waiting: Waiting[] } {
+    batch: readonly AdmissionWaiter[],
+  ): { readonly quotas: readonly Quota[]; readonly waiting: AdmissionWaiter[] } {
     const now = this.clock.now();
-    const waiting: Waiting[] = [];
+    const waiting: AdmissionWaiter[] = [];
     let quotas = before;
     for (const one of batch) {
       const result = charge(quotas, one.change, one.evaluator, now);
-      if ('refused' in result) one.refuse(refusal(one.attributes, result.refused));
+      if ('refused' in result) one.deny(refusal(one.attributes, result.refused));
       else if (one.attributes.dryRun || result.quotas.every((quota, i) => quota === quotas[i])) one.allow();
       else {
         quotas = result.quotas;

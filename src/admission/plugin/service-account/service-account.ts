@@ -50,7 +50,7 @@ export function serviceAccountAdmission(dependencies: ServiceAccountDependencies
       spec['serviceAccountName'] = name;
       spec['serviceAccount'] = name;
       return withAccount(dependencies, attributes, name, (account) => {
-        giveAccount(dependencies, spec, account);
+        applyServiceAccount(dependencies, spec, account);
         enforceMountable(attributes, account, pod);
       });
     },
@@ -104,7 +104,7 @@ function withAccount(
     use(cached);
     return;
   }
-  return awaited(accounts, clock, attributes, name).then((account) => {
+  return waitForServiceAccount(accounts, clock, attributes, name).then((account) => {
     if (account !== undefined) {
       use(account);
       return;
@@ -114,7 +114,7 @@ function withAccount(
   });
 }
 
-async function awaited(
+async function waitForServiceAccount(
   accounts: ObjectReader,
   clock: Clock,
   { namespace, cancellation, signal }: AdmissionAttributes,
@@ -130,7 +130,11 @@ async function awaited(
   }
 }
 
-function giveAccount({ generateName }: ServiceAccountDependencies, spec: JsonObject, account: KubeObject): void {
+function applyServiceAccount(
+  { generateName }: ServiceAccountDependencies,
+  spec: JsonObject,
+  account: KubeObject,
+): void {
   const automount = spec['automountServiceAccountToken'] ?? account['automountServiceAccountToken'];
   if (automount !== false) mountToken(spec, generateName);
   if (objectsOf(spec['imagePullSecrets']).length > 0) return;

@@ -8,10 +8,10 @@ import type { Authorizer } from '../../../authorization/authorizer/interfaces.js
 import type { Cancellation } from '../../../util/cancellation.js';
 import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
-import { type SpanAttributes, spanned } from '../../../util/tracing.js';
+import { type SpanAttributes, withSpan } from '../../../util/tracing.js';
 import type { AdmissionAttributes, VersionedResource } from '../../interfaces.js';
 import type { NamespaceSource } from '../../sources.js';
-import type { AnsweredReview } from './answer.js';
+import type { ReviewResponse } from './review-response.js';
 import { CallError, dryRunUnsupported, Rejection, rejection } from './errors.js';
 import type { Hook, HookType } from './hooks.js';
 import type { WebhookMetrics } from './metrics.js';
@@ -52,7 +52,7 @@ export interface Invocation {
  * Calls a webhook, and records its warnings and audit annotations. Throws a CallError if there is no usable response, a
  * Rejection if the webhook denies the request, or an ApiError if the webhook must not be called.
  */
-export async function callHook(invocation: Invocation, dependencies: WebhookDependencies): Promise<AnsweredReview> {
+export async function callHook(invocation: Invocation, dependencies: WebhookDependencies): Promise<ReviewResponse> {
   const { hook, type, attributes, matched, objects } = invocation;
   if (attributes.dryRun && !NO_SIDE_EFFECTS.includes(hook.sideEffects)) throw refuseDryRun(hook);
   const version = hook.reviewVersion;
@@ -63,15 +63,15 @@ export async function callHook(invocation: Invocation, dependencies: WebhookDepe
   const uid = randomUUID();
   const { clock } = dependencies;
   const body = reviewBody(attributes, matched, version, uid, objects);
-  const review = await spanned(SPANS[type], spanAttributes(invocation, uid), () =>
-    ask(invocation, dependencies, async (poster) =>
+  const review = await withSpan(SPANS[type], spanAttributes(invocation, uid), () =>
+    postReview(invocation, dependencies, async (poster) =>
       decodeReview(
         await poster.post(hook.clientConfig, body, secondsFor(invocation, clock), attributes.cancellation),
         version,
       ),
     ),
   );
-  let answer: AnsweredReview;
+  let answer: ReviewResponse;
   try {
     answer = verifyReview(review, version, uid, type === 'admit');
   } catch (error) {
@@ -79,7 +79,7 @@ export async function callHook(invocation: Invocation, dependencies: WebhookDepe
     const step = error instanceof MalformedAnswer ? 'failed to call webhook' : 'received invalid webhook response';
     throw new CallError(hook.name, `${step}: ${messageOf(error)}`, UNAVAILABLE);
   }
-  noteAnnotations(hook.name, answer.auditAnnotations, attributes);
+  addAuditAnnotations(hook.name, answer.auditAnnotations, attributes);
   for (const warning of answer.warnings) attributes.warn(warning);
   if (!answer.allowed) throw rejection(hook.name, answer.status);
   return answer;
@@ -114,7 +114,7 @@ function refuseDryRun(hook: Hook): Error {
   return new CallError(hook.name, 'Webhook SideEffects is nil', BAD_REQUEST);
 }
 
-async function ask<T>(
+async function postReview<T>(
   { hook, type, attributes }: Invocation,
   { poster, clock }: WebhookDependencies,
   post: (poster: WebhookPoster) => Promise<T>,
@@ -135,7 +135,7 @@ async function ask<T>(
 }
 
 /** Adds audit annotations. Keys that are not qualified names with a prefix are skipped. */
-function noteAnnotations(
+function addAuditAnnotations(
   webhook: string,
   annotations: Readonly<Record<string, string>>,
   attributes: AdmissionAttributes,
@@ -179,5 +179,5 @@ export function refusalOf(error: unknown): unknown {
   return error instanceof Rejection ? error.status : error;
 }
 
-export const requestOver = (): ApiError =>
+export const requestTimeout = (): ApiError =>
   new ApiError(504, 'Timeout', 'Timeout: request did not complete within requested timeout', {});

@@ -30,7 +30,7 @@ export class Rejection extends Error {
 }
 
 /** The status with which a webhook denies a request (meta/v1 Status). */
-export interface AnsweredStatus {
+export interface ReviewResponseStatus {
   readonly code: number;
   readonly reason: string;
   readonly message: string;
@@ -39,7 +39,7 @@ export interface AnsweredStatus {
 
 const BAD_REQUEST = 400;
 
-export function rejection(webhook: string, answered: AnsweredStatus | undefined): Rejection {
+export function rejection(webhook: string, answered: ReviewResponseStatus | undefined): Rejection {
   const { code = 0, reason = '', message = '', details } = answered ?? {};
   const deniedBy = `admission webhook ${quote(webhook)} denied the request`;
   const why = message || reason;

@@ -1,12 +1,12 @@
 import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, textsOf } from '../../../apimachinery/json/values.js';
+import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import type { GroupResource, KubeObject } from '../../../apimachinery/meta/meta.js';
 import {
   compileMatchConditions,
   type MatchConditions,
   type MatchConditionsMetrics,
 } from '../../cel/match-conditions.js';
-import { concerns, type MatchCriteria, webhookCriteria } from '../../matching/criteria.js';
+import { mayMatchResource, type MatchCriteria, webhookCriteria } from '../../matching/criteria.js';
 import type { ConfigurationSource } from '../../sources.js';
 
 export type HookType = 'admit' | 'validating';
@@ -37,7 +37,7 @@ export interface Hook {
 }
 
 /** A webhook with its index among all webhooks. */
-export interface PlacedHook {
+export interface IndexedHook {
   readonly hook: Hook;
   readonly index: number;
 }
@@ -46,8 +46,8 @@ export interface PlacedHook {
 export class Hooks {
   private readonly compiled = new WeakMap<KubeObject, readonly Hook[]>();
   private generation = -1;
-  private all: readonly PlacedHook[] = [];
-  private readonly byResource = new Map<string, readonly PlacedHook[]>();
+  private all: readonly IndexedHook[] = [];
+  private readonly byResource = new Map<string, readonly IndexedHook[]>();
 
   constructor(
     private readonly source: ConfigurationSource,
@@ -65,13 +65,13 @@ export class Hooks {
   }
 
   /** Returns the webhooks that may match requests for a resource. */
-  concerning(resource: GroupResource): readonly PlacedHook[] {
+  hooksFor(resource: GroupResource): readonly IndexedHook[] {
     this.refresh();
     if (this.all.length === 0) return this.all;
     const key = `${resource.resource}.${resource.group}`;
     let known = this.byResource.get(key);
     if (known === undefined) {
-      known = this.all.filter(({ hook }) => concerns(hook.criteria, resource));
+      known = this.all.filter(({ hook }) => mayMatchResource(hook.criteria, resource));
       if (this.byResource.size >= MAX_RESOURCES) this.byResource.clear();
       this.byResource.set(key, known);
     }
@@ -126,7 +126,7 @@ export class Hooks {
       conditionType,
       ignoresFailures,
       timeoutSeconds: typeof timeoutSeconds === 'number' ? timeoutSeconds : DEFAULT_TIMEOUT_SECONDS,
-      reviewVersion: textsOf(webhook['admissionReviewVersions']).find(isReviewVersion),
+      reviewVersion: stringsOf(webhook['admissionReviewVersions']).find(isReviewVersion),
       sideEffects: stringAt(webhook, 'sideEffects'),
       reinvoked: stringAt(webhook, 'reinvocationPolicy') === 'IfNeeded',
       clientConfig: objectAt(webhook, 'clientConfig') ?? {},

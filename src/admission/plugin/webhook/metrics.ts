@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { CellCounter, CellHistogram } from '../../../util/metrics/metrics.js';
+import { CounterVec, HistogramVec } from '../../../util/metrics/metrics.js';
 import type { AdmissionOperation } from '../../interfaces.js';
 import type { HookType } from './hooks.js';
 
@@ -13,13 +13,13 @@ const codeText = (code: number): string => String(Math.min(code, MAX_CODE));
 
 /** Metrics of webhooks, under kube-apiserver's names. Create them once per registry. */
 export class WebhookMetrics {
-  private readonly durations: CellHistogram;
-  private readonly requests: CellCounter;
-  private readonly rejections: CellCounter;
-  private readonly failOpen: CellCounter;
+  private readonly durations: HistogramVec;
+  private readonly requests: CounterVec;
+  private readonly rejections: CounterVec;
+  private readonly failOpen: CounterVec;
 
   constructor(registry: Registry) {
-    this.durations = new CellHistogram(
+    this.durations = new HistogramVec(
       {
         name: `${PREFIX}admission_duration_seconds`,
         help: 'Webhook latency in seconds, by webhook name, operation, type (admit or validating) and whether the webhook rejected the request.',
@@ -28,7 +28,7 @@ export class WebhookMetrics {
       DURATIONS,
       registry,
     );
-    this.requests = new CellCounter(
+    this.requests = new CounterVec(
       {
         name: `${PREFIX}request_total`,
         help: 'Webhook calls, by response status and whether the request was rejected. Codes above 600 are counted as 600.',
@@ -36,7 +36,7 @@ export class WebhookMetrics {
       },
       registry,
     );
-    this.rejections = new CellCounter(
+    this.rejections = new CounterVec(
       {
         name: `${PREFIX}rejection_count`,
         help: 'Requests rejected by a webhook, by error type (no_error: the webhook denied the request) and rejection code. Codes above 600 are counted as 600.',
@@ -44,7 +44,7 @@ export class WebhookMetrics {
       },
       registry,
     );
-    this.failOpen = new CellCounter(
+    this.failOpen = new CounterVec(
       {
         name: `${PREFIX}fail_open_count`,
         help: 'Requests that continued although a webhook could not be called, because its failurePolicy is Ignore.',
@@ -62,15 +62,15 @@ export class WebhookMetrics {
     code: number,
     millis: number,
   ): void {
-    this.requests.cell(name, type, operation, codeText(code), String(rejected)).inc();
-    this.durations.cell(name, type, operation, String(rejected)).observe(millis / 1000);
+    this.requests.withLabelValues(name, type, operation, codeText(code), String(rejected)).inc();
+    this.durations.withLabelValues(name, type, operation, String(rejected)).observe(millis / 1000);
   }
 
   rejected(name: string, type: HookType, operation: AdmissionOperation, error: RejectionError, code: number): void {
-    this.rejections.cell(name, type, operation, error, codeText(code)).inc();
+    this.rejections.withLabelValues(name, type, operation, error, codeText(code)).inc();
   }
 
   failedOpen(name: string, type: HookType): void {
-    this.failOpen.cell(name, type).inc();
+    this.failOpen.withLabelValues(name, type).inc();
   }
 }

@@ -3,14 +3,21 @@ import { deepCopy, deepEqual } from '../../../apimachinery/json/json.js';
 import { goJson, type GroupVersionKind, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { MatchConditionsMetrics } from '../../cel/match-conditions.js';
-import { exchangeContents } from '../../exchange.js';
+import { replaceContents } from '../../replace-contents.js';
 import type { AdmissionAttributes, AdmissionPlugin, VersionedResource } from '../../interfaces.js';
 import { isExempt } from '../../matching/match.js';
 import { Reinvocation } from '../../reinvocation.js';
 import type { ConfigurationSource } from '../../sources.js';
-import { callHook, type Invocation, observeCall, refusalOf, requestOver, type WebhookDependencies } from './caller.js';
+import {
+  callHook,
+  type Invocation,
+  observeCall,
+  refusalOf,
+  requestTimeout,
+  type WebhookDependencies,
+} from './caller.js';
 import { CallError } from './errors.js';
-import { type Hook, Hooks, type PlacedHook } from './hooks.js';
+import { type Hook, Hooks, type IndexedHook } from './hooks.js';
 import { applyPatch } from './patch.js';
 import { notReady, whenReady } from './ready.js';
 import { ReviewedObjects } from './review.js';
@@ -30,56 +37,56 @@ export function mutatingWebhooks(source: ConfigurationSource, dependencies: Depe
   return {
     name: NAME,
     handles: () => true,
-    readsObjects: (resource) => !hooks.ready() || hooks.concerning(resource).length > 0,
+    readsObjects: (resource) => !hooks.ready() || hooks.hooksFor(resource).length > 0,
     admit(attributes, reinvocation = new Reinvocation()) {
       if (isExempt(attributes)) return;
-      const run = (concerning: readonly PlacedHook[]): Promise<void> =>
-        new Round(attributes, reinvocation, dependencies).run(concerning);
+      const run = (concerning: readonly IndexedHook[]): Promise<void> =>
+        new MutatingDispatch(attributes, reinvocation, dependencies).run(concerning);
       if (!hooks.ready()) {
         return whenReady(hooks, dependencies.clock).then((ready) => {
           if (!ready) throw notReady(attributes);
-          return run(hooks.concerning(attributes.resource));
+          return run(hooks.hooksFor(attributes.resource));
         });
       }
-      const concerning = hooks.concerning(attributes.resource);
+      const concerning = hooks.hooksFor(attributes.resource);
       return concerning.length === 0 ? undefined : run(concerning);
     },
   };
 }
 
 /** The state that the plugin keeps from its first round. */
-class Memory {
+class WebhookReinvokeContext {
   private output: KubeObject | undefined;
   /** Webhooks that have been called and want to be called again after a later change. */
   private readonly invoked = new Set<string>();
   private readonly toReinvoke = new Set<string>();
 
-  hasChanged(object: KubeObject | undefined): boolean {
+  isOutputChanged(object: KubeObject | undefined): boolean {
     return !deepEqual(this.output, object);
   }
 
-  keep(object: KubeObject | undefined): void {
+  setLastOutput(object: KubeObject | undefined): void {
     this.output = deepCopy(object);
   }
 
-  noteInvoked(hook: Hook): void {
+  addReinvocable(hook: Hook): void {
     this.invoked.add(hook.id);
   }
 
   /** Marks the reinvocable webhooks called before this change to be called again. */
-  noteChange(): void {
+  requireReinvokingPreviouslyInvoked(): void {
     for (const id of this.invoked) this.toReinvoke.add(id);
     this.invoked.clear();
   }
 
-  isReinvoked(hook: Hook): boolean {
+  shouldReinvoke(hook: Hook): boolean {
     return this.toReinvoke.has(hook.id);
   }
 }
 
 /** One pass over the webhooks. */
-class Round {
-  private readonly memory: Memory;
+class MutatingDispatch {
+  private readonly reinvokeContext: WebhookReinvokeContext;
   /** The objects in the version that was requested last. */
   private objects: ReviewedObjects | undefined;
   private kind: GroupVersionKind;
@@ -90,16 +97,17 @@ class Round {
     private readonly reinvocation: Reinvocation,
     private readonly dependencies: Dependencies,
   ) {
-    this.memory = reinvocation.state(NAME, () => new Memory());
+    this.reinvokeContext = reinvocation.state(NAME, () => new WebhookReinvokeContext());
     this.kind = attributes.kind;
   }
 
-  async run(hooks: readonly PlacedHook[]): Promise<void> {
-    const { attributes, memory, reinvocation } = this;
-    if (reinvocation.isReinvoked && memory.hasChanged(attributes.object)) memory.noteChange();
-    for (const placed of hooks) await this.consider(placed);
+  async run(hooks: readonly IndexedHook[]): Promise<void> {
+    const { attributes, reinvokeContext, reinvocation } = this;
+    if (reinvocation.isReinvoked && reinvokeContext.isOutputChanged(attributes.object))
+      reinvokeContext.requireReinvokingPreviouslyInvoked();
+    for (const placed of hooks) await this.invokeIfMatched(placed);
     if (this.dirty) await this.writeBack();
-    if (hooks.some(({ hook }) => hook.reinvoked)) memory.keep(attributes.object);
+    if (hooks.some(({ hook }) => hook.reinvoked)) reinvokeContext.setLastOutput(attributes.object);
   }
 
   /** Returns the attributes with the current object, in whatever version it is. */
@@ -108,12 +116,12 @@ class Round {
     return objects === undefined ? attributes : { ...attributes, object: objects.object };
   }
 
-  private async consider({ hook, index }: PlacedHook): Promise<void> {
-    const { attributes, dependencies, memory, reinvocation } = this;
+  private async invokeIfMatched({ hook, index }: IndexedHook): Promise<void> {
+    const { attributes, dependencies, reinvokeContext, reinvocation } = this;
     const matched = await shouldCall(hook, this.current(), (wanted) => this.objectsIn(wanted), dependencies);
     if (matched === undefined) return;
     // A webhook is never called for the first time in the second round.
-    if (reinvocation.isReinvoked && !memory.isReinvoked(hook)) return;
+    if (reinvocation.isReinvoked && !reinvokeContext.shouldReinvoke(hook)) return;
     const objects = await this.objectsIn(matched).catch((error: unknown) => {
       throw newInternalError(messageOf(error));
     });
@@ -131,14 +139,14 @@ class Round {
     this.attributes.annotate(MUTATION + place, `{${identity(hook)},"mutated":${String(changed)}}`);
     observeCall(invocation, metrics, clock.monotonic() - began, failure);
     if (changed) {
-      memory.noteChange();
+      reinvokeContext.requireReinvokingPreviouslyInvoked();
       reinvocation.request();
     }
-    if (hook.reinvoked) memory.noteInvoked(hook);
-    if (failure !== undefined) this.passOverOrThrow(hook, place, failure);
+    if (hook.reinvoked) reinvokeContext.addReinvocable(hook);
+    if (failure !== undefined) this.failOpenOrThrow(hook, place, failure);
   }
 
-  private passOverOrThrow(hook: Hook, place: string, failure: unknown): void {
+  private failOpenOrThrow(hook: Hook, place: string, failure: unknown): void {
     const { attributes } = this;
     const { metrics, onFailure } = this.dependencies;
     if (!(failure instanceof CallError) || !hook.ignoresFailures) throw refusalOf(failure) as Error;
@@ -147,7 +155,7 @@ class Round {
       attributes.annotate(FAILED_OPEN + place, hook.name);
       onFailure(hook.name, failure);
     }
-    if (attributes.cancellation.aborted) throw requestOver();
+    if (attributes.cancellation.aborted) throw requestTimeout();
   }
 
   /** Calls the webhook and applies its patch; returns true if the object changed. */
@@ -190,7 +198,7 @@ class Round {
   private async writeBack(): Promise<void> {
     const { attributes, objects } = this;
     const made = await convert(attributes, objects?.object, this.kind, attributes.kind);
-    if (made !== undefined) exchangeContents(attributes, made);
+    if (made !== undefined) replaceContents(attributes, made);
     this.dirty = false;
   }
 }

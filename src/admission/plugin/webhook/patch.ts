@@ -10,7 +10,7 @@ import {
 } from '../../../apimachinery/patch/json-patch.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import { checkTypeMeta } from '../../type-meta.js';
-import { type AnsweredStatus, CallError, rejection } from './errors.js';
+import { type ReviewResponseStatus, CallError, rejection } from './errors.js';
 import type { Hook } from './hooks.js';
 import { sameKind } from './versions.js';
 
@@ -18,7 +18,7 @@ interface AnsweredPatch {
   readonly hook: Hook;
   readonly patch: string;
   readonly patchType: string;
-  readonly status: AnsweredStatus | undefined;
+  readonly status: ReviewResponseStatus | undefined;
   readonly object: KubeObject | undefined;
   readonly kind: GroupVersionKind;
 }

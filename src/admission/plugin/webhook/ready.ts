@@ -5,12 +5,12 @@ import { refusal } from '../../refusal.js';
 import type { Hooks } from './hooks.js';
 
 /** How long a request waits until the configurations have been listed, in milliseconds. */
-const PATIENCE_MILLIS = 10_000;
+const READY_TIMEOUT_MILLIS = 10_000;
 
 export async function whenReady(hooks: Hooks, clock: Clock): Promise<boolean> {
   const over = new AbortController();
   try {
-    await Promise.race([hooks.whenReady(), sleep(clock, PATIENCE_MILLIS, over.signal)]);
+    await Promise.race([hooks.whenReady(), sleep(clock, READY_TIMEOUT_MILLIS, over.signal)]);
   } catch {
     // The source is unavailable. It may have synced before, so the return value decides.
   } finally {

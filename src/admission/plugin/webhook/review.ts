@@ -5,7 +5,7 @@ import { formatGroupVersionKind, parseGroupVersion, quote } from '../../../apima
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { admissionRequest } from '../../cel/request.js';
 import type { AdmissionAttributes, VersionedResource } from '../../interfaces.js';
-import { readAnswer, type AnsweredReview } from './answer.js';
+import { readReviewResponse, type ReviewResponse } from './review-response.js';
 import type { ReviewVersion } from './hooks.js';
 
 const GROUP = 'admission.k8s.io';
@@ -63,8 +63,8 @@ export function verifyReview(
   version: ReviewVersion,
   uid: string,
   mutating: boolean,
-): AnsweredReview {
-  const answer = readAnswer(review);
+): ReviewResponse {
+  const answer = readReviewResponse(review);
   if (answer === undefined) throw new Error('webhook response was absent');
   if (version === 'v1beta1') {
     // v1beta1 responses have never named the type of their patch, and it was never checked.
@@ -89,7 +89,7 @@ export function verifyReview(
   return answer;
 }
 
-const withoutPatch = (answer: AnsweredReview): AnsweredReview => ({ ...answer, patch: '', patchType: undefined });
+const withoutPatch = (answer: ReviewResponse): ReviewResponse => ({ ...answer, patch: '', patchType: undefined });
 
 function kindOf(review: JsonObject): string {
   const kind = stringAt(review, 'kind') ?? '';

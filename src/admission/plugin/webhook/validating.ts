@@ -4,9 +4,16 @@ import type { MatchConditionsMetrics } from '../../cel/match-conditions.js';
 import type { AdmissionAttributes, AdmissionPlugin, VersionedResource } from '../../interfaces.js';
 import { isExempt } from '../../matching/match.js';
 import type { ConfigurationSource } from '../../sources.js';
-import { callHook, type Invocation, observeCall, refusalOf, requestOver, type WebhookDependencies } from './caller.js';
+import {
+  callHook,
+  type Invocation,
+  observeCall,
+  refusalOf,
+  requestTimeout,
+  type WebhookDependencies,
+} from './caller.js';
 import { CallError } from './errors.js';
-import { Hooks, type PlacedHook } from './hooks.js';
+import { Hooks, type IndexedHook } from './hooks.js';
 import { notReady, whenReady } from './ready.js';
 import type { ReviewedObjects } from './review.js';
 import { objectsAs } from './versions.js';
@@ -23,16 +30,16 @@ export function validatingWebhooks(
   return {
     name: 'ValidatingAdmissionWebhook',
     handles: () => true,
-    readsObjects: (resource) => !hooks.ready() || hooks.concerning(resource).length > 0,
+    readsObjects: (resource) => !hooks.ready() || hooks.hooksFor(resource).length > 0,
     validate(attributes) {
       if (isExempt(attributes)) return;
       if (!hooks.ready()) {
         return whenReady(hooks, dependencies.clock).then((ready) => {
           if (!ready) throw notReady(attributes);
-          return validate(hooks.concerning(attributes.resource), attributes, dependencies);
+          return validate(hooks.hooksFor(attributes.resource), attributes, dependencies);
         });
       }
-      const concerning = hooks.concerning(attributes.resource);
+      const concerning = hooks.hooksFor(attributes.resource);
       return concerning.length === 0 ? undefined : validate(concerning, attributes, dependencies);
     },
   };
@@ -41,7 +48,7 @@ export function validatingWebhooks(
 type Dependencies = Parameters<typeof validatingWebhooks>[1];
 
 async function validate(
-  hooks: readonly PlacedHook[],
+  hooks: readonly IndexedHook[],
   attributes: AdmissionAttributes,
   dependencies: Dependencies,
 ): Promise<void> {
@@ -66,7 +73,7 @@ async function validate(
     });
   }
   if (relevant.length === 0) return;
-  if (attributes.cancellation.aborted) throw requestOver();
+  if (attributes.cancellation.aborted) throw requestTimeout();
   // All are called, whatever the others return. The client gets the refusal that arrives first.
   const refusals: unknown[] = [];
   await Promise.all(

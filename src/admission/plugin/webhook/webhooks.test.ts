@@ -230,7 +230,7 @@ describe('mutating webhooks', () => {
         equivalents: [{ resource: { group: '', version: 'v2', resource: 'configmaps' }, kind: v2 }],
         convert: relabel,
         complete: (changed) => changed as KubeObject,
-        exchanged,
+        onContentsReplaced: exchanged,
         mergeType: () => undefined,
       },
     });

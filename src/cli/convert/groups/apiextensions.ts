@@ -1,6 +1,6 @@
 import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import { type Convert, type Notes, Refusal, type Row } from '../conversion.js';
-import { isEmpty, isUnset, loseOthers, madeObject, objectIn, objectsIn, take, textIn } from '../fields.js';
+import { isEmpty, isUnset, dropOtherFields, ensureObject, objectIn, objectsIn, take, textIn } from '../fields.js';
 import { makeStructural } from '../definitions/structural-schema.js';
 
 const V1 = 'apiextensions.k8s.io/v1';
@@ -96,7 +96,7 @@ function columns(version: JsonObject, path: string): void {
 }
 
 function convertSchema(version: JsonObject, path: string, preserves: boolean, notes: Notes): void {
-  const schema = madeObject(version, 'schema', path);
+  const schema = ensureObject(version, 'schema', path);
   const known = objectIn(schema, 'openAPIV3Schema', `${path}.schema`);
   if (known === undefined) {
     schema['openAPIV3Schema'] = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
@@ -134,7 +134,7 @@ function conversion(spec: JsonObject, notes: Notes): void {
     known['webhook'] = { clientConfig: config, conversionReviewVersions: versions };
   } else if (!isEmpty(config))
     notes.lose('spec.conversion.webhookClientConfig has no effect without the strategy Webhook');
-  loseOthers(known, ['strategy', 'webhook'], 'spec.conversion', V1, notes);
+  dropOtherFields(known, ['strategy', 'webhook'], 'spec.conversion', V1, notes);
 }
 
 export const apiextensions: readonly Row[] = [

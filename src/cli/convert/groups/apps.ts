@@ -1,6 +1,6 @@
 import { deepCopy, type JsonObject } from '../../../apimachinery/json/json.js';
 import { type Convert, type Dead, type Notes, Refusal, type Row } from '../conversion.js';
-import { isEmpty, isUnset, madeObject, makeExplicit, objectIn, take } from '../fields.js';
+import { isEmpty, isUnset, ensureObject, makeExplicit, objectIn, take } from '../fields.js';
 
 const EXTENSIONS = 'extensions/v1beta1';
 const V1BETA1 = 'apps/v1beta1';
@@ -21,7 +21,7 @@ function labelsFromTemplate(object: JsonObject, spec: JsonObject, apiVersion: st
   const labels = objectIn(objectIn(template, 'metadata', 'spec.template') ?? {}, 'labels', 'spec.template.metadata');
   if (apiVersion !== V1BETA2 && labels !== undefined && !isEmpty(labels)) {
     makeExplicit(spec, 'selector', { matchLabels: deepCopy(labels) });
-    const metadata = madeObject(object, 'metadata', '');
+    const metadata = ensureObject(object, 'metadata', '');
     if (isEmpty(metadata['labels'])) metadata['labels'] = deepCopy(labels);
   }
   if (isUnset(spec['selector']))
@@ -38,10 +38,10 @@ const deployment: Convert = (object, notes, apiVersion) => {
   labelsFromTemplate(object, spec, apiVersion);
   rollbackTo(object, spec, notes);
   if (apiVersion === EXTENSIONS) {
-    const strategy = madeObject(spec, 'strategy', 'spec');
+    const strategy = ensureObject(spec, 'strategy', 'spec');
     if (isEmpty(strategy['type'])) strategy['type'] = 'RollingUpdate';
     if (strategy['type'] === 'RollingUpdate') {
-      const update = madeObject(strategy, 'rollingUpdate', 'spec.strategy');
+      const update = ensureObject(strategy, 'rollingUpdate', 'spec.strategy');
       makeExplicit(update, 'maxUnavailable', 1);
       makeExplicit(update, 'maxSurge', 1);
     }
@@ -65,8 +65,8 @@ function rollbackTo(object: JsonObject, spec: JsonObject, notes: Notes): void {
 }
 
 function annotate(object: JsonObject, key: string, value: string): void {
-  const metadata = madeObject(object, 'metadata', '');
-  madeObject(metadata, 'annotations', 'metadata')[key] = value;
+  const metadata = ensureObject(object, 'metadata', '');
+  ensureObject(metadata, 'annotations', 'metadata')[key] = value;
 }
 
 const daemonSet: Convert = (object, _notes, apiVersion) => {
@@ -86,7 +86,7 @@ const statefulSet: Convert = (object, _notes, apiVersion) => {
 };
 
 function makeOnDelete(spec: JsonObject): void {
-  const strategy = madeObject(spec, 'updateStrategy', 'spec');
+  const strategy = ensureObject(spec, 'updateStrategy', 'spec');
   if (isEmpty(strategy['type'])) {
     strategy['type'] = 'OnDelete';
     // It has no effect with OnDelete.

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { type Convert, type Notes, Refusal, type Row } from '../conversion.js';
-import { isUnset, loseOthers, objectIn, objectsIn, textIn } from '../fields.js';
+import { isUnset, dropOtherFields, objectIn, objectsIn, textIn } from '../fields.js';
 
 const V2 = 'autoscaling/v2';
 
@@ -65,7 +65,7 @@ const fromV2beta1: Convert = (object, notes) => {
 };
 
 function convertMetric(metric: JsonObject, path: string, part: 'spec' | 'status', notes: Notes): void {
-  loseOthers(metric, ['type', ...SHAPES.map(({ key }) => key)], path, V2, notes);
+  dropOtherFields(metric, ['type', ...SHAPES.map(({ key }) => key)], path, V2, notes);
   for (const shape of SHAPES) {
     const source = objectIn(metric, shape.key, path);
     if (source === undefined) continue;
@@ -92,7 +92,7 @@ function convertSource(
   if (isObject) known.push('target');
   known.push(...(isResource ? ['name'] : ['metricName']));
   if (key === 'containerResource') known.push('container');
-  loseOthers(source, known, path, V2, notes);
+  dropOtherFields(source, known, path, V2, notes);
   const made: JsonObject = {};
   if (isObject) made['describedObject'] = source['target'];
   if (isResource) {

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../../../apimachinery/json/json.js';
 import { type Convert, type Notes, Refusal, type Row } from '../conversion.js';
-import { isEmpty, isUnset, loseOthers, objectIn, rename, take, textIn } from '../fields.js';
+import { isEmpty, isUnset, dropOtherFields, objectIn, rename, take, textIn } from '../fields.js';
 
 const V1 = 'events.k8s.io/v1';
 const TYPES = ['Normal', 'Warning'];
@@ -62,7 +62,7 @@ function series(object: JsonObject, notes: Notes): void {
   }
   const state = take(known, 'state');
   if (!isEmpty(state) && state !== 'Ongoing') notes.warn('series.state is dropped: v1 does not have it');
-  loseOthers(known, ['count', 'lastObservedTime'], 'series', V1, notes);
+  dropOtherFields(known, ['count', 'lastObservedTime'], 'series', V1, notes);
   if (isUnset(known['count']) && count !== undefined) known['count'] = count;
   else if (count !== undefined && count !== 0 && count !== known['count'])
     notes.lose('deprecatedCount cannot be set and differs from series.count');

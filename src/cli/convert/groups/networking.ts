@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../../apimachinery/json/json.js';
 import { type Convert, type Notes, Refusal, type Row } from '../conversion.js';
-import { isUnset, loseOthers, makeExplicit, objectIn, objectsIn, take, textIn } from '../fields.js';
+import { isUnset, dropOtherFields, makeExplicit, objectIn, objectsIn, take, textIn } from '../fields.js';
 
 const EXTENSIONS = 'extensions/v1beta1';
 const V1BETA1 = 'networking.k8s.io/v1beta1';
@@ -31,7 +31,7 @@ const ingress: Convert = (object, notes) => {
 function backend(parent: JsonObject, key: string, path: string, notes: Notes): void {
   const at = `${path}.${key}`;
   const old = objectIn(parent, key, path) ?? {};
-  loseOthers(old, ['serviceName', 'servicePort', 'resource'], at, V1, notes);
+  dropOtherFields(old, ['serviceName', 'servicePort', 'resource'], at, V1, notes);
   const name = textIn(old, 'serviceName', at);
   const port = old['servicePort'];
   const made: JsonObject = {};

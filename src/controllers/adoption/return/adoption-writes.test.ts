@@ -40,10 +40,10 @@ test('a write that began before the group left is waited for', async () => {
   const { stage, writes, write, pending } = setup();
   const before = write();
   stage('Closing');
-  expect(writes.haveEnded(NAME)).toBe(false);
+  expect(writes.isDrained(NAME)).toBe(false);
   pending[0]?.();
   await before;
-  expect(writes.haveEnded(NAME)).toBe(true);
+  expect(writes.isDrained(NAME)).toBe(true);
 });
 
 test('none begins while the group takes no writes', async () => {
@@ -51,7 +51,7 @@ test('none begins while the group takes no writes', async () => {
   stage('Returning');
   await expect(write()).rejects.toThrow('example.com is being moved');
   expect(pending).toHaveLength(0);
-  expect(writes.haveEnded(NAME)).toBe(true);
+  expect(writes.isDrained(NAME)).toBe(true);
   stage('Served');
   void write();
   expect(pending).toHaveLength(1);

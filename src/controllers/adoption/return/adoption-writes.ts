@@ -1,11 +1,11 @@
-import { type AdoptedDefinitions, beingMoved } from '../../../apimachinery/meta/adopted-definitions.js';
+import { type AdoptedDefinitions, newGroupMovingError } from '../../../apimachinery/meta/adopted-definitions.js';
 import type { GroupResource } from '../../../apimachinery/meta/meta.js';
 import { StorageError } from '../../../storage/errors.js';
 import type { StoreBackend } from '../../../storage/interfaces.js';
 
 /** Guards the writes to types that Annex serves: when a group returns to the cluster, no write that began before is committed afterwards. */
 export class AdoptionWrites {
-  private readonly underWay = new Map<string, number>();
+  private readonly inFlight = new Map<string, number>();
 
   constructor(private readonly adopted: Pick<AdoptedDefinitions, 'takesWrites' | 'tookWritesAt'>) {}
 
@@ -15,7 +15,7 @@ export class AdoptionWrites {
       get: (resource, key) => backend.get(resource, key),
       // Nothing else runs between the check of the gate and the count.
       write: async (request) => {
-        if (!this.adopted.takesWrites(type)) throw beingMoved(type.group);
+        if (!this.adopted.takesWrites(type)) throw newGroupMovingError(type.group);
         this.add(name, 1);
         try {
           const result = await backend.write(request);
@@ -31,13 +31,13 @@ export class AdoptionWrites {
   }
 
   /** Reports whether all writes to a type have ended; none begins while the type takes none. `name` is the name of its definition. */
-  haveEnded(name: string): boolean {
-    return !this.underWay.has(name);
+  isDrained(name: string): boolean {
+    return !this.inFlight.has(name);
   }
 
   private add(name: string, change: number): void {
-    const count = (this.underWay.get(name) ?? 0) + change;
-    if (count === 0) this.underWay.delete(name);
-    else this.underWay.set(name, count);
+    const count = (this.inFlight.get(name) ?? 0) + change;
+    if (count === 0) this.inFlight.delete(name);
+    else this.inFlight.set(name, count);
   }
 }

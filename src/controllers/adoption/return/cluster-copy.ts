@@ -6,7 +6,7 @@ import { ClusterCollection } from '../collection.js';
 /** An annotation that an object has for a moment, to get a new revision without a change. */
 const TOUCHED = 'kubeannex.io/touched';
 /** The metadata fields that kube-apiserver sets itself. */
-export const OF_THE_SERVER = [
+export const SERVER_SET_FIELDS = [
   'uid',
   'resourceVersion',
   'creationTimestamp',
@@ -27,7 +27,7 @@ export interface ReturnedType {
 }
 
 /** The type and key of an object. */
-export interface Place {
+export interface ObjectRef {
   readonly type: ReturnedType;
   readonly key: string;
 }
@@ -44,7 +44,7 @@ export class ClusterCopy {
     return new ClusterCollection(this.client, this.groupVersion, plural);
   }
 
-  async makeEqual(place: Place, object: KubeObject, before: KubeObject): Promise<KubeObject> {
+  async makeEqual(place: ObjectRef, object: KubeObject, before: KubeObject): Promise<KubeObject> {
     let found = before;
     if (!isSame(found, object, place.type)) found = await this.write(place, object, found);
     if (place.type.hasStatus && !deepEqual(found['status'], object['status']))
@@ -56,36 +56,36 @@ export class ClusterCopy {
     return found;
   }
 
-  async read(place: Place): Promise<KubeObject | undefined> {
+  async read(place: ObjectRef): Promise<KubeObject | undefined> {
     const { status, body } = await this.client.call('GET', this.path(place));
     if (status === 404) return undefined;
-    return taken(status, body);
+    return objectOrThrow(status, body);
   }
 
-  async create(place: Place, object: KubeObject): Promise<KubeObject> {
+  async create(place: ObjectRef, object: KubeObject): Promise<KubeObject> {
     const { status, body } = await this.client.call('POST', this.collectionPath(place), object);
-    return taken(status, body);
+    return objectOrThrow(status, body);
   }
 
-  private async write(place: Place, object: KubeObject, found: KubeObject, subresource = ''): Promise<KubeObject> {
+  private async write(place: ObjectRef, object: KubeObject, found: KubeObject, subresource = ''): Promise<KubeObject> {
     const { uid = '', resourceVersion = '' } = found.metadata;
     const metadata = { ...object.metadata, uid, resourceVersion };
     const { status, body } = await this.client.call('PUT', this.path(place) + subresource, {
       ...object,
       metadata,
     });
-    return taken(status, body);
+    return objectOrThrow(status, body);
   }
 
   /** Gives an object that is already up to date a newer revision. */
-  async touch(place: Place, object: KubeObject, found: KubeObject): Promise<KubeObject> {
+  async touch(place: ObjectRef, object: KubeObject, found: KubeObject): Promise<KubeObject> {
     const annotations = { ...object.metadata.annotations, [TOUCHED]: '' };
     const touched = await this.write(place, { ...object, metadata: { ...object.metadata, annotations } }, found);
     return this.write(place, object, touched);
   }
 
   /** Deletes an object without waiting for its finalizers: it is gone in Annex. */
-  async remove(place: Place, found: KubeObject): Promise<void> {
+  async remove(place: ObjectRef, found: KubeObject): Promise<void> {
     let last = found;
     if ((found.metadata.finalizers ?? []).length > 0) {
       const { finalizers: _, ...metadata } = found.metadata;
@@ -94,24 +94,24 @@ export class ClusterCopy {
     await this.delete(place, last);
   }
 
-  async delete(place: Place, { metadata: { uid = '', resourceVersion = '' } }: KubeObject): Promise<void> {
+  async delete(place: ObjectRef, { metadata: { uid = '', resourceVersion = '' } }: KubeObject): Promise<void> {
     const options = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
     const { status, body } = await this.client.call('DELETE', this.path(place), options);
-    if (status !== 404) taken(status, body);
+    if (status !== 404) objectOrThrow(status, body);
   }
 
-  private collectionPath({ type, key }: Place): string {
+  private collectionPath({ type, key }: ObjectRef): string {
     const slash = key.indexOf('/');
     const namespace = slash < 0 ? '' : `/namespaces/${encodeURIComponent(key.slice(0, slash))}`;
     return `${this.groupVersion}${namespace}/${type.plural}`;
   }
 
-  private path(place: Place): string {
+  private path(place: ObjectRef): string {
     return `${this.collectionPath(place)}/${encodeURIComponent(place.key.slice(place.key.indexOf('/') + 1))}`;
   }
 }
 
-function taken(status: number, body: JsonObject): KubeObject {
+function objectOrThrow(status: number, body: JsonObject): KubeObject {
   if (status >= 300)
     throw new ClusterError(status, stringAt(body, 'message') ?? `the cluster responded with status ${status}`);
   return body as KubeObject;
@@ -123,7 +123,7 @@ function isSame(found: KubeObject, object: KubeObject, { hasStatus }: ReturnedTy
     ...rest,
     ...(!hasStatus && { status: status ?? null }),
     metadata: Object.fromEntries(
-      Object.entries(metadata).filter(([name]) => name !== 'managedFields' && !OF_THE_SERVER.includes(name)),
+      Object.entries(metadata).filter(([name]) => name !== 'managedFields' && !SERVER_SET_FIELDS.includes(name)),
     ),
   });
   return deepEqual(ofUsers(found), ofUsers(object));

@@ -1,7 +1,7 @@
 import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { ownName } from '../../../client/own-name.js';
+import { whoAmI } from '../../../client/who-am-i.js';
 import { sleep } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import { isConflictOrNotFound } from '../../errors.js';
@@ -11,15 +11,15 @@ import type { AnnexDefinitions } from '../switch/annex-definitions.js';
 import { backDoor, type ClusterDefinitions, isBackDoor } from '../switch/cluster-definitions.js';
 import { RAISE_SLACK } from '../switch/cluster-revision.js';
 import type { Fence } from '../switch/fence.js';
-import { type Finding, type Journal, NO_SWITCH } from '../switch/journal.js';
+import { type ConditionUpdate, type Journal, NO_SWITCH } from '../switch/journal.js';
 import type { KubeApiserver } from '../switch/kube-apiservers.js';
-import { Laps } from '../switch/laps.js';
+import { StepTimer } from '../switch/step-timer.js';
 import type { SwitchOptions } from '../switch/options.js';
 import { servedByCluster } from '../switch/routes.js';
-import { Carrier } from './carrier.js';
+import { ReverseCopier } from './reverse-copier.js';
 import type { ReturnedType } from './cluster-copy.js';
-import { DependentsError, type DependentsPolicy, Outside } from './outside.js';
-import { Raise } from './raise.js';
+import { DependentsError, type DependentsPolicy, ExternalDependents } from './external-dependents.js';
+import { RevisionRaiser } from './revision-raiser.js';
 
 const TELL_MILLIS = 2_000;
 const ESTABLISH_MILLIS = 60_000;
@@ -39,59 +39,59 @@ const GONE_MILLIS = 70_000;
 export interface ReturnParts {
   readonly journal: Journal;
   readonly fence: Fence;
-  readonly theirs: ClusterDefinitions;
-  readonly ours: AnnexDefinitions;
+  readonly clusterDefinitions: ClusterDefinitions;
+  readonly annexDefinitions: AnnexDefinitions;
   /** The number of the back door that this replica opened since it leads; 0 if none. */
   door: number;
 }
 
 /** Returns a group to the cluster, or leaves it with Annex. Every step may already have been done by a replica that is gone. */
 export class Return {
-  private readonly laps: Laps;
-  private readonly raise: Raise;
-  private readonly outside: Outside;
-  private carrier: Carrier | undefined;
+  private readonly stepTimer: StepTimer;
+  private readonly raise: RevisionRaiser;
+  private readonly externalDependents: ExternalDependents;
+  private reverseCopier: ReverseCopier | undefined;
 
   constructor(
     private readonly options: SwitchOptions,
     private readonly parts: ReturnParts,
   ) {
     const { backend, client, clock, group, namespace, uid: adoption } = options;
-    this.laps = new Laps(clock);
-    this.raise = new Raise({ client, clock, namespace });
+    this.stepTimer = new StepTimer(clock);
+    this.raise = new RevisionRaiser({ client, clock, namespace });
     const policy = (stringAt(parts.journal.spec, 'dependents') ?? 'Refuse') as DependentsPolicy;
-    this.outside = new Outside({ client, backend, group, policy, adoption });
+    this.externalDependents = new ExternalDependents({ client, backend, group, policy, adoption });
   }
 
   /** Continues from the recorded step. */
   async run(signal: AbortSignal): Promise<void> {
     const { journal } = this.parts;
-    if (!this.isLeaving()) {
+    if (!this.isRouting()) {
       const over = new AbortController();
       try {
         await this.handOver(AbortSignal.any([signal, over.signal]), over);
       } catch (error) {
         if (signal.aborted || isConflictOrNotFound(error)) throw error;
         await journal.read();
-        if (this.isLeaving()) throw error;
+        if (this.isRouting()) throw error;
         const isClosed = journal.record.back === 'Closing';
         // While Annex takes writes, the attempt is repeated: no client is blocked by it.
         if (!isClosed && journal.isReturnWanted && !(error instanceof DependentsError)) throw error;
-        await this.stay(error, isClosed);
+        await this.abortReturn(error, isClosed);
         return;
       } finally {
         over.abort();
       }
     }
-    await this.leave(signal);
+    await this.routeToCluster(signal);
   }
 
   /** Brings the cluster's copy up to date with Annex, then ends writes. */
   private async handOver(signal: AbortSignal, over: AbortController): Promise<void> {
-    const { journal, fence, theirs, ours } = this.parts;
+    const { journal, fence, clusterDefinitions, annexDefinitions } = this.parts;
     const { backend, clock, client, group, servers } = this.options;
     // A replica that is gone may have closed it.
-    await ours.bring('Served');
+    await annexDefinitions.setStage('Served');
     const { back, door: last } = journal.record;
     const number = this.parts.door === 0 ? last + 1 : this.parts.door;
     if (back !== 'Copying' || number !== last) {
@@ -100,23 +100,33 @@ export class Return {
     }
     this.parts.door = number;
     const door = backDoor(number);
-    const definitions = await ours.list();
+    const definitions = await annexDefinitions.list();
     const types = definitions.map(typeOf);
     const plurals = types.map(({ plural }) => plural);
-    await fence.put({ user: await ownName(client), version: door });
-    await theirs.withdraw();
-    await theirs.openBackDoor(door, definitions);
-    const isOpen = (server: KubeApiserver): Promise<boolean> => theirs.isOpen(server, door, plurals);
+    await fence.put({ user: await whoAmI(client), version: door });
+    await clusterDefinitions.stopServing();
+    await clusterDefinitions.openBackDoor(door, definitions);
+    const isOpen = (server: KubeApiserver): Promise<boolean> => clusterDefinitions.isOpen(server, door, plurals);
     await servers.everywhere('opening its copy', isOpen, DOOR_MILLIS, signal);
     const { first } = journal.record;
-    const raise = this.skipsRaise ? undefined : (above: number): Promise<void> => this.raise.above(above, signal);
+    const raise = this.skipsRaise ? undefined : (above: number): Promise<void> => this.raise.raiseAbove(above, signal);
     const rate = new RateLimit(clock, this.options.copyRate);
-    const carrier = (this.carrier = new Carrier({ backend, client, clock, rate, group, door, types, first, raise }));
+    const carrier = (this.reverseCopier = new ReverseCopier({
+      backend,
+      client,
+      clock,
+      rate,
+      group,
+      door,
+      types,
+      first,
+      raise,
+    }));
     const open = new AbortController();
     const kept = this.keepOpen(AbortSignal.any([signal, open.signal]), over);
     try {
       await carrier.survey(signal);
-      await this.outside.prepare(carrier.born);
+      await this.externalDependents.prepare(carrier.createdInAnnex);
       await raise?.(await backend.currentRevision());
       await carrier.drain(0, SMALL_BACKLOG, COPY_MILLIS, signal);
       // A replica that was present a moment ago and is silent may be about to write.
@@ -128,32 +138,36 @@ export class Return {
       open.abort();
       await kept;
     }
-    await this.close(carrier, types, signal);
+    await this.stopAnnexWrites(carrier, types, signal);
   }
 
   /** While clients write: keeps Annex open for writes, reports progress, and aborts if the return is no longer wanted. */
   private async keepOpen(signal: AbortSignal, over: AbortController): Promise<void> {
-    const { journal, ours, theirs } = this.parts;
+    const { journal, annexDefinitions, clusterDefinitions } = this.parts;
     for (;;) {
       await sleep(this.options.clock, TELL_MILLIS, signal);
       if (signal.aborted) return;
       try {
         await this.check();
         // A replica that wrongly believed to lead may have closed it, and other clients may have reapplied the definitions.
-        await ours.bring('Served');
-        await theirs.withdraw();
-        await theirs.openBackDoor(backDoor(journal.record.door), await ours.list());
-        await journal.tell(this.told(), { return: this.status() });
+        await annexDefinitions.setStage('Served');
+        await clusterDefinitions.stopServing();
+        await clusterDefinitions.openBackDoor(backDoor(journal.record.door), await annexDefinitions.list());
+        await journal.reportProgress(this.progressMessage(), { return: this.status() });
       } catch (error) {
-        this.options.failed(error);
+        this.options.onError(error);
         if (!journal.isReturnWanted || journal.record.back !== 'Copying') over.abort();
       }
     }
   }
 
   /** Ends writes in Annex and carries the rest over to the cluster. */
-  private async close(carrier: Carrier, types: readonly ReturnedType[], signal: AbortSignal): Promise<void> {
-    const { journal, ours } = this.parts;
+  private async stopAnnexWrites(
+    carrier: ReverseCopier,
+    types: readonly ReturnedType[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { journal, annexDefinitions } = this.parts;
     const { backend, clock, replicas } = this.options;
     await this.check();
     await journal.write(
@@ -161,52 +175,52 @@ export class Return {
       { back: 'Closing', fencedAt: clock.now() },
       'Annex accepts no writes for a few seconds',
     );
-    this.laps.begin();
+    this.stepTimer.begin();
     for (const stage of ['Closing', 'Returning'] as const) {
-      await ours.bring(stage);
+      await annexDefinitions.setStage(stage);
       const isThere = (stages: Stages): boolean => types.every(({ resource }) => stages[resource] === stage);
       await replicas.everywhere('the end of writes', isThere, STAGE_MILLIS, signal, GONE_MILLIS);
     }
-    this.laps.end('writes under way');
+    this.stepTimer.end('writes under way');
     await carrier.drain(await backend.currentRevision(), 0, LAST_MILLIS, signal);
-    await carrier.mustBeEqual();
-    this.laps.end('last changes');
-    await this.outside.prepare(carrier.born);
-    this.laps.end('dependents');
+    await carrier.assertEqualCounts();
+    this.stepTimer.end('last changes');
+    await this.externalDependents.prepare(carrier.createdInAnnex);
+    this.stepTimer.end('dependents');
     // Lists return nothing newer from here on: watch caches of kube-apiservers that start now are above every revision that clients have seen.
-    if (!this.skipsRaise) await this.raise.above((await backend.currentRevision()) + RAISE_SLACK, signal, 0);
-    this.laps.end('revisions');
+    if (!this.skipsRaise) await this.raise.raiseAbove((await backend.currentRevision()) + RAISE_SLACK, signal, 0);
+    this.stepTimer.end('revisions');
     await this.check();
     const status = { return: this.status() };
     await journal.write('Returning', { back: 'Routing' }, 'requests for the group go to the cluster', [], status);
   }
 
   /** Moves the group out of Annex: first reads go to the cluster, then writes. */
-  private async leave(signal: AbortSignal): Promise<void> {
-    const { journal, fence, theirs, ours } = this.parts;
+  private async routeToCluster(signal: AbortSignal): Promise<void> {
+    const { journal, fence, clusterDefinitions, annexDefinitions } = this.parts;
     const { clock, servers, staging } = this.options;
-    const definitions = await ours.list();
+    const definitions = await annexDefinitions.list();
     const types = definitions.map(typeOf);
-    await theirs.restore(definitions);
-    const crds = await theirs.list();
+    await clusterDefinitions.restore(definitions);
+    const crds = await clusterDefinitions.list();
     const door = backDoor(journal.record.door);
     const plurals = crds.filter(hasBackDoor).map((crd) => typeOf(crd).plural);
-    const isServed = (server: KubeApiserver): Promise<boolean> => theirs.isRestored(server, door, plurals);
+    const isServed = (server: KubeApiserver): Promise<boolean> => clusterDefinitions.isRestored(server, door, plurals);
     await servers.everywhere('serving the types', isServed, ROUTE_MILLIS, signal);
-    this.laps.end('the definitions');
-    await ours.bring('Left');
+    this.stepTimer.end('the definitions');
+    await annexDefinitions.setStage('Left');
     await servers.everywhere('the route back', (server) => servedByCluster(server, crds), ROUTE_MILLIS, signal);
-    this.laps.end('the route');
+    this.stepTimer.end('the route');
     await fence.remove();
     const { fencedAt } = journal.record;
     const seconds = fencedAt === 0 ? undefined : ((clock.now() - fencedAt) / 1000).toFixed(1);
-    const repointed = await this.outside.repoint(types);
-    await theirs.closeBackDoor();
-    await ours.remove(ESTABLISH_MILLIS, signal);
+    const repointed = await this.externalDependents.repoint(types);
+    await clusterDefinitions.closeBackDoor();
+    await annexDefinitions.remove(ESTABLISH_MILLIS, signal);
     for (const { metadata } of crds) await staging.discard(metadata.name ?? '');
     await staging.drop();
-    const message = `the cluster serves the group again${seconds === undefined ? '' : `; writes were refused for ${seconds} s`}${this.laps.text}${repointed === 0 ? '' : `; ${repointed} dependents refer to the new uids of their owners`}${this.skipsRaise ? '; restart the clients that watch it' : ''}`;
-    const findings: Finding[] = [
+    const message = `the cluster serves the group again${seconds === undefined ? '' : `; writes were refused for ${seconds} s`}${this.stepTimer.text}${repointed === 0 ? '' : `; ${repointed} dependents refer to the new uids of their owners`}${this.skipsRaise ? '; restart the clients that watch it' : ''}`;
+    const findings: ConditionUpdate[] = [
       ['Returned', true, 'Returned'],
       ['DependentsOutside', false, 'Returned'],
     ];
@@ -215,15 +229,15 @@ export class Return {
   }
 
   /** Lets Annex continue to serve the group. */
-  private async stay(why: unknown, wasClosed: boolean): Promise<void> {
-    const { journal, fence, theirs, ours } = this.parts;
-    await ours.bring('Served');
-    await this.outside.undo();
-    await theirs.closeBackDoor(await ours.list());
+  private async abortReturn(why: unknown, wasClosed: boolean): Promise<void> {
+    const { journal, fence, clusterDefinitions, annexDefinitions } = this.parts;
+    await annexDefinitions.setStage('Served');
+    await this.externalDependents.undo();
+    await clusterDefinitions.closeBackDoor(await annexDefinitions.list());
     await fence.put();
     const message = `Annex continues to serve the group: ${messageOf(why)}`;
     const isOutside = why instanceof DependentsError;
-    const findings: Finding[] = [
+    const findings: ConditionUpdate[] = [
       ['Returned', false, wasClosed && !isOutside ? 'GivenUp' : 'Refused'],
       ['DependentsOutside', isOutside && why.areKnown, isOutside && !why.areKnown ? 'Unknown' : 'Looked'],
     ];
@@ -231,7 +245,7 @@ export class Return {
   }
 
   /** True if writes in Annex have ended and the cluster has everything. */
-  private isLeaving(): boolean {
+  private isRouting(): boolean {
     return this.parts.journal.record.back === 'Routing';
   }
 
@@ -239,21 +253,27 @@ export class Return {
     return this.parts.journal.spec['skipRaise'] === true;
   }
 
-  private told(): string {
+  private progressMessage(): string {
     const { from, to, reached, secondsLeft } = this.raise.progress;
     if (reached < to) {
       const left = secondsLeft === undefined ? '' : `, which takes about ${secondsLeft} s more`;
       return `Annex accepts writes; small writes raise the cluster's revision from ${from} to ${to}${left}`;
     }
-    const { done = 0, left = 0, trouble = '' } = this.carrier?.progress ?? {};
+    const { done = 0, left = 0, trouble = '' } = this.reverseCopier?.progress ?? {};
     const why = trouble === '' ? '' : `; ${trouble}`;
     return `Annex accepts writes; ${done} objects have been copied back, ${left} remain${why}`;
   }
 
   private status(): JsonObject {
-    const { done = 0, left = 0, refused = 0, lowered = 0 } = this.carrier?.progress ?? {};
+    const { done = 0, left = 0, refused = 0, lowered = 0 } = this.reverseCopier?.progress ?? {};
     const { from, to, reached, secondsLeft } = this.raise.progress;
-    const carried = { carried: done, left, refused, born: this.carrier?.born.size ?? 0, loweredGenerations: lowered };
+    const carried = {
+      carried: done,
+      left,
+      refused,
+      born: this.reverseCopier?.createdInAnnex.size ?? 0,
+      loweredGenerations: lowered,
+    };
     if (this.skipsRaise) return carried;
     const raised = { raiseFrom: from, raiseTo: to, raised: reached };
     return { ...carried, ...raised, ...(secondsLeft !== undefined && { raiseSecondsLeft: secondsLeft }) };

@@ -2,7 +2,7 @@ import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { FakeClock } from '../../../util/clock.fake.js';
 import { RateLimit } from '../rate-limit.js';
-import type { Finding } from '../switch/journal.js';
+import type { ConditionUpdate } from '../switch/journal.js';
 import { isFreed, Source } from './source.js';
 
 const GROUP = 'example.com';
@@ -19,7 +19,7 @@ const object = (name: string, finalizers: string[]): JsonObject => ({
 function setUp({ phase = 'Served', isWanted = true, refused = '' } = {}) {
   const clock = new FakeClock();
   const steps: string[] = [];
-  const notes: Finding[] = [];
+  const notes: ConditionUpdate[] = [];
   let crds = [crd()];
   let objects = [object('one', ['x/y']), object('two', []), object('three', ['x/y'])];
   const source = new Source({
@@ -27,7 +27,7 @@ function setUp({ phase = 'Served', isWanted = true, refused = '' } = {}) {
     group: GROUP,
     rate: new RateLimit(clock, 1_000_000),
     fence: { put: (through) => Promise.resolve(void steps.push(`fence ${through?.user ?? ''}`)).then(() => '') },
-    theirs: {
+    clusterDefinitions: {
       list: () => Promise.resolve(crds),
       openBackDoor: () => Promise.resolve(void steps.push('open')),
       closeBackDoor: () => Promise.resolve(void steps.push('close')),
@@ -114,7 +114,7 @@ describe('the copy that the cluster keeps', () => {
 
   test('is told with its size while it is there', async () => {
     const { notes, source } = setUp();
-    await source.tell();
+    await source.reportRetained();
     expect(notes).toEqual([
       [
         'SourceRetained',

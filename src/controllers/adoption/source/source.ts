@@ -1,8 +1,8 @@
 import { objectAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../../apimachinery/json/values.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../../../client/cluster-client.js';
-import { ownName } from '../../../client/own-name.js';
+import { whoAmI } from '../../../client/who-am-i.js';
 import { type Clock, sleep } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import { sizeText } from '../../../util/text/size-text.js';
@@ -26,7 +26,7 @@ export interface SourceOptions {
   readonly clock: Clock;
   readonly group: string;
   readonly rate: RateLimit;
-  readonly theirs: Pick<ClusterDefinitions, 'list' | 'openBackDoor' | 'closeBackDoor'>;
+  readonly clusterDefinitions: Pick<ClusterDefinitions, 'list' | 'openBackDoor' | 'closeBackDoor'>;
   readonly fence: Pick<Fence, 'put'>;
   readonly journal: Pick<Journal, 'read' | 'phase' | 'isWanted' | 'note' | 'resources'>;
 }
@@ -36,8 +36,8 @@ export class Source {
   constructor(private readonly options: SourceOptions) {}
 
   /** Reports in the Adoption what the cluster keeps, and that it can be freed. */
-  async tell(): Promise<void> {
-    const { journal, theirs } = this.options;
+  async reportRetained(): Promise<void> {
+    const { journal, clusterDefinitions: theirs } = this.options;
     const { length } = await theirs.list();
     await journal.read();
     const { count, size } = this.extent();
@@ -66,9 +66,9 @@ export class Source {
       await this.check();
       const { count, size } = this.extent();
       await journal.note([[CONDITION, true, 'Freeing', `${count} objects, about ${size}, are being freed in etcd`]]);
-      await this.unhold(signal);
-      for (const crd of await this.options.theirs.list()) await this.remove(crd, signal);
-      await this.tell();
+      await this.removeFinalizers(signal);
+      for (const crd of await this.options.clusterDefinitions.list()) await this.remove(crd, signal);
+      await this.reportRetained();
     } catch (error) {
       await journal.read();
       await journal.note([[CONDITION, true, 'Freeing', `not freed yet: ${messageOf(error)}`]]);
@@ -76,15 +76,15 @@ export class Source {
     }
   }
 
-  private async unhold(signal: AbortSignal): Promise<void> {
-    const { client, fence, theirs } = this.options;
+  private async removeFinalizers(signal: AbortSignal): Promise<void> {
+    const { client, fence, clusterDefinitions: theirs } = this.options;
     // A replica that is gone may have left the back door behind, with its version no longer served.
     await theirs.closeBackDoor();
-    await fence.put({ user: await ownName(client), version: DOOR });
+    await fence.put({ user: await whoAmI(client), version: DOOR });
     await theirs.openBackDoor(DOOR, []);
     try {
       for (const crd of await theirs.list())
-        await this.unholdType(textOf(objectAt(objectAt(crd, 'spec'), 'names')?.['plural']), signal);
+        await this.removeFinalizersOfType(textOf(objectAt(objectAt(crd, 'spec'), 'names')?.['plural']), signal);
     } finally {
       await theirs.closeBackDoor();
       await fence.put();
@@ -92,13 +92,13 @@ export class Source {
   }
 
   /** Removes the finalizers of all objects of a type. */
-  private async unholdType(plural: string, signal: AbortSignal): Promise<void> {
+  private async removeFinalizersOfType(plural: string, signal: AbortSignal): Promise<void> {
     const { clock } = this.options;
     let end = clock.monotonic() + STEP_MILLIS;
     for (let held = -1; ;) {
       let trouble = '';
       try {
-        const now = await this.unholdOnce(plural, signal);
+        const now = await this.removeFinalizersOnce(plural, signal);
         if (now.held === 0) return;
         if (now.held !== held) end = clock.monotonic() + STEP_MILLIS;
         ({ held, trouble } = now);
@@ -113,7 +113,7 @@ export class Source {
     }
   }
 
-  private async unholdOnce(plural: string, signal: AbortSignal): Promise<{ held: number; trouble: string }> {
+  private async removeFinalizersOnce(plural: string, signal: AbortSignal): Promise<{ held: number; trouble: string }> {
     const { client, group, rate } = this.options;
     const door = `/apis/${group}/${DOOR}`;
     let [held, trouble] = [0, ''];
@@ -124,7 +124,7 @@ export class Source {
       const items = objectsOf(page['items']) as unknown as readonly KubeObject[];
       for (const { metadata } of items) {
         const { namespace = '', name = '', finalizers, resourceVersion = '' } = metadata;
-        if (textsOf(finalizers).length === 0) continue;
+        if (stringsOf(finalizers).length === 0) continue;
         held++;
         const scope = namespace === '' ? '' : `/namespaces/${namespace}`;
         const path = `${door}${scope}/${plural}/${encodeURIComponent(name)}`;

@@ -50,7 +50,7 @@ export class AnnexDefinitions {
     }
   }
 
-  async bring(stage: AdoptionStage): Promise<void> {
+  async setStage(stage: AdoptionStage): Promise<void> {
     await this.each(async (definition) => {
       if (definition.metadata.annotations?.[ADOPTION_STAGE] === stage) return;
       await this.options.client.update(inStage(definition, stage));

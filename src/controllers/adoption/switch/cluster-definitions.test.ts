@@ -48,7 +48,7 @@ const anything = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unk
 describe('the back door', () => {
   test('where a webhook converts, versions that are not stored take anything until they are served again', async () => {
     const { definitions, ofAnnex, spec, schemas } = clusterWith(WEBHOOK);
-    await definitions.withdraw();
+    await definitions.stopServing();
     await definitions.openBackDoor(backDoor(1), ofAnnex);
     expect(spec()['conversion']).toEqual(NONE);
     expect(schemas()).toEqual([anything, schema('width'), anything]);
@@ -62,7 +62,7 @@ describe('the back door', () => {
 
   test('giving up leaves them as they were, and not served', async () => {
     const { definitions, ofAnnex, spec } = clusterWith(WEBHOOK);
-    await definitions.withdraw();
+    await definitions.stopServing();
     await definitions.openBackDoor(backDoor(1), ofAnnex);
     await definitions.closeBackDoor(ofAnnex);
     expect(spec()).toEqual(definition(WEBHOOK, false)['spec']);
@@ -70,7 +70,7 @@ describe('the back door', () => {
 
   test('a definition that was changed in Annex is so in the cluster', async () => {
     const { definitions, ofAnnex, spec, schemas } = clusterWith(WEBHOOK);
-    await definitions.withdraw();
+    await definitions.stopServing();
     const [first] = ofAnnex;
     const changed = { ...first, metadata: { ...first?.metadata, generation: 2 }, spec: { ...objectAt(first, 'spec') } };
     changed.spec['versions'] = versions(true).map((version) => ({ ...version, schema: schema('changed') }));
@@ -83,7 +83,7 @@ describe('the back door', () => {
 
   test('without a webhook schemas stay', async () => {
     const { definitions, ofAnnex, spec, schemas } = clusterWith(NONE);
-    await definitions.withdraw();
+    await definitions.stopServing();
     await definitions.openBackDoor(backDoor(1), ofAnnex);
     expect(schemas()).toEqual([schema('size'), schema('width'), anything]);
     await definitions.restore(ofAnnex);

@@ -1,7 +1,7 @@
 import { ADOPTION_STAGE } from '../../../apimachinery/meta/adopted-definitions.js';
 import { deepCopy, deepEqual, type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
 import { parseJson } from '../../../apimachinery/json/decode.js';
-import { objectsOf, textOf, textsOf } from '../../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../../../client/cluster-client.js';
 import { servedVersions } from '../../../registry/builtin/kubeannex/resource-definitions.js';
@@ -54,7 +54,7 @@ export class ClusterDefinitions {
   }
 
   /** Stops serving all versions. This ends watches that kube-apiserver would otherwise leave open and silent. */
-  async withdraw(): Promise<void> {
+  async stopServing(): Promise<void> {
     await this.change((crd) => {
       const served = versionsOf(crd).filter((version) => version['served'] === true && !isBackDoor(version));
       if (served.length === 0) return undefined;
@@ -83,7 +83,7 @@ export class ClusterDefinitions {
       const ofAnnex = definitions.find(({ metadata: { name } }) => name === crd.metadata.name);
       const names = new Set(before?.split(',') ?? (ofAnnex === undefined ? [] : servedVersions(ofAnnex)));
       if (names.size === 0) return undefined;
-      const restored = narrowed(versions, conversion, ofAnnex).map((version) => {
+      const restored = withOriginalSchemas(versions, conversion, ofAnnex).map((version) => {
         if (isBackDoor(version)) return { ...version, ...RESTORED };
         return { ...version, served: version['served'] === true || names.has(textOf(version['name'])) };
       });
@@ -120,7 +120,7 @@ export class ClusterDefinitions {
 
   /**
    * Serves a version that accepts any content, and replaces one opened earlier; nothing is converted while no other version is served. If a
-   * webhook converts the type, the versions other than the storage version accept anything meanwhile (see `widened`). Changes that were
+   * webhook converts the type, the versions other than the storage version accept anything meanwhile (see `withPermissiveSchema`). Changes that were
    * made to definitions in Annex reach the cluster before any object that needs them.
    */
   async openBackDoor(door: string, definitions: readonly KubeObject[]): Promise<void> {
@@ -129,12 +129,12 @@ export class ClusterDefinitions {
     await this.change((crd) => {
       const definition = definitions.find(({ metadata: { name } }) => name === crd.metadata.name);
       const isChanged = (definition?.metadata.generation ?? 1) > 1;
-      const known = isChanged && definition !== undefined ? withdrawnOf(definition) : crd;
+      const known = isChanged && definition !== undefined ? unservedCrdOf(definition) : crd;
       const annotations = { ...crd.metadata.annotations, ...known.metadata.annotations };
       const spec = objectAt(known, 'spec') ?? {};
       const all = versionsOf(known).filter((version) => !isBackDoor(version));
       const conversion = JSON.stringify(spec['conversion'] ?? { strategy: 'None' });
-      const versions = definition !== undefined && isByWebhook(conversion) ? all.map(widened) : all;
+      const versions = definition !== undefined && isByWebhook(conversion) ? all.map(withPermissiveSchema) : all;
       const isOpen = versionsOf(crd).some(isBackDoor);
       if (isChanged || !isOpen) annotations[CONVERSION_BEFORE] = conversion;
       const open = { ...spec, versions: [...versions, doorOf(door, versions)], conversion: { strategy: 'None' } };
@@ -151,7 +151,7 @@ export class ClusterDefinitions {
       if (before === undefined && !versionsOf(crd).some(isBackDoor)) return undefined;
       const spec = objectAt(crd, 'spec') ?? {};
       const ofAnnex = definitions.find(({ metadata: { name } }) => name === crd.metadata.name);
-      const versions = narrowed(versionsOf(crd), before, ofAnnex).filter((version) => !isBackDoor(version));
+      const versions = withOriginalSchemas(versionsOf(crd), before, ofAnnex).filter((version) => !isBackDoor(version));
       const conversion = before === undefined ? spec['conversion'] : parseJson(before);
       return withSpec(crd, annotations, { ...spec, versions, ...(conversion !== undefined && { conversion }) });
     });
@@ -171,7 +171,7 @@ export class ClusterDefinitions {
 
   /** Creates a deleted definition again from that of Annex, with no version served. */
   private async recreate(definition: KubeObject): Promise<void> {
-    await this.client.must('POST', PATH, { ...TYPE, ...withdrawnOf(definition) });
+    await this.client.must('POST', PATH, { ...TYPE, ...unservedCrdOf(definition) });
   }
 
   private async change(next: (crd: KubeObject) => KubeObject | undefined): Promise<void> {
@@ -204,7 +204,7 @@ const withSpec = (crd: KubeObject, annotations: Record<string, string>, spec: Js
   deepCopy({ ...TYPE, ...crd, metadata: { ...crd.metadata, annotations }, spec });
 
 /** Converts a definition of Annex to one of the cluster with no version served. */
-function withdrawnOf(definition: KubeObject): KubeObject {
+function unservedCrdOf(definition: KubeObject): KubeObject {
   const { name = '', labels, annotations = {} } = definition.metadata;
   const { [ADOPTION_STAGE]: _, ...kept } = annotations;
   const metadata = {
@@ -222,7 +222,7 @@ const isNotMark = (category: string): boolean => category !== MARK;
 function withCategories(crd: KubeObject, next: (categories: readonly string[]) => string[]): KubeObject | undefined {
   const spec = objectAt(crd, 'spec') ?? {};
   const names = objectAt(spec, 'names') ?? {};
-  const before = textsOf(names['categories']);
+  const before = stringsOf(names['categories']);
   const categories = next(before);
   if (deepEqual(before, categories)) return undefined;
   const { categories: _, ...others } = names;
@@ -249,13 +249,13 @@ const isByWebhook = (conversion: string): boolean =>
  * Returns a non-storage version with a schema that accepts anything. kube-apiserver compares an object being written in the version of each
  * entry of managedFields. If it does not fit that schema, the object loses all its managedFields, because nothing converts it.
  */
-const widened = (version: JsonObject): JsonObject =>
+const withPermissiveSchema = (version: JsonObject): JsonObject =>
   version['storage'] === true
     ? version
     : { name: version['name'] ?? '', served: version['served'] ?? false, storage: false, ...ANYTHING };
 
-/** Undoes `widened`: takes the versions from Annex's definition, which came from the cluster or have replaced those there. */
-function narrowed(
+/** Undoes `withPermissiveSchema`: takes the versions from Annex's definition, which came from the cluster or have replaced those there. */
+function withOriginalSchemas(
   versions: readonly JsonObject[],
   conversion: string | undefined,
   definition: KubeObject | undefined,

@@ -13,7 +13,7 @@ const APPLY = 'application/apply-patch+yaml';
 const EXCEPTIONS = ['matchConditions', 'paramKind'];
 const EXCEPTIONS_OF_MATCH = ['excludeResourceRules', 'matchResources', 'paramRef'];
 
-interface FenceGap {
+interface FenceException {
   readonly user: string;
   readonly version: string;
 }
@@ -37,7 +37,7 @@ export class Fence {
    * Creates or repairs the policy. Returns its identity: a different one means that the policy was missing or changed for a moment.
    * `through` names a user who may write nevertheless, in one version.
    */
-  async put(through?: FenceGap): Promise<string> {
+  async put(through?: FenceException): Promise<string> {
     const policy = await this.apply(POLICIES, this.policy(through));
     const binding = await this.apply(BINDINGS, this.binding());
     return identityOf([policy, binding]);
@@ -62,7 +62,7 @@ export class Fence {
    * Reports whether a kube-apiserver enforces the policy. The same policy covers the group and a Lease that does not exist: a server that
    * denies the Lease denies the group, and no object of the group has to be created to find out.
    */
-  async holds(server: KubeApiserver): Promise<boolean> {
+  async isEnforcedBy(server: KubeApiserver): Promise<boolean> {
     const { namespace } = this.options;
     const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases?dryRun=All`;
     const metadata = { name: this.name, namespace };
@@ -83,7 +83,7 @@ export class Fence {
     return applied;
   }
 
-  private policy(through: FenceGap | undefined): JsonObject {
+  private policy(through: FenceException | undefined): JsonObject {
     const { group } = this.options;
     const operations = ['CREATE', 'UPDATE', 'DELETE'];
     return {

@@ -36,7 +36,7 @@ export class ChangeFollower {
   }
 
   /** Resolves when all types have been listed once and their changes are followed. */
-  async followed(signal: AbortSignal): Promise<void> {
+  async waitUntilFollowing(signal: AbortSignal): Promise<void> {
     const isBehind = ({ copier: { state, backlog } }: { readonly copier: Copier }): boolean =>
       !state.complete || state.lagSeconds > 0 || backlog > SMALL_BACKLOG;
     while (this.parts.some(isBehind)) {

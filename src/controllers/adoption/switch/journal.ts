@@ -36,7 +36,7 @@ export const NO_SWITCH: SwitchRecord = {
 };
 
 /** A condition of an Adoption: type, whether it holds, a reason other than the phase, and a message other than that of the step. */
-export type Finding = readonly [type: string, holds: boolean, reason?: string, message?: string];
+export type ConditionUpdate = readonly [type: string, holds: boolean, reason?: string, message?: string];
 
 export interface JournalOptions {
   readonly client: LoopbackClient;
@@ -103,7 +103,7 @@ export class Journal {
     phase: SwitchPhase,
     change: Partial<SwitchRecord>,
     message: string,
-    findings: readonly Finding[] = [],
+    findings: readonly ConditionUpdate[] = [],
     /** Further fields of the status. */
     more: JsonObject = {},
   ): Promise<void> {
@@ -119,7 +119,7 @@ export class Journal {
           adoption,
           phase,
           message,
-          [...standing(phase, { ...recordOf(adoption), ...change }), ...findings],
+          [...phaseConditions(phase, { ...recordOf(adoption), ...change }), ...findings],
           clock.now(),
         ),
       },
@@ -135,13 +135,13 @@ export class Journal {
   }
 
   /** Reports in the status what keeps the switch from continuing. */
-  async tell(message: string, more: JsonObject = {}): Promise<void> {
+  async reportProgress(message: string, more: JsonObject = {}): Promise<void> {
     if (!this.isMoving || message === this.message) return;
     await this.write(this.phase as SwitchPhase, {}, message, [], more);
   }
 
   /** Writes conditions beyond those of the phase, if they changed. Throws a conflict (409) if the Adoption was changed since it was read. */
-  async note(findings: readonly Finding[]): Promise<void> {
+  async note(findings: readonly ConditionUpdate[]): Promise<void> {
     const adoption = this.known;
     const next = conditions(adoption, this.phase, '', findings, this.options.clock.now());
     if (deepEqual(next, conditionsOf(adoption))) return;
@@ -177,7 +177,7 @@ export function recordOf(adoption: KubeObject): SwitchRecord {
 }
 
 /** Returns the conditions of a phase: whether Annex serves the group, and whether writes are taken on either side. */
-function standing(phase: SwitchPhase, { back }: SwitchRecord): readonly Finding[] {
+function phaseConditions(phase: SwitchPhase, { back }: SwitchRecord): readonly ConditionUpdate[] {
   const isServed = phase === 'Served' || (phase === 'Returning' && (back === 'Copying' || back === 'Closing'));
   const takesWrites = phase !== 'Fencing' && phase !== 'Switching' && (phase !== 'Returning' || back === 'Copying');
   return [
@@ -190,7 +190,7 @@ function conditions(
   adoption: KubeObject,
   phase: string,
   message: string,
-  findings: readonly Finding[],
+  findings: readonly ConditionUpdate[],
   now: number,
 ): JsonObject[] {
   const before = conditionsOf(adoption);

@@ -1,5 +1,5 @@
 import { objectAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../../apimachinery/json/values.js';
 import type { ClusterClient } from '../../../client/cluster-client.js';
 import { type Clock, sleep } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
@@ -62,7 +62,7 @@ export class KubeApiservers {
       const port = objectsOf(slice['ports']).find(({ name }) => textOf(name) === 'https')?.['port'];
       return objectsOf(slice['endpoints'])
         .filter((endpoint) => objectAt(endpoint, 'conditions')?.['ready'] !== false)
-        .flatMap((endpoint) => textsOf(endpoint['addresses']))
+        .flatMap((endpoint) => stringsOf(endpoint['addresses']))
         .map((host) => `${host.includes(':') ? `[${host}]` : host}:${Number(port)}`);
     });
     if (found.length === 0) throw new Error('the Service kubernetes in the namespace default has no endpoints');

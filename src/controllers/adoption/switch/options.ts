@@ -23,5 +23,5 @@ export interface SwitchOptions {
   /** The namespace that Annex runs in. */
   readonly namespace: string;
   readonly copyRate: number;
-  readonly failed: (error: unknown) => void;
+  readonly onError: (error: unknown) => void;
 }

@@ -1,4 +1,4 @@
-import { TOO_OLD_ELSEWHERE } from '../../../apimachinery/meta/adopted-definitions.js';
+import { RELIST_ELSEWHERE_MESSAGE } from '../../../apimachinery/meta/adopted-definitions.js';
 import { objectAt, stringAt } from '../../../apimachinery/json/json.js';
 import { textOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
@@ -31,7 +31,9 @@ export async function routedToAnnex(
 export async function servedByCluster(server: KubeApiserver, definitions: readonly KubeObject[]): Promise<boolean> {
   const probes = definitions.flatMap((definition) => resourcePaths(definition).map((path) => `${path}?${PROBE}`));
   const answers = await Promise.all(probes.map((probe) => server.plain('GET', probe)));
-  return answers.every(({ status, text }) => (status === 200 || status === 410) && !text.includes(TOO_OLD_ELSEWHERE));
+  return answers.every(
+    ({ status, text }) => (status === 200 || status === 410) && !text.includes(RELIST_ELSEWHERE_MESSAGE),
+  );
 }
 
 /** Returns the paths of a definition's served versions, without the back door. */

@@ -4,7 +4,7 @@ import type { Revision } from '../../../storage/interfaces.js';
 import { sleep } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import { isConflictOrNotFound } from '../../errors.js';
-import { type AdoptedType, adoptedType, whyRefused } from '../definitions.js';
+import { type AdoptedType, adoptedType, refusalReason } from '../definitions.js';
 import { RateLimit } from '../rate-limit.js';
 import { Return, type ReturnParts } from '../return/return.js';
 import { Source } from '../source/source.js';
@@ -17,9 +17,9 @@ import { ChangeFollower } from './follower.js';
 import { Journal, type SwitchRecord } from './journal.js';
 import type { Stages } from '../replica-stages.js';
 import type { KubeApiserver } from './kube-apiservers.js';
-import { Laps } from './laps.js';
+import { StepTimer } from './step-timer.js';
 import { resourcePaths, routedToAnnex, servedByCluster } from './routes.js';
-import { WritesUnderWay } from './writes-under-way.js';
+import { InFlightWrites } from './in-flight-writes.js';
 
 /** The cluster's rate of writes is measured for this long. */
 const RATE_MILLIS = 1_000;
@@ -34,41 +34,41 @@ const STAGE_MILLIS = 20_000;
 const ROUTE_MILLIS = 30_000;
 const RETURN_MILLIS = 120_000;
 /** The longest time for which writes are refused while kube-apiservers do not follow the new route. */
-const LONGEST_MILLIS = 120_000;
+const MAX_FENCED_MILLIS = 120_000;
 const RETRY_MILLIS = 1_000;
 const POLL_MILLIS = 500;
 
 /** Aborts the switch. Any other error only stops this replica, and the next leader continues. */
-class GivenUp extends Error {}
+class SwitchAborted extends Error {}
 
 /** Moves a group from the cluster to Annex, or rolls back. Every step may already have been done by a replica that is gone. */
 export class Switch implements ReturnParts {
   readonly journal: Journal;
   readonly fence: Fence;
-  readonly theirs: ClusterDefinitions;
-  readonly ours: AnnexDefinitions;
+  readonly clusterDefinitions: ClusterDefinitions;
+  readonly annexDefinitions: AnnexDefinitions;
   door = 0;
-  private readonly underWay: WritesUnderWay;
+  private readonly inFlightWrites: InFlightWrites;
   private readonly source: Source;
-  private readonly laps: Laps;
+  private readonly stepTimer: StepTimer;
   private follower: ChangeFollower | undefined;
 
   constructor(private readonly options: SwitchOptions) {
     const { adoptions, definitions, client, clock, group, namespace, uid } = options;
-    this.laps = new Laps(clock);
+    this.stepTimer = new StepTimer(clock);
     this.journal = new Journal({ client: adoptions, clock, group, uid });
     this.fence = new Fence({ client, group, namespace });
-    this.underWay = new WritesUnderWay({ client, group });
-    this.theirs = new ClusterDefinitions(client, group);
-    this.ours = new AnnexDefinitions({ client: definitions, clock, group });
-    const { fence, journal, theirs } = this;
+    this.inFlightWrites = new InFlightWrites({ client, group });
+    this.clusterDefinitions = new ClusterDefinitions(client, group);
+    this.annexDefinitions = new AnnexDefinitions({ client: definitions, clock, group });
+    const { fence, journal, clusterDefinitions } = this;
     const rate = new RateLimit(clock, options.copyRate);
-    this.source = new Source({ client, clock, fence, group, journal, rate, theirs });
+    this.source = new Source({ client, clock, fence, group, journal, rate, clusterDefinitions });
   }
 
   /** Continues from the recorded step until the group is served, the switch is given up, or the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, failed } = this.options;
+    const { clock, onError } = this.options;
     const isOver = (): boolean => signal.aborted;
     while (!isOver()) {
       try {
@@ -78,8 +78,8 @@ export class Switch implements ReturnParts {
       } catch (error) {
         // Of two leaders, only one continues.
         if (!isOver() && !isConflictOrNotFound(error)) {
-          failed(error);
-          await this.journal.tell(messageOf(error)).catch(failed);
+          onError(error);
+          await this.journal.reportProgress(messageOf(error)).catch(onError);
         }
       } finally {
         await this.follower?.stop();
@@ -91,13 +91,13 @@ export class Switch implements ReturnParts {
 
   /** Restores the barriers that remain while Annex serves the group, in case they were removed. */
   async hold(): Promise<void> {
-    await this.theirs.closeBackDoor(await this.ours.list());
-    await this.theirs.withdraw();
-    if ((await this.theirs.list()).length > 0) await this.fence.put();
+    await this.clusterDefinitions.closeBackDoor(await this.annexDefinitions.list());
+    await this.clusterDefinitions.stopServing();
+    if ((await this.clusterDefinitions.list()).length > 0) await this.fence.put();
     else await this.fence.remove();
-    await this.ours.bring('Served');
-    await this.underWay.remove();
-    await this.source.tell();
+    await this.annexDefinitions.setStage('Served');
+    await this.inFlightWrites.remove();
+    await this.source.reportRetained();
   }
 
   /** Frees the copy that the cluster keeps. */
@@ -109,14 +109,14 @@ export class Switch implements ReturnParts {
   async countEarly(types: readonly AdoptedType[], signal: AbortSignal): Promise<Partial<SwitchRecord> | undefined> {
     const [type] = types;
     if (type === undefined) return undefined;
-    const counted = await this.underWay.count();
+    const counted = await this.inFlightWrites.count();
     await this.countEverywhere(type, counted, 0, signal);
     return { counted, countedSince: this.options.clock.now() };
   }
 
   /** Removes what exists only for the switch. */
-  async leave(): Promise<void> {
-    await this.underWay.remove();
+  async cleanUp(): Promise<void> {
+    await this.inFlightWrites.remove();
   }
 
   private async advance(signal: AbortSignal): Promise<void> {
@@ -134,28 +134,28 @@ export class Switch implements ReturnParts {
       } catch (error) {
         if (signal.aborted || isConflictOrNotFound(error)) throw error;
         await journal.read();
-        if (!(error instanceof GivenUp) && !(await this.isOverdue())) throw error;
+        if (!(error instanceof SwitchAborted) && !(await this.isOverdue())) throw error;
         await journal.write('Returning', {}, `the switch is given up: ${messageOf(error)}`);
       }
     }
-    await this.putBack(signal);
+    await this.rollBack(signal);
   }
 
   private async forward(signal: AbortSignal): Promise<void> {
     const { journal } = this;
     if (journal.phase !== 'Switching') {
       const types = await this.prepare(signal);
-      await this.close(types, signal);
+      await this.stopClusterWrites(types, signal);
     }
     await this.route(signal);
-    await this.theirs.withdraw();
+    await this.clusterDefinitions.stopServing();
     await this.check();
-    await this.mustBeBelow();
-    await this.mustBeIntact();
-    this.laps.end('the definitions');
+    await this.assertClusterRevisionBelow();
+    await this.assertFenceIntact();
+    this.stepTimer.end('the definitions');
     await journal.write('Served', { fencedAt: 0 }, this.served());
-    await this.ours.bring('Served');
-    await this.underWay.remove();
+    await this.annexDefinitions.setStage('Served');
+    await this.inFlightWrites.remove();
   }
 
   /** Gives Annex the objects and follows their changes; the cluster continues to take writes. */
@@ -164,17 +164,17 @@ export class Switch implements ReturnParts {
     const { backend, clock, client, group, staging, adopted, copyRate } = this.options;
     if (journal.phase !== 'Preparing' && journal.phase !== 'Fencing')
       await journal.write('Preparing', {}, 'Annex takes over the copy; the cluster accepts writes');
-    const crds = await this.theirs.list();
+    const crds = await this.clusterDefinitions.list();
     const types = this.typesOf(crds);
     await this.countWrites(types, signal);
     // Wait first: the cluster's revision advances meanwhile.
-    await this.counted(signal);
+    await this.waitUntilCounted(signal);
     for (const { resource } of types) await staging.install(resource);
     if (journal.record.first === 0) {
       await backend.raise?.(await this.firstRevision(signal));
       await journal.write('Preparing', { first: await backend.currentRevision() }, 'the copy is in place');
     }
-    await this.ours.create(crds, ESTABLISH_MILLIS, signal);
+    await this.annexDefinitions.create(crds, ESTABLISH_MILLIS, signal);
     await this.servedByReplicas(crds, signal);
     const { first } = journal.record;
     const rate = new RateLimit(clock, copyRate);
@@ -182,15 +182,15 @@ export class Switch implements ReturnParts {
       adopted.followsCluster({ group, resource: resource.slice(0, -group.length - 1) });
     this.follower = new ChangeFollower({ backend, client, clock, first, group, isFollowing, rate, types });
     this.follower.start();
-    await this.follower.followed(signal);
+    await this.follower.waitUntilFollowing(signal);
     await this.check();
-    await this.mustBeBelow();
+    await this.assertClusterRevisionBelow();
     return types;
   }
 
   /**
    * Returns the revision at which Annex's log starts: above every one that the cluster reaches until the switch is over, estimated from its
-   * present rate of writes. `mustBeBelow` verifies it.
+   * present rate of writes. `assertClusterRevisionBelow` verifies it.
    */
   private async firstRevision(signal: AbortSignal): Promise<Revision> {
     const { client, clock, copyRate } = this.options;
@@ -210,30 +210,31 @@ export class Switch implements ReturnParts {
   }
 
   /** Ends writes in the cluster and completes the copy in Annex. */
-  private async close(types: readonly AdoptedType[], signal: AbortSignal): Promise<void> {
-    const { journal, fence, underWay } = this;
+  private async stopClusterWrites(types: readonly AdoptedType[], signal: AbortSignal): Promise<void> {
+    const { journal, fence, inFlightWrites } = this;
     const { clock, servers } = this.options;
     const fencedAt = journal.record.fencedAt === 0 ? clock.now() : journal.record.fencedAt;
     await journal.write('Fencing', { fencedAt }, 'the cluster accepts no writes to the group for a few seconds');
-    this.laps.begin();
+    this.stepTimer.begin();
     const identity = await fence.put();
-    await servers.everywhere('the fence', (server) => fence.holds(server), FENCE_MILLIS, signal);
-    this.laps.end('the fence');
+    await servers.everywhere('the fence', (server) => fence.isEnforcedBy(server), FENCE_MILLIS, signal);
+    this.stepTimer.end('the fence');
     const seen = new Map<object, Set<string>>();
     const ended = (server: KubeApiserver): Promise<boolean> => {
       let zeros = seen.get(server);
       if (zeros === undefined) seen.set(server, (zeros = new Set()));
-      return underWay.hasEnded(server, zeros);
+      return inFlightWrites.isDrained(server, zeros);
     };
     await servers.everywhere('writes under way', ended, DRAIN_MILLIS, signal);
-    this.laps.end('writes under way');
+    this.stepTimer.end('writes under way');
     await this.follower?.finish(CATCH_UP_MILLIS, signal);
-    this.laps.end('last changes');
+    this.stepTimer.end('last changes');
     await this.check();
-    await this.mustBeBelow();
-    if (identity !== (await fence.identity())) throw new GivenUp('the fence was changed by another client');
-    if (types.length !== (await this.theirs.list()).length) throw new GivenUp('the definitions of the group changed');
-    await this.mustBeComplete();
+    await this.assertClusterRevisionBelow();
+    if (identity !== (await fence.identity())) throw new SwitchAborted('the fence was changed by another client');
+    if (types.length !== (await this.clusterDefinitions.list()).length)
+      throw new SwitchAborted('the definitions of the group changed');
+    await this.assertDefinitionsComplete();
     await journal.write(
       'Switching',
       { fence: identity },
@@ -245,37 +246,37 @@ export class Switch implements ReturnParts {
   private async route(signal: AbortSignal): Promise<void> {
     const { servers } = this.options;
     await this.check();
-    await this.mustBeIntact();
-    await this.ours.bring('Switching');
-    const lists = (await this.ours.list()).flatMap(resourcePaths).map((path) => `${path}?limit=1`);
+    await this.assertFenceIntact();
+    await this.annexDefinitions.setStage('Switching');
+    const lists = (await this.annexDefinitions.list()).flatMap(resourcePaths).map((path) => `${path}?limit=1`);
     const { first } = this.journal.record;
     await servers.everywhere('the route', (server) => routedToAnnex(server, lists, first), ROUTE_MILLIS, signal);
-    await this.mustBeBelow();
-    this.laps.end('the route');
+    await this.assertClusterRevisionBelow();
+    this.stepTimer.end('the route');
   }
 
   /** Restores the state before the switch: first the cluster serves reads again, then it takes writes. */
-  private async putBack(signal: AbortSignal): Promise<void> {
-    const { journal, fence, ours, theirs } = this;
+  private async rollBack(signal: AbortSignal): Promise<void> {
+    const { journal, fence, annexDefinitions, clusterDefinitions } = this;
     const { servers, staging } = this.options;
     // From Switching on, clients may have been routed to Annex.
     const wasRouted = journal.record.fence !== '';
     if (wasRouted) {
       // The fence may have been removed: writes must stay refused while some clients still read the copy.
       await fence.put();
-      await servers.everywhere('the fence', (server) => fence.holds(server), FENCE_MILLIS, signal);
+      await servers.everywhere('the fence', (server) => fence.isEnforcedBy(server), FENCE_MILLIS, signal);
       await this.raiseAboveAnnex(signal);
     }
-    await theirs.restore();
-    if (wasRouted) await theirs.restartCaches();
-    await ours.bring('Left');
-    const definitions = await ours.list();
+    await clusterDefinitions.restore();
+    if (wasRouted) await clusterDefinitions.restartCaches();
+    await annexDefinitions.setStage('Left');
+    const definitions = await annexDefinitions.list();
     const isBack = (server: KubeApiserver): Promise<boolean> => servedByCluster(server, definitions);
     await servers.everywhere('the route back', isBack, RETURN_MILLIS, signal);
-    await ours.remove(ESTABLISH_MILLIS, signal);
-    await theirs.unmark();
+    await annexDefinitions.remove(ESTABLISH_MILLIS, signal);
+    await clusterDefinitions.unmark();
     // Uses the cluster's definitions: those of Annex may already be gone.
-    for (const { metadata } of await theirs.list()) await staging.discard(metadata.name ?? '');
+    for (const { metadata } of await clusterDefinitions.list()) await staging.discard(metadata.name ?? '');
     await staging.drop();
     await fence.remove();
     await journal.write('Failed', { first: 0, fence: '', fencedAt: 0 }, journal.message);
@@ -284,35 +285,35 @@ export class Switch implements ReturnParts {
   /** Raises the cluster's revision above every one that Annex has returned for the group: from here on lists return no newer one, and watches end. */
   private async raiseAboveAnnex(signal: AbortSignal): Promise<void> {
     const { backend, replicas } = this.options;
-    const definitions = await this.ours.list();
+    const definitions = await this.annexDefinitions.list();
     const names = definitions.map(({ metadata }) => metadata.name ?? '');
     // A previous leader has raised it, and the routes are being removed.
     if (definitions.some(({ metadata }) => metadata.annotations?.[ADOPTION_STAGE] === 'Left')) return;
-    await this.ours.bring('Returning');
+    await this.annexDefinitions.setStage('Returning');
     const isThere = (stages: Stages): boolean => names.every((name) => stages[name] === 'Returning');
     await replicas.everywhere('the end of watches', isThere, STAGE_MILLIS, signal);
     await raiseCluster(this.options, (await backend.currentRevision()) + RAISE_SLACK, signal);
   }
 
   private typesOf(crds: readonly KubeObject[]): readonly AdoptedType[] {
-    const refusal = crds.map(whyRefused).find((why) => why !== '');
-    if (refusal !== undefined) throw new GivenUp(refusal);
+    const refusal = crds.map(refusalReason).find((why) => why !== '');
+    if (refusal !== undefined) throw new SwitchAborted(refusal);
     const types = crds.map(adoptedType);
     const { backend } = this.options;
     const unserved = types.find(({ version }) => version === '');
     if (types.length === 0 || unserved !== undefined)
-      throw new GivenUp(`the cluster serves no version of ${unserved?.resource ?? this.options.group}`);
+      throw new SwitchAborted(`the cluster serves no version of ${unserved?.resource ?? this.options.group}`);
     const apart = types.find(({ resource }) => (backend.logOf?.(resource) ?? '') !== '');
-    if (apart !== undefined) throw new GivenUp(`${apart.resource} has a separate log in Annex`);
+    if (apart !== undefined) throw new SwitchAborted(`${apart.resource} has a separate log in Annex`);
     return types;
   }
 
   private async countWrites(types: readonly AdoptedType[], signal: AbortSignal): Promise<void> {
-    const { journal, underWay } = this;
+    const { journal, inFlightWrites } = this;
     const { clock } = this.options;
     const [type] = types;
     if (type === undefined) return;
-    const uid = await underWay.count();
+    const uid = await inFlightWrites.count();
     await this.countEverywhere(type, uid, ESTABLISH_MILLIS, signal);
     if (journal.record.counted !== uid)
       await journal.write('Preparing', { counted: uid, countedSince: clock.now() }, 'writes are counted');
@@ -321,11 +322,11 @@ export class Switch implements ReturnParts {
   private async countEverywhere(type: AdoptedType, uid: string, millis: number, signal: AbortSignal): Promise<void> {
     const { group, servers } = this.options;
     const counts = (server: KubeApiserver): Promise<boolean> =>
-      this.underWay.isCounted(server, uid, `${group}/${type.version}`, type.plural);
+      this.inFlightWrites.isCounted(server, uid, `${group}/${type.version}`, type.plural);
     await servers.everywhere('counting writes', counts, millis, signal);
   }
 
-  private async counted(signal: AbortSignal): Promise<void> {
+  private async waitUntilCounted(signal: AbortSignal): Promise<void> {
     const { clock } = this.options;
     while (clock.now() - this.journal.record.countedSince < COUNTED_MILLIS && !signal.aborted) {
       await this.check();
@@ -339,7 +340,7 @@ export class Switch implements ReturnParts {
     const { phase } = journal;
     await journal.read();
     if (journal.phase !== phase) throw new Error(`the phase is ${journal.phase}, not ${phase}`);
-    if (!journal.isWanted) throw new GivenUp('the switch is no longer wanted');
+    if (!journal.isWanted) throw new SwitchAborted('the switch is no longer wanted');
   }
 
   /** Reports whether a failure ends the switch. It is retried while clients can write, and for a while once they are routed to Annex. */
@@ -348,31 +349,31 @@ export class Switch implements ReturnParts {
     if (phase === 'Fencing') return true;
     if (phase !== 'Switching') return false;
     return (
-      this.options.clock.now() - record.fencedAt > LONGEST_MILLIS || (await this.fence.identity()) !== record.fence
+      this.options.clock.now() - record.fencedAt > MAX_FENCED_MILLIS || (await this.fence.identity()) !== record.fence
     );
   }
 
   /** Throws unless the fence is unchanged, so that no write can have been missed, and no definition is gone. */
-  private async mustBeIntact(): Promise<void> {
+  private async assertFenceIntact(): Promise<void> {
     if ((await this.fence.identity()) !== this.journal.record.fence)
-      throw new GivenUp('the fence was changed by another client');
-    await this.mustBeComplete();
+      throw new SwitchAborted('the fence was changed by another client');
+    await this.assertDefinitionsComplete();
   }
 
-  private async mustBeComplete(): Promise<void> {
-    if (!(await this.ours.isCompleteFor(await this.theirs.list())))
-      throw new GivenUp('a ResourceDefinition of the group was deleted');
+  private async assertDefinitionsComplete(): Promise<void> {
+    if (!(await this.annexDefinitions.isCompleteFor(await this.clusterDefinitions.list())))
+      throw new SwitchAborted('a ResourceDefinition of the group was deleted');
   }
 
   /**
    * Verifies that the cluster's revisions are still lower than those of Annex: every list with a higher one comes from Annex, and no client
    * holds a revision of the cluster that Annex has assigned to another change.
    */
-  private async mustBeBelow(): Promise<void> {
+  private async assertClusterRevisionBelow(): Promise<void> {
     const { first } = this.journal.record;
     const now = await clusterRevision(this.options.client);
     if (now >= first)
-      throw new GivenUp(
+      throw new SwitchAborted(
         `the cluster is already at revision ${now}, but Annex began at ${first}: the cluster writes more than expected`,
       );
   }
@@ -380,6 +381,6 @@ export class Switch implements ReturnParts {
   private served(): string {
     const { fencedAt } = this.journal.record;
     const seconds = (this.options.clock.now() - fencedAt) / 1000;
-    return `Annex serves the group; writes were refused for ${seconds.toFixed(1)} s${this.laps.text}`;
+    return `Annex serves the group; writes were refused for ${seconds.toFixed(1)} s${this.stepTimer.text}`;
   }
 }

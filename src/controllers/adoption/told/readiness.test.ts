@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { objectAt, stringAt } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { FakeClock } from '../../../util/clock.fake.js';
-import { ReadinessLooks } from './readiness.js';
+import { ReadinessChecker } from './readiness.js';
 
 const GROUP = 'example.com';
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
@@ -29,7 +29,7 @@ function setUp(admissionFromCluster = true) {
     if (path.startsWith(`${ADMISSION}/validatingadmissionpolicies`)) return { items: [policy] };
     return undefined;
   };
-  const looks = new ReadinessLooks({
+  const looks = new ReadinessChecker({
     ...{ clock, admissionFromCluster },
     client: {
       call: (method, path, body) => {

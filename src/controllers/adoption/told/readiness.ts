@@ -12,9 +12,9 @@ const LOOK_MILLIS = 60_000;
 const LOOK_AGAIN_MILLIS = 5_000;
 
 /** A condition of an Adoption: type, whether it holds, a reason and a sentence. */
-export type Statement = readonly [type: string, holds: boolean, reason: string, message: string];
+export type AdoptionCondition = readonly [type: string, holds: boolean, reason: string, message: string];
 
-export interface ReadinessLooksOptions {
+export interface ReadinessCheckerOptions {
   readonly client: Pick<ClusterClient, 'call' | 'must' | 'metadata'>;
   readonly clock: Clock;
   /** True if Annex enforces the cluster's webhooks and policies on what it serves. */
@@ -22,15 +22,18 @@ export interface ReadinessLooksOptions {
 }
 
 /** Periodically checks whether rehearsed groups can be switched. */
-export class ReadinessLooks {
-  private readonly looks = new Map<string, { readonly at: number; readonly statements: readonly Statement[] }>();
+export class ReadinessChecker {
+  private readonly lastChecks = new Map<
+    string,
+    { readonly at: number; readonly statements: readonly AdoptionCondition[] }
+  >();
 
-  constructor(private readonly options: ReadinessLooksOptions) {}
+  constructor(private readonly options: ReadinessCheckerOptions) {}
 
   /** Returns the last result, after a new check if one is due. */
-  async of(group: string, crds: readonly KubeObject[]): Promise<readonly Statement[]> {
+  async of(group: string, crds: readonly KubeObject[]): Promise<readonly AdoptionCondition[]> {
     const { client, clock } = this.options;
-    const last = this.looks.get(group);
+    const last = this.lastChecks.get(group);
     const wait =
       last?.statements.every(([type, holds]) => holds || type !== 'Switchable') === true
         ? LOOK_MILLIS
@@ -40,21 +43,21 @@ export class ReadinessLooks {
       plural: textOf(objectAt(objectAt(crd, 'spec'), 'names')?.['plural']),
       versions: servedVersions(crd),
     }));
-    let statements: readonly Statement[];
+    let statements: readonly AdoptionCondition[];
     try {
-      statements = this.statementsOf(group, await readinessOf(client, group, types, 'own'));
+      statements = this.conditionsFor(group, await readinessOf(client, group, types, 'own'));
     } catch (error) {
       statements = [['Switchable', false, 'ClusterError', messageOf(error).slice(0, 1024)]];
     }
-    this.looks.set(group, { at: clock.monotonic(), statements });
+    this.lastChecks.set(group, { at: clock.monotonic(), statements });
     return statements;
   }
 
   forget(group: string): void {
-    this.looks.delete(group);
+    this.lastChecks.delete(group);
   }
 
-  private statementsOf(group: string, { blocks, missing, admission }: Readiness): readonly Statement[] {
+  private conditionsFor(group: string, { blocks, missing, admission }: Readiness): readonly AdoptionCondition[] {
     const isEnforced = ({ enforced }: Readiness['admission'][number]): boolean =>
       enforced && this.options.admissionFromCluster;
     const lost = admission.filter((one) => !isEnforced(one));

@@ -16,7 +16,7 @@ export function withAuthentication(next: Step, config: ChainConfig): Step {
       exchange.connection.retire(true);
   };
   const now = (): number => config.clock.monotonic();
-  const refused = (exchange: Exchange, error: unknown): void => {
+  const onFailure = (exchange: Exchange, error: unknown): void => {
     metrics.authenticated(exchange, error === undefined ? 'failure' : 'error');
     if (error !== undefined) {
       logger.v(2, 'unable to authenticate the request', {
@@ -26,13 +26,13 @@ export function withAuthentication(next: Step, config: ChainConfig): Step {
     }
     config.audit?.authenticationFailed(exchange, attributesOf(exchange, config));
     retire(exchange);
-    const told = error instanceof AuthenticationError && error.tellClient ? error.message : 'Unauthorized';
+    const clientMessage = error instanceof AuthenticationError && error.exposeToClient ? error.message : 'Unauthorized';
     // A method that failed has not rejected the credentials, so its ApiError is returned instead of a 401.
-    config.writeStatus(exchange, error instanceof ApiError ? error : newUnauthorized(told));
+    config.writeStatus(exchange, error instanceof ApiError ? error : newUnauthorized(clientMessage));
   };
-  const answered = (exchange: Exchange, response: AuthenticationResponse | undefined): MaybePromise<void> => {
+  const onResponse = (exchange: Exchange, response: AuthenticationResponse | undefined): MaybePromise<void> => {
     if (response === undefined) {
-      refused(exchange, undefined);
+      onFailure(exchange, undefined);
       return undefined;
     }
     const { user } = response;
@@ -53,11 +53,11 @@ export function withAuthentication(next: Step, config: ChainConfig): Step {
       () => authenticator.authenticateRequest(exchange),
       (response) => {
         exchange.authenticationMillis = now() - began;
-        return exchange.timedOut ? undefined : answered(exchange, response);
+        return exchange.timedOut ? undefined : onResponse(exchange, response);
       },
       (error) => {
         exchange.authenticationMillis = now() - began;
-        if (!exchange.timedOut) refused(exchange, error);
+        if (!exchange.timedOut) onFailure(exchange, error);
       },
     );
   };

@@ -36,7 +36,7 @@ export function withAuthorization(next: Step, config: ChainConfig): Step {
     began: number,
   ): MaybePromise<void> => {
     const millis = clock.monotonic() - began;
-    exchange.stopwatch?.spent('authorization', millis);
+    exchange.stopwatch?.record('authorization', millis);
     metrics.authorized(result, millis);
     if (result.decision === 'allow') {
       if (config.audit !== undefined) annotate(exchange, 'allow', result.reason);

@@ -27,7 +27,7 @@ const NODE_NAME_KEY = 'authentication.kubernetes.io/node-name';
 const ASSOCIATED_KEYS = 'authentication.kubernetes.io/associated-node-keys';
 const AUTHENTICATION_GROUP = 'authentication.k8s.io';
 /** From this many checks on, a single wildcard check is tried first. */
-const MANY = 4;
+const WILDCARD_CHECK_THRESHOLD = 4;
 const REMEMBERED_USERS = 10_000;
 
 const CONSTRAINED: readonly ImpersonationMode[] = ['associated-node', 'arbitrary-node', 'serviceaccount', 'user-info'];
@@ -145,7 +145,9 @@ class Check {
     }
     return (
       (await this.authorize(this.username(wanted))) ??
-      (wanted.uid === '' ? undefined : await this.authorize(this.on(AUTHENTICATION_GROUP, 'uids', wanted.uid))) ??
+      (wanted.uid === ''
+        ? undefined
+        : await this.authorize(this.attributesFor(AUTHENTICATION_GROUP, 'uids', wanted.uid))) ??
       (await this.groups(wanted.groups)) ??
       (await this.extra(wanted.extra))
     );
@@ -167,7 +169,7 @@ class Check {
   }
 
   private username(wanted: UserInfo): AuthorizerAttributes {
-    const plain = this.on(this.constrained ? AUTHENTICATION_GROUP : '', 'users', wanted.name);
+    const plain = this.attributesFor(this.constrained ? AUTHENTICATION_GROUP : '', 'users', wanted.name);
     const node = this.constrained ? nodeName(wanted.name) : undefined;
     if (node !== undefined) {
       return { ...plain, resource: 'nodes', name: this.mode === 'associated-node' ? '*' : node };
@@ -182,17 +184,23 @@ class Check {
     const group = this.constrained ? AUTHENTICATION_GROUP : '';
     if (this.constrained) {
       if (groups.includes('')) {
-        return forbidden(this.on(group, 'groups', ''), 'impersonating the empty string group is not allowed');
+        return forbidden(
+          this.attributesFor(group, 'groups', ''),
+          'impersonating the empty string group is not allowed',
+        );
       }
       if (groups.includes(SYSTEM_PRIVILEGED_GROUP)) {
-        const attributes = this.on(group, 'groups', SYSTEM_PRIVILEGED_GROUP);
+        const attributes = this.attributesFor(group, 'groups', SYSTEM_PRIVILEGED_GROUP);
         return forbidden(attributes, 'impersonating the system:masters group is not allowed');
       }
-      if (groups.length >= MANY && (await this.authorize(this.on(group, 'groups', '*'))) === undefined)
+      if (
+        groups.length >= WILDCARD_CHECK_THRESHOLD &&
+        (await this.authorize(this.attributesFor(group, 'groups', '*'))) === undefined
+      )
         return undefined;
     }
     for (const name of groups) {
-      const error = await this.authorize(this.on(group, 'groups', name));
+      const error = await this.authorize(this.attributesFor(group, 'groups', name));
       if (error !== undefined) return error;
     }
     return undefined;
@@ -201,12 +209,12 @@ class Check {
   private async extra(extra: UserInfo['extra']): Promise<ApiError | undefined> {
     const keys = Object.keys(extra);
     if (keys.length === 0) return undefined;
-    const attributes = this.on(AUTHENTICATION_GROUP, 'userextras', '');
+    const attributes = this.attributesFor(AUTHENTICATION_GROUP, 'userextras', '');
     if (this.constrained) {
       const problem = extraProblem(extra);
       if (problem !== undefined) return forbidden(attributes, problem);
       const count = Object.values(extra).reduce((sum, values) => sum + values.length, 0);
-      if (keys.length >= MANY || count >= MANY) {
+      if (keys.length >= WILDCARD_CHECK_THRESHOLD || count >= WILDCARD_CHECK_THRESHOLD) {
         const all = { ...attributes, subresource: '*', name: '*' };
         if ((await this.authorize(all)) === undefined) return undefined;
       }
@@ -220,7 +228,7 @@ class Check {
     return undefined;
   }
 
-  private on(apiGroup: string, resource: string, name: string): AuthorizerAttributes {
+  private attributesFor(apiGroup: string, resource: string, name: string): AuthorizerAttributes {
     return {
       user: this.requestor,
       verb: this.verb,

@@ -2,7 +2,7 @@ import { FeatureGates } from '../../../util/feature-gates.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../../../authorization/authorizer/interfaces.js';
 import type { UserInfo } from '../../../authentication/user/user.js';
 import { wantedUser } from './impersonation.js';
-import { message, Stage } from '../stage.fake.js';
+import { message, TestChain } from '../test-chain.fake.js';
 
 const user = (name: string, groups: string[] = [], more: Partial<UserInfo> = {}): UserInfo => ({
   name,
@@ -68,7 +68,7 @@ describe('headers', () => {
     ],
   ];
   test.each(parts)('%s without a user', async (_name, rawHeaders, shown) => {
-    const response = await new Stage().run({ rawHeaders });
+    const response = await new TestChain().run({ rawHeaders });
     expect(response.statusCode).toBe(400);
     expect(message(response)).toBe(`requested ${shown} without impersonating a user name`);
     expect(response.getHeader('x-content-type-options')).toBe('nosniff');
@@ -89,13 +89,13 @@ const shown = ({
 
 class Scene {
   readonly asked: string[] = [];
-  readonly stage: Stage;
+  readonly stage: TestChain;
   as: UserInfo | undefined;
 
   constructor(allow: (check: string) => boolean, constrained: boolean) {
     const gates = new FeatureGates();
     gates.set(`ConstrainedImpersonation=${constrained}`);
-    this.stage = new Stage({ gates });
+    this.stage = new TestChain({ gates });
     this.stage.authorize = (attributes): AuthorizationResult => {
       const check = shown(attributes);
       this.asked.push(check);

@@ -12,7 +12,7 @@ function setup(seats: number) {
     else void queue.wait(flow, signal).then((refusal) => log.push(refusal === undefined ? flow : `${flow} ${refusal}`));
   };
   const leave = async (flow: string): Promise<string[]> => {
-    queue.leave(flow);
+    queue.release(flow);
     await Promise.resolve();
     return log.splice(0);
   };
@@ -24,8 +24,8 @@ test('with seats enough nobody waits, and nothing is left behind', () => {
   enter('a');
   enter('b');
   expect(log).toEqual(['a', 'b']);
-  queue.leave('a');
-  queue.leave('b');
+  queue.release('a');
+  queue.release('b');
   expect(queue).toMatchObject({ running: 0, queued: 0, flows: new Map() });
 });
 

@@ -1,7 +1,7 @@
 import { type TimerWheel, WheelEntry } from '../../../util/timer-wheel.js';
 
 /** The reason why a request got no seat, in kube-apiserver's terms. */
-export type Refusal = 'queue-full' | 'time-out' | 'cancelled';
+export type RejectReason = 'queue-full' | 'time-out' | 'cancelled';
 
 export interface FairQueueOptions {
   /** The maximum number of requests in flight; 0 means no limit. */
@@ -17,27 +17,27 @@ const FLOW_QUEUE_LENGTH = 50;
 /** The maximum number of waiting requests of all flows. */
 const MAX_WAITING = 1000;
 /** A flow leaves one in this many seats to others, even while they do not need them, because requests may hang for long. */
-const KEPT_FOR_OTHERS = 4;
+const RESERVED_SEATS_DIVISOR = 4;
 
 /** The executing and waiting requests of one user. */
 interface Flow {
   running: number;
-  readonly waiting: Ticket[];
+  readonly waiting: QueuedRequest[];
 }
 
 /** A request that waits for a seat. */
-class Ticket extends WheelEntry {
+class QueuedRequest extends WheelEntry {
   constructor(
     readonly flow: string,
     /** Called with undefined if the request has a seat. */
-    readonly settle: (refusal: Refusal | undefined) => void,
-    private readonly timedOut: (ticket: Ticket) => void,
+    readonly settle: (refusal: RejectReason | undefined) => void,
+    private readonly onTimeout: (ticket: QueuedRequest) => void,
   ) {
     super();
   }
 
   override expire(): void {
-    this.timedOut(this);
+    this.onTimeout(this);
   }
 }
 
@@ -50,11 +50,11 @@ export class FairQueue {
   private readonly flows = new Map<string, Flow>();
   private taken = 0;
   private waiting = 0;
-  private readonly mostOfOneFlow: number;
+  private readonly maxSeatsPerFlow: number;
 
   constructor(private readonly options: FairQueueOptions) {
     const { seats } = options;
-    this.mostOfOneFlow = Math.max(1, seats - Math.floor(seats / KEPT_FOR_OTHERS));
+    this.maxSeatsPerFlow = Math.max(1, seats - Math.floor(seats / RESERVED_SEATS_DIVISOR));
   }
 
   get running(): number {
@@ -73,60 +73,60 @@ export class FairQueue {
     if (known === undefined) {
       known = { running: 0, waiting: [] };
       this.flows.set(flow, known);
-    } else if (seats > 0 && (known.running >= this.mostOfOneFlow || known.waiting.length > 0)) return false;
+    } else if (seats > 0 && (known.running >= this.maxSeatsPerFlow || known.waiting.length > 0)) return false;
     known.running++;
     this.taken++;
     return true;
   }
 
   /** Waits for a seat. Resolves with undefined once the request has one. */
-  wait(flow: string, signal: AbortSignal): Promise<Refusal | undefined> {
+  wait(flow: string, signal: AbortSignal): Promise<RejectReason | undefined> {
     const known = this.flows.get(flow) ?? { running: 0, waiting: [] };
     if (known.waiting.length >= FLOW_QUEUE_LENGTH || this.waiting >= MAX_WAITING) return Promise.resolve('queue-full');
     if (signal.aborted) return Promise.resolve('cancelled');
     this.flows.set(flow, known);
     this.waiting++;
     return new Promise((resolve) => {
-      const leave = (refusal: Refusal): void => {
+      const reject = (refusal: RejectReason): void => {
         known.waiting.splice(known.waiting.indexOf(ticket), 1);
         this.waiting--;
         this.forget(flow, known);
         ticket.settle(refusal);
       };
-      const gone = (): void => {
-        leave('cancelled');
+      const onAbort = (): void => {
+        reject('cancelled');
       };
-      const ticket = new Ticket(
+      const ticket = new QueuedRequest(
         flow,
         (refusal) => {
           ticket.unschedule();
-          signal.removeEventListener('abort', gone);
+          signal.removeEventListener('abort', onAbort);
           resolve(refusal);
         },
         () => {
-          leave('time-out');
+          reject('time-out');
         },
       );
-      signal.addEventListener('abort', gone, { once: true });
+      signal.addEventListener('abort', onAbort, { once: true });
       known.waiting.push(ticket);
       this.options.wheel.schedule(ticket, this.options.clock.monotonic() + this.options.waitMillis);
     });
   }
 
   /** Releases the seat of a request of the flow. */
-  leave(flow: string): void {
+  release(flow: string): void {
     const known = this.flows.get(flow);
     if (known === undefined) return;
     known.running--;
     this.taken--;
-    if (this.waiting > 0) this.giveAway();
+    if (this.waiting > 0) this.dispatch();
     this.forget(flow, known);
   }
 
   /** Assigns free seats to waiting requests. */
-  private giveAway(): void {
+  private dispatch(): void {
     while (this.taken < this.options.seats) {
-      const next = this.poorest();
+      const next = this.flowWithFewestSeats();
       const ticket = next?.waiting.shift();
       if (next === undefined || ticket === undefined) return;
       next.running++;
@@ -140,10 +140,10 @@ export class FairQueue {
   }
 
   /** Returns the waiting flow with the fewest seats. */
-  private poorest(): Flow | undefined {
+  private flowWithFewestSeats(): Flow | undefined {
     let found: Flow | undefined;
     for (const flow of this.flows.values()) {
-      if (flow.waiting.length === 0 || flow.running >= this.mostOfOneFlow) continue;
+      if (flow.waiting.length === 0 || flow.running >= this.maxSeatsPerFlow) continue;
       if (found === undefined || flow.running < found.running) found = flow;
     }
     return found;

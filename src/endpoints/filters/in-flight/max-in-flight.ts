@@ -1,9 +1,9 @@
 import { ApiError } from '../../../apimachinery/meta/errors.js';
 import { SYSTEM_PRIVILEGED_GROUP } from '../../../authentication/user/user.js';
-import { type MaybePromise, then, whenOver } from '../../../util/maybe-promise.js';
+import { type MaybePromise, then, runFinally } from '../../../util/maybe-promise.js';
 import type { ChainConfig, Step } from '../chain-config.js';
 import type { Exchange } from '../exchange.js';
-import { FairQueue, type Refusal } from './fair-queue.js';
+import { FairQueue, type RejectReason } from './fair-queue.js';
 import { writeText } from '../status.js';
 
 /** The maximum wait for a seat is the request timeout divided by this, as in kube-apiserver. */
@@ -26,8 +26,8 @@ export function withMaxInFlight(next: Step, config: ChainConfig): Step {
     readOnly: { queue: queueOf(config.maxRequestsInFlight), exempt: 0 },
     mutating: { queue: queueOf(config.maxMutatingRequestsInFlight), exempt: 0 },
   };
-  metrics.showQueues(() => ({ readOnly: levels.readOnly.queue, mutating: levels.mutating.queue }));
-  const takeTurn = inTurn(next, config);
+  metrics.setQueues(() => ({ readOnly: levels.readOnly.queue, mutating: levels.mutating.queue }));
+  const takeTurn = limitCollectionReads(next, config);
   return (exchange) => {
     if (exchange.longRunning) return takeTurn(exchange);
     const { verb } = exchange.info;
@@ -37,7 +37,7 @@ export function withMaxInFlight(next: Step, config: ChainConfig): Step {
     const { name, groups } = exchange.user;
     const run = (leave: () => void): MaybePromise<void> => {
       metrics.inFlight(kind, queue.running + level.exempt);
-      return whenOver(
+      return runFinally(
         () => takeTurn(exchange),
         () => {
           leave();
@@ -50,13 +50,13 @@ export function withMaxInFlight(next: Step, config: ChainConfig): Step {
       return run(() => level.exempt--);
     }
     const leave = (): void => {
-      queue.leave(name);
+      queue.release(name);
     };
     if (queue.tryEnter(name)) return run(leave);
     const began = clock.monotonic();
     return then(queue.wait(name, exchange.signal), (refusal) => {
       const waited = clock.monotonic() - began;
-      exchange.stopwatch?.spent('apf-queue-wait', waited);
+      exchange.stopwatch?.record('apf-queue-wait', waited);
       metrics.queued(kind, refusal === undefined, waited);
       if (refusal === undefined) return run(leave);
       refuse(exchange, kind, refusal, metrics);
@@ -66,11 +66,14 @@ export function withMaxInFlight(next: Step, config: ChainConfig): Step {
 }
 
 /** Starts requests that read whole collections one per turn of the event loop, and rejects those that memory has no room for. */
-function inTurn(next: Step, { clock, turns, refusal, metrics, writeStatus }: ChainConfig): Step {
+function limitCollectionReads(
+  next: Step,
+  { clock, turns, unavailableReason, metrics, writeStatus }: ChainConfig,
+): Step {
   return (exchange) => {
     const { verb } = exchange.info;
     if (!WIDE.has(verb)) return next(exchange);
-    const reason = verb === 'list' || verb === 'watch' ? refusal(verb) : undefined;
+    const reason = verb === 'list' || verb === 'watch' ? unavailableReason(verb) : undefined;
     if (reason !== undefined) {
       metrics.terminated(exchange, 503);
       writeStatus(exchange, new ApiError(503, 'ServiceUnavailable', reason, { retryAfterSeconds: 1 }));
@@ -80,13 +83,13 @@ function inTurn(next: Step, { clock, turns, refusal, metrics, writeStatus }: Cha
     if (turn === undefined) return next(exchange);
     const began = clock.monotonic();
     return turn.then(() => {
-      exchange.stopwatch?.spent('apf-queue-wait', clock.monotonic() - began);
+      exchange.stopwatch?.record('apf-queue-wait', clock.monotonic() - began);
       return exchange.timedOut ? undefined : next(exchange);
     });
   };
 }
 
-function refuse(exchange: Exchange, kind: Kind, refusal: Refusal, metrics: ChainConfig['metrics']): void {
+function refuse(exchange: Exchange, kind: Kind, refusal: RejectReason, metrics: ChainConfig['metrics']): void {
   metrics.rejected(kind, refusal);
   if (refusal === 'cancelled' || exchange.timedOut) return;
   metrics.dropped(kind);

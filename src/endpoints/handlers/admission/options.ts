@@ -6,7 +6,7 @@ import type { RequestScope } from '../../router/scope.js';
 const META = 'meta.k8s.io/v1';
 
 /** Returns the options of a write for admission: of the kind that fits the operation, with the values that the client set. */
-export function changeOptions(
+export function admissionOptions(
   { request }: Pick<RequestScope, 'request'>,
   kind: 'CreateOptions' | 'UpdateOptions',
 ): JsonObject {

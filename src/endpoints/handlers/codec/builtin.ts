@@ -24,7 +24,7 @@ function codec(patched: PatchedCodec): Codec {
   return {
     findsUnknownFields: () => true,
     decode,
-    refuseUnknownFields(target, object, strictErrors) {
+    newStrictDecodingError(target, object, strictErrors) {
       const { version } = parseGroupVersion(object.apiVersion ?? '') ?? { version: '' };
       return newNotHandled(target, object.kind ?? '', version, `strict decoding error: ${strictErrors.join(', ')}`);
     },

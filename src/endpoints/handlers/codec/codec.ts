@@ -31,7 +31,7 @@ export interface Codec {
   /** Decodes a body as an object of the target's kind. Throws ApiError. */
   decode(target: Decodable, body: ReceivedBody): DecodedObject;
   /** Returns the 400 for an object with fields that it must not have. */
-  refuseUnknownFields(target: Decodable, object: KubeObject, strictErrors: readonly string[]): ApiError;
+  newStrictDecodingError(target: Decodable, object: KubeObject, strictErrors: readonly string[]): ApiError;
   /** The conventions of responses. */
   readonly responses: ResponseConventions;
   /** The codec of patched objects. */

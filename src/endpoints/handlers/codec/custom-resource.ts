@@ -53,7 +53,7 @@ export const customResourceCodec: Codec = {
       throw refusedBody(target, error, found, body);
     }
   },
-  refuseUnknownFields(target, object, strictErrors) {
+  newStrictDecodingError(target, object, strictErrors) {
     const { apiVersion = '', kind = '' } = object;
     if (apiVersion === '') return newBadRequest(NO_API_VERSION);
     const { version } = parseGroupVersion(apiVersion) ?? { version: '' };

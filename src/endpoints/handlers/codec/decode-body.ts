@@ -32,7 +32,7 @@ export function decodeAs(
   const strict = validation !== 'Ignore' && codec.findsUnknownFields(format);
   const { object, strictErrors } = codec.decode(target, { bytes, format, strict, protobuf: environment.protobuf });
   if (strictErrors.length > 0) {
-    if (validation === 'Strict') throw codec.refuseUnknownFields(target, object, strictErrors);
+    if (validation === 'Strict') throw codec.newStrictDecodingError(target, object, strictErrors);
     warnOfStrictErrors(context, strictErrors);
   }
   const given = object.apiVersion ?? '';

@@ -15,7 +15,10 @@ export function kindMismatch(
   const { group } = served.gvk;
   const registered = isRegistered(group, { ...gv, kind });
   if (!registered && !isMetaKind(gv, kind)) return kindNotRegistered(groupVersion, kind);
-  return (registered ? misfit({ ...gv, kind }, json) : undefined) ?? unknownConversion(`${gv.version}.${kind}`, served);
+  return (
+    (registered ? decodeErrorAs({ ...gv, kind }, json) : undefined) ??
+    unknownConversion(`${gv.version}.${kind}`, served)
+  );
 }
 
 /** Returns the group of the internal type; both groups of events use core's. */
@@ -31,14 +34,14 @@ export function internalMismatch(served: Pick<Decodable, 'gvk'>, kind: string, j
   const group = internalGroup(served.gvk);
   if (kind === 'WatchEvent') return unknownConversion('v1.InternalEvent', served);
   if (UNVERSIONED.has(kind))
-    return misfit({ group: '', version: 'v1', kind }, json) ?? unknownConversion(`v1.${kind}`, served);
+    return decodeErrorAs({ group: '', version: 'v1', kind }, json) ?? unknownConversion(`v1.${kind}`, served);
   if (!isRegisteredInternally({ ...served.gvk, group }, kind))
     return `no kind ${quote(kind)} is registered for the internal version of group ${quote(group)} in scheme "pkg/runtime/scheme.go:111"`;
   return unknownConversion(`${internalPackage(served.gvk)}.${kind}`, served);
 }
 
 /** Returns the error of decoding an object as its own type, which precedes conversion; undefined if it decodes. */
-function misfit(gvk: GroupVersionKind, json: DetailedJson): string | undefined {
+function decodeErrorAs(gvk: GroupVersionKind, json: DetailedJson): string | undefined {
   try {
     builtinSchema(gvk)?.decode(json, false);
     return undefined;

@@ -31,7 +31,7 @@ export interface PatchOutcome {
 }
 
 /** Returns the error that rejects a patch, in kube-apiserver's form. */
-export const refusePatch = (shown: string, why: string): ApiError =>
+export const newInvalidPatch = (shown: string, why: string): ApiError =>
   newInvalid({ group: '', kind: '' }, '', [invalid(FieldPath.of('patch'), shown, why)]);
 
 /** Decodes the patched tree as an object of the version. Fields that it must not have are rejected, or warned about, as an invalid patch. */
@@ -41,7 +41,7 @@ export function decodePatched(scope: RequestScope, outcome: PatchOutcome, valida
   // Decoding modifies the tree, which is rarely shown.
   const text = validation === 'Strict' ? showPatched(scope, outcome) : undefined;
   const shown = (): string => text ?? showPatched(scope, outcome);
-  const refuse = (why: string): ApiError => refusePatch(shown(), why);
+  const refuse = (why: string): ApiError => newInvalidPatch(shown(), why);
   const merged = outcome.shown !== undefined;
   const { tree, unknown, versionless } = patched.identify(served, { value: outcome.patched, merged, shown, refuse });
   const errors = [...outcome.strictErrors, ...unknown];
@@ -57,7 +57,7 @@ export function decodePatched(scope: RequestScope, outcome: PatchOutcome, valida
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
     const text = shown();
-    throw refusePatch(text, patched.sorted || merged ? error.message : firstFault(scope, text, error));
+    throw newInvalidPatch(text, patched.sorted || merged ? error.message : firstFault(scope, text, error));
   }
 }
 
@@ -81,7 +81,7 @@ function decodeText({ served, codec: { patched } }: RequestScope, shown: string,
   try {
     json = decodeDetailed(shown, { strict, merges: patched.merges });
   } catch (error) {
-    if (error instanceof JsonError) throw refusePatch(shown, error.message);
+    if (error instanceof JsonError) throw newInvalidPatch(shown, error.message);
     throw error;
   }
   patched.stamp(served, json.value as JsonObject);

@@ -26,7 +26,7 @@ export function deleteOptions(scope: RequestScope, query: Query, body: Buffer): 
     orphanDependents: options.orphanDependents,
     propagationPolicy: options.propagationPolicy,
     preconditions: options.preconditions ?? {},
-    givesPreconditions: options.preconditions !== undefined,
+    hasPreconditions: options.preconditions !== undefined,
     dryRun: options.dryRun.length > 0,
     ignoreStoreReadError: options.ignoreStoreReadError === true,
   };

@@ -41,7 +41,7 @@ export function weightOf(scope: RequestScope, body: Buffer, enough: number): num
       if (content.bytes < enough) add(content, stored, false, false);
     }
   }
-  const parts = content.parts + served.mostDefaults(content.objects);
+  const parts = content.parts + served.maxDefaultedValues(content.objects);
   return Math.max(content.bytes, parts * PART);
 }
 

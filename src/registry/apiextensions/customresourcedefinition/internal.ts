@@ -1,5 +1,5 @@
 import { type JsonObject, type JsonValue, isObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
-import { textsOf } from '../../../apimachinery/json/values.js';
+import { stringsOf } from '../../../apimachinery/json/values.js';
 import type { JsonSchemaProps } from '../../../schema/interfaces.js';
 import { sameValue } from './same.js';
 
@@ -57,7 +57,7 @@ export function objectsAt(parent: JsonObject | undefined, key: string): readonly
 }
 
 export function stringsAt(parent: JsonObject | undefined, key: string): readonly string[] {
-  return textsOf(parent?.[key]);
+  return stringsOf(parent?.[key]);
 }
 
 export function namesOf(names: JsonObject | undefined): InternalNames {

@@ -2,7 +2,7 @@ import { transitionTime } from '../../../apimachinery/meta/conditions.js';
 import { type JsonObject, deepEqual, isObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
 import { aggregate, FieldPath, invalid } from '../../../apimachinery/meta/field-error.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
-import { isStructuralSliced, structuralError, validateStructural } from '../../../schema/structural.js';
+import { isStructuralInSteps, structuralError, validateStructural } from '../../../schema/structural.js';
 import { approvalState, isProtectedGroup } from './validation/approval.js';
 import { caBundleFault } from './validation/ca-bundle.js';
 import { type InternalNames, namesOf, objectsAt } from './internal.js';
@@ -197,7 +197,7 @@ export function* nonStructuralConditionSliced(crd: KubeObject): Generator<undefi
   if (spec?.['preserveUnknownFields'] === true) return nonStructuralCondition(crd);
   for (const version of objectsAt(spec, 'versions')) {
     const schema = objectAt(version, 'schema')?.['openAPIV3Schema'];
-    if (isObject(schema) && !(yield* isStructuralSliced(schema))) return nonStructuralCondition(crd);
+    if (isObject(schema) && !(yield* isStructuralInSteps(schema))) return nonStructuralCondition(crd);
   }
   return undefined;
 }

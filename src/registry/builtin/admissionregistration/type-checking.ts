@@ -9,7 +9,7 @@ import {
   type VariableDecl,
 } from '@annex/cel';
 import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../../apimachinery/json/values.js';
 import {
   compareUtf8,
   formatGroupVersionKind,
@@ -123,7 +123,7 @@ const sorted = (found: ReadonlyMap<string, GroupVersionKind>): GroupVersionKind[
   );
 
 function namedResources(rule: JsonObject): GroupVersionResource[] {
-  const names = (key: string): string[] => textsOf(rule[key]).sort(compareUtf8);
+  const names = (key: string): string[] => stringsOf(rule[key]).sort(compareUtf8);
   const groups = names('apiGroups');
   const versions = names('apiVersions');
   if ([...groups, ...versions].some((name) => name.includes('*'))) return [];

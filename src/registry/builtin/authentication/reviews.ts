@@ -1,6 +1,6 @@
 import { newBadRequest, newInternalError } from '../../../apimachinery/meta/errors.js';
 import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
-import { textsOf } from '../../../apimachinery/json/values.js';
+import { stringsOf } from '../../../apimachinery/json/values.js';
 import { formatTime, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import {
   AuthenticationError,
@@ -68,7 +68,7 @@ async function tokenReview(
   // A status sent by the client must never be returned as the server's own.
   object['status'] = { user: {} };
   if (tokens === undefined) return object;
-  const asked = textsOf(spec?.['audiences']);
+  const asked = stringsOf(spec?.['audiences']);
   const audiences = asked.length === 0 ? apiAudiences : asked;
   // As in a header, surrounding spaces are ignored.
   const bare = bearerTokenOf(`Bearer ${token}`) ?? '';

@@ -1,6 +1,6 @@
 import { parseFieldSelector } from '../../../apimachinery/selectors/field-selectors.js';
 import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
-import { objectsOf, textsOf } from '../../../apimachinery/json/values.js';
+import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import { parseLabelSelector } from '../../../apimachinery/selectors/label-parser.js';
 import { labelSelectorFromObject } from '../../../apimachinery/selectors/label-selector-object.js';
 import { SelectorError } from '../../../apimachinery/selectors/labels.js';
@@ -25,11 +25,11 @@ const NOTHING: Parsed = { requirements: [], failed: false };
 /** Returns the user that a SubjectAccessReview's spec names. */
 export function userFrom(spec: JsonObject): UserInfo {
   const extra: Record<string, readonly string[]> = {};
-  for (const [key, values] of Object.entries(objectAt(spec, 'extra') ?? {})) extra[key] = textsOf(values);
+  for (const [key, values] of Object.entries(objectAt(spec, 'extra') ?? {})) extra[key] = stringsOf(values);
   return {
     name: stringAt(spec, 'user') ?? '',
     uid: stringAt(spec, 'uid') ?? '',
-    groups: textsOf(spec['groups']),
+    groups: stringsOf(spec['groups']),
     extra,
   };
 }
@@ -102,7 +102,7 @@ const parseLabels = (raw: string): readonly SelectorRequirement[] =>
 
 function fieldRequirement(requirement: JsonObject): SelectorRequirement | undefined {
   const operator = stringAt(requirement, 'operator') ?? '';
-  const values = textsOf(requirement['values']);
+  const values = stringsOf(requirement['values']);
   if ((operator !== 'In' && operator !== 'NotIn') || values.length !== 1) return undefined;
   return { key: stringAt(requirement, 'key') ?? '', operator, values };
 }

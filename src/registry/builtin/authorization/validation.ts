@@ -7,7 +7,7 @@ import {
   type FieldError,
 } from '../../../apimachinery/meta/field-error.js';
 import { objectAt, stringAt, stringifyJson, type JsonObject } from '../../../apimachinery/json/json.js';
-import { objectsOf, textsOf } from '../../../apimachinery/json/values.js';
+import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject, ObjectMeta } from '../../../apimachinery/meta/meta.js';
 import { labelValueErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { OBJECT_META_FIELDS } from '../../../schema/metadata.js';
@@ -60,7 +60,7 @@ function validateSpec(spec: JsonObject, { wantsUser }: { readonly wantsUser: boo
     errors.push(invalid(RESOURCE, null, text));
   }
   const user = stringAt(spec, 'user') ?? '';
-  if (wantsUser && user === '' && textsOf(spec['groups']).length === 0) {
+  if (wantsUser && user === '' && stringsOf(spec['groups']).length === 0) {
     errors.push(invalid(SPEC.child('user'), user, 'at least one of user or group must be specified'));
   }
   if (resource === undefined) return errors;
@@ -94,7 +94,7 @@ const validateLabelKeyAndValues: KeyValidation = {
   after: (requirement, path) => {
     const key = stringAt(requirement, 'key') ?? '';
     const errors = qualifiedNameErrors(key, path.child('key'));
-    textsOf(requirement['values']).forEach((value, index) => {
+    stringsOf(requirement['values']).forEach((value, index) => {
       errors.push(...labelValueErrors(value, path.child('values').index(index)));
     });
     return errors;
@@ -121,7 +121,7 @@ function validateSelector(selector: JsonObject, path: FieldPath, keys: KeyValida
 
 /** Unknown operators are accepted, for compatibility with newer clients. */
 function validateOperator(requirement: JsonObject, path: FieldPath): FieldError[] {
-  const count = textsOf(requirement['values']).length;
+  const count = stringsOf(requirement['values']).length;
   switch (stringAt(requirement, 'operator')) {
     case 'In':
     case 'NotIn':

@@ -640,7 +640,7 @@ describe('deletion', () => {
     expect(
       deletion.beforeDelete?.(contextOf(''), { ...live, metadata: { deletionTimestamp: 'x' }, spec: {} }, UNSAID),
     ).toBeUndefined();
-    expect(deletion.mayDeleteDuringUpdate?.(live)).toBe(false);
+    expect(deletion.shouldDeleteDuringUpdate?.(live)).toBe(false);
   });
   test('a pod gets its grace only where it runs', () => {
     const grace = (pod: JsonObject, asked?: number): number | undefined =>

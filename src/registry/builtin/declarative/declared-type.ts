@@ -71,25 +71,25 @@ function compared(
   { gates, report }: DeclarativeValidation,
 ): readonly FieldError[] {
   if (!gates.enabled('DeclarativeValidation')) return handWritten;
-  const answering = answeringMarkers(markers, gates);
+  const enforced = enforcedMarkers(markers, gates);
   try {
     const declared = validateDeclaratively(markers, object, old);
     for (const difference of differences(handWritten, declared, markers)) {
       report({ kind: 'mismatch', validation, ...difference });
     }
-    if (answering.length === 0) return handWritten;
-    const answered = (error: FieldError): boolean => isCovered(error, answering);
-    return [...handWritten.filter((error) => !answered(error)), ...declared.filter(answered)];
+    if (enforced.length === 0) return handWritten;
+    const isEnforced = (error: FieldError): boolean => isCovered(error, enforced);
+    return [...handWritten.filter((error) => !isEnforced(error)), ...declared.filter(isEnforced)];
   } catch (error) {
     report({ kind: 'panic', validation, error: messageOf(error) });
-    if (answering.length === 0) return handWritten;
+    if (enforced.length === 0) return handWritten;
     const failure = internalError(FieldPath.empty, `panic during declarative validation: ${messageOf(error)}`);
     return [...handWritten, failure];
   }
 }
 
 /** Returns the markers whose errors replace the hand-written ones. */
-function answeringMarkers(markers: readonly Marker[], gates: FeatureGates): readonly Marker[] {
+function enforcedMarkers(markers: readonly Marker[], gates: FeatureGates): readonly Marker[] {
   if (gates.enabled('DeclarativeValidationTakeover')) return markers;
   return gates.enabled('DeclarativeValidationBeta') ? markers.filter(({ stage }) => stage === 'beta') : [];
 }

@@ -7,7 +7,7 @@ import type { Marker } from './markers.js';
 type Value = JsonValue | undefined;
 
 /** A value, its previous value, and whether that is known: items of lists are not matched with former ones. */
-interface Place {
+interface ValueAtPath {
   readonly path: FieldPath;
   readonly value: Value;
   readonly old: Value;
@@ -21,21 +21,21 @@ export function validateDeclaratively(
   old: KubeObject | undefined,
 ): FieldError[] {
   const root = { path: FieldPath.empty, value: object, old, correlated: old !== undefined };
-  return markers.flatMap((marker) => [...placesOf(marker.path, root)].flatMap((place) => check(marker, place)));
+  return markers.flatMap((marker) => [...valuesAt(marker.path, root)].flatMap((place) => check(marker, place)));
 }
 
-function* placesOf([step, ...rest]: readonly string[], place: Place): Iterable<Place> {
+function* valuesAt([step, ...rest]: readonly string[], place: ValueAtPath): Iterable<ValueAtPath> {
   const { path, value, old, correlated } = place;
   if (correlated && isSame(value, old)) return;
   if (step === undefined) {
     yield place;
   } else if (step === '*') {
     for (const [i, item] of (Array.isArray(value) ? value : []).entries()) {
-      yield* placesOf(rest, { path: path.index(i), value: item, old: undefined, correlated: false });
+      yield* valuesAt(rest, { path: path.index(i), value: item, old: undefined, correlated: false });
     }
   } else {
     const member = { path: path.child(step), value: memberOf(value, step), old: memberOf(old, step), correlated };
-    yield* placesOf(rest, member);
+    yield* valuesAt(rest, member);
   }
 }
 
@@ -48,7 +48,7 @@ const isEmpty = (value: Value): boolean =>
 const isSame = (a: Value, b: Value): boolean =>
   (isEmpty(a) && isEmpty(b)) || (a !== undefined && b !== undefined && deepEqual(a, b));
 
-function check({ rule }: Marker, { path, value, old, correlated }: Place): FieldError[] {
+function check({ rule }: Marker, { path, value, old, correlated }: ValueAtPath): FieldError[] {
   if (rule.name === 'required') return isEmpty(value) ? [required(path)] : [];
   const present = typesOf(value, rule.types);
   if (present.length < 2) return [];

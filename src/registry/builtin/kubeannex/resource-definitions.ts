@@ -21,8 +21,10 @@ export function resourceDefinitionType(count: ObjectCount): ResourceType {
   const { subresources } = type;
   return {
     ...type,
-    strategy: ofOurs(type.strategy),
-    subresources: Object.fromEntries(Object.entries(subresources).map(([name, strategy]) => [name, ofOurs(strategy)])),
+    strategy: forResourceDefinition(type.strategy),
+    subresources: Object.fromEntries(
+      Object.entries(subresources).map(([name, strategy]) => [name, forResourceDefinition(strategy)]),
+    ),
     group: RESOURCE_DEFINITIONS.group,
     resource: RESOURCE_DEFINITIONS.resource,
     singular: 'resourcedefinition',
@@ -36,7 +38,7 @@ export function resourceDefinitionType(count: ObjectCount): ResourceType {
 }
 
 /** Makes the reset fields of CustomResourceDefinition apply to ResourceDefinition. */
-function ofOurs(strategy: Strategy): Strategy {
+function forResourceDefinition(strategy: Strategy): Strategy {
   return { ...strategy, resetFields: { 'kubeannex.io/v1': Object.values(strategy.resetFields ?? {}).flat() } };
 }
 

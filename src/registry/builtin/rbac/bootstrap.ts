@@ -110,7 +110,7 @@ async function ensure(
   clients: LoopbackClients,
 ): Promise<void> {
   const { namespace = '', name = '' } = expected.metadata;
-  for (let left = RECREATE_ATTEMPTS; ; left--) {
+  for (let retriesLeft = RECREATE_ATTEMPTS; ; retriesLeft--) {
     try {
       const existing = await client.get(namespace, name);
       if (existing === undefined) await create(client, expected, clients);
@@ -118,7 +118,7 @@ async function ensure(
       return;
     } catch (error) {
       // Another client created or removed it meanwhile: read it again.
-      if (left === 0 || !(hasReason(error, 'AlreadyExists') || hasCode(error, 404))) throw error;
+      if (retriesLeft === 0 || !(hasReason(error, 'AlreadyExists') || hasCode(error, 404))) throw error;
     }
   }
 }

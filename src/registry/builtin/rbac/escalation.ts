@@ -8,7 +8,7 @@ import {
   RBAC_GROUP,
   readRoleRef,
   readRules,
-  type HeldRules,
+  type ResolvedRules,
   type PolicyRule,
   type RoleRef,
 } from '../../../authorization/rbac/types.js';
@@ -17,15 +17,15 @@ import { compact, compactString, quoteList, uncovered } from './covers.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
 
 /** An RbacRuleSource, or one in a worker thread that asks the main thread. */
-interface AskedRules {
-  policyRulesFor(user: UserInfo, namespace: string): MaybePromise<HeldRules>;
+interface RuleSource {
+  policyRulesFor(user: UserInfo, namespace: string): MaybePromise<ResolvedRules>;
   roleRules(ref: RoleRef, namespace: string): MaybePromise<readonly PolicyRule[] | undefined>;
 }
 
 export interface EscalationDependencies {
   /** The server's whole authorizer, for the verbs `escalate` and `bind`. */
   readonly authorizer: Authorizer;
-  readonly rules: AskedRules;
+  readonly rules: RuleSource;
 }
 
 /** All permissions, which are needed to set an aggregation rule. */
@@ -46,7 +46,7 @@ export async function guardRole(
 ): Promise<void> {
   const { user, info } = context;
   if (isPrivileged(user) || (await mayEscalate(context, dependencies.authorizer))) return;
-  if (old !== undefined && onlyCollectorFieldsChange(object, old)) return;
+  if (old !== undefined && isOnlyMutatingGCFields(object, old)) return;
   const resource = { group: RBAC_GROUP, resource: info.resource };
   const name = object.metadata.name ?? '';
   const problem = await escalation(context, readRules(object), dependencies.rules);
@@ -66,7 +66,7 @@ export async function guardBinding(
 ): Promise<void> {
   const { user, info } = context;
   if (isPrivileged(user)) return;
-  if (old !== undefined && onlyCollectorFieldsChange(object, old)) return;
+  if (old !== undefined && isOnlyMutatingGCFields(object, old)) return;
   const given = readRoleRef(object);
   const ref = given.apiGroup === '' ? { ...given, apiGroup: RBAC_GROUP } : given;
   if (await mayBind(context, ref, dependencies.authorizer)) return;
@@ -84,7 +84,7 @@ export async function guardBinding(
 async function escalation(
   { user, info }: RequestContext,
   rules: readonly PolicyRule[],
-  source: AskedRules,
+  source: RuleSource,
 ): Promise<string | undefined> {
   const held = await source.policyRulesFor(user, info.namespace);
   const missing = uncovered(held.rules, rules);
@@ -138,7 +138,7 @@ function hasAggregationRule(object: KubeObject | undefined): boolean {
  * Reports whether only fields changed that the garbage collector may change without the role's permissions, such as owner
  * references and finalizers.
  */
-function onlyCollectorFieldsChange(object: KubeObject, old: KubeObject): boolean {
+function isOnlyMutatingGCFields(object: KubeObject, old: KubeObject): boolean {
   const bare = (from: KubeObject): KubeObject => {
     const { ownerReferences: _o, finalizers: _f, selfLink: _s, managedFields: _m, ...metadata } = from.metadata;
     return { ...from, metadata };

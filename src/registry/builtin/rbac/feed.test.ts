@@ -65,7 +65,7 @@ test('the graph follows pods and volumes', async () => {
   clients
     .for({ group: '', resource: 'persistentvolumes' })
     .put({ metadata: { name: 'pv' }, spec: { claimRef: { namespace: 'n', name: 'c' } } });
-  expect(graph.reaches('n1', 'persistentvolume', '', 'pv')).toBe(true);
+  expect(graph.hasPath('n1', 'persistentvolume', '', 'pv')).toBe(true);
   await clients.for({ group: '', resource: 'pods' }).delete('n', 'p');
-  expect(graph.reaches('n1', 'persistentvolume', '', 'pv')).toBe(false);
+  expect(graph.hasPath('n1', 'persistentvolume', '', 'pv')).toBe(false);
 });

@@ -26,21 +26,21 @@ function followKind(
   return new Promise((resolve) => {
     // After a gap, objects are updated as they are delivered again; those that are not are removed at the end. So no request is
     // refused meanwhile.
-    let told: Set<string> | undefined;
+    let delivered: Set<string> | undefined;
     clients.for({ group: RBAC_GROUP, resource }).watch(
       {
         upsert: (object) => {
-          told?.add(`${object.metadata.namespace ?? ''}/${object.metadata.name ?? ''}`);
+          delivered?.add(`${object.metadata.namespace ?? ''}/${object.metadata.name ?? ''}`);
           index.upsert(kind, object);
         },
         delete: ({ metadata: { namespace = '', name = '' } }) => {
-          told?.delete(`${namespace}/${name}`);
+          delivered?.delete(`${namespace}/${name}`);
           index.delete(kind, namespace, name);
         },
-        reset: () => (told = new Set()),
+        reset: () => (delivered = new Set()),
         synced: () => {
-          if (told !== undefined) index.retain(kind, told);
-          told = undefined;
+          if (delivered !== undefined) index.retain(kind, delivered);
+          delivered = undefined;
           resolve();
         },
       },

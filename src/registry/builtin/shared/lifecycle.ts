@@ -5,19 +5,19 @@ import type { ApiLifecycle, ResourceType, ResourceVersion } from '../../rest/int
 const release = (minor: number): string => `1.${String(minor)}`;
 
 /** Reports whether a version introduced later is served anyway. `present` are the versions that the release has. */
-type IsEarly = (version: string, present: readonly string[]) => boolean;
+type IsForwardCompatible = (version: string, present: readonly string[]) => boolean;
 
-const never: IsEarly = () => false;
+const never: IsForwardCompatible = () => false;
 
 /**
  * Returns a built-in type as a release of Kubernetes serves it, without versions that it does not have yet or no longer has.
  * Deprecations are those of the current release, which emulates it.
  */
-export function typeAt(type: ResourceType, minor: number, isEarly = never): ResourceType {
+export function typeAt(type: ResourceType, minor: number, isForwardCompatible = never): ResourceType {
   if (type.versions.every(({ lifecycle }) => lifecycle === undefined)) return type;
   const served = type.versions.filter((version) => version.served);
   const present = served.filter(({ lifecycle }) => isIn(lifecycle, minor)).map(({ name }) => name);
-  const early = served.filter(({ name, lifecycle }) => isNew(lifecycle, minor) && isEarly(name, present));
+  const early = served.filter(({ name, lifecycle }) => isNew(lifecycle, minor) && isForwardCompatible(name, present));
   const all = new Set([...present, ...early.map(({ name }) => name)]);
   return { ...type, versions: type.versions.map((version) => versionAt(type, version, all.has(version.name))) };
 }

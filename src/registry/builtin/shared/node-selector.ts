@@ -6,7 +6,7 @@ import {
   required,
 } from '../../../apimachinery/meta/field-error.js';
 import type { JsonObject } from '../../../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../../apimachinery/json/values.js';
 import {
   labelValueErrors,
   qualifiedNameErrors,
@@ -40,7 +40,7 @@ function valuesErrors(operator: string, count: number, path: FieldPath): FieldEr
 /** Validates a requirement on a node's labels. */
 function expressionErrors(requirement: JsonObject, path: FieldPath, strict: boolean): FieldError[] {
   const operator = textOf(requirement['operator']);
-  const values = textsOf(requirement['values']);
+  const values = stringsOf(requirement['values']);
   const errors = valuesErrors(operator, values.length, path) ?? [
     invalid(path.child('operator'), operator, NO_OPERATOR),
   ];
@@ -55,7 +55,7 @@ function expressionErrors(requirement: JsonObject, path: FieldPath, strict: bool
 /** Validates a requirement on a node's fields, of which only the name is allowed. */
 function fieldErrors(requirement: JsonObject, path: FieldPath): FieldError[] {
   const operator = textOf(requirement['operator']);
-  const values = textsOf(requirement['values']);
+  const values = stringsOf(requirement['values']);
   const errors: FieldError[] = [];
   if (operator !== 'In' && operator !== 'NotIn') errors.push(invalid(path.child('operator'), operator, NO_OPERATOR));
   else if (values.length !== 1) {

@@ -105,4 +105,4 @@ export const resets = (
   '*': paths,
 });
 
-export const nothing = (): void => undefined;
+export const noop = (): void => undefined;

@@ -8,7 +8,7 @@ import {
   tooLong,
 } from '../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
-import { textOf, textsOf } from '../../../apimachinery/json/values.js';
+import { textOf, stringsOf } from '../../../apimachinery/json/values.js';
 import { labelErrors } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError, isDns1123Subdomain } from '../../../apimachinery/validation/names.js';
 import { backstepErrors, choiceIfSet, rangeErrors } from './checks.js';
@@ -24,7 +24,7 @@ export const needs =
     names.filter((name) => textOf(source[name]) === '').map((name) => required(path.child(name)));
 
 export const monitors: Check = (source, path) =>
-  textsOf(source['monitors']).length === 0 ? [required(path.child('monitors'))] : [];
+  stringsOf(source['monitors']).length === 0 ? [required(path.child('monitors'))] : [];
 
 /** Runs both checks, one after the other. */
 export const both =
@@ -88,8 +88,8 @@ const quobyte: Check = (source, path) => {
 export const lunErrors = (lun: number, path: FieldPath): FieldError[] => rangeErrors(lun, path.child('lun'), 0, 255);
 
 const fc: Check = (source, path) => {
-  const targets = textsOf(source['targetWWNs']);
-  const ids = textsOf(source['wwids']);
+  const targets = stringsOf(source['targetWWNs']);
+  const ids = stringsOf(source['wwids']);
   const errors: FieldError[] = [];
   const at = path.child('targetWWNs');
   if (targets.length === 0 && ids.length === 0) {

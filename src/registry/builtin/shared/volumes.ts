@@ -7,7 +7,7 @@ import {
   required,
 } from '../../../apimachinery/meta/field-error.js';
 import type { JsonValue } from '../../../apimachinery/json/json.js';
-import { textsOf } from '../../../apimachinery/json/values.js';
+import { stringsOf } from '../../../apimachinery/json/values.js';
 import { Quantity, QuantityError } from '../../../apimachinery/meta/quantity.js';
 
 const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
@@ -23,7 +23,7 @@ export function accessModeErrors(
   needed: string,
   between: () => readonly FieldError[] = () => [],
 ): FieldError[] {
-  const modes = textsOf(value);
+  const modes = stringsOf(value);
   const errors = modes.length === 0 ? [required(path, needed)] : [];
   errors.push(...between());
   const unknown = modes.filter((mode) => !ACCESS_MODES.includes(mode));
@@ -55,7 +55,7 @@ const SHORT: Readonly<Record<string, string>> = {
 
 /** Formats access modes as tables show them. */
 export function shortAccessModes(value: JsonValue | undefined): string {
-  const modes = new Set(textsOf(value));
+  const modes = new Set(stringsOf(value));
   return Object.keys(SHORT)
     .filter((mode) => modes.has(mode))
     .map((mode) => SHORT[mode] ?? '')

@@ -9,18 +9,18 @@ export type ConversionFailure =
   | 'conversion_webhook_partial_response_failure'
   | 'conversion_webhook_invalid_converted_object_failure';
 
-const ASKED = ['result', 'failure_type'];
+const LABEL_NAMES = ['result', 'failure_type'];
 
 const requests = counter(
   'apiserver_conversion_webhook_request_total',
   'Counter for conversion webhook requests with success/failure and failure error type',
-  ASKED,
+  LABEL_NAMES,
 );
 
 const latencies = histogram(
   'apiserver_conversion_webhook_duration_seconds',
   'Conversion webhook request latency',
-  ASKED,
+  LABEL_NAMES,
   [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60],
 );
 
@@ -32,7 +32,7 @@ const conversions = histogram(
 );
 
 /** The outcome of a webhook's conversion of a definition's objects from one version to another. */
-export interface AskedConversion {
+export interface ConversionOutcome {
   readonly definition: string;
   readonly from: string;
   readonly to: string;
@@ -41,9 +41,9 @@ export interface AskedConversion {
 }
 
 /** Records the end of one request to a webhook. */
-export function observeConversion({ definition, from, to, seconds, failure }: AskedConversion): void {
+export function observeConversion({ definition, from, to, seconds, failure }: ConversionOutcome): void {
   const result = failure === undefined ? 'success' : 'failure';
-  requests.cell(result, failure ?? '').inc();
-  latencies.cell(result, failure ?? '').observe(seconds);
-  conversions.cell(definition, from, to, String(failure === undefined)).observe(seconds);
+  requests.withLabelValues(result, failure ?? '').inc();
+  latencies.withLabelValues(result, failure ?? '').observe(seconds);
+  conversions.withLabelValues(definition, from, to, String(failure === undefined)).observe(seconds);
 }

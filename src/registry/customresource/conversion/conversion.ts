@@ -17,12 +17,12 @@ export interface Conversion extends VersionConverter {
   convertAll(objects: readonly KubeObject[], groupVersion: string): Promise<KubeObject[]>;
 }
 
-const relabel = (object: KubeObject, groupVersion: string): KubeObject =>
+const withApiVersion = (object: KubeObject, groupVersion: string): KubeObject =>
   object.apiVersion === groupVersion ? object : { ...object, apiVersion: groupVersion };
 
 /** Strategy None: versions differ only in their apiVersion. */
 export const noConversion: Conversion = {
   remote: false,
-  convert: relabel,
-  convertAll: (objects, groupVersion) => Promise.resolve(objects.map((object) => relabel(object, groupVersion))),
+  convert: withApiVersion,
+  convertAll: (objects, groupVersion) => Promise.resolve(objects.map((object) => withApiVersion(object, groupVersion))),
 };

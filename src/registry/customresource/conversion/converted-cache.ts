@@ -13,15 +13,15 @@ import type {
 import type { SelectionPredicate } from '../../../storage/selection-predicate.js';
 import { type Stopwatch, timed } from '../../../util/metrics/stopwatch.js';
 import { messageOf } from '../../../util/error-message.js';
-import { CacheOver } from '../../generic/store/cache-over.js';
-import { cacheUnder } from '../../generic/store/store-under.js';
+import { DelegatingCache } from '../../generic/store/delegating-cache.js';
+import { instrumentCache } from '../../generic/store/instrumented-store.js';
 import { ConvertedSelection, selectableAsStored } from './converted-selection.js';
 
 /** Resolves when all these objects can be shown without waiting for conversion. */
 export type Prepare = (objects: Iterable<CachedObject>) => Promise<void>;
 
 /** The cache of a version whose conversions have to wait: every object that it returns has been prepared. */
-export class ConvertedCache extends CacheOver {
+export class ConvertedCache extends DelegatingCache {
   constructor(
     inner: ResourceCache,
     private readonly prepare: Prepare,
@@ -64,7 +64,7 @@ export class ConvertedCache extends CacheOver {
 
   under(watch: Stopwatch): ResourceCache {
     const prepare: Prepare = (objects) => timed(watch, 'decode-response-object', () => this.prepare(objects));
-    return new ConvertedCache(cacheUnder(this.inner, watch), prepare, this.attributes);
+    return new ConvertedCache(instrumentCache(this.inner, watch), prepare, this.attributes);
   }
 }
 
@@ -100,7 +100,7 @@ class PreparingReceiver implements WatchReceiver {
 
   receive(events: readonly WatchEvent[]): boolean {
     this.waiting.push(...events);
-    if (!this.busy) void this.pass();
+    if (!this.busy) void this.deliverPending();
     return false;
   }
 
@@ -109,22 +109,22 @@ class PreparingReceiver implements WatchReceiver {
     else this.receiver.ended(reason);
   }
 
-  private async pass(): Promise<void> {
+  private async deliverPending(): Promise<void> {
     this.busy = true;
     let writable = true;
     while (this.waiting.length > 0 && !this.stopped) {
       const events = this.waiting.splice(0);
-      const gone = this.statesBefore(events);
+      const previous = this.statesBefore(events);
       try {
         await this.prepare(events.flatMap(({ object }) => object ?? []));
-        await this.prepare(gone.values());
+        await this.prepare(previous.values());
       } catch (error) {
         this.stop();
         this.receiver.ended(error instanceof Error ? error : new Error(messageOf(error)));
         return;
       }
       if (this.isStopped()) break;
-      const selected = this.select(events, gone);
+      const selected = this.select(events, previous);
       if (selected.length > 0) writable = this.receiver.receive(selected);
     }
     this.busy = false;
@@ -144,10 +144,13 @@ class PreparingReceiver implements WatchReceiver {
     return states;
   }
 
-  private select(events: readonly WatchEvent[], gone: ReadonlyMap<WatchEvent, CachedObject>): readonly WatchEvent[] {
+  private select(
+    events: readonly WatchEvent[],
+    previous: ReadonlyMap<WatchEvent, CachedObject>,
+  ): readonly WatchEvent[] {
     const { selection } = this;
     if (selection === undefined) return events;
-    return events.flatMap((event) => selection.event(event, gone.get(event)) ?? []);
+    return events.flatMap((event) => selection.event(event, previous.get(event)) ?? []);
   }
 
   private isStopped(): boolean {

@@ -50,14 +50,14 @@ export class ConvertedSelection {
    * Returns the event as a watcher sees it that only gets selected objects; undefined if it sees none. `gone` is the
    * `previousDeleted` of a MODIFIED event.
    */
-  event(event: WatchEvent, gone: CachedObject | undefined): WatchEvent | undefined {
+  event(event: WatchEvent, previous: CachedObject | undefined): WatchEvent | undefined {
     const { object, revision } = event;
     if (object === undefined) return event;
     const now = this.matches(object);
     if (event.type !== 'MODIFIED') return now ? event : undefined;
-    const before = gone !== undefined && this.matches(gone);
+    const before = previous !== undefined && this.matches(previous);
     if (now) return before ? event : new SelectedEvent('ADDED', revision, object);
-    return before ? new SelectedEvent('DELETED', revision, gone) : undefined;
+    return before ? new SelectedEvent('DELETED', revision, previous) : undefined;
   }
 }
 

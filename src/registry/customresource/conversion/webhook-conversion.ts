@@ -3,7 +3,7 @@ import { LruCache } from '../../../util/caches/lru-cache.js';
 import { parseJson } from '../../../apimachinery/json/decode.js';
 import { ApiError } from '../../../apimachinery/meta/errors.js';
 import { isObject, type JsonObject, objectAt, stringAt, stringifyJson } from '../../../apimachinery/json/json.js';
-import { textsOf } from '../../../apimachinery/json/values.js';
+import { stringsOf } from '../../../apimachinery/json/values.js';
 import {
   type GroupVersionKind,
   type KubeObject,
@@ -16,7 +16,7 @@ import { ConversionPending } from '../../../managedfields/interfaces.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { Clock } from '../../../util/clock.js';
 import { type Conversion, noConversion, type ReviewSender } from './conversion.js';
-import { type AskedConversion, type ConversionFailure, observeConversion } from './conversion-metrics.js';
+import { type ConversionOutcome, type ConversionFailure, observeConversion } from './conversion-metrics.js';
 import type { Definition } from '../definition.js';
 import { checkIdentity, restoredMetadata } from './converted-metadata.js';
 
@@ -28,7 +28,7 @@ export interface WebhookConversionOptions {
   readonly name: string;
   readonly clock: Pick<Clock, 'monotonic'>;
   /** Called for each review, whether answered or not. */
-  readonly observe?: (asked: AskedConversion) => void;
+  readonly observe?: (asked: ConversionOutcome) => void;
 }
 
 const GROUP = 'apiextensions.k8s.io';
@@ -49,7 +49,7 @@ export function conversionOf(
   if (stringAt(conversion, 'strategy') !== 'Webhook') return noConversion;
   const webhook = objectAt(conversion, 'webhook') ?? {};
   return new WebhookConversion({
-    reviewVersions: textsOf(webhook['conversionReviewVersions']),
+    reviewVersions: stringsOf(webhook['conversionReviewVersions']),
     sender: sender(objectAt(webhook, 'clientConfig') ?? {}),
     name,
     clock,
@@ -62,12 +62,12 @@ export class WebhookConversion implements Conversion {
   readonly remote = true;
   readonly sender: ReviewSender;
   /** Responses by wanted version and object, kept until the waiting step runs again. */
-  private readonly kept = new LruCache<string, KubeObject>({
+  private readonly resultCache = new LruCache<string, KubeObject>({
     capacity: MAX_KEPT_CHARACTERS,
     weigh: (key) => Math.max(key.length, MAX_KEPT_CHARACTERS / MAX_KEPT),
   });
   /** Failures kept for the waiting step, which adds its context to the error. */
-  private readonly failed = new LruCache<string, ApiError>({ capacity: MAX_KEPT });
+  private readonly failureCache = new LruCache<string, ApiError>({ capacity: MAX_KEPT });
 
   constructor(private readonly options: WebhookConversionOptions) {
     this.sender = options.sender;
@@ -79,32 +79,32 @@ export class WebhookConversion implements Conversion {
     if (Object.keys(object).every((key) => key === 'apiVersion' || key === 'kind'))
       return { ...object, apiVersion: groupVersion };
     const key = `${groupVersion}\n${stringifyJson(object)}`;
-    const known = this.kept.get(key);
+    const known = this.resultCache.get(key);
     if (known !== undefined) return known;
-    const failed = this.failed.get(key);
+    const failed = this.failureCache.get(key);
     if (failed !== undefined) {
-      this.failed.delete(key);
+      this.failureCache.delete(key);
       throw failed;
     }
     throw new ConversionPending(async () => {
       try {
         const [converted] = await this.convertAll([object], groupVersion);
-        if (converted !== undefined) this.kept.set(key, converted);
+        if (converted !== undefined) this.resultCache.set(key, converted);
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
         // If the step does not run again, the entry stays until it is evicted.
-        this.failed.set(key, error);
+        this.failureCache.set(key, error);
       }
     });
   }
 
   async convertAll(objects: readonly KubeObject[], groupVersion: string): Promise<KubeObject[]> {
     const converted: KubeObject[] = [];
-    for (const batch of batches(objects)) converted.push(...(await this.ask(batch, groupVersion)));
+    for (const batch of batches(objects)) converted.push(...(await this.convertBatch(batch, groupVersion)));
     return converted;
   }
 
-  private async ask(batch: Batch, groupVersion: string): Promise<KubeObject[]> {
+  private async convertBatch(batch: Batch, groupVersion: string): Promise<KubeObject[]> {
     const { name, clock, observe = observeConversion } = this.options;
     const begun = clock.monotonic();
     const from = parseGroupVersion(batch.objects[0]?.apiVersion ?? '')?.version ?? '';
@@ -127,7 +127,7 @@ export class WebhookConversion implements Conversion {
   private async review(
     batch: Batch,
     groupVersion: string,
-    at: (step: ConversionFailure) => void,
+    onStep: (step: ConversionFailure) => void,
   ): Promise<KubeObject[]> {
     const version = this.options.reviewVersions.find((candidate) => REVIEW_VERSIONS.includes(candidate));
     if (version === undefined) throw failure('no supported conversion review versions');
@@ -137,16 +137,16 @@ export class WebhookConversion implements Conversion {
     try {
       const body = `{"kind":"ConversionReview","apiVersion":"${GROUP}/${version}","request":{"uid":"${uid}","desiredAPIVersion":${JSON.stringify(groupVersion)},"objects":[${batch.texts.join(',')}]},"response":{"uid":"","convertedObjects":null,"result":{"metadata":{}}}}`;
       const answer = await this.sender.send(body);
-      at('conversion_webhook_malformed_response_failure');
+      onStep('conversion_webhook_malformed_response_failure');
       answers = readReview(answer, version, uid);
     } catch (error) {
       throw failure(`${subject} failed: ${messageOf(error)}`);
     }
-    at('conversion_webhook_partial_response_failure');
+    onStep('conversion_webhook_partial_response_failure');
     if (answers.length !== batch.objects.length) {
       throw failure(`${subject} returned ${answers.length} objects, expected ${batch.objects.length}`);
     }
-    at('conversion_webhook_invalid_converted_object_failure');
+    onStep('conversion_webhook_invalid_converted_object_failure');
     return batch.objects.map((original, i) => readConverted(original, answers[i], groupVersion, i));
   }
 }

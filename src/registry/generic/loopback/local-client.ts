@@ -20,16 +20,16 @@ import type {
 } from '../../rest/loopback-client.js';
 import { admissionVersions } from '../admission-versions.js';
 import { createObject } from '../create.js';
-import { deleteObject, type DeleteOptions, shownDeleteOptions } from '../delete.js';
+import { deleteObject, type DeleteOptions, deleteOptionsObject } from '../delete.js';
 import { deleteCollection } from '../delete-collection.js';
 import type { ListRequest } from '../list-options.js';
 import { OrderedEvents } from './ordered-events.js';
-import { settled, storedAs } from './settled.js';
+import { retryOnPendingConversion, decodeInVersion } from './conversion-retry.js';
 import { yieldForOwnTurn } from '../../../scheduling/slicer.js';
 import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
 import { listObjects } from '../list.js';
 import { updateObject } from '../update.js';
-import { WATCH_ALL, watchToItsEnd } from './watch-to-end.js';
+import { WATCH_ALL, watchUntilDone } from './watch-until-done.js';
 import { NEVER_ABORTED } from '../../../util/never-aborted.js';
 
 const RETRY_MILLIS = 1000;
@@ -60,7 +60,7 @@ const deleteOptions = (policy: DeletionPolicy, preconditions: DeletePrecondition
   orphanDependents: undefined,
   propagationPolicy: policy,
   preconditions,
-  givesPreconditions: preconditions.uid !== undefined || preconditions.resourceVersion !== undefined,
+  hasPreconditions: preconditions.uid !== undefined || preconditions.resourceVersion !== undefined,
   dryRun: false,
   ignoreStoreReadError: false,
 });
@@ -162,8 +162,8 @@ class LocalClient implements LoopbackClient {
 
   async get(namespace: string, name: string): Promise<KubeObject | undefined> {
     const { served, store } = this.api();
-    const stored = await store.fresh(store.key(namespace, name));
-    return stored === undefined ? undefined : storedAs(served, stored);
+    const stored = await store.getLatest(store.key(namespace, name));
+    return stored === undefined ? undefined : decodeInVersion(served, stored);
   }
 
   async list(namespace: string): Promise<readonly KubeObject[]> {
@@ -177,7 +177,7 @@ class LocalClient implements LoopbackClient {
     const namespace = object.metadata.namespace ?? '';
     await this.check('create', namespace, '');
     const context = this.context(namespace, object.metadata.name ?? '', 'create');
-    await settled(() => served.fieldManager.update(undefined, object, this.options.fieldManager));
+    await retryOnPendingConversion(() => served.fieldManager.update(undefined, object, this.options.fieldManager));
     await this.options.admission.admit(this.attributes(context, 'CREATE', object, undefined));
     const created = await createObject(store, {
       context,
@@ -187,7 +187,7 @@ class LocalClient implements LoopbackClient {
       dryRun: false,
       validate: (made) => this.options.admission.validate(this.attributes(context, 'CREATE', made, undefined)),
     });
-    return created.stored === undefined ? created.object : storedAs(served, created.stored);
+    return created.stored === undefined ? created.object : decodeInVersion(served, created.stored);
   }
 
   update(object: KubeObject): Promise<KubeObject> {
@@ -258,8 +258,8 @@ class LocalClient implements LoopbackClient {
       expectedUid: object.metadata.uid,
       transform: async (current) => {
         await yieldIfLarge();
-        const made = await settled(() => next(current));
-        if (!apply) await settled(() => manager.update(current, made, this.options.fieldManager));
+        const made = await retryOnPendingConversion(() => next(current));
+        if (!apply) await retryOnPendingConversion(() => manager.update(current, made, this.options.fieldManager));
         await yieldIfLarge();
         await this.options.admission.admit(
           this.attributes(context, current === undefined ? 'CREATE' : 'UPDATE', made, current),
@@ -273,7 +273,7 @@ class LocalClient implements LoopbackClient {
       },
     });
     await yieldIfLarge();
-    return updated.stored === undefined ? updated.object : storedAs(served, updated.stored);
+    return updated.stored === undefined ? updated.object : decodeInVersion(served, updated.stored);
   }
 
   async delete(
@@ -302,42 +302,42 @@ class LocalClient implements LoopbackClient {
 
   private admitDelete(context: RequestContext, options: DeleteOptions): (object: KubeObject) => Promise<void> {
     return async (object) => {
-      const attributes = this.attributes(context, 'DELETE', undefined, object, shownDeleteOptions(options));
+      const attributes = this.attributes(context, 'DELETE', undefined, object, deleteOptionsObject(options));
       await this.options.admission.admit(attributes);
       await this.options.admission.validate(attributes);
     };
   }
 
   watch(listener: ResourceEventHandler, signal: AbortSignal): void {
-    void this.follow(listener, signal);
+    void this.watchWithRetry(listener, signal);
   }
 
   /** Watches from the current state, and restarts unless the caller ended the watch. */
-  private async follow(listener: ResourceEventHandler, signal: AbortSignal): Promise<void> {
-    const over = (): boolean => signal.aborted;
-    while (!over()) {
+  private async watchWithRetry(listener: ResourceEventHandler, signal: AbortSignal): Promise<void> {
+    const isAborted = (): boolean => signal.aborted;
+    while (!isAborted()) {
       try {
-        await this.followOnce(listener, signal);
+        await this.watchOnce(listener, signal);
       } catch {
         // The type is not served yet, or the store is unavailable: retried below.
       }
-      if (over()) return;
+      if (isAborted()) return;
       await sleep(this.options.clock, RETRY_MILLIS, signal);
-      if (!over()) listener.reset();
+      if (!isAborted()) listener.reset();
     }
   }
 
-  private async followOnce(listener: ResourceEventHandler, signal: AbortSignal): Promise<void> {
+  private async watchOnce(listener: ResourceEventHandler, signal: AbortSignal): Promise<void> {
     const { served, store } = this.api();
     const options = { ...WATCH_ALL, start: { mode: 'most-recent' as const }, initialEventsBookmark: true };
     const broken = new AbortController();
     const events = new OrderedEvents(listener, served, () => {
       broken.abort();
     });
-    await watchToItsEnd(store.cache, options, AbortSignal.any([signal, broken.signal]), (event) => {
+    await watchUntilDone(store.cache, options, AbortSignal.any([signal, broken.signal]), (event) => {
       events.add(event);
     });
-    await events.told;
+    await events.delivered;
   }
 
   private attributes(

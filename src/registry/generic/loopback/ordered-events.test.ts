@@ -32,7 +32,7 @@ test('a listener that wants one name is told of no other, and others are not dec
   expect(told).toEqual(['upsert wanted', 'upsert wanted']);
   turns.add(eventOf('ns/another', OWN_TURN_BYTES));
   turns.add(eventOf('other/wanted', OWN_TURN_BYTES));
-  await turns.told;
+  await turns.delivered;
   expect(told.slice(2)).toEqual(['upsert wanted']);
   expect(counts.decoded).toBe(3);
 });
@@ -52,7 +52,7 @@ test('a large object is decoded once for all listeners, each of which has a turn
     return told;
   });
   expect(order).toEqual([]);
-  for (const { told } of turns) await told;
+  for (const { delivered } of turns) await delivered;
   expect(counts.decoded).toBe(1);
   expect(order).toEqual(['listener 1', 'turn', 'listener 2', 'turn', 'listener 3']);
 });
@@ -64,7 +64,7 @@ test('what comes after a large object is told after it', async () => {
   turns.add(eventOf('ns/large', OWN_TURN_BYTES));
   turns.add(eventOf('ns/last', 10));
   expect(told).toEqual(['upsert first']);
-  await turns.told;
+  await turns.delivered;
   expect(told).toEqual(['upsert first', 'upsert large', 'upsert last']);
 });
 
@@ -84,7 +84,7 @@ describe('a very large object', () => {
     setImmediate(others);
     const events = new OrderedEvents({ ...listening([]), upsert: (object) => void told.push(object) }, view, ignored);
     events.add(of(bytes));
-    await events.told;
+    await events.delivered;
     if (told.length === 0) told.push({ metadata: {} });
     return { told, turns };
   };

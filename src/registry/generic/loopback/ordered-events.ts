@@ -15,65 +15,65 @@ type View = Pick<ServedVersion, 'toObject' | 'prepare'>;
 export class OrderedEvents {
   private readonly waiting: WatchEvent[] = [];
   /** Resolves when all events have been delivered. */
-  told: Promise<void> = Promise.resolve();
+  delivered: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly listener: ResourceEventHandler,
     private readonly view: View,
-    private readonly failed: () => void,
+    private readonly onError: () => void,
   ) {}
 
   add(event: WatchEvent): void {
     if (this.waiting.length === 0 && !isLarge(event)) {
-      this.tell(event);
+      this.deliver(event);
       return;
     }
     this.waiting.push(event);
     if (this.waiting.length > 1) return;
-    this.told = this.tellAll();
-    this.told.catch(this.failed);
+    this.delivered = this.deliverAll();
+    this.delivered.catch(this.onError);
   }
 
-  private async tellAll(): Promise<void> {
+  private async deliverAll(): Promise<void> {
     for (let event = this.waiting[0]; event !== undefined; event = this.waiting[0]) {
-      if (isLarge(event)) await this.tellLarge(event);
-      else this.tell(event);
+      if (isLarge(event)) await this.deliverLarge(event);
+      else this.deliver(event);
       this.waiting.shift();
     }
   }
 
-  private tell(event: WatchEvent): void {
+  private deliver(event: WatchEvent): void {
     const { object } = event;
     if (object === undefined) {
       if (event.initialEventsEnd) this.listener.synced();
       return;
     }
     // The handler keeps the last state it saw of an undecodable object; the cacher reports the error.
-    if (object.undecodable === true || !this.concerns(object)) return;
+    if (object.undecodable === true || !this.isSelected(object)) return;
     let shown: KubeObject;
     try {
       shown = this.view.toObject(object);
     } catch {
       return;
     }
-    this.hand(event, shown);
+    this.dispatch(event, shown);
   }
 
-  private async tellLarge(event: WatchEvent): Promise<void> {
-    if (event.object === undefined || !this.concerns(event.object)) return;
+  private async deliverLarge(event: WatchEvent): Promise<void> {
+    if (event.object === undefined || !this.isSelected(event.object)) return;
     await yieldForOwnTurn();
     const shown = await decoded(event.object, this.view).catch(() => undefined);
     if (shown === undefined) return;
     await yieldForOwnTurn();
-    this.hand(event, shown);
+    this.dispatch(event, shown);
   }
 
-  private concerns({ key }: CachedObject): boolean {
+  private isSelected({ key }: CachedObject): boolean {
     const { only } = this.listener;
     return only === undefined || hasName(key, only);
   }
 
-  private hand({ type }: WatchEvent, object: KubeObject): void {
+  private dispatch({ type }: WatchEvent, object: KubeObject): void {
     if (type === 'DELETED') this.listener.delete(object);
     else this.listener.upsert(object);
   }

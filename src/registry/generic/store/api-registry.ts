@@ -62,7 +62,7 @@ export class ApiRegistry {
     this.withdraw(key);
     this.bundles.set(key, bundle);
     for (const api of bundle.apis) {
-      const { group, version, resource } = place(api);
+      const { group, version, resource } = groupVersionResourceOf(api);
       const versions = this.groups.get(group) ?? new Map<string, VersionEntry>();
       this.groups.set(group, versions);
       const entry = versions.get(version) ?? { resources: new Map<string, InstalledApi>() };
@@ -158,14 +158,14 @@ export class ApiRegistry {
   }
 
   /** Returns a predicate for the versions of a type that are served although the emulated release lacks them. */
-  isEarly({ group, resource }: GroupResource): (version: string, present: readonly string[]) => boolean {
-    return (version, present) => this.config.servesEarly({ group, version, resource }, present);
+  forwardCompatibilityOf({ group, resource }: GroupResource): (version: string, present: readonly string[]) => boolean {
+    return (version, present) => this.config.servesForwardCompatible({ group, version, resource }, present);
   }
 
   /** Removes the disabled versions. The server's own controllers keep using a type that is hidden from clients. */
   private enabledPart(bundle: ApiBundle): ApiBundle {
     const apis = bundle.apis.filter((api) => {
-      const { group, version, resource } = place(api);
+      const { group, version, resource } = groupVersionResourceOf(api);
       if (api.kind === 'stored' && isBuiltIn(api) && !api.served.version.served) {
         this.config.checkNotEnabled({ group, version, resource }, api.served.version.lifecycle?.introduced);
         return false;
@@ -189,7 +189,7 @@ export class ApiRegistry {
     if (bundle === undefined) return false;
     this.bundles.delete(key);
     for (const api of bundle.apis) {
-      const { group, version, resource } = place(api);
+      const { group, version, resource } = groupVersionResourceOf(api);
       const versions = this.groups.get(group);
       const entry = versions?.get(version);
       if (entry?.resources.get(resource) === api) entry.resources.delete(resource);
@@ -225,7 +225,7 @@ export class ApiRegistry {
   }
 }
 
-function place(api: InstalledApi): { group: string; version: string; resource: string } {
+function groupVersionResourceOf(api: InstalledApi): { group: string; version: string; resource: string } {
   if (api.kind === 'virtual') return api.type;
   return { group: api.served.gvk.group, version: api.served.gvk.version, resource: api.served.groupResource.resource };
 }

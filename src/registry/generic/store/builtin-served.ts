@@ -22,7 +22,7 @@ import type { Clock } from '../../../util/clock.js';
 import type { StoredApi } from './api-registry.js';
 import type {
   ApiResourceEntry,
-  CreatedSubresource,
+  CreateOnlySubresource,
   ResourceType,
   ResourceVersion,
   Strategy,
@@ -31,13 +31,13 @@ import {
   DecodeError,
   type DecodedObject,
   type AdmissionView,
-  type ServedCreation,
+  type ServedCreateOnlySubresource,
   type ServedSubresource,
   type ServedVersion,
 } from '../../rest/served.js';
 import { storageVersionHash } from '../../customresource/discovery.js';
-import { decodedOrInternal } from '../admission-versions.js';
-import { inVersion, mergeTypeOf, type StoredForm, storedForm, versionConverter } from './builtin-versions.js';
+import { decodeOrInternalError } from '../admission-versions.js';
+import { withApiVersion, mergeTypeOf, type StoredForm, storedForm, versionConverter } from './builtin-versions.js';
 import type { ResourceStore } from './resource-store.js';
 
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
@@ -132,13 +132,13 @@ function servedVersion(type: ResourceType, version: ResourceVersion, serving: Bu
     gvk,
     groupResource: { group: type.group, resource: type.resource },
     decode: decodeObject,
-    mostDefaults: () => 0,
+    maxDefaultedValues: () => 0,
     dryRunResult: (object) => object,
     toStorage: (object) => (form === undefined ? object : form.toStorage({ ...object })),
     strategy: type.strategy,
     fieldManager: manager('', type.strategy),
     subresources,
-    created: Object.fromEntries(
+    createOnlySubresources: Object.fromEntries(
       Object.entries(type.created ?? {}).map(([name, created]) => [name, servedCreation(name, created, serving)]),
     ),
     scale: undefined,
@@ -203,13 +203,13 @@ function builtinAdmissionView(
     equivalents: () => versions,
     convert: (object, wanted) => {
       const has = isTwin(parseGroupVersion(object.apiVersion ?? '')?.group ?? type.group);
-      if (twin === undefined) return versions.length > 1 ? inVersion(object, formatGroupVersion(wanted)) : object;
+      if (twin === undefined) return versions.length > 1 ? withApiVersion(object, formatGroupVersion(wanted)) : object;
       if (has === isTwin(wanted.group)) return object;
       return has ? twin.fromTwin(object) : twin.toTwin(object);
     },
     complete: (changed, wanted) => {
       const read = decodeTwin !== undefined && isTwin(wanted.group) ? decodeTwin : decodeObject;
-      return decodedOrInternal(() => read({ value: changed, duplicates: [] }, false).object);
+      return decodeOrInternalError(() => read({ value: changed, duplicates: [] }, false).object);
     },
     exchanged: () => undefined,
     mergeType: (wanted) => mergeTypes.typeOf(wanted),
@@ -217,7 +217,11 @@ function builtinAdmissionView(
   };
 }
 
-function servedCreation(name: string, subresource: CreatedSubresource, serving: BuiltinServing): ServedCreation {
+function servedCreation(
+  name: string,
+  subresource: CreateOnlySubresource,
+  serving: BuiltinServing,
+): ServedCreateOnlySubresource {
   const { gvk } = subresource;
   const groupVersion = formatGroupVersion(gvk);
   return {
@@ -245,13 +249,13 @@ function normalizeInPlace(
   defaults: ((object: KubeObject) => void) | undefined,
 ): void {
   const { apiVersion, kind } = object;
-  const normalized = normalizeOrSayWhy(schema, object);
+  const normalized = normalizeOrThrow(schema, object);
   for (const key in object) delete object[key];
   Object.assign(object, normalized, { apiVersion, kind });
   defaults?.(object);
 }
 
-function normalizeOrSayWhy(schema: BuiltinSchema, object: KubeObject): KubeObject {
+function normalizeOrThrow(schema: BuiltinSchema, object: KubeObject): KubeObject {
   try {
     return schema.normalize(object);
   } catch (error) {

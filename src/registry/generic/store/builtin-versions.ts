@@ -10,12 +10,13 @@ export type StoredForm = Pick<StoredAs, 'toStorage' | 'fromStorage'>;
 export function storedForm(type: ResourceType, version: ResourceVersion): StoredForm | undefined {
   if (type.storedAs !== undefined || version.name === type.storageVersion) return type.storedAs;
   const { group } = type;
-  const as = (name: string) => (object: KubeObject) => inVersion(object, formatGroupVersion({ group, version: name }));
+  const as = (name: string) => (object: KubeObject) =>
+    withApiVersion(object, formatGroupVersion({ group, version: name }));
   return { toStorage: as(type.storageVersion), fromStorage: as(version.name) };
 }
 
 /** Returns the object in another version of its type; only apiVersion differs. */
-export const inVersion = (object: KubeObject, apiVersion: string): KubeObject =>
+export const withApiVersion = (object: KubeObject, apiVersion: string): KubeObject =>
   object.apiVersion === apiVersion ? object : { ...object, apiVersion };
 
 export function mergeTypeOf(type: ResourceType, wanted: string, mergeTypes: BuiltinTypes): Type | undefined {
@@ -28,6 +29,6 @@ export const versionConverter = (type: ResourceType): VersionConverter => ({
   convert: (object, apiVersion) => {
     const known = type.versions.some(({ name }) => formatGroupVersion({ ...type, version: name }) === apiVersion);
     if (!known) throw new MissingVersionError(apiVersion);
-    return inVersion(object, apiVersion);
+    return withApiVersion(object, apiVersion);
   },
 });

@@ -8,7 +8,7 @@ import type { CachedObject, ReadAt, ResourceCache } from '../../../storage/cache
 import type { Clock } from '../../../util/clock.js';
 import { yieldNow } from '../../../scheduling/slicer.js';
 import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
-import { type RequestContext, throwIfOver } from '../../../request/context.js';
+import { type RequestContext, throwIfCancelled } from '../../../request/context.js';
 import type { ResourceType } from '../../rest/interfaces.js';
 import { interpretStorageError } from '../interpret-error.js';
 import { decodeStored } from '../loopback/detached-object.js';
@@ -34,10 +34,10 @@ export type NextState = { readonly store: JsonObject } | 'remove' | 'nothing';
 export type TryUpdate = (current: StoredObject | undefined) => Promise<NextState>;
 
 /** The state that a write starts from. */
-export interface Basis {
+export interface OriginalState {
   readonly current: StoredObject | undefined;
   /** True if the state was read from the store for this write. Otherwise it may be outdated, which only a write would show. */
-  readonly certain: boolean;
+  readonly isLatest: boolean;
 }
 
 /** The properties of a type that its store needs. */
@@ -55,16 +55,16 @@ export class ResourceStore {
     readonly backend: StoreBackend,
     readonly cache: ResourceCache,
     readonly clock: Clock,
-    readonly bornAt = FIRST_GIVEN,
+    readonly createdRevision = FIRST_GIVEN,
   ) {
     this.groupResource = { group: type.group, resource: type.resource };
     this.namespaced = type.namespaced;
   }
 
   /** The revision at which the type was created: earlier revisions can be neither listed nor watched. */
-  through(cache: ResourceCache, backend = this.backend): ResourceStore {
-    const { type, resource, clock, bornAt } = this;
-    return new ResourceStore(type, resource, backend, cache, clock, bornAt);
+  withCache(cache: ResourceCache, backend = this.backend): ResourceStore {
+    const { type, resource, clock, createdRevision } = this;
+    return new ResourceStore(type, resource, backend, cache, clock, createdRevision);
   }
 
   /** Returns the key of an object. Throws ApiError if the name cannot be a path segment. */
@@ -103,7 +103,7 @@ export class ResourceStore {
   }
 
   /** Reads the newest state from the backend. */
-  async fresh(key: string): Promise<StoredObject | undefined> {
+  async getLatest(key: string): Promise<StoredObject | undefined> {
     try {
       return await this.backend.get(this.resource, key);
     } catch (error) {
@@ -112,18 +112,18 @@ export class ResourceStore {
   }
 
   /** Returns the state that a write starts from: the cached one, which costs nothing, or else the one in the store. */
-  async basis(key: string): Promise<Basis> {
+  async getOriginalState(key: string): Promise<OriginalState> {
     const cached = this.cache.peek(key);
     return cached === undefined
-      ? { current: await this.fresh(key), certain: true }
-      : { current: cached, certain: false };
+      ? { current: await this.getLatest(key), isLatest: true }
+      : { current: cached, isLatest: false };
   }
 
   /** For a result that no write confirms: returns the newer state to start from instead, or undefined if the basis is the newest state. */
-  async newer(key: string, { current, certain }: Basis): Promise<Basis | undefined> {
-    if (certain) return undefined;
-    const newest = await this.fresh(key);
-    return newest?.revision === current?.revision ? undefined : { current: newest, certain: true };
+  async refreshIfStale(key: string, { current, isLatest }: OriginalState): Promise<OriginalState | undefined> {
+    if (isLatest) return undefined;
+    const newest = await this.getLatest(key);
+    return newest?.revision === current?.revision ? undefined : { current: newest, isLatest: true };
   }
 
   /** Writes a new object. If one already exists, the conflict contains it. */
@@ -137,42 +137,42 @@ export class ResourceStore {
    * since. `tryUpdate` must be rerunnable.
    */
   async guaranteedUpdate(key: string, tryUpdate: TryUpdate, context: RequestContext): Promise<WriteOutcome> {
-    let basis = await this.basis(key);
+    let original = await this.getOriginalState(key);
     for (;;) {
-      throwIfOver(context);
-      const created = basis.current === undefined;
+      throwIfCancelled(context);
+      const created = original.current === undefined;
       let next: NextState | { readonly error: unknown };
       try {
-        next = await tryUpdate(basis.current);
+        next = await tryUpdate(original.current);
       } catch (error) {
         next = { error };
       }
       if (next === 'nothing' || (typeof next === 'object' && 'error' in next)) {
-        const newer = await this.newer(key, basis);
+        const newer = await this.refreshIfStale(key, original);
         if (newer === undefined && next !== 'nothing') throw next.error;
         if (newer === undefined) return { stored: undefined, created, removed: false };
-        basis = newer;
+        original = newer;
         continue;
       }
-      const result = await this.writeNext(key, basis, next);
+      const result = await this.writeNext(key, original, next);
       // A faster writer may have removed the object, which is the same outcome. If it changed the object, decide again.
       if (next === 'remove' && (result.outcome === 'committed' || result.current === undefined))
         return { stored: undefined, created, removed: true };
       if (result.outcome === 'committed') return { stored: result.object, created, removed: false };
-      basis = { current: result.current, certain: false };
+      original = { current: result.current, isLatest: false };
     }
   }
 
   private async writeNext(
     key: string,
-    { current, certain }: Basis,
+    { current, isLatest }: OriginalState,
     next: Exclude<NextState, 'nothing'>,
   ): Promise<WriteResult> {
     if (next === 'remove') return this.write(key, current, undefined);
     if (current === undefined) return this.insert(key, next.store);
     // Producing a large object and encoding it both take long: yield in between.
     if (current.bytes.length >= OWN_TURN_BYTES) await yieldNow();
-    return this.replace(key, { current, certain }, next.store);
+    return this.replace(key, { current, isLatest }, next.store);
   }
 
   /**
@@ -181,13 +181,13 @@ export class ResourceStore {
    */
   async replace(
     key: string,
-    basis: Basis & { readonly current: StoredObject },
+    original: OriginalState & { readonly current: StoredObject },
     object: JsonObject,
   ): Promise<WriteResult> {
-    const { current } = basis;
+    const { current } = original;
     const value = encodeObject(object);
     if (!isUnchanged(value, current)) return this.write(key, current, value);
-    const newest = basis.certain ? current : await this.fresh(key);
+    const newest = original.isLatest ? current : await this.getLatest(key);
     if (newest?.revision !== current.revision) return { outcome: 'conflict', current: newest };
     return newest.stale === true ? this.write(key, current, value) : { outcome: 'committed', object: current };
   }
@@ -198,7 +198,7 @@ export class ResourceStore {
   }
 
   /** Removes an object of another type that is useless without the one of this type. If it has finalizers, it is only marked for deletion. */
-  async removeOther(resource: string, key: string): Promise<void> {
+  async removeCompanion(resource: string, key: string): Promise<void> {
     try {
       let other = await this.backend.get(resource, key);
       while (other !== undefined) {

@@ -86,7 +86,7 @@ export class RuntimeConfig {
   }
 
   /** Reports whether a version introduced after the emulated release is served. `present` are the versions that the release has. */
-  servesEarly({ group, version, resource }: Place, present: readonly string[]): boolean {
+  servesForwardCompatible({ group, version, resource }: Place, present: readonly string[]): boolean {
     const groupVersion = formatGroupVersion({ group, version });
     const isNamed =
       this.resources.get(`${groupVersion}/${resource}`) === true || this.versions.get(groupVersion) === true;

@@ -70,13 +70,13 @@ function auditMetrics(registry: Registry): AuditMetrics & { failed(): void } {
   );
   return {
     level: (level) => {
-      levels.cell(level).inc();
+      levels.withLabelValues(level).inc();
     },
     event: () => {
-      events.cell().inc();
+      events.withLabelValues().inc();
     },
     failed: () => {
-      errors.cell('log').inc();
+      errors.withLabelValues('log').inc();
     },
   };
 }
@@ -119,7 +119,7 @@ function loadPolicy(path: string): AuditPolicy {
   }
 }
 
-function openLog(options: Values, clock: Clock, failed: (error: unknown) => void): LogFile {
+function openLog(options: Values, clock: Clock, onError: (error: unknown) => void): LogFile {
   try {
     return new LogFile({
       path: options.auditLogPath,
@@ -127,7 +127,7 @@ function openLog(options: Values, clock: Clock, failed: (error: unknown) => void
       maxBackups: options.auditLogMaxbackup,
       maxAgeDays: options.auditLogMaxage,
       clock,
-      failed,
+      onError,
     });
   } catch (error) {
     throw new StartError(`--audit-log-path: ensureLogFile: ${messageOf(error)}`);

@@ -7,7 +7,7 @@ import type { Definition } from '../../../registry/customresource/definition.js'
 import { conversionOf } from '../../../registry/customresource/conversion/webhook-conversion.js';
 import type { LoopbackClient } from '../../../registry/rest/loopback-client.js';
 import { systemClock } from '../../../util/clock.js';
-import { spanned } from '../../../util/tracing.js';
+import { withSpan } from '../../../util/tracing.js';
 import { NEVER_ABORTED } from '../../../util/never-aborted.js';
 
 const TIMEOUT_SECONDS = 30;
@@ -48,7 +48,7 @@ function reviewSender(config: JsonObject, resolve: ServiceResolver): ReviewSende
   );
   return {
     async send(review) {
-      const response = await spanned('Call conversion webhook', undefined, () =>
+      const response = await withSpan('Call conversion webhook', undefined, () =>
         transport.post(review, TIMEOUT_SECONDS * 1000, NEVER_ABORTED),
       );
       if (response.status < 200 || response.status > 206) throw postError(response);

@@ -60,7 +60,7 @@ function dependencies(
     client: (ca) => new HttpsProviderClient(ca),
     clock,
     metrics,
-    failed: (text) => {
+    onError: (text) => {
       logger.error(text);
     },
   };
@@ -157,7 +157,7 @@ function fromFile(path: string, options: Options, context: OidcContext): Oidc {
       oidc: dependencies(SIGNING_ALGORITHMS, metrics.oidc, context),
       metrics: metrics.config,
       clock,
-      failed: (why) => {
+      onError: (why) => {
         logger.error(why);
       },
     });

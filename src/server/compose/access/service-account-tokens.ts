@@ -56,7 +56,7 @@ class StoredTokenObjects implements ServiceAccountObjects {
 
   async live(kind: BoundKind, namespace: string, name: string): Promise<KubeObject | undefined> {
     const store = this.store(kind);
-    const stored = await store?.fresh(store.key(namespace, name)).catch((error: unknown) => {
+    const stored = await store?.getLatest(store.key(namespace, name)).catch((error: unknown) => {
       throw interpretStorageError(error, 'get');
     });
     return stored === undefined ? undefined : (new DetachedObject(stored).decode() as KubeObject);

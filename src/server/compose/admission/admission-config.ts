@@ -145,11 +145,11 @@ class FileReader extends ConfigurationReader {
     const plugins = root['plugins'] ?? [];
     const field = 'AdmissionConfiguration.plugins';
     if (!Array.isArray(plugins)) throw typeMismatch(plugins, field, `[]${type}`);
-    this.refuseOthers(root, ['apiVersion', 'kind', 'plugins'], '');
+    this.recordUnknownFields(root, ['apiVersion', 'kind', 'plugins'], '');
     return plugins.map((item, i) => {
       const plugin = item ?? {};
       if (!isObject(plugin)) throw typeMismatch(plugin, field, type);
-      this.refuseOthers(plugin, ['name', 'path', 'configuration'], `plugins[${i}]`);
+      this.recordUnknownFields(plugin, ['name', 'path', 'configuration'], `plugins[${i}]`);
       const of = 'AdmissionPluginConfiguration.plugins';
       return {
         name: this.text(plugin['name'], `${of}.name`) ?? '',
@@ -172,7 +172,7 @@ class PluginReader extends ConfigurationReader {
     const file = (isWebhook ? this.text(root['kubeConfigFile'], `${type}.kubeConfigFile`) : undefined) ?? '';
     const manifests = this.text(root['staticManifestsDir'], `${type}.staticManifestsDir`) ?? '';
     const own = isWebhook ? ['kubeConfigFile', 'staticManifestsDir'] : ['staticManifestsDir'];
-    this.refuseOthers(root, ['apiVersion', 'kind', ...own], '');
+    this.recordUnknownFields(root, ['apiVersion', 'kind', ...own], '');
     // Values are validated only if all fields are known.
     if (this.unknown.length > 0) return '';
     if (file !== '' && !isAbsolute(file)) {

@@ -18,7 +18,12 @@ import type { ResourceStore } from '../../../registry/generic/store/resource-sto
 import { generateName } from '../../../registry/generic/system-fields.js';
 import type { LoopbackClients } from '../../../registry/rest/loopback-client.js';
 import { enabledControllers } from '../../options/controller-names.js';
-import { type DynamicPluginDependencies, dynamicPlugins, enabled, type PluginMakers } from './dynamic-plugins.js';
+import {
+  type DynamicPluginDependencies,
+  dynamicPlugins,
+  constructEnabledPlugins,
+  type PluginConstructors,
+} from './dynamic-plugins.js';
 import type { Options } from '../../options/options.js';
 
 /** The dependencies of the plugins of standalone mode. */
@@ -32,10 +37,10 @@ export interface AdmissionPluginDependencies extends DynamicPluginDependencies {
 
 /** Returns the plugins that the flags enable, in kube-apiserver's order. THE PLACE where standalone mode's plugins are listed. */
 export function standalonePlugins(dependencies: AdmissionPluginDependencies): AdmissionPlugin[] {
-  return enabled(dependencies, makersOf(dependencies));
+  return constructEnabledPlugins(dependencies, pluginConstructors(dependencies));
 }
 
-function makersOf(dependencies: AdmissionPluginDependencies): PluginMakers {
+function pluginConstructors(dependencies: AdmissionPluginDependencies): PluginConstructors {
   const { authorizer, clients, sources, stores } = dependencies;
   const { namespaces } = sources;
   const reader = (type: string): ObjectReader => objectReader(stores.get(type));
@@ -44,11 +49,11 @@ function makersOf(dependencies: AdmissionPluginDependencies): PluginMakers {
       .for({ group: '', resource: 'namespaces' })
       .create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   const serviceAccounts = (): AdmissionPlugin | undefined =>
-    givesAccounts(dependencies)
+    runsServiceAccountPlugin(dependencies)
       ? serviceAccountAdmission({ accounts: reader('serviceaccounts'), clock: dependencies.clock, generateName })
       : undefined;
   const certificates = certificateAdmission(authorizer);
-  const certificatePlugin = (name: string): PluginMakers[string] => {
+  const certificatePlugin = (name: string): PluginConstructors[string] => {
     return () => certificates.find((plugin) => plugin.name === name);
   };
   return {
@@ -86,7 +91,7 @@ function makersOf(dependencies: AdmissionPluginDependencies): PluginMakers {
  * Reports whether the ServiceAccount plugin runs. Without the controller that creates the default account of every namespace no
  * pod could be created, so then the plugin runs only if a flag names it.
  */
-function givesAccounts({ options, logger }: AdmissionPluginDependencies): boolean {
+function runsServiceAccountPlugin({ options, logger }: AdmissionPluginDependencies): boolean {
   if (options.enableAdmissionPlugins.includes('ServiceAccount')) return true;
   if (enabledControllers(options.controllers).has('serviceaccount-controller')) return true;
   logger.info(
@@ -113,7 +118,7 @@ function objectReader(store: ResourceStore | undefined): ObjectReader {
   return {
     cached: (namespace, name) => store?.cache.peek(store.key(namespace, name))?.decode() as KubeObject | undefined,
     live: async (namespace, name) => {
-      const stored = await store?.fresh(store.key(namespace, name));
+      const stored = await store?.getLatest(store.key(namespace, name));
       return stored === undefined ? undefined : (new DetachedObject(stored).decode() as KubeObject);
     },
   };

@@ -2,7 +2,7 @@ import type { AdmissionPlugin } from '../../../admission/interfaces.js';
 import { namespaceLifecycle } from '../../../admission/plugin/namespace-lifecycle.js';
 import { namespaceExists } from '../../../admission/plugin/namespaces.js';
 import type { NamespaceSource } from '../../../admission/sources.js';
-import { type DynamicPluginDependencies, dynamicPlugins, enabled } from './dynamic-plugins.js';
+import { type DynamicPluginDependencies, dynamicPlugins, constructEnabledPlugins } from './dynamic-plugins.js';
 import type { Options } from '../../options/options.js';
 
 export interface AggregatedPluginDependencies extends Omit<DynamicPluginDependencies, 'sources'> {
@@ -19,7 +19,7 @@ export interface AggregatedPluginDependencies extends Omit<DynamicPluginDependen
  */
 export function aggregatedPlugins(dependencies: AggregatedPluginDependencies): AdmissionPlugin[] {
   const { namespaces, quotas, sources } = dependencies;
-  return enabled(dependencies, {
+  return constructEnabledPlugins(dependencies, {
     NamespaceLifecycle: () => namespaceLifecycle(namespaces),
     NamespaceExists: () => namespaceExists(namespaces),
     ...(sources === undefined ? {} : dynamicPlugins({ ...dependencies, sources })),

@@ -42,7 +42,7 @@ export class ClusterAdmission {
   private readonly followed: Readonly<Record<Configuration, ClusterConfigurations>>;
   private readonly params: ClusterParams;
   private readonly broken = new Map<string, string>();
-  private readonly told = new Map<string, { readonly text: string; readonly at: number }>();
+  private readonly lastLogged = new Map<string, { readonly text: string; readonly at: number }>();
 
   constructor(private readonly options: ClusterAdmissionOptions) {
     const { client, clock, namespaces, ownParams } = options;
@@ -123,25 +123,25 @@ export class ClusterAdmission {
     return {
       broken: (kind, error) => {
         const name = formatGroupVersionKind(kind);
-        metrics.unreadableParams.cell(name).value = 1;
+        metrics.unreadableParams.withLabelValues(name).value = 1;
         const text = messageOf(error);
         const now = clock.monotonic();
-        const before = this.told.get(name);
+        const before = this.lastLogged.get(name);
         if (before?.text === text && now - before.at < REPEAT_MILLIS) return;
-        this.told.set(name, { text, at: now });
+        this.lastLogged.set(name, { text, at: now });
         logger.warn(
           `cannot read params of kind ${name}: ${text}; policies that refer to them apply their failurePolicy; grant Annex list and watch on them`,
         );
       },
       heard: (kind) => {
         const name = formatGroupVersionKind(kind);
-        metrics.unreadableParams.cell(name).value = 0;
-        if (this.told.delete(name)) logger.info(`params of kind ${name} are readable again`);
+        metrics.unreadableParams.withLabelValues(name).value = 0;
+        if (this.lastLogged.delete(name)) logger.info(`params of kind ${name} are readable again`);
       },
       forgotten: (kind) => {
         const name = formatGroupVersionKind(kind);
-        metrics.unreadableParams.drop(name);
-        this.told.delete(name);
+        metrics.unreadableParams.deleteLabelValues(name);
+        this.lastLogged.delete(name);
       },
     };
   }

@@ -8,7 +8,7 @@ import type { WebhookPoster } from '../../../admission/plugin/webhook/caller.js'
 import { WebhookMetrics } from '../../../admission/plugin/webhook/metrics.js';
 import { mutatingWebhooks } from '../../../admission/plugin/webhook/mutating.js';
 import { validatingWebhooks } from '../../../admission/plugin/webhook/validating.js';
-import { absentPlugins, enabledPlugins, type PluginFlags } from '../../../admission/plugin-names.js';
+import { unimplementedPlugins, enabledPlugins, type PluginFlags } from '../../../admission/plugin-names.js';
 import type { AdmissionSources } from '../../../admission/sources.js';
 import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
 import type { Clock } from '../../../util/clock.js';
@@ -27,21 +27,21 @@ export interface DynamicPluginDependencies {
 }
 
 /** Plugin constructors by name. A constructor returns undefined if its plugin does not run in this server. */
-export type PluginMakers = Readonly<Record<string, () => AdmissionPlugin | undefined>>;
+export type PluginConstructors = Readonly<Record<string, () => AdmissionPlugin | undefined>>;
 
-/** Returns the plugins that the flags enable and that `makers` can construct, in kube-apiserver's order. */
-export function enabled(
+/** Returns the plugins that the flags enable and that `constructors` can construct, in kube-apiserver's order. */
+export function constructEnabledPlugins(
   { options, logger }: { readonly options: PluginFlags; readonly logger: Logger },
-  makers: PluginMakers,
+  constructors: PluginConstructors,
 ): AdmissionPlugin[] {
-  const absent = absentPlugins(options);
+  const absent = unimplementedPlugins(options);
   if (absent.length > 0) logger.info('these admission plugins have no effect here', { plugins: absent.join(', ') });
-  const byName = new Map(Object.entries(makers));
+  const byName = new Map(Object.entries(constructors));
   return enabledPlugins(options).flatMap((name) => byName.get(name)?.() ?? []);
 }
 
 /** Returns the constructors of the plugins that follow configurations: policies and webhooks. */
-export function dynamicPlugins(dependencies: DynamicPluginDependencies): PluginMakers {
+export function dynamicPlugins(dependencies: DynamicPluginDependencies): PluginConstructors {
   const { authorizer, clock, metrics, sources, webhooks, logger } = dependencies;
   const common = { authorizer, clock, sources, conditionMetrics: matchConditionsMetrics(clock, metrics) };
   const ofWebhooks = {

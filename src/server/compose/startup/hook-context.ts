@@ -3,7 +3,7 @@ import type { AdmissionChain } from '../../../admission/interfaces.js';
 import type { ServiceAccountTokenSigner } from '../../../authentication/token/service-account/service-account-signer.js';
 import type { UserInfo } from '../../../authentication/user/user.js';
 import type { LocalClients } from '../../../registry/generic/loopback/local-client.js';
-import type { OffloadShow } from '../../../registry/customresource/serve-options.js';
+import type { OffloadConversion } from '../../../registry/customresource/serve-options.js';
 import type { ApiRegistry } from '../../../registry/generic/store/api-registry.js';
 import type { Cacher } from '../../../storage/cacher/interfaces.js';
 import type { Backend } from '../../../storage/interfaces.js';
@@ -38,7 +38,7 @@ export interface HookOptions {
   readonly authorization: Authorization;
   readonly admission: AdmissionChain;
   readonly cbor: boolean;
-  readonly offloadShow: OffloadShow;
+  readonly offloadShow: OffloadConversion;
   readonly signal: AbortSignal;
   /** Returns clients that write as `fieldManager`. With a user they are limited to the permissions of that user. */
   readonly clients: (fieldManager: string, user?: UserInfo) => LocalClients;

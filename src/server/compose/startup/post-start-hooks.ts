@@ -1,13 +1,13 @@
 import { readDataFile } from '../../../apimachinery/scheme/data-files.js';
 import { AuthenticationInfoPublisher } from '../../../controllers/cluster-authentication-info.js';
-import { unlessOvertaken } from '../../../controllers/errors.js';
+import { swallowIgnorableErrors } from '../../../controllers/errors.js';
 import { LegacyTokenTracking } from '../../../controllers/service-accounts/legacy-token-tracking.js';
 import { keepSystemNamespaces } from '../../../controllers/system-namespaces.js';
 import { ensureRbacDefaults, parseRbacDefaults } from '../../../registry/builtin/rbac/bootstrap.js';
 import { feedNodeGraph, feedRbacIndex } from '../../../registry/builtin/rbac/feed.js';
 import { sleep } from '../../../util/clock.js';
 import { conversions, resolveByServices } from '../access/conversion-webhooks.js';
-import { Controllers, failureLog } from '../controllers.js';
+import { Controllers, errorLogger } from '../controllers.js';
 import type { HookOptions } from './hook-context.js';
 import type { Hook } from '../plane.js';
 import { startDefinitions } from './start-definitions.js';
@@ -15,7 +15,7 @@ import { startDefinitions } from './start-definitions.js';
 const RETRY_MILLIS = 1_000;
 
 /** The background work of standalone mode: what kube-apiserver always does, and the enabled controllers. */
-export class Loops {
+export class StandaloneHooks {
   constructor(private readonly context: HookOptions) {}
 
   /** Returns the hooks that run before requests are served: they load the authorization data from the store. */
@@ -35,19 +35,19 @@ export class Loops {
       { name: 'start-system-namespaces-controller', run: () => this.startSystemNamespaces() },
       { name: 'start-cluster-authentication-info-controller', run: () => this.startAuthenticationInfo() },
       { name: 'start-legacy-token-tracking-controller', run: () => this.startTokenTracking() },
-      { name: 'rbac/bootstrap-roles', run: () => this.whileStoreIsAway(() => this.bootstrapRoles()) },
+      { name: 'rbac/bootstrap-roles', run: () => this.retryWhileStoreUnavailable(() => this.bootstrapRoles()) },
       { name: 'start-controllers', run: () => new Controllers(this.context).start() },
     ];
   }
 
-  private failed(what: string): (where: string, error: unknown) => void {
-    return failureLog(this.context, what);
+  private errorLoggerFor(what: string): (where: string, error: unknown) => void {
+    return errorLogger(this.context, what);
   }
 
   /** Retries work that fails because the store is unavailable. Any other failure stops the server. */
-  private async whileStoreIsAway(run: () => Promise<void>): Promise<void> {
+  private async retryWhileStoreUnavailable(run: () => Promise<void>): Promise<void> {
     const { backend, clock, signal } = this.context;
-    const isAway = (): Promise<boolean> =>
+    const isStoreUnavailable = (): Promise<boolean> =>
       backend.ping().then(
         () => false,
         () => true,
@@ -58,7 +58,7 @@ export class Loops {
         return;
       } catch (error) {
         // A single failure while the store answers proves nothing: the store may have just come back.
-        failures = (await isAway()) ? 0 : failures + 1;
+        failures = (await isStoreUnavailable()) ? 0 : failures + 1;
         if (signal.aborted || failures > 1) throw error;
         await sleep(clock, RETRY_MILLIS, signal);
       }
@@ -72,15 +72,16 @@ export class Loops {
       type: { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' },
       clients,
       conversionOf: conversions(resolveByServices(() => clients.for({ group: '', resource: 'services' }))),
-      recordEvent: (event) => unlessOvertaken(() => clients.for({ group: '', resource: 'events' }).create(event)),
-      onError: this.failed('definition'),
+      recordEvent: (event) =>
+        swallowIgnorableErrors(() => clients.for({ group: '', resource: 'events' }).create(event)),
+      onError: this.errorLoggerFor('definition'),
     });
   }
 
   private startSystemNamespaces(): Promise<void> {
     const { clock, signal, clients } = this.context;
     const client = clients('kube-apiserver').for({ group: '', resource: 'namespaces' });
-    const failed = this.failed('system namespaces');
+    const failed = this.errorLoggerFor('system namespaces');
     return keepSystemNamespaces(client, clock, signal, (error) => {
       failed('cannot be created', error);
     });
@@ -92,7 +93,7 @@ export class Loops {
       clients: clients('kube-apiserver'),
       clock,
       info: authorities.authenticationInfo,
-      onError: this.failed('authentication info'),
+      onError: this.errorLoggerFor('authentication info'),
     });
     publisher.start(signal);
     return Promise.resolve();
@@ -100,7 +101,7 @@ export class Loops {
 
   private startTokenTracking(): Promise<void> {
     const { clock, signal, clients } = this.context;
-    const failed = this.failed('legacy token tracking');
+    const failed = this.errorLoggerFor('legacy token tracking');
     new LegacyTokenTracking(clients('kube-apiserver'), clock, failed).start(signal);
     return Promise.resolve();
   }
@@ -114,7 +115,7 @@ export class Loops {
 
   private bootstrapRoles(): Promise<void> {
     const { clock, signal, clients } = this.context;
-    const failed = this.failed('default roles');
+    const failed = this.errorLoggerFor('default roles');
     return ensureRbacDefaults(parseRbacDefaults(readDataFile('rbac-defaults.json')), {
       clients: clients('kube-apiserver'),
       clock,

@@ -1,6 +1,6 @@
 import { admissionChain } from '../../../admission/chain.js';
 import type { GroupResource, KubeObject } from '../../../apimachinery/meta/meta.js';
-import { definitionNews } from '../../../controllers/definitions/definition-news.js';
+import { definitionEvents } from '../../../controllers/definitions/definition-events.js';
 import { ObjectEvents } from '../../../controllers/object-events.js';
 import { DefinitionController } from '../../../controllers/definitions/definitions.js';
 import {
@@ -40,7 +40,7 @@ export async function startDefinitions(options: DefinitionsOptions): Promise<voi
   controller.start(signal);
   const events = new ObjectEvents({
     name: 'definition_events',
-    news: definitionNews,
+    eventsFor: definitionEvents,
     client: clients.for(type),
     clock,
     record: recordEvent,

@@ -16,7 +16,7 @@ const RETRY_MILLIS = 500;
  * Opens something that needs the store, and retries while the store does not answer. Logs once when the wait begins and once when
  * it ends. Throws errors that waiting does not fix.
  */
-export async function whenStoreAnswers<T>(
+export async function waitForStore<T>(
   open: () => Promise<T>,
   { clock, logger, signal }: { readonly clock: Clock; readonly logger: Logger; readonly signal?: AbortSignal },
 ): Promise<T> {
@@ -44,7 +44,7 @@ const isTemporary = (error: unknown): boolean => error instanceof StorageError &
  * Answers requests before the server can authorize them: health checks normally, and everything else with 503 for every client.
  * Liveness passes, so that a server that waits for its store is not restarted.
  */
-export function waitingStep(
+export function startupStep(
   config: Pick<ChainConfig, 'clock' | 'logger' | 'metrics' | 'writeStatus' | 'random'> &
     Pick<ChainConfig, 'goawayChance' | 'strictTransportSecurity'>,
 ): Step {

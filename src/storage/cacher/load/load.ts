@@ -135,7 +135,7 @@ export class TypeLoad {
   /** Loads from a local file: nothing is decoded, and objects that do not fit into memory are not held. */
   private async walk(): Promise<Loaded | undefined> {
     const { source, warmBytes } = this.options;
-    const leaves = new LeavesOfWalk(source, warmBytes);
+    const leaves = new LeafBuilder(source, warmBytes);
     const revision = await source.atHand?.walk((object) => leaves.add(object));
     return revision === undefined ? undefined : { ...leaves.done(), revision };
   }
@@ -145,7 +145,7 @@ export class TypeLoad {
 const BRACE = 0x7b;
 
 /** Builds leaves from objects that arrive in the order of their keys. */
-class LeavesOfWalk {
+class LeafBuilder {
   private readonly leaves: ItemLeaf[] = [];
   private items: CachedItem[] = [];
   private held = 0;
@@ -217,7 +217,7 @@ export async function cachedItems(
   const slicer = new Slicer(clock);
   for (const each of stored) {
     items.push(cachedItem(each, source));
-    if (slicer.isOver) await slicer.yield();
+    if (slicer.isExhausted) await slicer.yield();
   }
   return items;
 }

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Budget } from '../budget.js';
-import { Home, type CachedItem } from './cached-item.js';
+import { BlockBuffer, type CachedItem } from './cached-item.js';
 import { leafData, type ItemLeaf } from './leaf-data.js';
 import { PackedItems } from './packed-items.js';
 import type { Representation } from '../interfaces.js';
@@ -35,7 +35,7 @@ export function replaceLeaves(removed: readonly ItemLeaf[], added: readonly Item
 }
 
 /** Called when the items of a leaf are about to be packed: blocks that hold their bytes would take extra memory from now on, and are dropped. */
-export function leaveBlocks(leaf: ItemLeaf): void {
+export function dropItemBlocks(leaf: ItemLeaf): void {
   leaf.data?.bytes.dropFree();
 }
 
@@ -67,7 +67,7 @@ function block(leaf: ItemLeaf, representation: Representation, budget: Budget): 
   }
   const bytes = joinIdentity(items, separator, offsets);
   // If the items' own bytes move into the block, it takes no extra memory.
-  if (leaf.current) settleAll(items, new Home(bytes), separator.length, offsets);
+  if (leaf.current) moveAllToBlock(items, new BlockBuffer(bytes), separator.length, offsets);
   return data.bytes.put(representation.id, bytes, 'dropped', leaf.current);
 }
 
@@ -82,9 +82,14 @@ function isIdentity(items: readonly CachedItem[], representation: Representation
   return representation.identity === true && !items.some(({ incomplete }) => incomplete);
 }
 
-function settleAll(items: readonly CachedItem[], home: Home, separator: number, offsets: Uint32Array): void {
+function moveAllToBlock(
+  items: readonly CachedItem[],
+  home: BlockBuffer,
+  separator: number,
+  offsets: Uint32Array,
+): void {
   items.forEach((item, i) => {
-    item.settle(home, (offsets[i] ?? 0) + separator);
+    item.moveToBlock(home, (offsets[i] ?? 0) + separator);
   });
 }
 

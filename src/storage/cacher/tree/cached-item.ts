@@ -1,7 +1,7 @@
 import { parseJson } from '../../../apimachinery/json/decode.js';
 import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import { StorageError } from '../../errors.js';
-import type { AtHand, Revision, StoredObject } from '../../interfaces.js';
+import type { LocalStates, Revision, StoredObject } from '../../interfaces.js';
 import { asBuffer, copyOf, withRevision } from '../../object-bytes.js';
 import { INCOMPLETE } from '../../record.js';
 import { describeUndecodable, undecodable } from '../../undecodable.js';
@@ -9,7 +9,7 @@ import { DerivedSet, type Budget } from '../budget.js';
 import type { Attributes, CachedObject, CachedType, Representation } from '../interfaces.js';
 
 /** The bytes of many objects in one block, and how many of these bytes still belong to an object. */
-export class Home {
+export class BlockBuffer {
   live = 0;
   constructor(readonly bytes: Uint8Array) {}
 }
@@ -18,11 +18,11 @@ export class Home {
 export interface ItemSource {
   readonly budget: Budget;
   /** The local file; undefined if dropped bytes cannot be read again synchronously. */
-  readonly atHand: AtHand | undefined;
+  readonly atHand: LocalStates | undefined;
   /** Returns the current description of the type. */
   type(): CachedType;
   /** Called if the local file no longer has a state that was stored in it: the type is then loaded from the store again. */
-  lost(): void;
+  onLost(): void;
 }
 
 /** Provides the attributes of packed items. */
@@ -47,7 +47,7 @@ export class CachedItem implements CachedObject {
   readonly flags: number;
   readonly unreadable: string | undefined;
   private start = 0;
-  private home: Home | undefined;
+  private block: BlockBuffer | undefined;
   private derived: DerivedSet | undefined;
 
   private constructor(
@@ -119,7 +119,8 @@ export class CachedItem implements CachedObject {
 
   get bytes(): Uint8Array {
     const { held } = this;
-    if (held !== undefined) return this.home === undefined ? held : held.subarray(this.start, this.start + this.length);
+    if (held !== undefined)
+      return this.block === undefined ? held : held.subarray(this.start, this.start + this.length);
     const bytes = copyOf(this.readBytes());
     if (this.keeps) this.held = bytes;
     return bytes;
@@ -138,7 +139,7 @@ export class CachedItem implements CachedObject {
         revision: this.revision,
       });
     if (stored.unreadable !== undefined && this.source.atHand?.keep !== undefined) {
-      this.source.lost();
+      this.source.onLost();
       throw new StorageError('unavailable', `${this.key}: ${stored.unreadable}; the type is reloaded from the store`);
     }
     if (stored.unreadable !== undefined || stored.bytes.length !== this.length)
@@ -146,14 +147,14 @@ export class CachedItem implements CachedObject {
         {
           key: this.key,
           revision: this.revision,
-          why: stored.unreadable ?? 'the stored record does not match the object',
+          reason: stored.unreadable ?? 'the stored record does not match the object',
         },
       ]);
     return stored.bytes;
   }
 
   /** Reports whether the local file has its bytes, so that they need not be held. */
-  isAtHand(): boolean {
+  isEvictable(): boolean {
     if (this.undecodable || this.unreadable !== undefined) return false;
     if (this.held === undefined) return true;
     const stored = this.source.atHand?.read(this.key, this.revision);
@@ -201,28 +202,28 @@ export class CachedItem implements CachedObject {
   }
 
   /** Makes a block the place of the item's bytes. */
-  settle(home: Home, start: number): void {
-    if (this.home !== undefined) this.home.live -= this.length;
-    this.home = home;
+  moveToBlock(home: BlockBuffer, start: number): void {
+    if (this.block !== undefined) this.block.live -= this.length;
+    this.block = home;
     this.held = home.bytes;
     this.start = start;
     home.live += this.length;
   }
 
   /** Gives the item its own copy of its bytes, so that it does not keep the block alive and the store may drop the state. Returns that block. */
-  leave(): Home | undefined {
-    const home = this.home;
+  leaveBlock(): BlockBuffer | undefined {
+    const home = this.block;
     this.held ??= copyOf(this.readBytes());
     if (home === undefined) return undefined;
     this.held = copyOf(this.bytes);
     this.start = 0;
-    this.home = undefined;
+    this.block = undefined;
     home.live -= this.length;
     return home;
   }
 
-  livesIn(home: Home): boolean {
-    return this.home === home;
+  isInBlock(home: BlockBuffer): boolean {
+    return this.block === home;
   }
 
   /** Drops the derived bytes of an object that has been replaced. */

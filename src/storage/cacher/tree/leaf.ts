@@ -24,7 +24,7 @@ export interface Packed<T extends Keyed, Data> {
   splice(index: number, removed: number, added: T | undefined): Packed<T, Data>;
   slice(start: number, end: number): Packed<T, Data>;
   /** Called when a leaf keeps its unpacked items. */
-  kept(leaf: Leaf<T, Data>): void;
+  onRetained(leaf: Leaf<T, Data>): void;
 }
 
 /**
@@ -59,7 +59,7 @@ export class Leaf<T extends Keyed, Data> {
     const items = this.itemsOnce();
     this.unpacked = items;
     // If there is no room, the leaf is packed again immediately.
-    this.form?.kept(this);
+    this.form?.onRetained(this);
     return items;
   }
 

@@ -10,7 +10,7 @@ import { Tree } from './btree.js';
 import { cachedItem, type CachedItem } from './cached-item.js';
 import type { LeafData } from './leaf-data.js';
 import { PackedItems, type PackingSource } from './packed-items.js';
-import { Warmth } from './warmth.js';
+import { WorkingSet } from './working-set.js';
 
 const labelsOf = (object: JsonObject): Record<string, string> | undefined =>
   objectAt(objectAt(object, 'metadata'), 'labels') as Record<string, string> | undefined;
@@ -35,9 +35,9 @@ function setup(count: number) {
     },
     type: () => type,
     mayPack: () => true,
-    lost: () => undefined,
-    packed: () => undefined,
-    unpacked: (leaf) => unpacked.push(leaf),
+    onLost: () => undefined,
+    onPacked: () => undefined,
+    onUnpacked: (leaf) => unpacked.push(leaf),
   };
   const items = Array.from({ length: count }, (_, i) => {
     const bytes = Buffer.from(JSON.stringify({ metadata: { name: `k${i}`, labels: { part: `${i % 3}` } } }));
@@ -93,7 +93,7 @@ test('what selectors see is made anew where the type was described anew since', 
   const packed = PackedItems.of(items, source);
   describeAnew();
   expect(packed.at(1)?.attributes.labels).toEqual({ anew: 'yes' });
-  expect(packed.saysAllOf(packed.unpack())).toBe(false);
+  expect(packed.hasAttributesOf(packed.unpack())).toBe(false);
 });
 
 test('bytes that are gone, or are another object, are told, not shown', () => {
@@ -109,7 +109,7 @@ test('bytes that are gone, or are another object, are told, not shown', () => {
 
 test('beyond the bound those leaves are packed that were not used for longest, if their bytes are in the file', () => {
   const { source, items, file } = setup(8);
-  const warmth = new Warmth(3_000);
+  const warmth = new WorkingSet(3_000);
   const leaves = [0, 2, 4, 6].map((at) => new Leaf<CachedItem, LeafData>(items.slice(at, at + 2)));
   file.delete(1);
   for (const leaf of leaves.slice(0, 3)) warmth.add(leaf, source);
@@ -127,7 +127,7 @@ test('beyond the bound those leaves are packed that were not used for longest, i
 
 test('a leaf that is empty is not kept: nobody tells of it when its type goes', () => {
   const { source } = setup(1);
-  const warmth = new Warmth(3_000);
+  const warmth = new WorkingSet(3_000);
   warmth.add(new Leaf<CachedItem, LeafData>([]), source);
   expect((warmth as unknown as { readonly leaves: ReadonlyMap<unknown, unknown> }).leaves.size).toBe(0);
 });
@@ -182,7 +182,7 @@ test('a tree of packed leaves is changed without unpacking them, splits and join
 
 test('what selectors see of a changed leaf is packed with it, and only what was changed is in memory until then', () => {
   const { source, items, changed } = setup(9);
-  const warmth = new Warmth(10_000_000);
+  const warmth = new WorkingSet(10_000_000);
   const packed = PackedItems.of(items, source);
   const [leaf] = new Leaf<CachedItem, LeafData>(undefined, packed).splice(4, 1, changed('a/k4', 100));
   if (leaf === undefined) throw new Error('no leaf');
@@ -206,7 +206,7 @@ test('what selectors see of a changed leaf is packed with it, and only what was 
 
 test('a leaf that was changed often is packed at once', () => {
   const { source, items, changed } = setup(40);
-  const warmth = new Warmth(10_000_000);
+  const warmth = new WorkingSet(10_000_000);
   items.sort((a, b) => compareUtf8(a.key, b.key));
   let tree = Tree.ofLeaves([new Leaf<CachedItem, LeafData>(undefined, PackedItems.of(items, source))]);
   for (let i = 0; i < 100; i++) {

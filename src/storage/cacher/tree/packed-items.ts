@@ -9,9 +9,9 @@ import { PackedRow, PackedTable } from './packed-table.js';
 export interface PackingSource extends ItemSource {
   /** Reports whether leaves may be packed: not while the selector attributes are being recomputed. */
   mayPack(): boolean;
-  packed(): void;
+  onPacked(): void;
   /** Called when a leaf has unpacked its items. */
-  unpacked(leaf: ItemLeaf): void;
+  onUnpacked(leaf: ItemLeaf): void;
 }
 
 /**
@@ -50,9 +50,9 @@ export class PackedItems implements Packed<CachedItem, LeafData> {
   }
 
   /** Reports whether the table has all attributes that the items have by now. */
-  saysAllOf(items: readonly CachedItem[]): boolean {
+  hasAttributesOf(items: readonly CachedItem[]): boolean {
     const { table } = this;
-    if (!table.isOfNow) return false;
+    if (!table.isCurrent) return false;
     return items.every((item, i) => {
       const row = this.rowAt(i);
       return row < 0 || !item.hasAttributes || table.hasAttributes(row);
@@ -122,8 +122,8 @@ export class PackedItems implements Packed<CachedItem, LeafData> {
     return new PackedItems(this.table, this.source, this.rows().slice(start, end), this.loose);
   }
 
-  kept(leaf: ItemLeaf): void {
-    this.source.unpacked(leaf);
+  onRetained(leaf: ItemLeaf): void {
+    this.source.onUnpacked(leaf);
   }
 
   /** Joins the stored bytes of some items, with a separator before each. `offsets` receives the start of each item and the end of the last. */

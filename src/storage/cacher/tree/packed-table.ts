@@ -66,7 +66,7 @@ export class PackedTable implements PackedAttributes {
   }
 
   /** True if the description of the type has not changed since the rows were made. */
-  get isOfNow(): boolean {
+  get isCurrent(): boolean {
     return this.describedBy === this.source.type();
   }
 
@@ -118,7 +118,7 @@ export class PackedTable implements PackedAttributes {
   /** Returns the length of a row, without its attributes if the description of the type has changed since. */
   private lengthNow(row: number): number {
     const start = this.start(row);
-    return (this.isOfNow ? this.bytes.readUInt32LE(END * row) : this.keyEnd(start)) - start;
+    return (this.isCurrent ? this.bytes.readUInt32LE(END * row) : this.keyEnd(start)) - start;
   }
 
   private copy(row: number, length: number, target: Buffer, at: number): void {

@@ -138,7 +138,7 @@ async function select(
       }
       rank += end - start;
     }
-    if (slicer.isOver) await slicer.yield();
+    if (slicer.isExhausted) await slicer.yield();
   }
   return { items, rest: false };
 }

@@ -23,7 +23,7 @@ export interface WatchSource {
   /** Returns the change that an event makes, or undefined if the event is about another type. */
   change(event: LogEvent): Change | undefined;
   /** Called when the watcher has ended, for any reason. */
-  left(watcher: CacheWatcher): void;
+  onStopped(watcher: CacheWatcher): void;
 }
 
 /** The maximum number of changes evaluated for one delivery while catching up. */
@@ -61,7 +61,7 @@ export class CacheWatcher implements Watcher, Member {
 
   resume(): void {
     this.full = false;
-    this.poke();
+    this.wakeUp();
   }
 
   stop(): void {
@@ -71,8 +71,8 @@ export class CacheWatcher implements Watcher, Member {
     if (this.live) this.source.groups.leave(this, this.scope);
     this.live = false;
     this.initial = undefined;
-    this.source.left(this);
-    this.poke();
+    this.source.onStopped(this);
+    this.wakeUp();
   }
 
   end(reason: 'slow' | 'closed' | Error): void {
@@ -87,7 +87,7 @@ export class CacheWatcher implements Watcher, Member {
       await yieldNow();
       await this.sendInitial();
       while (!this.stopped) {
-        if (this.full || this.live) await this.poked();
+        if (this.full || this.live) await this.waitForWake();
         // The watch starts in the future, or the log that it has read is ahead of the cache.
         else if (this.seen > this.source.revision()) await this.source.reach(this.seen, this.stopping.signal);
         else if (this.position < this.source.history.start) await this.readLog();
@@ -110,7 +110,7 @@ export class CacheWatcher implements Watcher, Member {
     this.source.groups.leave(this, this.scope);
     this.seen = this.source.revision();
     this.position = this.source.history.end;
-    this.poke();
+    this.wakeUp();
   }
 
   /** Called after each batch of events; ends a watcher that lags too far behind. */
@@ -148,17 +148,17 @@ export class CacheWatcher implements Watcher, Member {
     if (!this.receiver.receive(events)) this.full = true;
   }
 
-  private async room(): Promise<void> {
-    while (this.full && !this.stopped) await this.poked();
+  private async waitForRoom(): Promise<void> {
+    while (this.full && !this.stopped) await this.waitForWake();
   }
 
-  private poked(): Promise<void> {
+  private waitForWake(): Promise<void> {
     return new Promise((resolve) => {
       this.wake = resolve;
     });
   }
 
-  private poke(): void {
+  private wakeUp(): void {
     const wake = this.wake;
     this.wake = undefined;
     wake?.();
@@ -182,13 +182,13 @@ export class CacheWatcher implements Watcher, Member {
       }
       if (events.length > 0) this.send(events);
       events = [];
-      if (this.full) await this.room();
-      if (slicer.isOver) await slicer.yield();
+      if (this.full) await this.waitForRoom();
+      if (slicer.isExhausted) await slicer.yield();
       if (this.stopped) return;
     }
     if (this.options.initialEventsBookmark) this.send([CachedEvent.initialEventsEnd(revision)]);
     this.initial = undefined;
-    await this.room();
+    await this.waitForRoom();
   }
 
   private async catchUp(): Promise<void> {
@@ -201,7 +201,7 @@ export class CacheWatcher implements Watcher, Member {
         if (change !== undefined) this.select(change, events);
       }
       if (events.length > 0) this.send(events);
-      if (!slicer.isOver) continue;
+      if (!slicer.isExhausted) continue;
       await slicer.yield();
       return;
     }
@@ -252,7 +252,7 @@ export class CacheWatcher implements Watcher, Member {
       }
       this.seen = Math.max(this.seen, batch.at(-1)?.revision ?? 0);
       if (events.length > 0) this.send(events);
-      await this.room();
+      await this.waitForRoom();
       if (this.stopped || this.seen >= source.history.since) return;
     }
   }

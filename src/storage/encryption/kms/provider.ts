@@ -61,7 +61,7 @@ export class KmsProvider implements Transformer {
   private closed = false;
   private readonly keys = new LruCache<string, Transformer>({ capacity: MAX_KEYS });
   /** Seeds being decrypted by the provider, so that a list requests each of them once. */
-  private readonly asked = new Map<string, Promise<Transformer>>();
+  private readonly inFlight = new Map<string, Promise<Transformer>>();
 
   constructor(private readonly options: KmsProviderOptions) {}
 
@@ -135,10 +135,10 @@ export class KmsProvider implements Transformer {
     const key = cacheKeyOf(object.encryptedDEKSourceType, object.encryptedDEKSource, object.keyID, object.annotations);
     const known = this.keys.get(key);
     if (known !== undefined) return known;
-    let asked = this.asked.get(key);
+    let asked = this.inFlight.get(key);
     if (asked === undefined) {
-      asked = this.decrypt(object, key).finally(() => this.asked.delete(key));
-      this.asked.set(key, asked);
+      asked = this.decrypt(object, key).finally(() => this.inFlight.delete(key));
+      this.inFlight.set(key, asked);
     }
     return asked;
   }
@@ -213,7 +213,7 @@ export class KmsProvider implements Transformer {
           `KMSv2 API version should not change after the initial status response version ${this.version}, got ${status.version}`,
         );
     }
-    const why = whyNoKeyId(status.keyId);
+    const why = invalidKeyIdReason(status.keyId);
     if (why !== undefined) {
       observer.invalidKeyId(name, status.keyId === '' ? 'empty' : 'too_long');
       errors.push(`got invalid KMSv2 KeyID hash ${JSON.stringify(hashOf(status.keyId))}: ${why}`);
@@ -282,7 +282,7 @@ function checkEnvelope(keyId: string, source: Uint8Array, annotations: Annotatio
       'encrypted DEK source',
       `encrypted DEK source is ${String(source.length)} bytes, which exceeds the max size of ${String(MAX_DEK_SOURCE)}`,
     );
-  const why = whyNoKeyId(keyId);
+  const why = invalidKeyIdReason(keyId);
   if (why !== undefined) refuse('key id', why);
   let size = 0;
   for (const [key, value] of Object.entries(annotations)) size += Buffer.byteLength(key) + value.length;
@@ -293,7 +293,7 @@ function checkEnvelope(keyId: string, source: Uint8Array, annotations: Annotatio
     );
 }
 
-function whyNoKeyId(keyId: string): string | undefined {
+function invalidKeyIdReason(keyId: string): string | undefined {
   const size = Buffer.byteLength(keyId);
   if (size === 0) return 'keyID is empty';
   return size > MAX_KEY_ID

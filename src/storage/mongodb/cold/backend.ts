@@ -1,7 +1,7 @@
 import type { Clock } from '../../../util/clock.js';
 import { StorageError } from '../../errors.js';
 import type {
-  AtHand,
+  LocalStates,
   Backend,
   EventStream,
   ListOptions,
@@ -60,7 +60,7 @@ export class ColdBackend implements Backend {
     return state.ok ? this.backend.writing() : state;
   }
 
-  atHand(resource: string): AtHand {
+  atHand(resource: string): LocalStates {
     const { backend, file, clock } = this;
     let type = this.types.get(resource);
     if (type === undefined) {

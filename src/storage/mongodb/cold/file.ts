@@ -8,17 +8,17 @@ import { damageOfLmdbFile } from '../../lmdb-file.js';
 import { StorageError } from '../../errors.js';
 import type { Revision, StoredObject } from '../../interfaces.js';
 import type { Database } from './places.js';
-import { bootOfMachine, isOfThisBoot, removeMarker, writeMarker } from './marker.js';
+import { bootOfMachine, isFromThisBoot, removeMarker, writeMarker } from './marker.js';
 import {
   CHECKPOINT,
   checkpointKey,
   decodeCheckpoint,
   decodeRecord,
   encodeCheckpoint,
-  LEFT,
+  SUPERSEDED,
   loadOf,
   loadPrefix,
-  OF_LOADS,
+  LOAD_KINDS,
   RECORD,
   resourceOf,
   revisionKey,
@@ -96,7 +96,7 @@ export class ColdFile {
   /** The reason why the file accepts no data; empty if it does. */
   private full = '';
   /** Bytes written since the free space was checked. */
-  private unseen = 0;
+  private uncheckedBytes = 0;
   private timer: Timer | undefined;
 
   private opened: { readonly root: Database; readonly lock: DirectoryLock } | undefined;
@@ -121,7 +121,7 @@ export class ColdFile {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
       const lock = await lockDirectory(directory);
       this.openedAt = clock.monotonic();
-      let root = isOfThisBoot(directory, boot) ? await this.resumed() : undefined;
+      let root = isFromThisBoot(directory, boot) ? await this.resumed() : undefined;
       if (root === undefined) {
         root = this.empty();
         if (boot !== '') writeMarker(directory, boot);
@@ -145,7 +145,7 @@ export class ColdFile {
     try {
       if (damageOfLmdbFile(this.path) !== undefined) return undefined;
       root = this.environment();
-      this.takeStock(root);
+      this.scanLoads(root);
       if (this.roomIn(root) >= TOO_LITTLE) return root;
     } catch {
       // The file is created again.
@@ -186,7 +186,7 @@ export class ColdFile {
   }
 
   /** Finds the data of an earlier process: loads to resume, and loads to remove. */
-  private takeStock(root: Database): void {
+  private scanLoads(root: Database): void {
     const resumable = new Set<number>();
     for (const { key, value } of root.getRange({ start: Buffer.of(CHECKPOINT), end: Buffer.of(CHECKPOINT + 1) })) {
       const checkpoint = decodeCheckpoint(value);
@@ -195,7 +195,7 @@ export class ColdFile {
       resumable.add(checkpoint.load);
     }
     const found = new Set<number>();
-    for (const kind of OF_LOADS) {
+    for (const kind of LOAD_KINDS) {
       for (let load = 0; ; load++) {
         const [key] = root.getKeys({ start: loadPrefix(kind, load), end: Buffer.of(kind + 1), limit: 1 });
         if (key === undefined) break;
@@ -226,7 +226,7 @@ export class ColdFile {
 
   /** Reports whether the file accepts data. */
   state(): { readonly ok: boolean; readonly reason: string } {
-    if (this.unseen >= LOOK_EVERY) this.look();
+    if (this.uncheckedBytes >= LOOK_EVERY) this.checkFreeSpace();
     return { ok: this.full === '', reason: this.full };
   }
 
@@ -249,7 +249,7 @@ export class ColdFile {
   }
 
   /** Returns the unclaimed checkpoint of a type from an earlier process. Unclaimed ones are removed a while after the start. */
-  leftOf(resource: string): Checkpoint | undefined {
+  unclaimedCheckpoint(resource: string): Checkpoint | undefined {
     return this.unclaimed.get(resource);
   }
 
@@ -291,8 +291,8 @@ export class ColdFile {
   }
 
   /** Counts stored bytes, so that the free space is checked from time to time. */
-  took(bytes: number): void {
-    this.unseen += bytes;
+  countWritten(bytes: number): void {
+    this.uncheckedBytes += bytes;
   }
 
   /** Runs one transaction; false if nothing was written because the disk is full. */
@@ -315,7 +315,7 @@ export class ColdFile {
       this.opened?.root.resetReadTxn();
       this.endUnclaimed();
       const removed = this.removeSome();
-      this.look();
+      this.checkFreeSpace();
       if (this.opened !== undefined) this.schedule(removed);
     });
   }
@@ -327,8 +327,8 @@ export class ColdFile {
   }
 
   /** Checks the free space. */
-  private look(): void {
-    this.unseen = 0;
+  private checkFreeSpace(): void {
+    this.uncheckedBytes = 0;
     const root = this.opened?.root;
     const room = root === undefined ? 0 : this.roomIn(root);
     if (room >= (this.full === '' ? LEAST_ROOM : ENOUGH_ROOM)) this.full = '';
@@ -358,7 +358,7 @@ export class ColdFile {
     }
     const keys = gone.flatMap(({ load, revision }) => [
       revisionKey(RECORD, load, revision),
-      revisionKey(LEFT, load, revision),
+      revisionKey(SUPERSEDED, load, revision),
     ]);
     const [ended] = this.ended;
     let isOver = false;
@@ -380,7 +380,7 @@ export class ColdFile {
 
   /** Returns keys of a load that has ended, or none if all are removed. */
   private someOf(ended: Ended): readonly Buffer[] {
-    for (let kind = OF_LOADS[ended.kinds]; kind !== undefined; kind = OF_LOADS[++ended.kinds]) {
+    for (let kind = LOAD_KINDS[ended.kinds]; kind !== undefined; kind = LOAD_KINDS[++ended.kinds]) {
       const range = { start: loadPrefix(kind, ended.load), end: loadPrefix(kind, ended.load + 1), limit: REMOVALS };
       const found = [...(this.opened?.root.getKeys(range) ?? [])];
       if (found.length > 0) return found;

@@ -19,7 +19,7 @@ export function bootOfMachine(): string {
 }
 
 /** Reports whether the file was written since the machine booted. Nothing in it was synced, so older data may be incomplete. */
-export function isOfThisBoot(directory: string, boot: string): boolean {
+export function isFromThisBoot(directory: string, boot: string): boolean {
   try {
     const marker = parseJson(readFileSync(join(directory, MARKER)));
     return boot !== '' && isObject(marker) && marker['format'] === FORMAT && marker['boot'] === boot;

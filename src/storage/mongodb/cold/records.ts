@@ -6,9 +6,9 @@ import type { Revision, StoredObject } from '../../interfaces.js';
 export const CHECKPOINT = 1;
 export const RECORD = 2;
 export const PLACE = 3;
-export const LEFT = 4;
+export const SUPERSEDED = 4;
 /** The kinds of keys that belong to a load. */
-export const OF_LOADS = [RECORD, PLACE, LEFT] as const;
+export const LOAD_KINDS = [RECORD, PLACE, SUPERSEDED] as const;
 
 /** The newest state of an object that a load has stored. */
 export interface Place {
@@ -27,12 +27,12 @@ export interface Checkpoint {
 
 const NO_STATE = 0xffff_ffff;
 /** The revision in places of objects that changed after the revision of a save. */
-export const LATER = Number.MAX_SAFE_INTEGER;
+export const AFTER_SAVE = Number.MAX_SAFE_INTEGER;
 
 /** Returns the place of an object without a state: it was gone at the revision. */
-export const goneAt = (revision: Revision): Place => ({ revision, flags: 0, length: NO_STATE });
+export const tombstoneAt = (revision: Revision): Place => ({ revision, flags: 0, length: NO_STATE });
 
-export const isGone = ({ length }: Place): boolean => length === NO_STATE;
+export const isTombstone = ({ length }: Place): boolean => length === NO_STATE;
 
 const CRC = 4;
 const LOAD_PREFIX = 5;
@@ -51,7 +51,7 @@ export function loadPrefix(kind: number, load: number, more = 0): Buffer {
 export const loadOf = (key: Buffer): number => key.readUInt32BE(1);
 
 /** Returns the key of a record, or of the entry that marks a record without a place. */
-export function revisionKey(kind: typeof RECORD | typeof LEFT, load: number, revision: Revision): Buffer {
+export function revisionKey(kind: typeof RECORD | typeof SUPERSEDED, load: number, revision: Revision): Buffer {
   const key = loadPrefix(kind, load, 8);
   key.writeUInt32BE(Math.floor(revision / BEYOND_32_BITS), LOAD_PREFIX);
   key.writeUInt32BE(revision % BEYOND_32_BITS, LOAD_PREFIX + 4);

@@ -8,10 +8,10 @@ import { placeAt, type Database } from './places.js';
 import {
   decodePlace,
   encodePlace,
-  goneAt,
-  isGone,
-  LATER,
-  LEFT,
+  tombstoneAt,
+  isTombstone,
+  AFTER_SAVE,
+  SUPERSEDED,
   loadPrefix,
   objectKeyOf,
   PLACE,
@@ -42,15 +42,15 @@ export class Resumption {
 
   /** Visits the objects in the order of their keys; throws if the file does not match the log. */
   async run(visit: (object: WalkedObject) => void): Promise<void> {
-    await this.removeLeft();
+    await this.removeSuperseded();
     await this.removeOld();
-    await this.handOut(visit);
+    await this.visitAll(visit);
   }
 
-  private async removeLeft(): Promise<void> {
+  private async removeSuperseded(): Promise<void> {
     const { load } = this.checkpoint;
     for (;;) {
-      const left = this.file.range(loadPrefix(LEFT, load), loadPrefix(LEFT, load + 1), AT_ONCE);
+      const left = this.file.range(loadPrefix(SUPERSEDED, load), loadPrefix(SUPERSEDED, load + 1), AT_ONCE);
       if (left.length === 0) return;
       this.remove(left.flatMap(({ key }) => [key, revisionKey(RECORD, load, revisionOf(key))]));
       await this.pause();
@@ -67,7 +67,7 @@ export class Resumption {
           const id = placeKey(load, key);
           const place = placeAt(root, id);
           if (place !== undefined) root.removeSync(revisionKey(RECORD, load, place.revision));
-          root.putSync(id, encodePlace(id, goneAt(LATER)));
+          root.putSync(id, encodePlace(id, tombstoneAt(AFTER_SAVE)));
         }
       });
       await this.pause();
@@ -81,15 +81,15 @@ export class Resumption {
   }
 
   private write(change: (root: Database) => void): void {
-    if (!this.file.write(change)) throw notToBeUsed('cannot be written');
+    if (!this.file.write(change)) throw unusableFileError('cannot be written');
   }
 
-  private async handOut(visit: (object: WalkedObject) => void): Promise<void> {
+  private async visitAll(visit: (object: WalkedObject) => void): Promise<void> {
     const { load, revision } = this.checkpoint;
     const { newer } = this;
     const rest = [...newer.keys()].sort(compareUtf8).reverse();
     /** Visits the changed objects before a key, or all remaining ones if undefined. */
-    const giveUpTo = (key: string | undefined): void => {
+    const visitNewerBefore = (key: string | undefined): void => {
       for (let next = rest.at(-1); next !== undefined; next = rest.at(-1)) {
         if (key !== undefined && compareUtf8(next, key) >= 0) return;
         rest.pop();
@@ -103,13 +103,13 @@ export class Resumption {
       const gone: Buffer[] = [];
       for (const { key: id, value } of found) {
         const place = decodePlace(id, value);
-        if (place === undefined) throw notToBeUsed('is damaged');
+        if (place === undefined) throw unusableFileError('is damaged');
         const key = objectKeyOf(id);
-        giveUpTo(key);
+        visitNewerBefore(key);
         // Visited objects may have been stored in the file by now.
         if (newer.has(key)) continue;
-        if (place.revision > revision) throw notToBeUsed('belongs to a different history of the store');
-        if (isGone(place)) gone.push(id);
+        if (place.revision > revision) throw unusableFileError('belongs to a different history of the store');
+        if (isTombstone(place)) gone.push(id);
         else visit(new KeptObject(this.file, load, key, place));
       }
       if (gone.length > 0) this.remove(gone);
@@ -118,15 +118,15 @@ export class Resumption {
       from = Buffer.concat([last.key, NEXT]);
       await this.pause();
     }
-    giveUpTo(undefined);
+    visitNewerBefore(undefined);
   }
 
   private async pause(): Promise<void> {
-    if (this.slicer.isOver) await this.slicer.yield();
+    if (this.slicer.isExhausted) await this.slicer.yield();
   }
 }
 
-function notToBeUsed(why: string): StorageError {
+function unusableFileError(why: string): StorageError {
   return new StorageError('unavailable', `the file of --cache-dir ${why}; the type is read from the store`);
 }
 
@@ -150,7 +150,7 @@ class KeptObject implements WalkedObject {
   get bytes(): Uint8Array {
     const stored = this.file.read(this.load, this.key, this.revision);
     if (stored === undefined || stored.unreadable !== undefined || stored.bytes.length !== this.keptLength)
-      throw notToBeUsed('is damaged');
+      throw unusableFileError('is damaged');
     return stored.bytes;
   }
 }

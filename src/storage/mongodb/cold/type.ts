@@ -1,16 +1,16 @@
 import type { Clock } from '../../../util/clock.js';
 import { Slicer } from '../../../scheduling/slicer.js';
-import type { AtHand, KeptState, NewestStates, Revision, StoredObject, WalkedObject } from '../../interfaces.js';
+import type { LocalStates, KeptState, NewestStates, Revision, StoredObject, WalkedObject } from '../../interfaces.js';
 import type { ColdFile } from './file.js';
 import { placeAt, type Database } from './places.js';
 import { Resumption } from './resumption.js';
 import {
   encodePlace,
   encodeRecord,
-  goneAt,
-  isGone,
-  LATER,
-  LEFT,
+  tombstoneAt,
+  isTombstone,
+  AFTER_SAVE,
+  SUPERSEDED,
   placeKey,
   RECORD,
   revisionKey,
@@ -36,19 +36,19 @@ export interface Changes {
 }
 
 const SAVE_MILLIS = 30_000;
-const MAX_NOTED = 50_000;
+const MAX_DIRTY_KEYS = 50_000;
 const MARK = Buffer.of(1);
 
 /** One type of a `ColdFile`: what its cache has stored there, and how far a later process could resume from it. */
 export class ColdType {
-  readonly atHand: AtHand;
+  readonly atHand: LocalStates;
   private load: number;
   /** The previous load, which readers of past states may still need. */
   private before = 0;
   /** True if the load has stored anything. */
   private isUsed = false;
   /** The keys of objects that changed since they were written, once `isUsed`. */
-  private noted = new Set<string>();
+  private dirtyKeys = new Set<string>();
   /** True if everything in memory has been written at least once. */
   private isWhole = false;
   private isSaving = false;
@@ -65,7 +65,7 @@ export class ColdType {
       walk: (visit) => this.walk(visit),
       keep: (states) => this.keep(states),
       changed: (key) => {
-        if (this.isUsed) this.noted.add(key);
+        if (this.isUsed) this.dirtyKeys.add(key);
       },
       save: (states) => {
         if (this.isDue()) void this.save(states);
@@ -90,14 +90,14 @@ export class ColdType {
   /** Resumes from the data of an earlier process, which is used only once: the reason for another load may lie in that data. */
   private async resume(visit: (object: WalkedObject) => void): Promise<Revision | undefined> {
     const { file, source } = this;
-    const checkpoint = file.leftOf(source.resource);
+    const checkpoint = file.unclaimedCheckpoint(source.resource);
     if (checkpoint === undefined) return undefined;
     const changes = await source.changesAfter(checkpoint);
     if (!file.claim(source.resource)) return undefined;
     this.load = checkpoint.load;
     this.isUsed = true;
     if (changes === undefined) return undefined;
-    this.noted = new Set(changes.states.keys());
+    this.dirtyKeys = new Set(changes.states.keys());
     this.isWhole = true;
     await new Resumption(file, checkpoint, changes.states, source.clock).run(visit);
     return changes.revision;
@@ -109,7 +109,7 @@ export class ColdType {
     this.before = this.load;
     this.load = this.file.newLoad();
     this.isUsed = this.isWhole = false;
-    this.noted = new Set();
+    this.dirtyKeys = new Set();
   }
 
   private keep(states: Iterable<KeptState>): boolean {
@@ -126,7 +126,7 @@ export class ColdType {
     const left: Revision[] = [];
     const isDone = this.file.write((root) => {
       how(root, left);
-      for (const revision of left) root.putSync(revisionKey(LEFT, load, revision), MARK);
+      for (const revision of left) root.putSync(revisionKey(SUPERSEDED, load, revision), MARK);
     });
     if (isDone) for (const revision of left) this.file.supersede(load, revision);
     return isDone;
@@ -138,33 +138,33 @@ export class ColdType {
     const { key, revision, flags } = state;
     const id = placeKey(load, key);
     const place = placeAt(root, id);
-    const before = place === undefined || isGone(place) ? undefined : place.revision;
+    const before = place === undefined || isTombstone(place) ? undefined : place.revision;
     if (before === revision) return;
     const { bytes } = state;
     const record = encodeRecord({ flags, bytes });
     root.putSync(revisionKey(RECORD, load, revision), record);
     root.putSync(id, encodePlace(id, { revision, flags, length: bytes.length }));
-    file.took(record.length);
+    file.countWritten(record.length);
     if (before !== undefined) left.push(before);
   }
 
   private isDue(): boolean {
     if (!this.isUsed || this.isSaving) return false;
-    return this.noted.size >= MAX_NOTED || this.source.clock.monotonic() - this.savedAt >= SAVE_MILLIS;
+    return this.dirtyKeys.size >= MAX_DIRTY_KEYS || this.source.clock.monotonic() - this.savedAt >= SAVE_MILLIS;
   }
 
   /** Stores what has changed. After that, the file has the whole type up to the revision. */
   private async save(states: NewestStates): Promise<void> {
     this.isSaving = true;
     const { load } = this;
-    const keys = this.noted;
-    this.noted = new Set();
+    const keys = this.dirtyKeys;
+    this.dirtyKeys = new Set();
     try {
       if (!this.isWhole) for (const key of states.inMemory()) keys.add(key);
       const isAll = await this.inSlices(keys, (some) => states.isCurrent() && this.saveSome(some, states));
       if (load !== this.load) return;
       this.isWhole = isAll;
-      if (!isAll) for (const key of keys) this.noted.add(key);
+      if (!isAll) for (const key of keys) this.dirtyKeys.add(key);
       else if (await this.mark(states.revision)) await this.inSlices(keys, (some) => this.clear(some, states.revision));
     } catch {
       // MongoDB did not return the batch; the next save tries again.
@@ -185,7 +185,7 @@ export class ColdType {
       if (some.length < this.file.savedAtOnce) continue;
       isAll = take(some) && isAll;
       some = [];
-      if (slicer.isOver) await slicer.yield();
+      if (slicer.isExhausted) await slicer.yield();
       if (load !== this.load) return false;
     }
     return take(some) && isAll;
@@ -208,9 +208,9 @@ export class ColdType {
         const id = placeKey(load, key);
         const place = placeAt(root, id);
         if (place === undefined || place.revision === state?.revision) continue;
-        const at = state === undefined && !this.noted.has(key) ? states.revision : LATER;
-        root.putSync(id, encodePlace(id, goneAt(at)));
-        if (!isGone(place)) left.push(place.revision);
+        const at = state === undefined && !this.dirtyKeys.has(key) ? states.revision : AFTER_SAVE;
+        root.putSync(id, encodePlace(id, tombstoneAt(at)));
+        if (!isTombstone(place)) left.push(place.revision);
       }
     });
     return isDone && isAll;
@@ -230,7 +230,7 @@ export class ColdType {
       for (const key of keys) {
         const id = placeKey(load, key);
         const place = placeAt(root, id);
-        if (place !== undefined && isGone(place) && place.revision <= revision) root.removeSync(id);
+        if (place !== undefined && isTombstone(place) && place.revision <= revision) root.removeSync(id);
       }
     });
   }

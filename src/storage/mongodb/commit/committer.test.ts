@@ -60,7 +60,7 @@ function replica(inserted: Inserted[] = [], verdicts: Verdict[] = []) {
     historyMillis: 300_000,
     maxObjectBytes: 1 << 20,
     writeMillis: 1_000,
-    startedOver: () => undefined,
+    onStartOver: () => undefined,
   });
   return { clock, committer, asked, room };
 }

@@ -10,12 +10,12 @@ import { laterOf, type Moment } from '../log/time.js';
 import type { Projector } from '../projection/projector.js';
 import type { CurrentStates } from '../reading/reader.js';
 import { Turns } from './turns.js';
-import { within } from '../connection/within.js';
+import { withTimeout } from '../connection/with-timeout.js';
 import { WriteHealth } from './write-health.js';
 import type { Appender, Inserted } from './appender.js';
 import { Batch, type PendingWrite } from './batch.js';
 import type { KnownStates } from '../following/known-states.js';
-import { askFor, statesBefore } from './states-before.js';
+import { readMissingStates, statesBefore } from './states-before.js';
 import type { Writers } from './writers.js';
 
 export interface CommitterOptions {
@@ -35,7 +35,7 @@ export interface CommitterOptions {
   /** How long a write is retried while MongoDB does not respond, in milliseconds. */
   readonly writeMillis: number;
   /** Called when no write succeeded for a long time, after the commit path was restarted. */
-  startedOver(): void;
+  onStartOver(): void;
 }
 
 const MAX_BATCH_WRITES = 256;
@@ -59,27 +59,31 @@ const ANSWER_MILLIS = 30_000;
 const NO_ANSWER = 'MongoDB does not answer';
 const BUSY = 'other servers kept committing first';
 const BEHIND = 'the projection is too far behind';
-const NOT_TOLD = 'MongoDB did not report whether the write was committed';
+const UNKNOWN_OUTCOME = 'MongoDB did not report whether the write was committed';
 
 type Appended = Inserted & { readonly sent: Moment };
 
 /** The writes that are being committed. */
-interface Handful {
+interface InFlightWrites {
   readonly writes: readonly PendingWrite[];
   /** True if the commit may have been sent to MongoDB. */
-  asked: boolean;
+  isSent: boolean;
   /** The reason why it is not committed yet. */
-  why: string;
+  waitReason: string;
 }
 
-const handful = (writes: readonly PendingWrite[]): Handful => ({ writes, asked: false, why: NO_ANSWER });
+const newInFlight = (writes: readonly PendingWrite[]): InFlightWrites => ({
+  writes,
+  isSent: false,
+  waitReason: NO_ANSWER,
+});
 
 /** The single writer of a replica: takes all waiting writes, commits them together, and then takes those that arrived in the meantime. */
 export class Committer {
   private readonly turns: Turns;
   private readonly health: WriteHealth;
   private waiting: PendingWrite[] = [];
-  private inHand = handful([]);
+  private inFlight = newInFlight([]);
   private checking: Timer | undefined;
   private stopped = false;
   private running: Promise<void> | undefined;
@@ -131,7 +135,7 @@ export class Committer {
   stop(): void {
     this.stopped = true;
     this.checking?.cancel();
-    this.tellOverdue(Infinity);
+    this.rejectOverdue(Infinity);
   }
 
   /** Rejects overdue writes in time, even while MongoDB does not answer. */
@@ -139,23 +143,23 @@ export class Committer {
     this.checking ??= this.options.clock.setTimer(CHECK_MILLIS, () => {
       this.checking = undefined;
       if (this.running === undefined) return;
-      this.tellOverdue(this.options.clock.monotonic());
+      this.rejectOverdue(this.options.clock.monotonic());
       // All pending operations of the commit path fail with its connections.
       if (this.health.isStuck()) {
         this.options.writers.startOver();
-        this.options.startedOver();
+        this.options.onStartOver();
       }
       this.check();
     });
   }
 
-  private tellOverdue(now: number): void {
+  private rejectOverdue(now: number): void {
     this.expireWaiting(now);
-    const { writes, asked, why } = this.inHand;
+    const { writes, isSent, waitReason } = this.inFlight;
     for (const write of writes) {
       if (write.deadline > now) continue;
       this.health.gaveUp();
-      write.reject(asked ? notTold(this.trouble) : tooLong(why, this.trouble));
+      write.reject(isSent ? unknownOutcomeError(this.trouble) : tooLong(waitReason, this.trouble));
     }
   }
 
@@ -165,13 +169,13 @@ export class Committer {
       await yieldNow();
       await this.turns.giveWay(this.own);
       const writes = this.takeSome();
-      this.inHand = handful(writes);
+      this.inFlight = newInFlight(writes);
       try {
         await this.settle(writes);
       } catch (error) {
         for (const write of writes) write.reject(unavailable(error));
       }
-      this.inHand = handful([]);
+      this.inFlight = newInFlight([]);
     }
     this.health.idle();
     // In the same step as the last check of the queue: a later write starts a new run.
@@ -196,7 +200,7 @@ export class Committer {
     for (let attempt = 0; pending.length > 0 && !this.stopped; attempt++) {
       const begun = clock.monotonic();
       if (!projector.hasRoom) {
-        this.inHand.why = BEHIND;
+        this.inFlight.waitReason = BEHIND;
         pending = await this.pauseOrGiveUp(pending, attempt, BEHIND);
         continue;
       }
@@ -215,19 +219,19 @@ export class Committer {
       }
       const result = await this.append(batch);
       if (result.outcome === 'stale') this.turns.lost(clock.monotonic() - begun);
-      pending = [...(await this.goOn(batch, result, attempt)), ...batch.rest];
+      pending = [...(await this.handleResult(batch, result, attempt)), ...batch.rest];
     }
   }
 
   /** Handles the result of an append; returns the writes that are still to be committed. */
-  private async goOn(batch: Batch, result: Appended, attempt: number): Promise<readonly PendingWrite[]> {
+  private async handleResult(batch: Batch, result: Appended, attempt: number): Promise<readonly PendingWrite[]> {
     const pending = batch.writes;
     switch (result.outcome) {
       case 'committed':
         this.commit(batch, result.sent);
         return [];
       case 'stale':
-        this.inHand.why = BUSY;
+        this.inFlight.waitReason = BUSY;
         await this.awaitOthers(attempt);
         return this.expire(pending, BUSY);
       case 'refused':
@@ -237,7 +241,7 @@ export class Committer {
         return this.pauseOrGiveUp(pending, attempt, result.error);
       case 'unknown':
         this.health.gaveUp();
-        for (const write of pending) write.reject(notTold(result.error));
+        for (const write of pending) write.reject(unknownOutcomeError(result.error));
         // Later writes continue from the current state.
         await this.read(this.options.follower.catchUp()).catch(() => undefined);
         return [];
@@ -247,7 +251,7 @@ export class Committer {
   private async build(pending: readonly PendingWrite[]): Promise<Batch> {
     const { follower, known, writer, clock, maxObjectBytes } = this.options;
     await this.refresh();
-    const question = askFor(pending, this.options);
+    const question = readMissingStates(pending, this.options);
     const found = question && (await this.read(question));
     // From here on in one step: the states are those at the revision that the batch follows.
     const batch = new Batch({
@@ -277,12 +281,12 @@ export class Committer {
 
   /** Appends by rules 1 to 3 of docs/design/mongodb-log.md. */
   private async append(batch: Batch): Promise<Appended> {
-    const { inHand, options, head } = this;
+    const { inFlight, options, head } = this;
     const { appender, clock, writeMillis } = options;
     const { document } = batch;
     // Determined before the first attempt is sent, so that no attempt is older.
     const sent = laterOf(appender.moment, head);
-    inHand.asked = true;
+    inFlight.isSent = true;
     try {
       const end = clock.monotonic() + writeMillis;
       let inserted = await this.insert(document);
@@ -304,7 +308,7 @@ export class Committer {
       }
       return { outcome: 'unknown', error: this.trouble, sent };
     } finally {
-      inHand.asked = false;
+      inFlight.isSent = false;
     }
   }
 
@@ -322,14 +326,14 @@ export class Committer {
 
   /** Limits the time of a read, whatever limit the driver has. */
   private read<T>(answer: Promise<T>): Promise<T> {
-    return within(this.options.clock, READ_MILLIS, answer);
+    return withTimeout(this.options.clock, READ_MILLIS, answer);
   }
 
   /** Inserts with a time limit. An insert that exceeds it may still succeed. */
   private async insert(document: BatchDocument): Promise<Inserted> {
     const { appender, clock } = this.options;
     const answer = appender.insert(document, this.head);
-    return within(clock, ANSWER_MILLIS, answer).catch((error: unknown) => ({ outcome: 'unknown', error }));
+    return withTimeout(clock, ANSWER_MILLIS, answer).catch((error: unknown) => ({ outcome: 'unknown', error }));
   }
 
   /** Waits for the batch that another replica has appended. */
@@ -393,6 +397,6 @@ function tooLong(why: string, cause: unknown): StorageError {
   return new StorageError('unavailable', `the write was not committed in time (${why})`, { cause });
 }
 
-function notTold(cause: unknown): StorageError {
-  return new StorageError('unknown-outcome', NOT_TOLD, { cause });
+function unknownOutcomeError(cause: unknown): StorageError {
+  return new StorageError('unknown-outcome', UNKNOWN_OUTCOME, { cause });
 }

@@ -16,7 +16,7 @@ type Read = ReadonlyMap<string, StoredObject | undefined>;
  * Reads from MongoDB if the current state for a write is unknown, or if it conflicts with a write that may match newer changes of other
  * replicas. Returns undefined if nothing must be read.
  */
-export function askFor(
+export function readMissingStates(
   pending: readonly PendingWrite[],
   { known, follower, current }: StatesOptions,
 ): Promise<Read> | undefined {

@@ -1,7 +1,7 @@
 import type { Collection, MongoClient } from 'mongodb';
 import type { Clock } from '../../../util/clock.js';
 import { MAIN_LOG, WRITERS } from '../documents.js';
-import { within } from '../connection/within.js';
+import { withTimeout } from '../connection/with-timeout.js';
 
 /** A running replica, with one document for each log that it writes to. */
 export interface WriterDocument {
@@ -90,6 +90,6 @@ export class Writers {
   }
 
   private ask<T>(question: Promise<T>): Promise<T> {
-    return within(this.options.clock, QUESTION_MILLIS, question);
+    return withTimeout(this.options.clock, QUESTION_MILLIS, question);
   }
 }

@@ -21,7 +21,7 @@ class NotedSpan implements Span {
     return new NotedSpan(this.notes, name);
   }
 
-  note(): void {
+  setAttributes(): void {
     throw new Error('nothing is to be noted');
   }
 

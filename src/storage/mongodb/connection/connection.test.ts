@@ -1,6 +1,6 @@
 import { MongoNetworkError, MongoServerError, MongoServerSelectionError, type TopologyDescription } from 'mongodb';
 import { StorageError } from '../../errors.js';
-import { failureOf } from './connection.js';
+import { classifyFailure } from './connection.js';
 
 const answered = (code: number): MongoServerError => new MongoServerError({ message: 'no', code });
 const resolver = (code: string): Error => Object.assign(new Error(`querySrv ${code}`), { code });
@@ -17,7 +17,7 @@ test.each<[string, unknown]>([
   ['a name that is not there yet', resolver('ENOTFOUND')],
   ['what was found to be passing', new StorageError('unavailable', 'MongoDB does not answer')],
 ])('%s is waited for', (_name, error) => {
-  expect(failureOf(error)).toBe('unavailable');
+  expect(classifyFailure(error)).toBe('unavailable');
 });
 
 test.each<[string, unknown]>([
@@ -28,5 +28,5 @@ test.each<[string, unknown]>([
   ['an unknown format', new StorageError('unusable', 'the MongoDB database has format 99')],
   ['a mistake in the program', new TypeError('undefined is not a function')],
 ])('%s ends the start', (_name, error) => {
-  expect(failureOf(error)).toBe('unusable');
+  expect(classifyFailure(error)).toBe('unusable');
 });

@@ -11,7 +11,7 @@ import {
 } from 'mongodb';
 import { errorCode, StorageError } from '../../errors.js';
 import { traceCommands } from './commands.js';
-import { isPassing } from './failures.js';
+import { isTransient } from './failures.js';
 import { LatestReads } from './latest-reads.js';
 import { redact } from './redact.js';
 import { messageOf } from '../../../util/error-message.js';
@@ -104,7 +104,7 @@ export async function connect(options: ConnectionOptions): Promise<Database & { 
   } catch (error) {
     await client.close().catch(() => undefined);
     if (error instanceof StorageError) throw error;
-    throw new StorageError(failureOf(error), redact(explain(error, addressOf(client)), uri));
+    throw new StorageError(classifyFailure(error), redact(explain(error, addressOf(client)), uri));
   }
 }
 
@@ -126,12 +126,12 @@ function checkDeployment(hello: Document, address: string): void {
 /** Resolver errors that may be temporary: the DNS of a cluster may still be starting. */
 const RESOLVER = new Set(['ENOTFOUND', 'EAI_AGAIN', 'ESERVFAIL', 'ETIMEOUT', 'ECONNREFUSED', 'ENODATA']);
 /** Returns 'unavailable' if waiting may help because MongoDB is down or has no primary, 'unusable' if it responds and refuses. */
-export function failureOf(error: unknown): 'unavailable' | 'unusable' {
+export function classifyFailure(error: unknown): 'unavailable' | 'unusable' {
   if (error instanceof StorageError) return error.code === 'unavailable' ? 'unavailable' : 'unusable';
   if (error instanceof MongoError && error.message.includes('maximum wire version')) return 'unusable';
   if (error instanceof MongoServerSelectionError || error instanceof MongoNetworkError) return 'unavailable';
   const code = errorCode(error);
-  if (error instanceof MongoServerError) return isPassing(code) ? 'unavailable' : 'unusable';
+  if (error instanceof MongoServerError) return isTransient(code) ? 'unavailable' : 'unusable';
   // Errors of the driver itself: the pool was cleared, or the topology was closed.
   if (error instanceof MongoError && error.hasErrorLabel('RetryableWriteError')) return 'unavailable';
   return typeof code === 'string' && RESOLVER.has(code) ? 'unavailable' : 'unusable';

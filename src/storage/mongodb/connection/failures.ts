@@ -13,9 +13,9 @@ const TOKEN_LOST = new Set([136, 222, 234, 260, 280, 286]);
 /** Server error codes: the requested time is not available (any more), but a later one is. */
 const SNAPSHOT_LOST = new Set([239, 246]);
 /** Error codes of a server that is starting, stopping, or not a primary at the moment, or that gets no response from another server. */
-const PASSING = new Set([6, 7, 24, 50, 64, 89, 91, 112, 134, 189, 251, 262, 10107, 11600, 11602, 13435, 13436]);
+const TRANSIENT_CODES = new Set([6, 7, 24, 50, 64, 89, 91, 112, 134, 189, 251, 262, 10107, 11600, 11602, 13435, 13436]);
 
-export const isPassing = (code: unknown): boolean => typeof code === 'number' && PASSING.has(code);
+export const isTransient = (code: unknown): boolean => typeof code === 'number' && TRANSIENT_CODES.has(code);
 
 export function isDuplicateKey(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === DUPLICATE_KEY;
@@ -34,9 +34,9 @@ export function isRefusal(error: unknown): boolean {
   if (error instanceof BSON.BSONError || error instanceof MongoInvalidArgumentError) return true;
   if (!(error instanceof MongoServerError) || error instanceof MongoWriteConcernError) return false;
   if (error.hasErrorLabel('RetryableWriteError')) return false;
-  if (!(error instanceof MongoBulkWriteError)) return !isPassing(error.code);
+  if (!(error instanceof MongoBulkWriteError)) return !isTransient(error.code);
   const failures = [error.writeErrors].flat();
-  return failures.length > 0 && !failures.some(({ code }) => isPassing(code));
+  return failures.length > 0 && !failures.some(({ code }) => isTransient(code));
 }
 
 /** Hides the driver's message from clients, because it names hosts and ports. It is kept as the cause, for the log. */

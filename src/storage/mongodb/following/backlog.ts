@@ -11,14 +11,14 @@ export interface CommittedBatch {
   readonly values?: readonly (EncodedObject | undefined)[] | undefined;
 }
 
-export interface Waiting extends CommittedBatch {
+export interface UnprojectedBatch extends CommittedBatch {
   /** When the batch arrived, in monotonic milliseconds. */
   readonly since: number;
 }
 
 /** The batches that are not known to be projected, in order, and the states that they lead to. */
 export class Backlog {
-  private readonly batches = new Map<Revision, Waiting>();
+  private readonly batches = new Map<Revision, UnprojectedBatch>();
   private readonly states = new Map<string, LogEvent>();
   /** The first revision up to which the batches of each writer are known to be projected. */
   private readonly projected = new Map<string, Revision>();
@@ -46,7 +46,7 @@ export class Backlog {
   }
 
   /** Records that a batch delivered by the log was committed by this replica. */
-  hear(first: Revision, values: NonNullable<CommittedBatch['values']>): void {
+  setValues(first: Revision, values: NonNullable<CommittedBatch['values']>): void {
     const batch = this.batches.get(first);
     if (batch !== undefined) this.batches.set(first, { ...batch, values });
   }
@@ -57,12 +57,12 @@ export class Backlog {
     return event && { object: event.type === 'DELETED' ? undefined : event.object };
   }
 
-  all(): readonly Waiting[] {
+  all(): readonly UnprojectedBatch[] {
     return [...this.batches.values()];
   }
 
   /** Records that all batches of a writer up to one are projected. */
-  settle(writer: string, upTo: Revision): void {
+  markProjected(writer: string, upTo: Revision): void {
     if (upTo <= (this.projected.get(writer) ?? 0)) return;
     this.projected.set(writer, upTo);
     for (const batch of this.all()) if (batch.writer === writer && batch.first <= upTo) this.drop(batch);

@@ -9,7 +9,7 @@ import { closed, isTokenLost, unavailable } from '../connection/failures.js';
 import { batchesAfter, firstOf, readFloor, readOldest, type Head } from '../log/read.js';
 import { isWithin, momentOf, type Moment } from '../log/time.js';
 import type { Backlog } from './backlog.js';
-import { within } from '../connection/within.js';
+import { withTimeout } from '../connection/with-timeout.js';
 
 export interface FollowerOptions {
   readonly client: MongoClient;
@@ -27,7 +27,7 @@ export interface FollowerOptions {
   /** Returns the oldest revision that is kept. */
   oldest(): Revision;
   /** Called when events up to a revision are no longer delivered. */
-  lost(revision: Revision): void;
+  onCompacted(revision: Revision): void;
   /** Called when the change stream failed. */
   failed(error: unknown): void;
 }
@@ -70,12 +70,12 @@ export class LogFollower {
   /** The reason why the change stream failed; empty while it runs. */
   private trouble = '';
   /** When the change stream last responded, in monotonic milliseconds. */
-  private heard: number;
+  private lastResponseAt: number;
 
   constructor(private readonly options: FollowerOptions) {
     this.feed = this.newFeed(options.revision);
     this.newest = options.head;
-    this.heard = options.clock.monotonic();
+    this.lastResponseAt = options.clock.monotonic();
   }
 
   /** The newest known batch; undefined until one is known. */
@@ -105,7 +105,7 @@ export class LogFollower {
   /** Reports whether batches of other replicas are being received. */
   health(): { readonly ok: boolean; readonly reason: string } {
     if (this.trouble !== '') return { ok: false, reason: this.trouble };
-    const silent = this.options.clock.monotonic() - this.heard;
+    const silent = this.options.clock.monotonic() - this.lastResponseAt;
     if (silent < SILENT_MILLIS) return { ok: true, reason: '' };
     return { ok: false, reason: `the change stream has been silent for ${Math.round(silent / 1000)} s` };
   }
@@ -131,14 +131,14 @@ export class LogFollower {
     const { revision } = this.feed;
     if (first <= revision) {
       // A void batch may start within the known revisions, too.
-      if (values !== undefined) this.options.backlog.hear(first, values);
+      if (values !== undefined) this.options.backlog.setValues(first, values);
       return true;
     }
     if (first > revision + 1) return false;
     this.at = moment;
     this.newest = { first, last };
     if (events.length === 0) {
-      this.goOnFrom(last);
+      this.restartFrom(last);
       return true;
     }
     for (const event of events) this.options.known.apply(event);
@@ -198,7 +198,7 @@ export class LogFollower {
       const first = await firstOf(place, after + 1);
       const { batches } = await this.batchesAfter(first - 1, undefined);
       // Batches read at or below the floor may have been trimmed, or be void.
-      const lost = await within(this.options.clock, READ_MILLIS, readOldest(place));
+      const lost = await withTimeout(this.options.clock, READ_MILLIS, readOldest(place));
       if (after < lost) throw compacted(after, lost);
       const events = batches.flatMap((batch) => eventsOf(batch, after + 1));
       return contiguousAfter(
@@ -212,7 +212,7 @@ export class LogFollower {
 
   private batchesAfter(after: Revision, session: ClientSession | undefined): ReturnType<typeof batchesAfter> {
     const { place, clock } = this.options;
-    return within(clock, READ_MILLIS, batchesAfter(place, after, { limit: READ_AHEAD, session }));
+    return withTimeout(clock, READ_MILLIS, batchesAfter(place, after, { limit: READ_AHEAD, session }));
   }
 
   private async readOn(session: ClientSession | undefined): Promise<void> {
@@ -225,9 +225,9 @@ export class LogFollower {
       const isNext = fresh.length === 0 || fresh[0]?._id === this.revision + 1;
       // So soon after the newest known revision, the next batches cannot have been trimmed, or be void.
       if (!isNext || !isWithin(at, moment, historyMillis)) {
-        const { floor } = await within(clock, READ_MILLIS, readFloor(place));
+        const { floor } = await withTimeout(clock, READ_MILLIS, readFloor(place));
         if (this.revision < floor) {
-          this.goOnFrom(floor);
+          this.restartFrom(floor);
           continue;
         }
       }
@@ -238,10 +238,10 @@ export class LogFollower {
 
   private receive(batches: readonly BatchDocument[], moment: Moment): void {
     const { writer } = this.options;
-    this.sawForeign(batches.filter((batch) => batch.writer !== writer && batch._id > this.revision));
+    this.recordForeign(batches.filter((batch) => batch.writer !== writer && batch._id > this.revision));
     for (const batch of batches) {
       if (!this.take(followed(batch), NaN)) {
-        this.goOnFrom(batch._id - 1);
+        this.restartFrom(batch._id - 1);
         this.take(followed(batch), NaN);
       }
     }
@@ -249,11 +249,11 @@ export class LogFollower {
   }
 
   /** Continues after a revision because the events before it are unknown: readers get an error, and all known states are dropped. */
-  private goOnFrom(revision: Revision): void {
+  private restartFrom(revision: Revision): void {
     const lost = this.feed;
     this.options.known.clear(revision);
     this.feed = this.newFeed(revision);
-    this.options.lost(revision);
+    this.options.onCompacted(revision);
     lost.end(
       new StorageError('compacted', `the events after revision ${lost.revision} are no longer kept`, {
         revision: lost.revision,
@@ -273,7 +273,7 @@ export class LogFollower {
           token = next;
           failures = 0;
           this.trouble = '';
-          this.heard = this.options.clock.monotonic();
+          this.lastResponseAt = this.options.clock.monotonic();
         });
         token = undefined;
       } catch (error) {
@@ -331,7 +331,7 @@ export class LogFollower {
     }
   }
 
-  private sawForeign(batches: readonly BatchDocument[]): void {
+  private recordForeign(batches: readonly BatchDocument[]): void {
     if (batches.length === 0) return;
     this.foreign = this.options.clock.monotonic();
     this.foreignEntries = batches.reduce((sum, { entries }) => sum + entries.length, 0);
@@ -339,7 +339,7 @@ export class LogFollower {
 
   private async takeStreamed(changes: readonly Change[]): Promise<void> {
     const fresh = changes.filter(({ fullDocument }) => fullDocument._id > this.revision);
-    this.sawForeign(fresh.map(({ fullDocument }) => fullDocument));
+    this.recordForeign(fresh.map(({ fullDocument }) => fullDocument));
     for (const { fullDocument, clusterTime } of fresh) {
       if (this.take(followed(fullDocument), momentOf(clusterTime))) continue;
       // This replica's own batches are filtered out of the stream, which leaves gaps.

@@ -12,7 +12,7 @@ interface Head extends KnownState {
 }
 
 /** Returns the revision of an object that the caches above know. */
-export type Consulted = (resource: string, key: string) => KnownRevision | undefined;
+export type RevisionLookup = (resource: string, key: string) => KnownRevision | undefined;
 
 const ENTRY_BYTES = 200;
 
@@ -33,7 +33,7 @@ export class KnownStates {
   constructor(
     private readonly maxBytes: number,
     revision: Revision,
-    private readonly consulted: Consulted,
+    private readonly lookUpRevision: RevisionLookup,
   ) {
     this.horizon = revision;
   }
@@ -47,7 +47,7 @@ export class KnownStates {
       this.heads.set(id, head);
       return head;
     }
-    const known = this.consulted(resource, key);
+    const known = this.lookUpRevision(resource, key);
     if (known === undefined || known.asOf < this.horizon) return undefined;
     if (known.revision === 0) return { object: undefined };
     if (known.revision !== expected || previous?.revision !== expected || previous.bytes.length === 0) return undefined;

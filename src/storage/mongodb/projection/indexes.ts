@@ -4,7 +4,7 @@ import { errorCode } from '../../errors.js';
 import type { StateDocument } from '../documents.js';
 
 /** The prefix of the store's own indexes; others are left alone. */
-const OURS = 'annex:';
+const INDEX_PREFIX = 'annex:';
 const NAMESPACE_NOT_FOUND = 26;
 const INDEX_NOT_FOUND = 27;
 /** A user has created an index on the same field, under another name. */
@@ -71,7 +71,7 @@ function isIndexable(field: string): boolean {
 async function settleIndexes(states: Collection<StateDocument>, fields: readonly string[]): Promise<void> {
   const missing = new Set(fields);
   for (const name of await indexNames(states)) {
-    if (!name.startsWith(OURS) || missing.delete(name.slice(OURS.length))) continue;
+    if (!name.startsWith(INDEX_PREFIX) || missing.delete(name.slice(INDEX_PREFIX.length))) continue;
     try {
       await states.dropIndex(name);
     } catch (error) {
@@ -81,7 +81,7 @@ async function settleIndexes(states: Collection<StateDocument>, fields: readonly
   }
   for (const field of missing) {
     try {
-      await states.createIndex({ [field]: 1 }, { name: `${OURS}${field}` }, {});
+      await states.createIndex({ [field]: 1 }, { name: `${INDEX_PREFIX}${field}` }, {});
     } catch (error) {
       if (!INDEX_EXISTS.has(Number(errorCode(error)))) throw error;
     }

@@ -3,7 +3,7 @@ import { StorageError } from '../../errors.js';
 import type { Revision } from '../../interfaces.js';
 import { HELD, projectedId, type HeldDocument, type LogPlace } from '../documents.js';
 import { growMeta, readFloor, readProjected } from '../log/read.js';
-import type { Backlog, Waiting } from '../following/backlog.js';
+import type { Backlog, UnprojectedBatch } from '../following/backlog.js';
 import { project } from './write.js';
 
 export interface ProjectorOptions {
@@ -35,7 +35,7 @@ export class Projector {
   private looking: Timer | undefined;
   private readonly stopping = new AbortController();
   /** True if requests of this replica may still be in flight. */
-  private doubt = false;
+  private mayHaveInFlight = false;
 
   constructor(private readonly options: ProjectorOptions) {}
 
@@ -48,7 +48,7 @@ export class Projector {
   start(): void {
     this.looking = this.options.clock.setTimer(LOOK_MILLIS, () => {
       // Whatever could not be done now is done the next time.
-      void this.look()
+      void this.checkBacklog()
         .catch((error: unknown) => this.options.failed?.(error))
         .finally(() => {
           if (!this.stopping.signal.aborted) this.start();
@@ -74,7 +74,7 @@ export class Projector {
     const { backlog, clock } = this.options;
     const end = clock.monotonic() + 3 * TAKEOVER_MILLIS;
     for (;;) {
-      await this.look();
+      await this.checkBacklog();
       if ((backlog.lowest ?? Infinity) > upTo) return;
       if (clock.monotonic() > end) throw new StorageError('unavailable', 'the projection is too far behind');
       await sleep(clock, SOON_MILLIS);
@@ -82,7 +82,7 @@ export class Projector {
   }
 
   /** Projects all pending batches immediately, whichever replica wrote them. */
-  async takeOverAll(): Promise<void> {
+  async projectAll(): Promise<void> {
     for (const [writer, batches] of byWriter(this.options.backlog.all())) await this.project(writer, batches);
   }
 
@@ -96,7 +96,7 @@ export class Projector {
         if (!this.isStopping()) await this.projectOwn();
         retry = RETRY_MILLIS;
       } catch (error) {
-        this.doubt = true;
+        this.mayHaveInFlight = true;
         this.options.failed?.(error);
         await sleep(clock, retry, signal);
         retry = Math.min(2 * retry, MAX_RETRY_MILLIS);
@@ -111,7 +111,7 @@ export class Projector {
     return this.stopping.signal.aborted;
   }
 
-  private own(): readonly Waiting[] {
+  private own(): readonly UnprojectedBatch[] {
     const { backlog, writer } = this.options;
     return backlog.all().filter((batch) => batch.writer === writer);
   }
@@ -122,12 +122,12 @@ export class Projector {
   }
 
   /** Learns what other replicas have projected, and takes over overdue batches. */
-  private async look(): Promise<void> {
+  private async checkBacklog(): Promise<void> {
     const { backlog, place, clock, writer } = this.options;
     // This replica's batches may have arrived by the log only, not by their commit.
     this.wake();
     if (!backlog.all().some((batch) => batch.writer !== writer)) return;
-    for (const [who, upTo] of await readProjected(place)) backlog.settle(who, upTo);
+    for (const [who, upTo] of await readProjected(place)) backlog.markProjected(who, upTo);
     const overdue = clock.monotonic() - TAKEOVER_MILLIS;
     for (const [who, batches] of byWriter(backlog.all())) {
       if (who !== writer && batches.some(({ since }) => since <= overdue)) await this.project(who, batches);
@@ -135,28 +135,28 @@ export class Projector {
   }
 
   /** Projects all pending batches of one writer. */
-  private async project(who: string, batches: readonly Waiting[]): Promise<void> {
+  private async project(who: string, batches: readonly UnprojectedBatch[]): Promise<void> {
     const { place, backlog } = this.options;
-    const unheard = batches.filter(({ values }) => values === undefined);
-    const isDoubtful = this.doubt && who === this.options.writer;
+    const withoutValues = batches.filter(({ values }) => values === undefined);
+    const isDoubtful = this.mayHaveInFlight && who === this.options.writer;
     let valid = batches;
-    if (unheard.length > 0 || isDoubtful) {
-      await this.hold(isDoubtful ? batches : unheard);
-      if (isDoubtful) this.doubt = false;
+    if (withoutValues.length > 0 || isDoubtful) {
+      await this.holdTombstones(isDoubtful ? batches : withoutValues);
+      if (isDoubtful) this.mayHaveInFlight = false;
       const { floor } = await readFloor(place);
       // The floor never passes batches that are not projected: these are void, or were projected.
-      for (const batch of unheard) if (batch.first <= floor) backlog.drop(batch);
+      for (const batch of withoutValues) if (batch.first <= floor) backlog.drop(batch);
       valid = batches.filter(({ first, values }) => values !== undefined || first > floor);
     }
     const last = valid.at(-1);
     if (last === undefined) return;
     await project(place.db, valid);
     await growMeta(place, projectedId(who), last.first);
-    backlog.settle(who, last.first);
+    backlog.markProjected(who, last.first);
   }
 
   /** Keeps the tombstones of these keys from now on. */
-  private async hold(batches: readonly Waiting[]): Promise<void> {
+  private async holdTombstones(batches: readonly UnprojectedBatch[]): Promise<void> {
     const { db, name: log } = this.options.place;
     const keys = new Map<string, Pick<HeldDocument, 'log' | 'resource' | 'key'>>();
     for (const { events } of batches)
@@ -170,8 +170,8 @@ export class Projector {
 
 export const heldId = (resource: string, key: string): string => `${resource}/${key}`;
 
-function byWriter(batches: readonly Waiting[]): Map<string, Waiting[]> {
-  const writers = new Map<string, Waiting[]>();
+function byWriter(batches: readonly UnprojectedBatch[]): Map<string, UnprojectedBatch[]> {
+  const writers = new Map<string, UnprojectedBatch[]>();
   for (const batch of batches) {
     const some = writers.get(batch.writer);
     if (some === undefined) writers.set(batch.writer, [batch]);

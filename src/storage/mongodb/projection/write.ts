@@ -27,13 +27,13 @@ const ENCRYPTED = Buffer.from('k8s:enc:');
 export async function project(db: Db, batches: readonly CommittedBatch[]): Promise<void> {
   for (const [resource, states] of lastStates(batches)) {
     const collection = statesOf(db, resource);
-    const there = await written(collection, [...states.values()], (one) => {
+    const there = await writeAll(collection, [...states.values()], (one) => {
       const document = { _id: one.event.key, ...stateOf(one) };
       return one.isNew ? { insertOne: { document } } : replacementOf(document);
     });
     // The document that exists is a newer state, or the tombstone of an earlier object.
     const left = there.filter(({ isNew }) => isNew);
-    await written(collection, left, (one) => replacementOf({ _id: one.event.key, ...stateOf(one) }));
+    await writeAll(collection, left, (one) => replacementOf({ _id: one.event.key, ...stateOf(one) }));
   }
 }
 
@@ -59,7 +59,7 @@ function replacementOf({ _id, ...replacement }: StateDocument): Operation {
 }
 
 /** Executes the operations that succeed; returns the objects for which a document was in the way. */
-async function written(
+async function writeAll(
   collection: Collection<StateDocument>,
   all: readonly Projected[],
   operationOf: (one: Projected) => Operation,
@@ -70,15 +70,15 @@ async function written(
     return [];
   } catch (error) {
     if (!isRefusal(error)) throw error;
-    if (error instanceof MongoBulkWriteError) return await inTheWay(collection, all, operationOf, error);
+    if (error instanceof MongoBulkWriteError) return await conflictsOf(collection, all, operationOf, error);
     // The driver refuses the whole bulk because of one operation.
     const there: Projected[] = [];
-    for (const one of all) if (await isInTheWay(collection, operationOf(one))) there.push(one);
+    for (const one of all) if (await writeConflicts(collection, operationOf(one))) there.push(one);
     return there;
   }
 }
 
-async function inTheWay(
+async function conflictsOf(
   collection: Collection<StateDocument>,
   all: readonly Projected[],
   operationOf: (one: Projected) => Operation,
@@ -90,13 +90,13 @@ async function inTheWay(
   for (const { index, code } of failures) {
     const one = all[index];
     if (one === undefined) throw error;
-    if (code === 11000 || (await isInTheWay(collection, operationOf(one)))) there.push(one);
+    if (code === 11000 || (await writeConflicts(collection, operationOf(one)))) there.push(one);
   }
   return there;
 }
 
 /** Executes a single operation, without the readable fields if MongoDB refuses them. Returns true if a document was in the way. */
-async function isInTheWay(collection: Collection<StateDocument>, operation: Operation): Promise<boolean> {
+async function writeConflicts(collection: Collection<StateDocument>, operation: Operation): Promise<boolean> {
   for (const attempt of [operation, bare(operation)]) {
     try {
       await collection.bulkWrite([attempt], { ordered: false });

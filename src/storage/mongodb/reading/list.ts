@@ -40,13 +40,13 @@ const LOG_BATCH = 100;
 type State = Pick<StateDocument, '_id' | '_annex'>;
 
 /** An object whose state comes from the log and not from the projection; undefined if it does not exist. */
-interface Told {
+interface LoggedState {
   readonly id: Buffer;
   readonly object: StoredObject | undefined;
 }
 
 /** Thrown if, after an election, a snapshot is older than what was read before. */
-class SnapshotFromThePast extends Error {}
+class StaleSnapshotError extends Error {}
 
 /**
  * Lists at exactly one revision. All reads see one snapshot of MongoDB, whose newest batch determines its revision: the projection,
@@ -65,9 +65,9 @@ export async function listAt(request: ListRequest): Promise<StoredList> {
     try {
       return await new SnapshotList({ ...request, ...(visit && { visit }) }, session).read();
     } catch (error) {
-      const isPassing = isSnapshotLost(error) || error instanceof SnapshotFromThePast;
+      const isTransient = isSnapshotLost(error) || error instanceof StaleSnapshotError;
       // Visited items would be visited again.
-      if (!isPassing || attempt >= ATTEMPTS || visited > 0) throw error;
+      if (!isTransient || attempt >= ATTEMPTS || visited > 0) throw error;
       await sleep(request.clock, PAUSE_MILLIS * attempt);
     } finally {
       await session.endSession();
@@ -95,16 +95,16 @@ class SnapshotList {
     // The newest state exists even if the log was raised and nothing has been written since.
     const readable = Math.max(oldest, kept);
     if (options.revision !== 0 && revision < readable) throw compacted(revision, readable);
-    const told = await this.told(Math.max(Math.min(lowest, revision + 1), kept + 1), revision, newest);
+    const logged = await this.statesFromLog(Math.max(Math.min(lowest, revision + 1), kept + 1), revision, newest);
     const { limit } = options;
     const items: StoredObject[] = [];
     const visit = this.request.visit?.bind(this.request) ?? ((item: StoredObject): void => void items.push(item));
-    const merge = new Merge(told, visit);
-    const cursor = this.cursor(limit === 0 ? 0 : limit + 1 + told.size);
+    const merge = new Merge(logged, visit);
+    const cursor = this.cursor(limit === 0 ? 0 : limit + 1 + logged.size);
     while (await cursor.hasNext()) for (const state of cursor.readBufferedDocuments()) merge.take(state);
     merge.end();
     if (limit === 0 || items.length <= limit) return { items, revision, more: false, remaining: 0 };
-    return { items: items.slice(0, limit), revision, more: true, remaining: (await this.count(told)) - limit };
+    return { items: items.slice(0, limit), revision, more: true, remaining: (await this.count(logged)) - limit };
   }
 
   /** Returns the newest revision, and the revision up to which log entries must not be used. */
@@ -118,14 +118,14 @@ class SnapshotList {
     const floor = revisionOf(place.floorId);
     const projected = await readProjected(place, this.snapshot);
     for (const [writer, upTo] of known)
-      if (upTo > floor && upTo > (projected.get(writer) ?? 0)) throw new SnapshotFromThePast();
+      if (upTo > floor && upTo > (projected.get(writer) ?? 0)) throw new StaleSnapshotError();
     return { newest: newest?.last ?? FIRST_REVISION, kept: Math.max(floor, revisionOf(place.baseId)) };
   }
 
   /** Returns the states of objects at `revision` according to the log, for those that it has changed from `from` on. */
-  private async told(from: Revision, revision: Revision, newest: Revision): Promise<Map<string, Told>> {
-    const told = new Map<string, Told>();
-    if (from > newest) return told;
+  private async statesFromLog(from: Revision, revision: Revision, newest: Revision): Promise<Map<string, LoggedState>> {
+    const states = new Map<string, LoggedState>();
+    if (from > newest) return states;
     const { place, resource } = this.request;
     const { from: begin, to: end } = range(this.request.options);
     const log = batchesOf(place);
@@ -139,11 +139,11 @@ class SnapshotList {
         if (event.resource !== resource || id.compare(begin) < 0 || (end !== undefined && id.compare(end) >= 0))
           continue;
         if (event.revision > revision) {
-          if (!told.has(event.key)) told.set(event.key, { id, object: event.previous });
-        } else told.set(event.key, { id, object: event.type === 'DELETED' ? undefined : event.object });
+          if (!states.has(event.key)) states.set(event.key, { id, object: event.previous });
+        } else states.set(event.key, { id, object: event.type === 'DELETED' ? undefined : event.object });
       }
     }
-    return told;
+    return states;
   }
 
   private cursor(limit: number): FindCursor<State> {
@@ -154,9 +154,9 @@ class SnapshotList {
       .project<State>({ _annex: 1 });
   }
 
-  private async count(told: ReadonlyMap<string, Told>): Promise<number> {
-    const others = { ...filterOf(this.request.options), $nin: [...told.keys()] };
-    const there = [...told.values()].filter(({ object }) => object !== undefined).length;
+  private async count(logged: ReadonlyMap<string, LoggedState>): Promise<number> {
+    const others = { ...filterOf(this.request.options), $nin: [...logged.keys()] };
+    const there = [...logged.values()].filter(({ object }) => object !== undefined).length;
     return there + (await this.collection().countDocuments({ _id: others, ...LIVING }, this.snapshot));
   }
 
@@ -167,28 +167,28 @@ class SnapshotList {
 
 /** Delivers objects in the order of their keys; the log takes precedence over the projection. */
 class Merge {
-  private readonly others: readonly Told[];
+  private readonly others: readonly LoggedState[];
   private at = 0;
 
   constructor(
-    private readonly told: ReadonlyMap<string, Told>,
+    private readonly logged: ReadonlyMap<string, LoggedState>,
     private readonly give: (item: StoredObject) => void,
   ) {
-    this.others = [...told.values()].sort((a, b) => a.id.compare(b.id));
+    this.others = [...logged.values()].sort((a, b) => a.id.compare(b.id));
   }
 
   take(state: State): void {
-    if (this.at < this.others.length) this.giveUpTo(Buffer.from(state._id));
-    const stored = this.told.has(state._id) ? undefined : storedOf(state);
+    if (this.at < this.others.length) this.emitLoggedBefore(Buffer.from(state._id));
+    const stored = this.logged.has(state._id) ? undefined : storedOf(state);
     if (stored !== undefined) this.give(stored);
   }
 
   end(): void {
-    this.giveUpTo(undefined);
+    this.emitLoggedBefore(undefined);
   }
 
   /** Delivers the objects of the log before a key (exclusive), or all remaining ones if undefined. */
-  private giveUpTo(id: Buffer | undefined): void {
+  private emitLoggedBefore(id: Buffer | undefined): void {
     for (let other = this.others[this.at]; other !== undefined; other = this.others[this.at]) {
       if (id !== undefined && other.id.compare(id) >= 0) return;
       this.at++;

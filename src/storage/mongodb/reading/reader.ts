@@ -5,7 +5,7 @@ import type { LogFollower } from '../following/follower.js';
 import type { Backlog } from '../following/backlog.js';
 
 /** The maximum number of concurrent reads from MongoDB for one type. Requests that arrive later share the next read. */
-const QUESTIONS = 2;
+const MAX_READS_IN_FLIGHT = 2;
 /** The maximum number of objects in one read. */
 const OBJECTS = 64;
 
@@ -37,15 +37,15 @@ export class CurrentStates {
   }
 }
 
-interface Asker {
+interface Waiter {
   readonly resolve: (found: StoredObject | undefined) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** The pending reads of one type. */
-interface Waiting {
-  readonly keys: Map<string, Asker[]>;
-  questions: number;
+interface PendingGets {
+  readonly keys: Map<string, Waiter[]>;
+  readsInFlight: number;
 }
 
 /**
@@ -53,25 +53,25 @@ interface Waiting {
  * includes what was acknowledged before the request.
  */
 export class Reader {
-  private readonly types = new Map<string, Waiting>();
+  private readonly types = new Map<string, PendingGets>();
 
   constructor(private readonly states: CurrentStates) {}
 
   get(resource: string, key: string): Promise<StoredObject | undefined> {
     return new Promise((resolve, reject) => {
       let waiting = this.types.get(resource);
-      if (waiting === undefined) this.types.set(resource, (waiting = { keys: new Map(), questions: 0 }));
-      const asker: Asker = { resolve, reject };
+      if (waiting === undefined) this.types.set(resource, (waiting = { keys: new Map(), readsInFlight: 0 }));
+      const asker: Waiter = { resolve, reject };
       const askers = waiting.keys.get(key);
       if (askers === undefined) waiting.keys.set(key, [asker]);
       else askers.push(asker);
-      if (waiting.questions >= QUESTIONS) return;
-      waiting.questions++;
-      void this.ask(resource, waiting);
+      if (waiting.readsInFlight >= MAX_READS_IN_FLIGHT) return;
+      waiting.readsInFlight++;
+      void this.readPending(resource, waiting);
     });
   }
 
-  private async ask(resource: string, waiting: Waiting): Promise<void> {
+  private async readPending(resource: string, waiting: PendingGets): Promise<void> {
     // Requests of the same turn of the event loop share a read.
     await yieldNow();
     while (waiting.keys.size > 0) {
@@ -83,13 +83,13 @@ export class Reader {
         for (const askers of taken.values()) for (const { reject } of askers) reject(error);
       }
     }
-    waiting.questions--;
-    if (waiting.questions === 0) this.types.delete(resource);
+    waiting.readsInFlight--;
+    if (waiting.readsInFlight === 0) this.types.delete(resource);
   }
 }
 
-function takeSome(keys: Map<string, Asker[]>): Map<string, Asker[]> {
-  const taken = new Map<string, Asker[]>();
+function takeSome(keys: Map<string, Waiter[]>): Map<string, Waiter[]> {
+  const taken = new Map<string, Waiter[]>();
   for (const [key, askers] of keys) {
     if (taken.size === OBJECTS) break;
     taken.set(key, askers);

@@ -50,19 +50,24 @@ export async function projectedUpTo(place: LogPlace): Promise<Revision> {
 export async function projectRest(place: LogPlace, clock: Clock): Promise<void> {
   const backlog = new Backlog(clock);
   let after = await projectedUpTo(place);
-  for (const [writer, upTo] of await readProjected(place)) backlog.settle(writer, upTo);
+  for (const [writer, upTo] of await readProjected(place)) backlog.markProjected(writer, upTo);
   const projector = new Projector({ place, clock, backlog, writer: '' });
   for (let ended = false; !ended;) {
     const read = await batchesAfter(place, after, { limit: READ_AHEAD });
     for (const batch of read.batches) backlog.add({ first: batch._id, writer: batch.writer, events: eventsOf(batch) });
-    await projector.takeOverAll();
+    await projector.projectAll();
     after = read.batches.at(-1)?.last ?? after;
     ended = read.ended;
   }
 }
 
 /** Continues a log that no replica follows above a revision, and compacts everything before. */
-export async function raiseAlone(place: LogPlace, above: Revision, clock: Clock, historyMillis: number): Promise<void> {
+export async function raiseUnfollowed(
+  place: LogPlace,
+  above: Revision,
+  clock: Clock,
+  historyMillis: number,
+): Promise<void> {
   const { last } = await appendGap(place, above, clock, historyMillis);
   await projectRest(place, clock);
   await growMeta(place, place.baseId, last);

@@ -1,4 +1,4 @@
-import { shown } from '../../evaluator/access.js';
+import { formatKey } from '../../evaluator/access.js';
 import { plainNumber } from '../../values/time.js';
 import { compareText, quoted } from '../../values/text.js';
 import type { Value } from '../../values/value.js';
@@ -14,8 +14,8 @@ import {
   typeName,
 } from '../../values/value.js';
 import { toText } from '../conversions.js';
-import { work } from '../../work.js';
-import { boundText } from '../helpers.js';
+import { chargeWork } from '../../work.js';
+import { checkTextLength } from '../helpers.js';
 
 /** Go's default precision for %f and %e. */
 const DEFAULT_PRECISION = 6;
@@ -50,15 +50,15 @@ const PER_ITEM = 8;
 
 /** Formats a value inside a list or map: strings are quoted, times are wrapped. */
 function nested(value: Value): Formatted {
-  work(PER_ITEM);
+  chargeWork(PER_ITEM);
   if (value instanceof Double) {
     if (Number.isFinite(value.value)) return value.value.toFixed(DEFAULT_PRECISION);
-    return quoted(shown(value));
+    return quoted(formatKey(value));
   }
   const plain = text(value);
   if (typeof plain !== 'string') return fail(`no formatting function for ${typeName(value)}`);
   if (typeof value === 'string') {
-    work(plain.length >>> 2);
+    chargeWork(plain.length >>> 2);
     return quoted(plain);
   }
   if (value instanceof Uint8Array) return `b${quoted(plain)}`;
@@ -73,7 +73,7 @@ function list(value: CelList): Formatted {
     const part = nested(item);
     if (typeof part !== 'string') return part;
     parts.push(part);
-    boundText((length += part.length + 2));
+    checkTextLength((length += part.length + 2));
   }
   return `[${parts.join(', ')}]`;
 }
@@ -87,7 +87,7 @@ function map(value: CelMap): Formatted {
     if (typeof keyText !== 'string') return keyText;
     if (typeof item !== 'string') return item;
     parts.push([keyText, item]);
-    boundText((length += keyText.length + item.length + 3));
+    checkTextLength((length += keyText.length + item.length + 3));
   }
   parts.sort((a, b) => compareText(a[0], b[0]));
   return `{${parts.map(([key, item]) => `${key}:${item}`).join(', ')}}`;
@@ -228,12 +228,12 @@ export function formatText(format: string, args: CelList): Value {
     }
     if (used >= args.size) return fail(`index ${used} out of range`);
     if (next + 1 >= format.length) return fail('unexpected end of string');
-    work(PER_ITEM);
+    chargeWork(PER_ITEM);
     const clause = parseClause(format, next + 1);
     if ('error' in clause) return fail(`could not parse formatting clause: ${clause.error}`);
     const formatted = clause.run(args.get(used++));
     if (typeof formatted !== 'string') return fail(`error during formatting: ${formatted.message}`);
-    boundText(result.length + formatted.length);
+    checkTextLength(result.length + formatted.length);
     result += formatted;
     at = clause.end;
   }

@@ -17,7 +17,7 @@ interface Address {
 /** The reason why a string is not an IP address, as Go words it. */
 class AddressError extends Error {}
 
-function bad(text: string, why: string, at?: string): never {
+function failAddress(text: string, why: string, at?: string): never {
   const where = at === undefined ? '' : ` (at ${quoted(at)})`;
   throw new AddressError(`ParseAddr(${quoted(text)}): ${why}${where}`);
 }
@@ -27,15 +27,15 @@ function parse4(text: string): bigint {
   let value = 0n;
   fields.forEach((field, i) => {
     const rest = fields.slice(i).join('.');
-    if (field === '') bad(text, 'IPv4 field must have at least one digit', rest === '' ? undefined : rest);
+    if (field === '') failAddress(text, 'IPv4 field must have at least one digit', rest === '' ? undefined : rest);
     const odd = /[^0-9]/.exec(field);
-    if (odd !== null) bad(text, 'unexpected character', text.slice(text.length - rest.length + odd.index));
-    if (i === 4) bad(text, 'IPv4 address too long');
-    if (field.length > 1 && field.startsWith('0')) bad(text, 'IPv4 field has octet with leading zero');
-    if (Number(field) > 255) bad(text, 'IPv4 field has value >255');
+    if (odd !== null) failAddress(text, 'unexpected character', text.slice(text.length - rest.length + odd.index));
+    if (i === 4) failAddress(text, 'IPv4 address too long');
+    if (field.length > 1 && field.startsWith('0')) failAddress(text, 'IPv4 field has octet with leading zero');
+    if (Number(field) > 255) failAddress(text, 'IPv4 field has value >255');
     value = (value << 8n) | BigInt(field);
   });
-  if (fields.length < 4) bad(text, 'IPv4 address too short');
+  if (fields.length < 4) failAddress(text, 'IPv4 address too short');
   return value;
 }
 
@@ -49,9 +49,10 @@ function groups(text: string, part: string): bigint[] {
       found.push(value >> 16n, value & 0xffffn);
       return;
     }
-    if (field === '') bad(text, 'each colon-separated field must have at least one digit', fields.slice(i).join(':'));
+    if (field === '')
+      failAddress(text, 'each colon-separated field must have at least one digit', fields.slice(i).join(':'));
     if (!/^[0-9a-fA-F]+$/.test(field))
-      bad(
+      failAddress(
         text,
         'unexpected character, want colon',
         fields
@@ -59,7 +60,7 @@ function groups(text: string, part: string): bigint[] {
           .join(':')
           .replace(/^[0-9a-fA-F]*/, ''),
       );
-    if (field.length > 4) bad(text, 'each group must have 4 or less digits', fields.slice(i).join(':'));
+    if (field.length > 4) failAddress(text, 'each group must have 4 or less digits', fields.slice(i).join(':'));
     found.push(BigInt(`0x${field}`));
   });
   return found;
@@ -70,16 +71,16 @@ function parse6(text: string): bigint {
   let all: bigint[];
   if (double < 0) {
     all = groups(text, text);
-    if (all.length < 8) bad(text, 'address string too short');
+    if (all.length < 8) failAddress(text, 'address string too short');
   } else {
     const head = groups(text, text.slice(0, double));
     const rest = text.slice(double + 2);
-    if (rest.includes('::')) bad(text, 'multiple :: in address', `::${rest.slice(rest.indexOf('::') + 2)}`);
+    if (rest.includes('::')) failAddress(text, 'multiple :: in address', `::${rest.slice(rest.indexOf('::') + 2)}`);
     const tail = groups(text, rest);
-    if (head.length + tail.length >= 8) bad(text, 'the :: must expand to at least one field of zeros');
+    if (head.length + tail.length >= 8) failAddress(text, 'the :: must expand to at least one field of zeros');
     all = [...head, ...new Array<bigint>(8 - head.length - tail.length).fill(0n), ...tail];
   }
-  if (all.length > 8) bad(text, 'trailing garbage after address');
+  if (all.length > 8) failAddress(text, 'trailing garbage after address');
   return all.reduce((value, group) => (value << 16n) | group, 0n);
 }
 
@@ -92,12 +93,12 @@ function parseAddress(text: string): Address & { readonly zone: string } {
     if (char === ':') {
       const percent = text.indexOf('%');
       if (percent < 0) return { bits: 128, value: parse6(text), zone: '' };
-      if (percent === text.length - 1) bad(text, 'zone must be a non-empty string');
+      if (percent === text.length - 1) failAddress(text, 'zone must be a non-empty string');
       return { bits: 128, value: parse6(text.slice(0, percent)), zone: text.slice(percent + 1) };
     }
-    if (char === '%') bad(text, 'missing IPv6 address');
+    if (char === '%') failAddress(text, 'missing IPv6 address');
   }
-  return bad(text, 'unable to parse IP');
+  return failAddress(text, 'unable to parse IP');
 }
 
 const formatAddress = ({ value, bits }: Address): string => ipText(value, bits);

@@ -3,7 +3,7 @@ import type { Library } from '../library.js';
 import { BOOL, DOUBLE, INT, STRING, objectType } from '../../types.js';
 import { integer } from '../../values/integer.js';
 import { CelError, Double, NO_SUCH_OVERLOAD, Opaque, type Value } from '../../values/value.js';
-import { work } from '../../work.js';
+import { chargeWork } from '../../work.js';
 import { onString } from '../helpers.js';
 import { typeConstant } from '../standard.js';
 
@@ -78,7 +78,7 @@ function isSmall(whole: string, fraction: string, { exponent, shift }: Scale): b
 const QUANTITY_TEXT = /^([+-]?)(\d*)(?:\.(\d*))?((?:[eEinumkKMGTP]+[-+]?\d*|[-+]\d*)?)$/;
 
 function parse(text: string): Quantity | CelError {
-  work(text.length);
+  chargeWork(text.length);
   const match = QUANTITY_TEXT.exec(text);
   if (text === '' || match === null) return new CelError(FORMAT_WRONG);
   const [, sign = '', whole = '', fraction = '', suffix = ''] = match;

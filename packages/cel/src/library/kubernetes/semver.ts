@@ -4,7 +4,7 @@ import { BOOL, INT, STRING, objectType } from '../../types.js';
 import { MAX_UINT, integer, shortInteger } from '../../values/integer.js';
 import { quoted } from '../../values/text.js';
 import { CelError, NO_SUCH_OVERLOAD, Opaque, type Value } from '../../values/value.js';
-import { work } from '../../work.js';
+import { chargeWork } from '../../work.js';
 import { typeConstant } from '../standard.js';
 
 const SEMVER = objectType('kubernetes.Semver');
@@ -121,7 +121,7 @@ function normalized(text: string): Semver {
 
 function parse(text: Value | undefined, normalize: Value | undefined): Value {
   if (typeof text !== 'string' || typeof normalize !== 'boolean') return NO_SUCH_OVERLOAD;
-  work(text.length);
+  chargeWork(text.length);
   try {
     return normalize ? normalized(text) : strict(text);
   } catch (error) {

@@ -4,7 +4,7 @@ import type { Library } from '../library.js';
 import { BOOL, STRING, listOf, mapOf, objectType } from '../../types.js';
 import { ArrayList, CelError, EntryMap, NO_SUCH_OVERLOAD, Opaque, type Value } from '../../values/value.js';
 import { onString } from '../helpers.js';
-import { work } from '../../work.js';
+import { chargeWork } from '../../work.js';
 import { typeConstant } from '../standard.js';
 
 /** The parts of a URL, as in Go's net/url. */
@@ -233,7 +233,7 @@ class Url extends Opaque {
   }
 
   equals(other: Value): boolean | CelError {
-    work((this.cost + (other instanceof Url ? other.cost : 0)) * 8);
+    chargeWork((this.cost + (other instanceof Url ? other.cost : 0)) * 8);
     return other instanceof Url ? formatUrl(this.parts) === formatUrl(other.parts) : NO_SUCH_OVERLOAD;
   }
 }
@@ -245,7 +245,7 @@ export function urlProblem(text: string): string | undefined {
 }
 
 function checked(text: string): ParsedUrl | string {
-  work(text.length * 8);
+  chargeWork(text.length * 8);
   try {
     return parseUrl(text);
   } catch (error) {
@@ -261,7 +261,7 @@ function toUrl(text: string): Value {
 }
 
 function query(url: ParsedUrl): Value {
-  work(url.rawQuery.length * 4);
+  chargeWork(url.rawQuery.length * 4);
   const map = new EntryMap();
   for (const [key, values] of queryOf(url)) map.insert(key, new ArrayList(values));
   return map;

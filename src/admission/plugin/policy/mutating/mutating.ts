@@ -9,7 +9,7 @@ import {
   quote,
 } from '../../../../apimachinery/meta/meta.js';
 import { messageOf } from '../../../../util/error-message.js';
-import { exchangeContents } from '../../../exchange.js';
+import { replaceContents } from '../../../replace-contents.js';
 import { Activation, BudgetExceeded, settled, type ActivationInput } from '../../../cel/activation.js';
 import { RUNTIME_BUDGET } from '../../../cel/budget.js';
 import { RequestView, type VersionedInput } from '../../../cel/request-view.js';
@@ -18,7 +18,7 @@ import type { Reinvocation } from '../../../reinvocation.js';
 import { applyConfiguration } from './apply-configuration.js';
 import { type PolicyHook, PolicyHooks } from '../hooks.js';
 import { applyPatch } from './json-patch.js';
-import { isOutOfReach, whenReady } from '../matching.js';
+import { isExcluded, whenReady } from '../matching.js';
 import { errorTypeOf, type MutatingPolicyMetrics } from '../metrics.js';
 import { MutationError } from './mutation-error.js';
 import { compileMutatingPolicy, type CompiledMutation, type MutatingPolicy } from './mutating-policy.js';
@@ -54,7 +54,7 @@ export function mutatingAdmissionPolicy(dependencies: MutatingPolicyDependencies
     readsObjects: (resource) => !hooks.synced() || hooks.for(resource).length > 0,
     admit(attributes, reinvocation) {
       if (hooks.synced() && hooks.for(attributes.resource).length === 0) return;
-      return isOutOfReach(attributes) ? undefined : dispatch(attributes, reinvocation);
+      return isExcluded(attributes) ? undefined : dispatch(attributes, reinvocation);
     },
   };
 }
@@ -96,7 +96,8 @@ class MutatingRequest {
 
   private async invokeAll(invocations: readonly Invocation<MutatingPolicy>[]): Promise<void> {
     const { attributes, reinvocation, state } = this;
-    if (reinvocation?.isReinvoked === true && state.isChanged(attributes.object)) state.requireReinvoking();
+    if (reinvocation?.isReinvoked === true && state.isOutputChanged(attributes.object))
+      state.requireReinvokingPreviouslyInvoked();
     try {
       const namespace = await this.namespace();
       let last: Versioned | undefined;
@@ -104,9 +105,9 @@ class MutatingRequest {
         const versioned = await this.versioned(invocation.resource);
         if (await this.invoke(invocation, versioned, namespace)) last = versioned;
       }
-      if (last !== undefined) await this.adopt(last);
+      if (last !== undefined) await this.writeBack(last);
     } finally {
-      state.seen(attributes.object);
+      state.setLastOutput(attributes.object);
     }
   }
 
@@ -158,13 +159,13 @@ class MutatingRequest {
       if (versioned.object === undefined) continue;
       await this.mutate(policy, binding.name, mutation, input(), { ...versioned, resource }, versioned);
     }
-    if (before !== versioned.object && !deepEqual(before ?? null, versioned.object ?? null)) this.wantAnotherPass();
+    if (before !== versioned.object && !deepEqual(before ?? null, versioned.object ?? null)) this.requestReinvocation();
     if (policy.reinvoked) state.addReinvocable(key);
     return policy.mutations.length > 0;
   }
 
-  private wantAnotherPass(): void {
-    this.state.requireReinvoking();
+  private requestReinvocation(): void {
+    this.state.requireReinvokingPreviouslyInvoked();
     this.reinvocation?.request();
   }
 
@@ -250,7 +251,7 @@ class MutatingRequest {
   }
 
   /** Drops invalid metadata; an object of another type is an error. Throws ApiError. */
-  private mended(object: KubeObject, kind: GroupVersionKind): KubeObject {
+  private completeLeniently(object: KubeObject, kind: GroupVersionKind): KubeObject {
     const { versions } = this.attributes;
     try {
       return versions?.complete(object, kind, { dropsInvalidMetadata: true }) ?? object;
@@ -261,14 +262,14 @@ class MutatingRequest {
   }
 
   /** Replaces the contents of the request's object with the result of the policies. */
-  private async adopt({ resource, object, changed, fault }: Versioned): Promise<void> {
+  private async writeBack({ resource, object, changed, fault }: Versioned): Promise<void> {
     const { attributes } = this;
     if (!changed || object === undefined || attributes.object === undefined) return;
-    this.wantAnotherPass();
+    this.requestReinvocation();
     const { kind, versions } = attributes;
     const isOwn = formatGroupVersionKind(kind) === formatGroupVersionKind(resource.kind);
-    const sound = fault === undefined ? object : this.mended(object, resource.kind);
-    const made = isOwn || versions === undefined ? sound : await versions.convert(sound, kind);
-    exchangeContents(attributes, made);
+    const validObject = fault === undefined ? object : this.completeLeniently(object, resource.kind);
+    const made = isOwn || versions === undefined ? validObject : await versions.convert(validObject, kind);
+    replaceContents(attributes, made);
   }
 }

@@ -12,7 +12,7 @@ export class PolicyReinvocation {
   }
 
   /** Marks the reinvocable mutations that have run so far to run again. */
-  requireReinvoking(): void {
+  requireReinvokingPreviouslyInvoked(): void {
     for (const key of this.invoked) this.again.add(key);
     this.invoked.clear();
   }
@@ -22,12 +22,12 @@ export class PolicyReinvocation {
   }
 
   /** Reports whether another plugin has changed the object since the policies last saw it. */
-  isChanged(object: KubeObject | undefined): boolean {
+  isOutputChanged(object: KubeObject | undefined): boolean {
     return !deepEqual(this.output ?? null, object ?? null);
   }
 
   /** Records the object as the policies left it. */
-  seen(object: KubeObject | undefined): void {
+  setLastOutput(object: KubeObject | undefined): void {
     this.output = deepCopy(object);
   }
 }

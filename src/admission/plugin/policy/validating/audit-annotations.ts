@@ -1,4 +1,4 @@
-import { textsOf } from '../../../../apimachinery/json/values.js';
+import { stringsOf } from '../../../../apimachinery/json/values.js';
 import { stringAt } from '../../../../apimachinery/json/json.js';
 import { goJson } from '../../../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes } from '../../../interfaces.js';
@@ -30,8 +30,8 @@ export class AuditAnnotations {
   }
 
   /** Records a validation failure of a binding with the action Audit. There is only one such annotation, so the last failure wins. */
-  failed({ name, spec }: Binding, expressionIndex: number, message: string): void {
-    const actions = goJson(textsOf(spec['validationActions']));
+  recordFailure({ name, spec }: Binding, expressionIndex: number, message: string): void {
+    const actions = goJson(stringsOf(spec['validationActions']));
     const policy = goJson(stringAt(spec, 'policyName') ?? '');
     // The members are in kube-apiserver's order.
     this.failure = `[{"message":${goJson(message)},"policy":${policy},"binding":${goJson(name)},"expressionIndex":${String(expressionIndex)},"validationActions":${actions}}]`;

@@ -30,7 +30,7 @@ const ADMITTED: Omit<Decision, 'seconds'> = { action: 'admit', evaluation: 'admi
 /** Returns the seconds of a monotonic clock. */
 export type Seconds = () => number;
 
-interface Timed {
+interface TimedEvaluation {
   readonly evaluation: Evaluation;
   readonly seconds: number;
 }
@@ -58,7 +58,7 @@ export const failed = ({ failurePolicy }: ValidatingPolicy, message: string, sec
 function decide(policy: ValidatingPolicy, input: ActivationInput, now: Seconds): readonly Decision[] {
   const { validations } = policy;
   const activation = new Activation(input, RUNTIME_BUDGET);
-  const results = validations.map(({ expression }): Timed => {
+  const results = validations.map(({ expression }): TimedEvaluation => {
     const started = now();
     const evaluation = activation.evaluate(expression);
     return { evaluation, seconds: now() - started };

@@ -1,9 +1,9 @@
 import { ApiError, newNotFound } from '../../../../apimachinery/meta/errors.js';
-import { textsOf } from '../../../../apimachinery/json/values.js';
+import { stringsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../../../authorization/authorizer/interfaces.js';
 import type { Clock } from '../../../../util/clock.js';
-import { inTurn, type MaybePromise, rescue, then } from '../../../../util/maybe-promise.js';
+import { forEachSequentially, type MaybePromise, rescue, then } from '../../../../util/maybe-promise.js';
 import { settled } from '../../../cel/activation.js';
 import type { MatchConditionsMetrics } from '../../../cel/match-conditions.js';
 import { RequestView, type VersionedInput } from '../../../cel/request-view.js';
@@ -13,7 +13,7 @@ import type { AdmissionSources, ParamStore } from '../../../sources.js';
 import { AuditAnnotations } from './audit-annotations.js';
 import { type Decision, evaluateValidations, failed, type ValidationResult } from './evaluate-validations.js';
 import { type Binding, type PolicyHook, PolicyHooks } from '../hooks.js';
-import { isOutOfReach, matched, whenReady } from '../matching.js';
+import { isExcluded, matchPolicy, whenReady } from '../matching.js';
 import { errorTypeOf, type ValidatingPolicyMetrics } from '../metrics.js';
 import { collectParams, ConfigurationError, openParams } from '../params.js';
 import { ParamKinds } from '../param-kinds.js';
@@ -57,7 +57,7 @@ export function validatingAdmissionPolicy(dependencies: ValidatingPolicyDependen
     handles: () => true,
     readsObjects: (resource) => !hooks.synced() || hooks.for(resource).length > 0,
     validate(attributes) {
-      if (isOutOfReach(attributes)) return;
+      if (isExcluded(attributes)) return;
       return hooks.synced()
         ? dispatch(attributes)
         : whenReady(hooks, attributes, clock).then(() => dispatch(attributes));
@@ -82,7 +82,7 @@ class ValidatingRequest {
   /** Evaluates every policy, and refuses the request with the first denial. */
   run(hooks: readonly Hook[]): MaybePromise<void> {
     return then(
-      inTurn(hooks, (hook) => this.runPolicy(hook)),
+      forEachSequentially(hooks, (hook) => this.runPolicy(hook)),
       () => {
         this.audit.publishFailure();
         const [first] = this.denials;
@@ -94,7 +94,7 @@ class ValidatingRequest {
   private runPolicy(hook: Hook): MaybePromise<void> {
     const { policy } = hook;
     return this.guarded(policy, undefined, () =>
-      then(matched(policy.criteria, this.attributes, this.dependencies.sources.namespaces), (resource) =>
+      then(matchPolicy(policy.criteria, this.attributes, this.dependencies.sources.namespaces), (resource) =>
         resource === undefined ? undefined : this.runBindings(hook, resource),
       ),
     );
@@ -103,7 +103,7 @@ class ValidatingRequest {
   private runBindings({ policy, bindings }: Hook, resource: VersionedResource): MaybePromise<void> {
     const store = policy.paramKind && openParams(this.dependencies.sources.params, policy.paramKind);
     const run = (opened: ParamStore | undefined): MaybePromise<void> =>
-      inTurn(bindings, (binding) =>
+      forEachSequentially(bindings, (binding) =>
         this.guarded(policy, binding, () => this.runBinding(policy, binding, resource, opened)),
       );
     return then(then(store, run), () => {
@@ -140,7 +140,7 @@ class ValidatingRequest {
         this.runParams(policy, binding, resource, params),
       );
     if (criteria === undefined) return evaluate();
-    return then(matched(criteria, this.attributes, this.dependencies.sources.namespaces), (bound) =>
+    return then(matchPolicy(criteria, this.attributes, this.dependencies.sources.namespaces), (bound) =>
       bound === undefined ? undefined : evaluate(),
     );
   }
@@ -153,9 +153,9 @@ class ValidatingRequest {
   ): MaybePromise<void> {
     if (params.length === 0) return;
     return then(this.namespace(), (namespace) =>
-      inTurn(params, (param) =>
+      forEachSequentially(params, (param) =>
         then(this.evaluate(policy, resource, param, namespace), (result) => {
-          this.account(policy, binding, result);
+          this.recordResult(policy, binding, result);
         }),
       ),
     );
@@ -198,7 +198,7 @@ class ValidatingRequest {
     );
   }
 
-  private account(policy: ValidatingPolicy, binding: Binding, { decisions, annotations }: ValidationResult): void {
+  private recordResult(policy: ValidatingPolicy, binding: Binding, { decisions, annotations }: ValidationResult): void {
     const { metrics } = this.dependencies;
     decisions.forEach((decision, i) => {
       if (decision.action === 'deny') this.enforce(policy, binding, decision, i);
@@ -222,12 +222,12 @@ class ValidatingRequest {
     const count = (action: 'deny' | 'audit' | 'warn'): void => {
       metrics.checked(action, policy.name, binding.name, errorTypeOf(message), seconds);
     };
-    for (const action of textsOf(binding.spec['validationActions'])) {
+    for (const action of stringsOf(binding.spec['validationActions'])) {
       if (action === 'Deny') {
         this.denials.push({ policy: policy.name, binding: binding.name, message, reason });
         count('deny');
       } else if (action === 'Audit') {
-        this.audit.failed(binding, index, message);
+        this.audit.recordFailure(binding, index, message);
         count('audit');
       } else if (action === 'Warn') {
         this.attributes.warn(

@@ -1,6 +1,6 @@
 import { FieldPath } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
-import { textsOf } from '../../../../apimachinery/json/values.js';
+import { stringsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { hasUnprunedDefaults } from '../../../../schema/defaulting/default-validation.js';
 import type { JsonSchemaProps } from '../../../../schema/interfaces.js';
@@ -80,7 +80,7 @@ const isStructural = (schema: JsonSchemaProps): boolean =>
   structuralError(schema) === undefined && validateStructural(schema, FieldPath.empty).length === 0;
 
 export function reviewVersionsOf(conversion: JsonObject): readonly string[] {
-  return textsOf(objectAt(conversion, 'webhook')?.['conversionReviewVersions']);
+  return stringsOf(objectAt(conversion, 'webhook')?.['conversionReviewVersions']);
 }
 
 function hasRecognizedVersion(conversion: JsonObject): boolean {

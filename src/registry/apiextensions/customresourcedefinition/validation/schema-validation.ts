@@ -96,7 +96,7 @@ function rootErrors(schema: JsonSchemaProps, path: FieldPath): FieldError[] {
 }
 
 /** The constraints on a part of the schema because of its position. */
-interface Place {
+interface SchemaContext {
   /** The reason why defaults are forbidden, or undefined if they are allowed. */
   readonly noDefaults: string | undefined;
   readonly insideMeta: boolean;
@@ -113,7 +113,7 @@ class SchemaValidation {
     return this.errors;
   }
 
-  private visit(schema: JsonObject, path: FieldPath, place: Place): void {
+  private visit(schema: JsonObject, path: FieldPath, place: SchemaContext): void {
     this.checkStandard(schema, path, place);
     if (schema['uniqueItems'] === true) {
       const text = 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic';
@@ -134,7 +134,7 @@ class SchemaValidation {
     }
   }
 
-  private visitProperties(schema: JsonObject, path: FieldPath, place: Place): void {
+  private visitProperties(schema: JsonObject, path: FieldPath, place: SchemaContext): void {
     const properties = objectAt(schema, 'properties') ?? {};
     const keys = Object.keys(properties);
     const additional = schema['additionalProperties'] ?? undefined;
@@ -151,7 +151,7 @@ class SchemaValidation {
     const isResource = place.isRoot || schema['x-kubernetes-embedded-resource'] === true;
     for (const key of keys) {
       const isMeta = isResource && (key === 'metadata' || key === 'kind' || key === 'apiVersion');
-      const below: Place = {
+      const below: SchemaContext = {
         noDefaults: isMeta && place.isRoot ? `in top-level ${key}` : place.noDefaults,
         insideMeta: place.insideMeta || isMeta,
         isRoot: false,
@@ -160,7 +160,7 @@ class SchemaValidation {
     }
   }
 
-  private visitLogic(schema: JsonObject, path: FieldPath, place: Place): void {
+  private visitLogic(schema: JsonObject, path: FieldPath, place: SchemaContext): void {
     const not = objectAt(schema, 'not');
     if (not !== undefined) this.visit(not, path.child('not'), place);
     for (const key of ['allOf', 'oneOf', 'anyOf']) {
@@ -185,7 +185,7 @@ class SchemaValidation {
   }
 
   /** Checks the general restrictions on OpenAPI v3 schemas. */
-  private checkStandard(schema: JsonObject, path: FieldPath, place: Place): void {
+  private checkStandard(schema: JsonObject, path: FieldPath, place: SchemaContext): void {
     const type = stringAt(schema, 'type') ?? '';
     if (this.requirements.validTypes && type !== '' && !TYPES.includes(type)) {
       this.errors.push(notSupported(path.child('type'), type, TYPES));

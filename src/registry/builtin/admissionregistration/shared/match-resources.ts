@@ -1,6 +1,6 @@
 import { type FieldError, type FieldPath, notSupported, required } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
 import { validateNamedRule } from './rules.js';
 
@@ -42,7 +42,7 @@ export function validateMatchResources(match: JsonObject | undefined, path: Fiel
 /** Allows mutations only for operations that create, update or connect. */
 export function validateMutatingOperations(match: JsonObject, path: FieldPath): FieldError[] {
   return objectsOf(match['resourceRules'])
-    .flatMap((rule) => textsOf(rule['operations']))
+    .flatMap((rule) => stringsOf(rule['operations']))
     .filter((operation) => !MUTATING_OPERATIONS.includes(operation))
     .map((operation) => notSupported(path.child('resourceRules', 'operations'), operation, MUTATING_OPERATIONS));
 }

@@ -7,7 +7,7 @@ import {
   required,
 } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, stringAt } from '../../../../apimachinery/json/json.js';
-import { textsOf } from '../../../../apimachinery/json/values.js';
+import { stringsOf } from '../../../../apimachinery/json/values.js';
 import { isPathSegmentName } from '../../../../apimachinery/validation/names.js';
 
 const OPERATIONS = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
@@ -15,7 +15,7 @@ const SCOPES = ['*', 'Cluster', 'Namespaced'];
 
 /** Validates the operations and resources of a rule (RuleWithOperations). */
 export function validateRuleWithOperations(rule: JsonObject, path: FieldPath): FieldError[] {
-  const operations = textsOf(rule['operations']);
+  const operations = stringsOf(rule['operations']);
   const at = path.child('operations');
   const errors: FieldError[] = [];
   if (operations.length === 0) errors.push(required(at));
@@ -30,12 +30,12 @@ export function validateRuleWithOperations(rule: JsonObject, path: FieldPath): F
 
 function validateRule(rule: JsonObject, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
-  const groups = textsOf(rule['apiGroups']);
+  const groups = stringsOf(rule['apiGroups']);
   if (groups.length === 0) errors.push(required(path.child('apiGroups')));
   if (groups.length > 1 && groups.includes('*')) {
     errors.push(invalid(path.child('apiGroups'), [...groups], "if '*' is present, must not specify other API groups"));
   }
-  const versions = textsOf(rule['apiVersions']);
+  const versions = stringsOf(rule['apiVersions']);
   const at = path.child('apiVersions');
   if (versions.length === 0) errors.push(required(at));
   if (versions.length > 1 && versions.includes('*')) {
@@ -44,7 +44,7 @@ function validateRule(rule: JsonObject, path: FieldPath): FieldError[] {
   versions.forEach((version, i) => {
     if (version === '') errors.push(required(at.index(i)));
   });
-  errors.push(...validateResources(textsOf(rule['resources']), path.child('resources')));
+  errors.push(...validateResources(stringsOf(rule['resources']), path.child('resources')));
   const scope = stringAt(rule, 'scope');
   if (scope !== undefined && !SCOPES.includes(scope)) errors.push(notSupported(path.child('scope'), scope, SCOPES));
   return errors;
@@ -88,7 +88,7 @@ function validateResources(resources: readonly string[], path: FieldPath): Field
 export function validateNamedRule(rule: JsonObject, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<string>();
-  textsOf(rule['resourceNames']).forEach((name, i) => {
+  stringsOf(rule['resourceNames']).forEach((name, i) => {
     const at = path.child('resourceNames').index(i);
     for (const text of isPathSegmentName(name)) errors.push(invalid(at, name, text));
     if (seen.has(name)) errors.push(duplicate(at, name));

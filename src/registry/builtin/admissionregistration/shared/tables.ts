@@ -1,5 +1,5 @@
 import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { compareUtf8 } from '../../../../apimachinery/meta/meta.js';
 import type { TableConvertor } from '../../../rest/interfaces.js';
 import { Age, tableOf } from '../../shared/table.js';
@@ -38,7 +38,7 @@ function selectorText(selector: JsonObject): string {
     .map((key) => `${key}: ${textOf(labels[key])},`);
   const requirements = objectsOf(selector['matchExpressions']).map(
     (term) =>
-      `LabelSelectorRequirement{Key:${textOf(term['key'])},Operator:${textOf(term['operator'])},Values:[${textsOf(term['values']).join(' ')}],},`,
+      `LabelSelectorRequirement{Key:${textOf(term['key'])},Operator:${textOf(term['operator'])},Values:[${stringsOf(term['values']).join(' ')}],},`,
   );
   return `&LabelSelector{MatchLabels:map[string]string{${pairs.join('')}},MatchExpressions:[]LabelSelectorRequirement{${requirements.join('')}},}`;
 }

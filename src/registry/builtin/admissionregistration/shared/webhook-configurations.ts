@@ -3,7 +3,7 @@ import { objectsOf } from '../../../../apimachinery/json/values.js';
 import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
-import { builtinType, nothing } from '../../shared/resource-type.js';
+import { builtinType, noop } from '../../shared/resource-type.js';
 import { Age, tableOf } from '../../shared/table.js';
 import type { ResourceType, Strategy } from '../../../rest/interfaces.js';
 import { staticSuffixWarnings } from './static-suffix.js';
@@ -34,7 +34,7 @@ const strategy: Strategy = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: false,
   hasGeneration: true,
-  prepareForCreate: nothing,
+  prepareForCreate: noop,
   prepareForUpdate: (_context, object, old) => {
     if (givesEmptyBundle(object)) object.metadata.generation = (old.metadata.generation ?? 0) + 1;
   },

@@ -7,7 +7,7 @@ import {
   required,
 } from '../../../../apimachinery/meta/field-error.js';
 import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { isDns1035Label, isDns1123Subdomain, nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
@@ -45,7 +45,7 @@ export function validateConfiguration(object: KubeObject, old: KubeObject | unde
       const at = path.child('matchConditions');
       errors.push(...validateMatchConditions(webhook['matchConditions'], at, { params: false, known }));
     }
-    errors.push(...validateReviewVersions(textsOf(webhook['admissionReviewVersions']), path));
+    errors.push(...validateReviewVersions(stringsOf(webhook['admissionReviewVersions']), path));
     const name = stringAt(webhook, 'name') ?? '';
     if (name !== '' && names.has(name)) errors.push(duplicate(path.child('name'), name));
     names.add(name);

@@ -1,7 +1,7 @@
 import { objectAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
-import { builtinType, nothing, resets } from '../../shared/resource-type.js';
+import { builtinType, noop, resets } from '../../shared/resource-type.js';
 import { keepField } from '../../shared/fields.js';
 import type { ResourceType, Strategy } from '../../../rest/interfaces.js';
 import { defaultMatchResources } from '../shared/match-resources.js';
@@ -22,7 +22,7 @@ export function defaultPolicy(policy: KubeObject): void {
 const statusStrategy: Strategy = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: false,
-  prepareForCreate: nothing,
+  prepareForCreate: noop,
   validateCreate: () => [],
   prepareForUpdate: (_context, policy, old) => {
     keepField('spec', policy, old);

@@ -7,7 +7,7 @@ import {
   required,
 } from '../../../../apimachinery/meta/field-error.js';
 import { objectAt } from '../../../../apimachinery/json/json.js';
-import { textsOf } from '../../../../apimachinery/json/values.js';
+import { stringsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { builtinType } from '../../shared/resource-type.js';
@@ -39,7 +39,7 @@ function validateActions(actions: readonly string[], path: FieldPath): FieldErro
 const validate = (binding: KubeObject): FieldError[] => [
   ...validateCommonBinding(binding),
   ...validateActions(
-    textsOf(objectAt(binding, 'spec')?.['validationActions']),
+    stringsOf(objectAt(binding, 'spec')?.['validationActions']),
     FieldPath.of('spec', 'validationActions'),
   ),
 ];

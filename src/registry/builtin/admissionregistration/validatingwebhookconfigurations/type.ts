@@ -1,8 +1,8 @@
-import { nothing } from '../../shared/resource-type.js';
+import { noop } from '../../shared/resource-type.js';
 import { webhookConfigurations } from '../shared/webhook-configurations.js';
 
 export const validatingWebhookConfigurations = webhookConfigurations(
   'validatingwebhookconfigurations',
   'ValidatingWebhookConfiguration',
-  nothing,
+  noop,
 );

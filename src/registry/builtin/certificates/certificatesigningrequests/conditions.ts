@@ -1,5 +1,5 @@
 import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
-import { textsOf } from '../../../../apimachinery/json/values.js';
+import { stringsOf } from '../../../../apimachinery/json/values.js';
 import { conditionsOf } from '../../../../apimachinery/meta/conditions.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 
@@ -23,5 +23,5 @@ export const requestPem = (request: KubeObject): string =>
   Buffer.from(stringAt(objectAt(request, 'spec'), 'request') ?? '', 'base64').toString('latin1');
 
 export function usagesOf(request: KubeObject): string[] {
-  return textsOf(objectAt(request, 'spec')?.['usages']);
+  return stringsOf(objectAt(request, 'spec')?.['usages']);
 }

@@ -9,7 +9,7 @@ import type { Strategy } from '../../../rest/interfaces.js';
 import { appProtocolErrors, choice, ipErrors, portNumberErrors, PROTOCOLS } from '../../shared/checks.js';
 import { numberOf, setDefault } from '../../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
-import { nothing } from '../../shared/resource-type.js';
+import { noop } from '../../shared/resource-type.js';
 
 function endpointErrors(address: JsonObject, path: FieldPath): FieldError[] {
   const ip = textOf(address['ip']);
@@ -86,8 +86,8 @@ export function applyEndpointsDefaults(object: KubeObject): void {
 export const endpointsStrategy: Strategy = {
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: true,
-  prepareForCreate: nothing,
-  prepareForUpdate: nothing,
+  prepareForCreate: noop,
+  prepareForUpdate: noop,
   validateCreate: (_context, object) => validate(object, undefined),
   validateUpdate: (_context, object, old) => [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),

@@ -1,6 +1,6 @@
 import { type FieldError, FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
 import { isObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
-import { textsOf } from '../../../../apimachinery/json/values.js';
+import { stringsOf } from '../../../../apimachinery/json/values.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsLabel } from '../../../../apimachinery/validation/names.js';
@@ -19,7 +19,7 @@ const NAMESPACE_FINALIZER = 'kubernetes';
 
 /** Returns the finalizers in the spec, which keep a namespace until its contents are gone. */
 function namespaceFinalizers(object: KubeObject): string[] {
-  return textsOf(objectAt(object, 'spec')?.['finalizers']);
+  return stringsOf(objectAt(object, 'spec')?.['finalizers']);
 }
 
 function finalizerErrors(object: KubeObject, path: (i: number) => FieldPath): FieldError[] {
@@ -141,5 +141,5 @@ export const namespaceDeletion: DeletionStrategy = {
     };
   },
   preconditionFailed: ownPrecondition('', 'namespaces'),
-  mayDeleteDuringUpdate: (object) => namespaceFinalizers(object).length === 0,
+  shouldDeleteDuringUpdate: (object) => namespaceFinalizers(object).length === 0,
 };

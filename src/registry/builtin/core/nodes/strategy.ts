@@ -8,7 +8,7 @@ import {
   Printed,
 } from '../../../../apimachinery/meta/field-error.js';
 import { deepCopy, deepEqual, isObject, type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { goJson, type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
 import { cidrErrors, cidrWarnings } from '../../../../apimachinery/validation/addresses.js';
 import { labelValueErrors, qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
@@ -59,7 +59,7 @@ const validate = (object: KubeObject): FieldError[] => [
 /** Synchronizes podCIDR and podCIDRs. If they differ, podCIDR wins. */
 function syncPodCidrs(spec: JsonObject): void {
   const single = textOf(spec['podCIDR']);
-  const [first = ''] = textsOf(spec['podCIDRs']);
+  const [first = ''] = stringsOf(spec['podCIDRs']);
   if (single !== '' && single !== first) spec['podCIDRs'] = [single];
   else if (single === '' && first !== '') spec['podCIDR'] = first;
 }
@@ -99,7 +99,7 @@ const FEATURE_MAX = 253;
 
 /** Validates the features that a kubelet declares, which are sorted by name. */
 function featureErrors(object: KubeObject): FieldError[] {
-  const names = textsOf(objectAt(object, 'status')?.['declaredFeatures']);
+  const names = stringsOf(objectAt(object, 'status')?.['declaredFeatures']);
   return names.flatMap((name, i) => {
     const path = FieldPath.of('status', 'declaredFeatures').index(i);
     const errors: FieldError[] = [];
@@ -159,7 +159,7 @@ export function applyNodeDefaults(object: KubeObject): void {
   }
 }
 
-const podCidrs = (object: KubeObject): string[] => textsOf(objectAt(object, 'spec')?.['podCIDRs']);
+const podCidrs = (object: KubeObject): string[] => stringsOf(objectAt(object, 'spec')?.['podCIDRs']);
 
 /** Validates an update: only some fields of the spec may change, and those that were set must stay. */
 function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {

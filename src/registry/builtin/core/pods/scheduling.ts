@@ -8,7 +8,7 @@ import {
   required,
 } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
 import { labelErrors, qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { isLabelValue } from '../../../../apimachinery/validation/names.js';
@@ -66,8 +66,8 @@ function podTermErrors(term: JsonObject, path: FieldPath): FieldError[] {
   return [
     ...validateLabelSelector(selector, path.child('labelSelector')),
     ...validateLabelSelector(objectAt(term, 'namespaceSelector'), path.child('namespaceSelector')),
-    ...textsOf(term['namespaces']).flatMap((name) => labelErrors(name, path.child('namespace'))),
-    ...matchKeyErrors(textsOf(term['matchLabelKeys']), textsOf(term['mismatchLabelKeys']), selector, path),
+    ...stringsOf(term['namespaces']).flatMap((name) => labelErrors(name, path.child('namespace'))),
+    ...matchKeyErrors(stringsOf(term['matchLabelKeys']), stringsOf(term['mismatchLabelKeys']), selector, path),
     ...(topology === '' ? [required(at, 'can not be empty')] : []),
     ...qualifiedNameErrors(topology, at),
   ];
@@ -162,7 +162,7 @@ export function spreadErrors(constraints: readonly JsonObject[], path: FieldPath
       ...minDomainErrors(constraint, action, at.child('minDomains')),
       ...choiceIfSet(constraint['nodeAffinityPolicy'], at.child('nodeAffinityPolicy'), POLICIES),
       ...choiceIfSet(constraint['nodeTaintsPolicy'], at.child('nodeTaintsPolicy'), POLICIES),
-      ...matchKeyErrors(textsOf(constraint['matchLabelKeys']), [], selector, at),
+      ...matchKeyErrors(stringsOf(constraint['matchLabelKeys']), [], selector, at),
       ...validateLabelSelector(selector, at.child('labelSelector')),
     ];
   });
@@ -194,7 +194,7 @@ function fillSelector(term: JsonObject | undefined, labels: Readonly<Record<stri
     ['matchLabelKeys', 'In'],
     ['mismatchLabelKeys', 'NotIn'],
   ].flatMap(([field = '', operator = '']) =>
-    textsOf(term[field])
+    stringsOf(term[field])
       .filter((key) => Object.hasOwn(labels, key))
       .map((key) => ({ key, operator, values: [labels[key] ?? ''] })),
   );

@@ -3,7 +3,7 @@ import { type JsonObject, type JsonValue, objectAt } from '../../../../apimachin
 import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
 import { hasDeletionTimestamp, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { timeMillis } from '../../../../apimachinery/meta/time.js';
-import { own } from '../../../../util/own.js';
+import { getOwn } from '../../../../util/get-own.js';
 import { numberOf } from '../../shared/fields.js';
 import { Age, type Cell, tableOf } from '../../shared/table.js';
 
@@ -154,7 +154,7 @@ const ENDINGS: Readonly<Record<string, string>> = {
 /** Returns the condition by which clients recognize finished pods. */
 function conditions(pod: KubeObject): JsonValue | undefined {
   const phase = textOf(objectAt(pod, 'status')?.['phase']);
-  const message = own(ENDINGS, phase);
+  const message = getOwn(ENDINGS, phase);
   return message === undefined ? undefined : [{ type: 'Completed', status: 'True', reason: phase, message }];
 }
 

@@ -1,6 +1,6 @@
 import { FieldPath } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
 import { addressWarnings } from '../../../../apimachinery/validation/addresses.js';
 import { isLabelValue } from '../../../../apimachinery/validation/names.js';
@@ -53,7 +53,7 @@ function termWarnings(term: JsonObject, path: FieldPath, what: 'keys alone' | 'w
     const old = LABELS[key];
     const texts = old === undefined ? [] : [`${at.child('key').toString()}: ${key} is ${old}`];
     if (what === 'keys alone') return texts;
-    textsOf(expression['values']).forEach((value, j) => {
+    stringsOf(expression['values']).forEach((value, j) => {
       const where = at.child('values').index(j).toString();
       texts.push(...isLabelValue(value).map((why) => `${where}: ${value} is invalid, ${why}`));
     });
@@ -230,7 +230,7 @@ export function podWarnings(pod: KubeObject): string[] {
         ]
       : []),
     ...podAffinityWarnings(spec),
-    ...textsOf(objectAt(spec, 'dnsConfig')?.['nameservers']).flatMap((ip, i) =>
+    ...stringsOf(objectAt(spec, 'dnsConfig')?.['nameservers']).flatMap((ip, i) =>
       addressWarnings(SPEC.child('dnsConfig', 'nameservers').index(i).toString(), ip),
     ),
     ...aliases.flatMap(({ ip }, i) =>

@@ -1,6 +1,6 @@
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
 import { objectAt } from '../../../../apimachinery/json/json.js';
-import { textsOf } from '../../../../apimachinery/json/values.js';
+import { stringsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../../rest/interfaces.js';
@@ -26,8 +26,8 @@ function statusErrors(quota: KubeObject): FieldError[] {
 function updateErrors(quota: KubeObject, old: KubeObject): FieldError[] {
   const errors = [...validateCoreMetaUpdate(quota.metadata, old.metadata), ...specErrors(quota)];
   const [now, before] = [quota, old].map((one) => objectAt(one, 'spec')?.['scopes']);
-  const scopes = new Set(textsOf(now));
-  const scopesBefore = new Set(textsOf(before));
+  const scopes = new Set(stringsOf(now));
+  const scopesBefore = new Set(stringsOf(before));
   if (scopes.size !== scopesBefore.size || [...scopes].some((scope) => !scopesBefore.has(scope))) {
     errors.push(invalid(SPEC.child('scopes'), now, 'field is immutable'));
   }

@@ -6,7 +6,7 @@ import {
   required,
 } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { compareUtf8, goJson } from '../../../../apimachinery/meta/meta.js';
 import { isQuotaHugePages, quantityErrors, quantityOf, resourceNameErrors } from '../../shared/resources.js';
 
@@ -86,7 +86,7 @@ const NOT_SUITED = 'unsupported scope applied to resource';
 
 function scopesErrors(spec: JsonObject, path: FieldPath): FieldError[] {
   const value = spec['scopes'];
-  const scopes = textsOf(value);
+  const scopes = stringsOf(value);
   const errors = scopes.flatMap((scope) => [
     ...(SCOPES.has(scope) ? [] : [invalid(path, value, 'unsupported scope')]),
     ...unsuited(spec, scope).map(() => invalid(path, value, NOT_SUITED)),
@@ -126,7 +126,7 @@ function selectorErrors(spec: JsonObject, path: FieldPath): FieldError[] {
 
 function expressionErrors(expression: JsonObject, path: FieldPath): FieldError[] {
   const operator = textOf(expression['operator']);
-  const values = textsOf(expression['values']);
+  const values = stringsOf(expression['values']);
   const errors: FieldError[] = [];
   if (WITHOUT_VALUES.includes(textOf(expression['scopeName'])) && operator !== 'Exists') {
     errors.push(invalid(path.child('operator'), operator, MUST_EXIST));

@@ -7,7 +7,7 @@ import { validateImmutableField } from '../../../../apimachinery/validation/obje
 import type { Strategy } from '../../../rest/interfaces.js';
 import { decodedLength, entriesOf, immutableErrors, MAX_DATA_SIZE } from '../configmaps/strategy.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
-import { nothing } from '../../shared/resource-type.js';
+import { noop } from '../../shared/resource-type.js';
 import { keyPairProblem } from './tls-warnings.js';
 
 const DATA = FieldPath.of('data');
@@ -96,7 +96,7 @@ export function applySecretDefaults(object: KubeObject): void {
 export const secretStrategy: Strategy = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
-  prepareForCreate: nothing,
+  prepareForCreate: noop,
   prepareForUpdate: (_context, object, old) => {
     if ((stringAt(object, 'type') ?? '') === '') object['type'] = old['type'];
   },

@@ -8,7 +8,7 @@ import {
 } from '../../../../apimachinery/meta/errors.js';
 import { type FieldError, FieldPath, invalid } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
-import { textsOf } from '../../../../apimachinery/json/values.js';
+import { stringsOf } from '../../../../apimachinery/json/values.js';
 import { formatTime, type KubeObject, parseGroupVersion, quote } from '../../../../apimachinery/meta/meta.js';
 import type { ServiceAccountObjects } from '../../../../authentication/token/service-account/service-account-objects.js';
 import type {
@@ -18,7 +18,7 @@ import type {
 import type { ObjectReference } from '../../../../authentication/token/service-account/service-account-claims.js';
 import type { RequestContext } from '../../../../request/context.js';
 import type { Clock } from '../../../../util/clock.js';
-import type { CreatedSubresource } from '../../../rest/interfaces.js';
+import type { CreateOnlySubresource } from '../../../rest/interfaces.js';
 import { messageOf } from '../../../../util/error-message.js';
 
 const GVK = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' };
@@ -42,7 +42,7 @@ export interface TokenRequestDependencies {
 }
 
 /** Returns the subresource `serviceaccounts/<name>/token`. */
-export function tokenRequestSubresource(dependencies: TokenRequestDependencies): CreatedSubresource {
+export function tokenRequestSubresource(dependencies: TokenRequestDependencies): CreateOnlySubresource {
   return {
     gvk: GVK,
     applyDefaults: (object) => {
@@ -80,7 +80,7 @@ async function create(
   const uid = account.metadata.uid ?? '';
   checkUid(metadata.uid ?? '', uid, name);
   const spec = (object['spec'] = objectAt(object, 'spec') ?? {});
-  const audiences = textsOf(spec['audiences']);
+  const audiences = stringsOf(spec['audiences']);
   const now = clock.now();
   if (audiences.length === 0) spec['audiences'] = [...apiAudiences];
   Object.assign(metadata, { name, namespace, uid, creationTimestamp: formatTime(now) });

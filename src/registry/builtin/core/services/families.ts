@@ -1,6 +1,6 @@
 import { type FieldError, FieldPath, invalid, duplicate, required } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { textOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { textOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { choiceIfSet, ipErrors } from '../../shared/checks.js';
 
@@ -13,7 +13,7 @@ const POLICIES = ['PreferDualStack', 'RequireDualStack', 'SingleStack'];
 /** The only IP family of cluster IPs, as on a kube-apiserver with a single service CIDR. */
 const CONFIGURED = 'IPv4';
 
-const isHeadless = (spec: JsonObject): boolean => textsOf(spec['clusterIPs'])[0] === 'None';
+const isHeadless = (spec: JsonObject): boolean => stringsOf(spec['clusterIPs'])[0] === 'None';
 const familyOf = (ip: string): string => (ip.includes(':') ? 'IPv6' : 'IPv4');
 const same = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((text, i) => text === b[i]);
@@ -21,8 +21,8 @@ const same = (a: readonly string[], b: readonly string[]): boolean =>
 /** Validates the cluster IPs and IP families of a service by themselves. `before` is the spec of the service being updated. */
 export function addressErrors(spec: JsonObject, before: JsonObject | undefined): FieldError[] {
   if (spec['type'] === 'ExternalName') return [];
-  const ips = textsOf(spec['clusterIPs']);
-  const families = textsOf(spec['ipFamilies']);
+  const ips = stringsOf(spec['clusterIPs']);
+  const families = stringsOf(spec['ipFamilies']);
   const errors = pairErrors(textOf(spec['clusterIP']), ips);
   const seen = new Set<string>();
   families.forEach((family, i) => {
@@ -31,7 +31,7 @@ export function addressErrors(spec: JsonObject, before: JsonObject | undefined):
     seen.add(family);
   });
   errors.push(...choiceIfSet(spec['ipFamilyPolicy'], POLICY, POLICIES));
-  const wrong = singleErrors(ips, textsOf(before?.['clusterIPs']));
+  const wrong = singleErrors(ips, stringsOf(before?.['clusterIPs']));
   errors.push(...wrong);
   if (ips.length > 2) errors.push(invalid(CLUSTER_IPS, ips, 'may only hold up to 2 values'));
   if (wrong.length > 0) return errors;
@@ -71,7 +71,7 @@ function singleErrors(ips: string[], before: readonly string[]): FieldError[] {
 export function changedAddressErrors(spec: JsonObject, before: JsonObject): FieldError[] {
   if (spec['type'] === 'ExternalName' || before['type'] === 'ExternalName') return [];
   if (isHeadless(spec) && isHeadless(before)) return [];
-  const [ips, old] = [textsOf(spec['clusterIPs']), textsOf(before['clusterIPs'])];
+  const [ips, old] = [stringsOf(spec['clusterIPs']), stringsOf(before['clusterIPs'])];
   const changed = (i: number): FieldError => invalid(CLUSTER_IPS.index(i), ips, 'may not change once set');
   if (ips.length === old.length) return old.flatMap((ip, i) => (ip === ips[i] ? [] : [changed(i)]));
   const errors: FieldError[] = [];
@@ -87,18 +87,18 @@ export function changedAddressErrors(spec: JsonObject, before: JsonObject): Fiel
 /** Keeps the cluster IPs that an update omits, and makes clusterIPs follow clusterIP. */
 export function followClusterIP(spec: JsonObject, before: JsonObject | undefined): void {
   const single = textOf(spec['clusterIP']);
-  const ips = textsOf(spec['clusterIPs']);
+  const ips = stringsOf(spec['clusterIPs']);
   if (before === undefined) {
     if (single !== '' && ips.length === 0) spec['clusterIPs'] = [single];
     return;
   }
-  const [oldSingle, oldIps] = [textOf(before['clusterIP']), textsOf(before['clusterIPs'])];
+  const [oldSingle, oldIps] = [textOf(before['clusterIP']), stringsOf(before['clusterIPs'])];
   if (before['type'] !== 'ExternalName' && spec['type'] !== 'ExternalName') {
     if (single === '' && oldSingle !== '') spec['clusterIP'] = oldSingle;
     if (ips.length === 0 && oldIps.length > 0) spec['clusterIPs'] = [...oldIps];
   } else if (ips.length === 0 && oldIps.length > 0 && single === oldSingle) spec['clusterIPs'] = [...oldIps];
   const now = textOf(spec['clusterIP']);
-  if (now === oldSingle || !same(textsOf(spec['clusterIPs']), oldIps)) return;
+  if (now === oldSingle || !same(stringsOf(spec['clusterIPs']), oldIps)) return;
   if (now === '') delete spec['clusterIPs'];
   else spec['clusterIPs'] = [now];
 }
@@ -106,7 +106,7 @@ export function followClusterIP(spec: JsonObject, before: JsonObject | undefined
 /** Drops the addresses of a service that becomes an ExternalName, unless the request changes them. */
 export function dropAddresses(spec: JsonObject, before: JsonObject): void {
   if (spec['type'] !== 'ExternalName' || before['type'] === 'ExternalName') return;
-  const kept = (field: string): boolean => same(textsOf(spec[field]), textsOf(before[field]));
+  const kept = (field: string): boolean => same(stringsOf(spec[field]), stringsOf(before[field]));
   if (spec['clusterIP'] === before['clusterIP'] && kept('clusterIPs')) {
     delete spec['clusterIP'];
     delete spec['clusterIPs'];
@@ -132,7 +132,7 @@ export function fillFamilies(object: KubeObject, before: JsonObject | undefined)
   const errors = [...(before === undefined ? [] : reducedErrors(spec, before)), ...inferFamilies(spec)];
   if (errors.length > 0) return errors;
   const policy = textOf(spec['ipFamilyPolicy']);
-  const families = textsOf(spec['ipFamilies']);
+  const families = stringsOf(spec['ipFamilies']);
   if (open) {
     const first = families[0] ?? CONFIGURED;
     const both = families.length < 2 && policy !== 'SingleStack';
@@ -157,8 +157,8 @@ function keepsPreferred(spec: JsonObject, before: JsonObject | undefined): boole
     before['type'] === spec['type'] &&
     ['ClusterIP', 'NodePort', 'LoadBalancer'].includes(textOf(spec['type'])) &&
     (before['ipFamilyPolicy'] ?? 'PreferDualStack') === 'PreferDualStack' &&
-    same(textsOf(spec['clusterIPs']), textsOf(before['clusterIPs'])) &&
-    same(textsOf(spec['ipFamilies']), textsOf(before['ipFamilies']))
+    same(stringsOf(spec['clusterIPs']), stringsOf(before['clusterIPs'])) &&
+    same(stringsOf(spec['ipFamilies']), stringsOf(before['ipFamilies']))
   );
 }
 
@@ -170,7 +170,7 @@ function reducedErrors(spec: JsonObject, before: JsonObject): FieldError[] {
     ['clusterIPs', 'cluster IP'],
     ['ipFamilies', 'IP family'],
   ] as const) {
-    const [now, old] = [textsOf(spec[field]), textsOf(before[field])];
+    const [now, old] = [stringsOf(spec[field]), stringsOf(before[field])];
     if (policy === 'SingleStack') {
       if (now.length > 1 && same(now, old)) spec[field] = now.slice(0, 1);
     } else if (now.length > 0 && now.length < old.length) {
@@ -183,8 +183,8 @@ function reducedErrors(spec: JsonObject, before: JsonObject): FieldError[] {
 /** Adds the families of cluster IPs for which none is given. */
 function inferFamilies(spec: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
-  const ips = textsOf(spec['clusterIPs']);
-  const families = textsOf(spec['ipFamilies']);
+  const ips = stringsOf(spec['clusterIPs']);
+  const families = stringsOf(spec['ipFamilies']);
   const policy = textOf(spec['ipFamilyPolicy']);
   if (policy === 'SingleStack') {
     const text = (what: string): string =>
@@ -196,7 +196,7 @@ function inferFamilies(spec: JsonObject): FieldError[] {
     if (ip === 'None') break;
     if (i < families.length) continue;
     const family = familyOf(ip);
-    if (family === CONFIGURED) spec['ipFamilies'] = [...textsOf(spec['ipFamilies']), family];
+    if (family === CONFIGURED) spec['ipFamilies'] = [...stringsOf(spec['ipFamilies']), family];
     else errors.push(invalid(CLUSTER_IPS.index(i), ips, `${family} is not configured on this cluster`));
   }
   return errors;

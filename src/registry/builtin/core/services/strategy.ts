@@ -8,7 +8,7 @@ import {
   required,
 } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { newInvalid } from '../../../../apimachinery/meta/errors.js';
 import { goJson, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { labelErrors, subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
@@ -69,8 +69,8 @@ function typeErrors(spec: JsonObject, headless: boolean): FieldError[] {
   }
   if (type !== 'ExternalName') return [];
   const set = [
-    textsOf(spec['clusterIPs']).length > 0 ? ['clusterIPs'] : [],
-    textsOf(spec['ipFamilies']).length > 0 ? ['ipFamilies'] : [],
+    stringsOf(spec['clusterIPs']).length > 0 ? ['clusterIPs'] : [],
+    stringsOf(spec['ipFamilies']).length > 0 ? ['ipFamilies'] : [],
     textOf(spec['ipFamilyPolicy']) === '' ? [] : ['ipFamilyPolicy'],
   ].flat();
   const errors = set.map((field) => forbidden(SPEC.child(field), 'may not be set for ExternalName services'));
@@ -109,7 +109,7 @@ function externalNameErrors(spec: JsonObject): FieldError[] {
 function validate(object: KubeObject, old?: KubeObject): FieldError[] {
   const errors: FieldError[] = [];
   const spec = objectAt(object, 'spec') ?? {};
-  const headless = textsOf(spec['clusterIPs'])[0] === 'None';
+  const headless = stringsOf(spec['clusterIPs'])[0] === 'None';
   errors.push(...portsErrors(spec, headless));
   const selector = objectAt(spec, 'selector');
   if (selector !== undefined)
@@ -118,8 +118,8 @@ function validate(object: KubeObject, old?: KubeObject): FieldError[] {
   errors.push(...affinityErrors(spec));
   errors.push(...addressErrors(spec, old === undefined ? undefined : objectAt(old, 'spec')));
   const before = old === undefined ? undefined : objectAt(old, 'spec');
-  const known = textsOf(before?.['externalIPs']);
-  textsOf(spec['externalIPs']).forEach((ip, i) => {
+  const known = stringsOf(before?.['externalIPs']);
+  stringsOf(spec['externalIPs']).forEach((ip, i) => {
     if (!known.includes(ip)) errors.push(...ipErrors(ip, SPEC.child('externalIPs').index(i)));
   });
   return [
@@ -134,12 +134,12 @@ function validate(object: KubeObject, old?: KubeObject): FieldError[] {
 
 /** Reports errors under the name of the Go field, as kube-apiserver does. */
 function sourceRangeErrors(spec: JsonObject, before: JsonObject | undefined): FieldError[] {
-  const ranges = textsOf(spec['loadBalancerSourceRanges']).map((text) => text.trim());
+  const ranges = stringsOf(spec['loadBalancerSourceRanges']).map((text) => text.trim());
   if (ranges.length === 0) return [];
   const path = SPEC.child('LoadBalancerSourceRanges');
   const errors: FieldError[] = [];
   if (spec['type'] !== 'LoadBalancer') errors.push(forbidden(path, "may only be used when `type` is 'LoadBalancer'"));
-  const known = textsOf(before?.['loadBalancerSourceRanges']).map((text) => text.trim());
+  const known = stringsOf(before?.['loadBalancerSourceRanges']).map((text) => text.trim());
   ranges.forEach((text, i) => {
     if (!known.includes(text)) errors.push(...cidrErrors(text).map((why) => invalid(path.index(i), text, why)));
   });

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { compareUtf8, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { numberOf } from '../../shared/fields.js';
 import { Age, tableOf } from '../../shared/table.js';
@@ -15,7 +15,7 @@ function formatLabels(labels: unknown): string {
 }
 
 function externalIPs(service: KubeObject, spec: JsonObject): string {
-  const given = textsOf(spec['externalIPs']);
+  const given = stringsOf(spec['externalIPs']);
   switch (spec['type']) {
     case 'ClusterIP':
     case 'NodePort':
@@ -49,7 +49,7 @@ export const serviceTable = tableOf('api/v1/services', (service) => {
   return [
     service.metadata.name ?? '',
     textOf(spec['type']),
-    textsOf(spec['clusterIPs'])[0] ?? NONE,
+    stringsOf(spec['clusterIPs'])[0] ?? NONE,
     externalIPs(service, spec),
     ports(spec),
     Age.of(service),

@@ -7,7 +7,7 @@ import {
   required,
 } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../../../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { choice, choiceIfSet, portNumberErrors } from '../../shared/checks.js';
 import { numberOf } from '../../shared/fields.js';
@@ -23,7 +23,7 @@ const needsHealthCheck = (spec: JsonObject): boolean => isBalancer(spec) && spec
 
 /** Reports whether the service is reachable from outside the cluster. */
 export function externallyAccessible(spec: JsonObject): boolean {
-  return needsNodePort(spec) || (spec['type'] === 'ClusterIP' && textsOf(spec['externalIPs']).length > 0);
+  return needsNodePort(spec) || (spec['type'] === 'ClusterIP' && stringsOf(spec['externalIPs']).length > 0);
 }
 
 /** Validates the timeout of session affinity. */

@@ -22,7 +22,7 @@ export const services = builtinType({
   applyDefaults: applyServiceDefaults,
   returnsDeletedObject: true,
   // Endpoints belong to a service, whichever client wrote them.
-  deletion: { takesAlong: 'endpoints' },
+  deletion: { companionResource: 'endpoints' },
   selectableFields: ['spec.clusterIP', 'spec.type'],
   fields: (service) => ({
     'spec.clusterIP': textOf(objectAt(service, 'spec')?.['clusterIP']),

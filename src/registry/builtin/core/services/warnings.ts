@@ -1,5 +1,5 @@
 import { isObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
-import { textsOf } from '../../../../apimachinery/json/values.js';
+import { stringsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { addressWarnings, cidrWarnings } from '../../../../apimachinery/validation/addresses.js';
 
@@ -10,7 +10,7 @@ const MODE = 'service.kubernetes.io/topology-mode';
 export function serviceWarnings(object: KubeObject): string[] {
   const spec = objectAt(object, 'spec') ?? {};
   const { type, clusterIP, sessionAffinity, trafficDistribution } = spec;
-  const external = textsOf(spec['externalIPs']);
+  const external = stringsOf(spec['externalIPs']);
   const balancer = stringAt(spec, 'loadBalancerIP') ?? '';
   const headless = type === 'ClusterIP' && clusterIP === 'None';
   const byName = type === 'ExternalName';
@@ -23,7 +23,7 @@ export function serviceWarnings(object: KubeObject): string[] {
       object.metadata.annotations?.[HINTS] !== undefined,
       `annotation ${HINTS} is deprecated, please use ${MODE} instead`,
     ),
-    ...(assigned ? each('clusterIPs', textsOf(spec['clusterIPs']), addressWarnings) : []),
+    ...(assigned ? each('clusterIPs', stringsOf(spec['clusterIPs']), addressWarnings) : []),
     ...when(headless && balancer !== '', 'spec.loadBalancerIP is ignored for headless services'),
     ...when(headless && external.length > 0, 'spec.externalIPs is ignored for headless services'),
     ...when(headless && sessionAffinity !== 'None', 'spec.SessionAffinity is ignored for headless services'),
@@ -33,7 +33,7 @@ export function serviceWarnings(object: KubeObject): string[] {
       'spec.externalIPs is deprecated and may no longer be implemented in some clusters',
     ),
     ...(balancer === '' ? [] : addressWarnings('spec.loadBalancerIP', balancer)),
-    ...each('loadBalancerSourceRanges', textsOf(spec['loadBalancerSourceRanges']), cidrWarnings),
+    ...each('loadBalancerSourceRanges', stringsOf(spec['loadBalancerSourceRanges']), cidrWarnings),
     ...when(byName && external.length > 0, 'spec.externalIPs is ignored when spec.type is "ExternalName"'),
     ...when(
       !byName && (stringAt(spec, 'externalName') ?? '') !== '',

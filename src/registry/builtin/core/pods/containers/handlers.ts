@@ -6,7 +6,7 @@ import {
   required,
 } from '../../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../../../../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../../../../apimachinery/json/values.js';
 import { regexError } from '../../../../../apimachinery/validation/names.js';
 import { choiceIfSet, integerOf, notNegative, portErrors } from '../../../shared/checks.js';
 import { numberOf } from '../../../shared/fields.js';
@@ -40,7 +40,7 @@ const sleep: Check = (action, path, grace) => {
 };
 
 const ACTIONS: readonly (readonly [string, Check])[] = [
-  ['exec', (action, path) => (textsOf(action['command']).length === 0 ? [required(path.child('command'))] : [])],
+  ['exec', (action, path) => (stringsOf(action['command']).length === 0 ? [required(path.child('command'))] : [])],
   ['httpGet', httpGet],
   ['tcpSocket', (action, path) => portErrors(action['port'], path.child('port'))],
   ['grpc', (action, path) => portErrors(numberOf(action['port']), path.child('port'))],

@@ -1,6 +1,6 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../../../../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../../../../apimachinery/json/values.js';
 import { maxLenCharacters, regexError } from '../../../../../apimachinery/validation/names.js';
 import { ipErrors } from '../../../shared/checks.js';
 
@@ -24,7 +24,7 @@ function searchProblems(name: string): string[] {
 /** Validates the DNS policy and the DNS configuration of a pod. */
 export function dnsErrors(spec: JsonObject, path: FieldPath): FieldError[] {
   const config = objectAt(spec, 'dnsConfig');
-  const servers = textsOf(config?.['nameservers']);
+  const servers = stringsOf(config?.['nameservers']);
   if (spec['dnsPolicy'] === 'None') {
     if (config === undefined) return [required(path, 'must provide `dnsConfig` when `dnsPolicy` is None')];
     const why = 'must provide at least one DNS nameserver when `dnsPolicy` is None';
@@ -36,7 +36,7 @@ export function dnsErrors(spec: JsonObject, path: FieldPath): FieldError[] {
     errors.push(invalid(serversAt, servers, `must not have more than ${String(MAX_SERVERS)} nameservers`));
   }
   servers.forEach((ip, i) => errors.push(...ipErrors(ip, serversAt.index(i))));
-  const searches = textsOf(config?.['searches']);
+  const searches = stringsOf(config?.['searches']);
   const at = path.child('searches');
   if (searches.length > MAX_SEARCHES) {
     errors.push(invalid(at, searches, `must not have more than ${String(MAX_SEARCHES)} search paths`));

@@ -9,7 +9,7 @@ import {
   tooLong,
 } from '../../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, textsOf } from '../../../../../apimachinery/json/values.js';
+import { objectsOf, textOf, stringsOf } from '../../../../../apimachinery/json/values.js';
 import { internalJson } from '../../../../../apimachinery/scheme/internal-diff.js';
 import { choice, choiceIfSet, descendingPathErrors, idErrors } from '../../../shared/checks.js';
 import { windowsOptionErrors } from './windows.js';
@@ -71,7 +71,7 @@ function escalationErrors(context: JsonObject, path: FieldPath): FieldError[] {
     return invalid(path, shown, `cannot set \`allowPrivilegeEscalation\` to false and ${what}`);
   };
   const errors = context['privileged'] === true ? [refuse('`privileged` to true')] : [];
-  const added = textsOf(objectAt(context, 'capabilities')?.['add']).filter((name) => name === 'CAP_SYS_ADMIN');
+  const added = stringsOf(objectAt(context, 'capabilities')?.['add']).filter((name) => name === 'CAP_SYS_ADMIN');
   return [...errors, ...added.map(() => refuse('`capabilities.Add` CAP_SYS_ADMIN'))];
 }
 

@@ -1,0 +1,78 @@
+import { ApiError } from '../../apimachinery/meta/errors.js';
+import { addFacts, deepCopy, deepEqual, FACTS } from '../../apimachinery/json/json.js';
+import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
+import type { StorageCodec } from '../rest/served.js';
+import type { CompiledVersion } from './compiled.js';
+import { decodeCustom } from './decode.js';
+import { gvkOf } from './resource-type.js';
+import type { ServeOptions, VersionParts } from './serve-options.js';
+
+/** Returns the functions that decode objects of a version and convert them for the store. */
+export function storageCodec(options: ServeOptions, { compiled, view, formOf }: VersionParts): StorageCodec {
+  const { definition } = options.compiled;
+  const { schema, preserveUnknownFields } = compiled;
+  const gvk = gvkOf(definition, compiled.version);
+  const storageGroupVersion = `${gvk.group}/${definition.storageVersion}`;
+  const stored = (object: KubeObject): MaybePromise<KubeObject> => {
+    const { mutated, unreadable } = object[FACTS] ?? {};
+    if (mutated === true) schema.prune(object);
+    if (unreadable !== undefined && object.apiVersion !== storageGroupVersion) throw new ApiError(500, '', unreadable);
+    return toStored(object, formOf(storageGroupVersion), storageGroupVersion, options);
+  };
+  return {
+    decode: (body, strict) => decodeCustom(formOf, gvk, body, strict),
+    maxDefaultedValues: (objects) => schema.defaultsBound.once + objects * schema.defaultsBound.perItem,
+    toStorage: (object) => {
+      if (options.signal.aborted) throw definitionChanged();
+      // Nulls left by an apply are dropped when the object is read.
+      const wasApplied = object[FACTS]?.unpruned === true && !preserveUnknownFields;
+      if (wasApplied && schema.pruneStored(object)) addFacts(object, { unseenMembers: 'stored' });
+      return stored(object);
+    },
+    dryRunResult: async (object) => {
+      if (object.metadata.resourceVersion === '') delete object.metadata.resourceVersion;
+      return view.convertStored(await stored(object));
+    },
+    prepare: options.conversion.remote ? (objects) => view.prepare(objects) : undefined,
+  };
+}
+
+/**
+ * Converts an object to the storage version and drops what that does not know. Its defaults are those at the time of reading, and
+ * are added then.
+ */
+function toStored(
+  object: KubeObject,
+  form: CompiledVersion | undefined,
+  groupVersion: string,
+  { conversion, signal }: ServeOptions,
+): MaybePromise<KubeObject> {
+  if (object.apiVersion === groupVersion) return object;
+  const pruned = (converted: KubeObject): KubeObject => {
+    if (form?.preserveUnknownFields === false) form.schema.prune(converted);
+    // The facts about the object do not hold for its conversion.
+    delete converted[FACTS];
+    if (form !== undefined && lacksDefaults(converted, form)) addFacts(converted, { incomplete: true });
+    return converted;
+  };
+  if (!conversion.remote) return pruned(deepCopy(conversion.convert(object, groupVersion)));
+  return conversion.convertAll([object], groupVersion).then(([converted]) => {
+    if (signal.aborted) throw definitionChanged();
+    return pruned(converted ?? object);
+  });
+}
+
+function lacksDefaults(object: KubeObject, { schema }: CompiledVersion): boolean {
+  const { once, perItem } = schema.defaultsBound;
+  if (once + perItem === 0) return false;
+  const shown = deepCopy(object);
+  schema.applyDefaults(shown);
+  return !deepEqual(object, shown);
+}
+
+/** Returns the error for a write prepared under a definition that has changed meanwhile: it would bypass the new rules. */
+export function definitionChanged(): ApiError {
+  const text = 'the definition of the resource has changed while the request was processed, please try again';
+  return new ApiError(503, 'ServiceUnavailable', text, { retryAfterSeconds: 1 });
+}
