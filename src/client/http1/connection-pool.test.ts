@@ -82,7 +82,7 @@ test('requests beyond the limit wait, and can be given up', async () => {
   const { sockets, ask, cancel } = poolOf(1);
   const [first, second, third] = [ask('1'), ask('2'), ask('3')];
   cancel('2');
-  await expect(second).rejects.toMatchObject({ message: 'cancelled', onUsed: false });
+  await expect(second).rejects.toMatchObject({ message: 'cancelled', onReusedConnection: false });
   sockets[0]?.push(`${OK}\r\nok`);
   await first;
   await turn();
@@ -111,7 +111,7 @@ test.each([true, false])('a connection that ends before it answers, having serve
   const lost = ask('1');
   sockets[0]?.push(null);
   await expect(lost).rejects.toMatchObject({
-    onUsed: used,
+    onReusedConnection: used,
     cause: { message: 'socket hang up', code: 'ECONNRESET' },
   });
 });
@@ -170,6 +170,6 @@ test('who cannot connect is told', async () => {
     new FakeClock(),
   );
   const request = { address: ADDRESS, bytes: Buffer.alloc(0), maxAnswerBytes: 1, onOver: () => undefined };
-  await expect(pool.request(request)).rejects.toMatchObject({ message: 'bad certificate', onUsed: false });
+  await expect(pool.request(request)).rejects.toMatchObject({ message: 'bad certificate', onReusedConnection: false });
   await expect(pool.request(request)).rejects.toThrow('bad certificate');
 });

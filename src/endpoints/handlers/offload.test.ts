@@ -15,7 +15,7 @@ test('a write whose rules take long is given up once; the next of the type that 
     request: { headers: {} },
     context: { info: { name: '' } },
     store: { clock: { monotonic: () => 0 } },
-    served: { mostDefaults: () => 0 },
+    served: { maxDefaultedValues: () => 0 },
   } as unknown as RequestScope;
   const write = (units: number) => async (): Promise<void> => {
     done.push('begun');
