@@ -35,9 +35,9 @@ export class AuthenticationError extends Error {
   /** True if clients may see the message, which is then a token webhook's own text. */
   readonly exposeToClient: boolean;
 
-  constructor(message: string, { tellClient = false } = {}) {
+  constructor(message: string, { exposeToClient = false } = {}) {
     super(message);
-    this.exposeToClient = tellClient;
+    this.exposeToClient = exposeToClient;
   }
 }
 

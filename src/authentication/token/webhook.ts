@@ -48,7 +48,7 @@ export class WebhookTokenAuthenticator implements TokenAuthenticator {
     if (wanted.length > 0 && audiences.length === 0) return undefined;
     if (!status.authenticated) {
       if (status.error === '') return undefined;
-      throw new AuthenticationError(status.error, { tellClient: true });
+      throw new AuthenticationError(status.error, { exposeToClient: true });
     }
     if (status.user.name === '') throw new AuthenticationError('the webhook authenticated a user without a name');
     return { user: status.user, audiences };

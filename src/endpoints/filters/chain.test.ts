@@ -108,7 +108,7 @@ describe('the handler chain', () => {
 
   test.each([
     ['an authenticator that fails', new AuthenticationError('bad'), 'Unauthorized'],
-    ['one that may tell why', new AuthenticationError('expired', { tellClient: true }), 'expired'],
+    ['one that may tell why', new AuthenticationError('expired', { exposeToClient: true }), 'expired'],
     ['one with a defect', new TypeError('oops'), 'Unauthorized'],
   ])('answers 401 to %s', async (_name, error, text) => {
     const stage = new TestChain();
