@@ -148,10 +148,7 @@ export class SchemaNode {
     this.numeric = compileNumeric(schema, this.types, this.format);
     const enumeration = schema['enum'];
     this.enumeration = Array.isArray(enumeration) && enumeration.length > 0 ? enumeration : undefined;
-    this.enumStrings =
-      this.enumeration === undefined
-        ? undefined
-        : new Set(this.enumeration.filter((value): value is string => typeof value === 'string'));
+    this.enumStrings = this.enumeration && new Set(this.enumeration.filter((value) => typeof value === 'string'));
     this.logic = compileLogic(schema, sub);
     this.items = sub(schema['items']);
     this.itemCount = lengths(schema, 'minItems', 'maxItems');
