@@ -13,10 +13,10 @@ const PROBE = 'watch=true&timeoutSeconds=1&resourceVersion=1&fieldSelector=metad
 /** Reports whether a kube-apiserver routes all lists to Annex, whose revisions begin at `first`; those of the cluster must stay lower. */
 export async function routedToAnnex(
   server: KubeApiserver,
-  lists: readonly string[],
+  definitions: readonly KubeObject[],
   first: Revision,
 ): Promise<boolean> {
-  for (const list of lists) {
+  for (const list of requestsFor(definitions, 'limit=1')) {
     const { status, body } = await server.call('GET', list);
     if (status !== 200) throw new ClusterError(status, stringAt(body, 'message') ?? `GET ${list}: ${status}`);
     if (Number(stringAt(objectAt(body, 'metadata'), 'resourceVersion')) < first) return false;
@@ -29,17 +29,18 @@ export async function routedToAnnex(
  * watch from a compacted revision, with different messages. Revisions do not tell: the cluster's have been raised above those of Annex.
  */
 export async function servedByCluster(server: KubeApiserver, definitions: readonly KubeObject[]): Promise<boolean> {
-  const probes = definitions.flatMap((definition) => resourcePaths(definition).map((path) => `${path}?${PROBE}`));
-  const answers = await Promise.all(probes.map((probe) => server.plain('GET', probe)));
+  const answers = await Promise.all(requestsFor(definitions, PROBE).map((probe) => server.plain('GET', probe)));
   return answers.every(
     ({ status, text }) => (status === 200 || status === 410) && !text.includes(RELIST_ELSEWHERE_MESSAGE),
   );
 }
 
-/** Returns the paths of a definition's served versions, without the back door. */
-export function resourcePaths(definition: KubeObject): string[] {
-  const spec = objectAt(definition, 'spec');
-  const [group, plural] = [textOf(spec?.['group']), textOf(objectAt(spec, 'names')?.['plural'])];
-  const versions = servedVersions(definition).filter((name) => !isBackDoor({ name }));
-  return versions.map((version) => `/apis/${group}/${version}/${plural}`);
+/** Returns one request with a query for each served version of the definitions, without the back door. */
+function requestsFor(definitions: readonly KubeObject[], query: string): string[] {
+  return definitions.flatMap((definition) => {
+    const spec = objectAt(definition, 'spec');
+    const [group, plural] = [textOf(spec?.['group']), textOf(objectAt(spec, 'names')?.['plural'])];
+    const versions = servedVersions(definition).filter((name) => !isBackDoor({ name }));
+    return versions.map((version) => `/apis/${group}/${version}/${plural}?${query}`);
+  });
 }

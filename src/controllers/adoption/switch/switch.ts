@@ -18,7 +18,7 @@ import { Journal, type SwitchRecord } from './journal.js';
 import type { Stages } from '../replica-stages.js';
 import type { KubeApiserver } from './kube-apiservers.js';
 import { StepTimer } from './step-timer.js';
-import { resourcePaths, routedToAnnex, servedByCluster } from './routes.js';
+import { routedToAnnex, servedByCluster } from './routes.js';
 import { InFlightWrites } from './in-flight-writes.js';
 
 /** The cluster's rate of writes is measured for this long. */
@@ -248,9 +248,9 @@ export class Switch implements ReturnParts {
     await this.check();
     await this.assertFenceIntact();
     await this.annexDefinitions.setStage('Switching');
-    const lists = (await this.annexDefinitions.list()).flatMap(resourcePaths).map((path) => `${path}?limit=1`);
+    const definitions = await this.annexDefinitions.list();
     const { first } = this.journal.record;
-    await servers.everywhere('the route', (server) => routedToAnnex(server, lists, first), ROUTE_MILLIS, signal);
+    await servers.everywhere('the route', (server) => routedToAnnex(server, definitions, first), ROUTE_MILLIS, signal);
     await this.assertClusterRevisionBelow();
     this.stepTimer.end('the route');
   }
