@@ -4,7 +4,7 @@ import { eventually } from '../../integration/server.js';
 import { run } from '../cluster.js';
 import { Informer, informerMissing } from '../informer.js';
 import { SwitchReader, SwitchWriter } from './writers.js';
-import { available, condition, definitionText, widgetsPath, widgetText } from '../widgets.js';
+import { available, type Condition, condition, definitionText, widgetsPath, widgetText } from '../widgets.js';
 import { describeOnCluster, say } from '../suite.js';
 
 const GROUP = 'moved.example.com';
@@ -52,6 +52,29 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
   let made = 0;
   const writers = (group: string, count: number): SwitchWriter[] =>
     Array.from({ length: count }, () => new SwitchWriter(cluster.https, group, NAMESPACE, `busy-${made++}`));
+
+  /** Waits until each of them has written some more. */
+  const writeAgain = async (busy: readonly SwitchWriter[]): Promise<void> => {
+    const counts = busy.map(({ acknowledged }) => acknowledged);
+    await eventually('all write again', () =>
+      Promise.resolve(busy.every(({ acknowledged }, i) => acknowledged > (counts[i] ?? 0) + 10) || undefined),
+    );
+  };
+
+  /** The condition Switched once the switch is over, either way. */
+  const outcomeOf = (group: string): Promise<Condition> =>
+    condition(
+      cluster,
+      `adoption/${group}`,
+      'Switched',
+      ({ status, reason }) => status === 'True' || reason === 'Failed',
+    );
+
+  /** Names and revisions, in the form of an informer's keys. */
+  const namesOf = (objects: ReadonlyMap<string, JsonObject>): string[] =>
+    [...objects.values()].map(
+      (one) => `${digText(one, 'metadata', 'name')}@${digText(one, 'metadata', 'resourceVersion')}`,
+    );
 
   const settle = async (group: string, all_: readonly SwitchWriter[], known?: RegExp): Promise<void> => {
     await Promise.all(all_.map((writer) => writer.stop()));
@@ -126,19 +149,11 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     const paths = [`/apis/${GROUP}/v1/namespaces/${NAMESPACE}/widgets?limit=5`, widgetsPath(NAMESPACE, 'w.2-x', GROUP)];
     const readers = cluster.https.map((server) => new SwitchReader(server, paths));
     await adopt(GROUP, 'Annex');
-    const switched = await condition(
-      cluster,
-      `adoption/${GROUP}`,
-      'Switched',
-      ({ status, reason }) => status === 'True' || reason === 'Failed',
-    );
+    const switched = await outcomeOf(GROUP);
     say(switched.message);
     if (switched.reason !== 'Served') say(cluster.logs());
     expect(switched).toMatchObject({ status: 'True', reason: 'Served' });
-    const counts = busy.map(({ acknowledged }) => acknowledged);
-    await eventually('all write again', () =>
-      Promise.resolve(busy.every(({ acknowledged }, i) => acknowledged > (counts[i] ?? 0) + 10) || undefined),
-    );
+    await writeAgain(busy);
     for (const reader of readers) await reader.stop();
     await settle(GROUP, busy);
     expect(readers.flatMap(({ problems }) => problems)).toEqual([]);
@@ -149,9 +164,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     expect(made.status).toBe(201);
     const now = await all(GROUP);
     for (const [key, object] of before) expect([key, now.get(key)]).toEqual([key, object]);
-    const held = [...now.values()].map(
-      (one) => `${digText(one, 'metadata', 'name')}@${digText(one, 'metadata', 'resourceVersion')}`,
-    );
+    const held = namesOf(now);
     for (const informer of informers) {
       await informer.sees('add', 'zz-last');
       expect((await informer.end()).keys.sort()).toEqual(held.sort());
@@ -288,10 +301,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
       body: JSON.stringify(owner),
     });
     expect(late.status).toBe(409);
-    const counts = busy.map(({ acknowledged }) => acknowledged);
-    await eventually('all write again', () =>
-      Promise.resolve(busy.every(({ acknowledged }, i) => acknowledged > (counts[i] ?? 0) + 10) || undefined),
-    );
+    await writeAgain(busy);
     for (const reader of readers) await reader.stop();
     await settle(GROUP, busy);
     expect(readers.flatMap(({ problems }) => problems)).toEqual([]);
@@ -341,9 +351,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
       const answer = await http.send({ method: 'POST', path: widgetsPath(NAMESPACE, '', GROUP), body: last });
       return answer.status === 201 ? true : undefined;
     });
-    const held = [...(await all(GROUP)).values()].map(
-      (one) => `${digText(one, 'metadata', 'name')}@${digText(one, 'metadata', 'resourceVersion')}`,
-    );
+    const held = namesOf(await all(GROUP));
     for (const informer of informers) {
       await informer.sees('add', 'zz-returned');
       expect((await informer.end()).keys.sort()).toEqual(held.sort());
@@ -355,10 +363,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     const busy = writers(GROUP, 2);
     await adopt(GROUP, 'Annex');
     await condition(cluster, `adoption/${GROUP}`, 'Switched', ({ status }) => status === 'True');
-    const counts = busy.map(({ acknowledged }) => acknowledged);
-    await eventually('all write again', () =>
-      Promise.resolve(busy.every(({ acknowledged }, i) => acknowledged > (counts[i] ?? 0) + 10) || undefined),
-    );
+    await writeAgain(busy);
     await settle(GROUP, busy);
   });
 
@@ -385,10 +390,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     say(`killed while ${killed.join(', ')}; ${await phase(KILLED)}`);
     const end = await phase(KILLED);
     expect(killed.length).toBeGreaterThan(0);
-    const counts = busy.map(({ acknowledged }) => acknowledged);
-    await eventually('all write again', () =>
-      Promise.resolve(busy.every(({ acknowledged }, i) => acknowledged > (counts[i] ?? 0) + 10) || undefined),
-    );
+    await writeAgain(busy);
     await settle(KILLED, busy);
     expect(end).toBe('Served');
   });
@@ -401,17 +403,9 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     await eventually('the fence is there', async () =>
       (await kubectl.run(['delete', 'validatingadmissionpolicybinding', name])).code === 0 ? true : undefined,
     );
-    const failed = await condition(
-      cluster,
-      `adoption/${MEDDLED}`,
-      'Switched',
-      ({ status, reason }) => status === 'True' || reason === 'Failed',
-    );
+    const failed = await outcomeOf(MEDDLED);
     say(failed.message);
-    const counts = busy.map(({ acknowledged }) => acknowledged);
-    await eventually('all write again', () =>
-      Promise.resolve(busy.every(({ acknowledged }, i) => acknowledged > (counts[i] ?? 0) + 10) || undefined),
-    );
+    await writeAgain(busy);
     await settle(MEDDLED, busy);
     expect(failed.message).toMatch(/^the switch is given up: the fence/);
     const service = await kubectl.ok(['get', 'apiservice', `v1.${MEDDLED}`, '-o', 'jsonpath={.spec.service}']);
@@ -443,18 +437,10 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     await kubectl.ok(['delete', 'validatingadmissionpolicybinding', `annex-adoption.${GIVEN_UP}`]);
     await release();
     const began = performance.now();
-    const failed = await condition(
-      cluster,
-      `adoption/${GIVEN_UP}`,
-      'Switched',
-      ({ status, reason }) => status === 'True' || reason === 'Failed',
-    );
+    const failed = await outcomeOf(GIVEN_UP);
     say(`${failed.message}; it took ${((performance.now() - began) / 1000).toFixed(1)} s`);
     expect(failed.message).toMatch(/^the switch is given up: the fence/);
-    const counts = busy.map(({ acknowledged }) => acknowledged);
-    await eventually('all write again', () =>
-      Promise.resolve(busy.every(({ acknowledged }, i) => acknowledged > (counts[i] ?? 0) + 10) || undefined),
-    );
+    await writeAgain(busy);
     // What changed while Annex followed had revisions of Annex there (docs/design/adoption.md, what is not watched).
     await settle(GIVEN_UP, busy, /went back/);
     for (const server of cluster.https) expect(await listed(server)).toBeGreaterThan(Math.max(...shown));
@@ -464,9 +450,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     await eventually('the cluster takes writes', async () =>
       (await cluster.http.send({ ...last, body })).status === 201 ? true : undefined,
     );
-    const held = [...(await all(GIVEN_UP)).values()].map(
-      (one) => `${digText(one, 'metadata', 'name')}@${digText(one, 'metadata', 'resourceVersion')}`,
-    );
+    const held = namesOf(await all(GIVEN_UP));
     for (const informer of informers) {
       await informer.sees('add', 'zz-last');
       expect((await informer.end()).keys.sort()).toEqual(held.sort());
