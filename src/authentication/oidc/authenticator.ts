@@ -45,7 +45,7 @@ export class OidcAuthenticator implements TokenAuthenticator {
     private readonly dependencies: OidcDependencies,
   ) {
     const { issuer, claimMappings } = compiled.config;
-    const { algorithms, client, clock, metrics, onError: failed } = dependencies;
+    const { algorithms, client, clock, metrics, onError } = dependencies;
     this.issuer = issuer.url;
     this.client = client(issuer.certificateAuthority === '' ? undefined : issuer.certificateAuthority);
     this.provider = new Provider({
@@ -53,7 +53,7 @@ export class OidcAuthenticator implements TokenAuthenticator {
       discoveryUrl: issuer.discoveryURL,
       client: this.client,
       clock,
-      onError: failed,
+      onError,
       fetched: (result) => {
         metrics.keysFetched(issuer.url, result);
       },
@@ -67,7 +67,7 @@ export class OidcAuthenticator implements TokenAuthenticator {
         audiences,
         algorithms,
         clock,
-        onError: failed,
+        onError,
       });
     }
   }

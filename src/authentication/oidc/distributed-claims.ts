@@ -84,10 +84,10 @@ export class DistributedClaims {
   }
 
   private async providerOf(issuer: string): Promise<Provider> {
-    const { client, clock, onError: failed } = this.options;
+    const { client, clock, onError } = this.options;
     let provider = this.providers.get(issuer);
     if (provider === undefined) {
-      provider = new Provider({ issuer, discoveryUrl: '', client, clock, onError: failed, fetched: () => undefined });
+      provider = new Provider({ issuer, discoveryUrl: '', client, clock, onError, fetched: () => undefined });
       this.providers.set(issuer, provider);
     }
     await provider.start();

@@ -60,7 +60,7 @@ export class Provider {
   }
 
   private async discover(): Promise<void> {
-    const { issuer, discoveryUrl, client, onError: failed, clock } = this.options;
+    const { issuer, discoveryUrl, client, onError, clock } = this.options;
     try {
       const url = discoveryUrl === '' ? issuer.replace(/\/$/, '') + WELL_KNOWN : discoveryUrl;
       const document = parseObject(await client.get(url, undefined, this.stop.signal), 'discovery document');
@@ -75,7 +75,7 @@ export class Provider {
     } catch (error) {
       if (this.stop.signal.aborted) return;
       this.problem = messageOf(error);
-      failed(`oidc authenticator: initializing provider ${issuer}: ${this.problem}`);
+      onError(`oidc authenticator: initializing provider ${issuer}: ${this.problem}`);
       this.timer = clock.setTimer(RETRY_MILLIS, () => void this.discover());
     }
   }

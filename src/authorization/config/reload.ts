@@ -66,7 +66,7 @@ export class ReloadingChain implements Authorizer, RuleResolver {
   }
 
   private async reload(signal: AbortSignal): Promise<void> {
-    const { read, build, metrics, clock, onError: failed } = this.options;
+    const { read, build, metrics, clock, onError } = this.options;
     try {
       const text = await read();
       if (text === this.lastText) return;
@@ -84,7 +84,7 @@ export class ReloadingChain implements Authorizer, RuleResolver {
       metrics.configInUse(text);
     } catch (error) {
       metrics.configReload('failure', clock.now());
-      failed(`reloading authorization config: ${messageOf(error)}`);
+      onError(`reloading authorization config: ${messageOf(error)}`);
     }
   }
 }

@@ -80,7 +80,7 @@ export class AdoptionController {
   }
 
   private async lead(signal: AbortSignal): Promise<void> {
-    const { clock, onError: failed } = this.options;
+    const { clock, onError } = this.options;
     this.watchAdoptions(signal);
     void this.followDefinitions(signal);
     while (!signal.aborted) {
@@ -89,7 +89,7 @@ export class AdoptionController {
           try {
             await this.sync(name);
           } catch (error) {
-            if (!isConflictOrNotFound(error)) failed(name, error);
+            if (!isConflictOrNotFound(error)) onError(name, error);
           }
         }
       }
@@ -222,7 +222,7 @@ export class AdoptionController {
   /** Periodically restores what keeps the group with Annex, or frees the cluster's copy if it is not to be retained. */
   private async hold(adoption: KubeObject, frees: boolean): Promise<void> {
     const group = adoption.metadata.name ?? '';
-    const { clock, onError: failed } = this.options;
+    const { clock, onError } = this.options;
     let moving = this.activeSwitches.get(group);
     if (moving?.uid !== uidOf(adoption)) {
       await this.stopGroup(group);
@@ -234,7 +234,7 @@ export class AdoptionController {
     const held = moving;
     held.done = (frees ? held.move.free(held.stop.signal) : held.move.hold())
       .catch((error: unknown) => {
-        if (!isConflictOrNotFound(error)) failed(group, error);
+        if (!isConflictOrNotFound(error)) onError(group, error);
       })
       .finally(() => {
         held.done = undefined;
@@ -243,18 +243,8 @@ export class AdoptionController {
   }
 
   private newActiveSwitch(adoption: KubeObject): ActiveSwitch | undefined {
-    const {
-      adopted,
-      adoptions,
-      backend,
-      client,
-      clock,
-      definitions,
-      onError: failed,
-      namespace,
-      replicas,
-      servers,
-    } = this.options;
+    const { adopted, adoptions, backend, client, clock, definitions, onError, namespace, replicas, servers } =
+      this.options;
     const staging = backend.staging?.(stagingName(adoption));
     if (staging === undefined) return undefined;
     const group = adoption.metadata.name ?? '';
@@ -263,7 +253,7 @@ export class AdoptionController {
       ...{ adopted, adoptions, backend, client, clock, definitions, namespace, replicas, servers, staging, group, uid },
       copyRate: copyRateOf(adoption),
       onError: (error) => {
-        failed(group, error);
+        onError(group, error);
       },
     });
     const since = clock.monotonic();

@@ -72,17 +72,17 @@ export class ReplicaStages {
   }
 
   private async keepReporting(signal: AbortSignal): Promise<void> {
-    const { clock, presence, onError: failed } = this.options;
+    const { clock, presence, onError } = this.options;
     while (!signal.aborted) {
       const isOld = clock.monotonic() - this.lastReportAt >= REPEAT_MILLIS;
       const isDone = !isOld && encodeStages(this.options.stages()) === this.lastReport;
       await sleep(clock, isDone || (await this.report()) ? LOOK_MILLIS : RETRY_MILLIS, signal);
     }
-    await presence.leave().catch(failed);
+    await presence.leave().catch(onError);
   }
 
   private async report(): Promise<boolean> {
-    const { clock, presence, onError: failed, stages } = this.options;
+    const { clock, presence, onError, stages } = this.options;
     const text = encodeStages(stages());
     const at = clock.monotonic();
     try {
@@ -91,7 +91,7 @@ export class ReplicaStages {
       this.lastReportAt = at;
       return true;
     } catch (error) {
-      failed(error);
+      onError(error);
       return false;
     }
   }

@@ -24,7 +24,7 @@ export interface RenewalContext {
  * Its expiry is reported as soon as it occurs, and a new certificate is then picked up within seconds.
  */
 export async function renewCertificates(certificates: ServingCertificates, context: RenewalContext): Promise<void> {
-  const { clock, logger, links, signal, renewed, isCaPublished: carried } = context;
+  const { clock, logger, links, signal, renewed, isCaPublished } = context;
   let problem: string | undefined;
   let changed = false;
   for (;;) {
@@ -42,7 +42,7 @@ export async function renewCertificates(certificates: ServingCertificates, conte
     problem = undefined;
     changed = false;
     try {
-      changed = await certificates.refresh(carried);
+      changed = await certificates.refresh(isCaPublished);
       if (!changed) continue;
       renewed();
       logger.info('renewed the serving certificate or its CA');

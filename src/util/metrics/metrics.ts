@@ -41,12 +41,12 @@ class SeriesMap<T extends { readonly labels: Labels }> {
     const { name: metric, labels: names } = this.metric;
     const values = metricLifecycles.constrain(metric, names, given);
     const key = keyOf(values);
-    let cell = this.byKey.get(key);
-    if (cell === undefined) {
-      cell = this.make(Object.fromEntries(names.map((name, i) => [name, values[i] ?? ''])));
-      this.byKey.set(key, cell);
+    let one = this.byKey.get(key);
+    if (one === undefined) {
+      one = this.make(Object.fromEntries(names.map((name, i) => [name, values[i] ?? ''])));
+      this.byKey.set(key, one);
     }
-    return cell;
+    return one;
   }
 
   delete(values: readonly string[]): void {
@@ -75,7 +75,7 @@ const configuration = (options: MetricOptions, registry: Registry) => ({
 
 /** A counter whose series are looked up once. prom-client hashes the labels on every update. */
 export class CounterVec extends Counter {
-  private readonly cells: SeriesMap<MetricSeries>;
+  private readonly seriesMap: SeriesMap<MetricSeries>;
 
   /** `refresh` is called before every scrape and sets values that are counted elsewhere. */
   constructor(
@@ -84,35 +84,35 @@ export class CounterVec extends Counter {
     private readonly refresh?: (counter: CounterVec) => void,
   ) {
     super(configuration(options, registry));
-    this.cells = new SeriesMap(options, (labels) => new MetricSeries(labels));
+    this.seriesMap = new SeriesMap(options, (labels) => new MetricSeries(labels));
   }
 
   /** Returns the series with these label values, given in the order of the label names. */
   withLabelValues(...values: string[]): MetricSeries {
-    return this.cells.at(values);
+    return this.seriesMap.at(values);
   }
 
   dropWhere(matches: (labels: Labels) => boolean): void {
-    this.cells.deleteWhere(matches);
+    this.seriesMap.deleteWhere(matches);
   }
 
   override async get(): ReturnType<Counter['get']> {
     this.refresh?.(this);
     const empty = await super.get();
-    return { ...empty, values: [...this.cells.all()].map(({ labels, value }) => ({ labels, value })) };
+    return { ...empty, values: [...this.seriesMap.all()].map(({ labels, value }) => ({ labels, value })) };
   }
 
   /** Resets the series in place, because other code holds on to them. */
   override reset(): void {
     super.reset();
-    // The base constructor calls this too, before `cells` is set.
-    for (const cell of (this.cells as SeriesMap<MetricSeries> | undefined)?.all() ?? []) cell.value = 0;
+    // The base constructor calls this too, before `seriesMap` is set.
+    for (const one of (this.seriesMap as SeriesMap<MetricSeries> | undefined)?.all() ?? []) one.value = 0;
   }
 }
 
 /** A gauge whose series are looked up once. */
 export class GaugeVec extends Gauge {
-  private readonly cells: SeriesMap<MetricSeries>;
+  private readonly seriesMap: SeriesMap<MetricSeries>;
 
   /** `refresh` is called before every scrape and sets values that are not kept up to date in between. */
   constructor(
@@ -121,31 +121,31 @@ export class GaugeVec extends Gauge {
     private readonly refresh?: (gauge: GaugeVec) => void,
   ) {
     super(configuration(options, registry));
-    this.cells = new SeriesMap(options, (labels) => new MetricSeries(labels));
+    this.seriesMap = new SeriesMap(options, (labels) => new MetricSeries(labels));
   }
 
   withLabelValues(...values: string[]): MetricSeries {
-    return this.cells.at(values);
+    return this.seriesMap.at(values);
   }
 
   /** Removes a series. */
   deleteLabelValues(...values: string[]): void {
-    this.cells.delete(values);
+    this.seriesMap.delete(values);
   }
 
-  dropWhere(isGone: (labels: Labels) => boolean): void {
-    this.cells.deleteWhere(isGone);
+  dropWhere(matches: (labels: Labels) => boolean): void {
+    this.seriesMap.deleteWhere(matches);
   }
 
   override async get(): ReturnType<Gauge['get']> {
     this.refresh?.(this);
     const empty = await super.get();
-    return { ...empty, values: [...this.cells.all()].map(({ labels, value }) => ({ labels, value })) };
+    return { ...empty, values: [...this.seriesMap.all()].map(({ labels, value }) => ({ labels, value })) };
   }
 
   override reset(): void {
     super.reset();
-    (this.cells as SeriesMap<MetricSeries> | undefined)?.clear();
+    (this.seriesMap as SeriesMap<MetricSeries> | undefined)?.clear();
   }
 }
 
@@ -207,7 +207,7 @@ export class HistogramSeries {
 
 /** A histogram whose series are looked up once. */
 export class HistogramVec extends Histogram {
-  private readonly cells: SeriesMap<HistogramSeries>;
+  private readonly seriesMap: SeriesMap<HistogramSeries>;
   /** Provides name, help and type. The `get` of the base class cannot be used, because it would call this class again. */
   private readonly blank: Histogram;
 
@@ -217,21 +217,21 @@ export class HistogramVec extends Histogram {
     registry: Registry = metricsRegistry,
   ) {
     super({ ...configuration(options, registry), buckets: [...bounds] });
-    this.cells = new SeriesMap(options, (labels) => new HistogramSeries(labels, bounds));
+    this.seriesMap = new SeriesMap(options, (labels) => new HistogramSeries(labels, bounds));
     this.blank = new Histogram({ ...configuration(options, registry), labelNames: [], registers: [] });
   }
 
   withLabelValues(...values: string[]): HistogramSeries {
-    return this.cells.at(values);
+    return this.seriesMap.at(values);
   }
 
-  dropWhere(isGone: (labels: Labels) => boolean): void {
-    this.cells.deleteWhere(isGone);
+  dropWhere(matches: (labels: Labels) => boolean): void {
+    this.seriesMap.deleteWhere(matches);
   }
 
   override async get(): ReturnType<Histogram['get']> {
     const empty = await this.blank.get();
-    return { ...empty, values: [...this.cells.all()].flatMap((cell) => this.series(cell)) };
+    return { ...empty, values: [...this.seriesMap.all()].flatMap((one) => this.series(one)) };
   }
 
   /** Called by the registry, which prefers this method over `get`. */
@@ -239,25 +239,25 @@ export class HistogramVec extends Histogram {
     return this.get();
   }
 
-  private series(cell: HistogramSeries) {
+  private series(one: HistogramSeries) {
     const { name } = this.options;
     let cumulative = 0;
-    const buckets = [...cell.counts].map((count, i) => {
+    const buckets = [...one.counts].map((count, i) => {
       cumulative += count;
       const le: string | number = this.bounds[i] ?? '+Inf';
-      const exemplar = cell.exemplars?.[i] ?? null;
-      return { labels: { ...cell.labels, le }, value: cumulative, metricName: `${name}_bucket`, exemplar };
+      const exemplar = one.exemplars?.[i] ?? null;
+      return { labels: { ...one.labels, le }, value: cumulative, metricName: `${name}_bucket`, exemplar };
     });
     return [
       ...buckets,
-      { labels: cell.labels, value: cell.sum, metricName: `${name}_sum`, exemplar: null },
-      { labels: cell.labels, value: cell.count, metricName: `${name}_count`, exemplar: null },
+      { labels: one.labels, value: one.sum, metricName: `${name}_sum`, exemplar: null },
+      { labels: one.labels, value: one.count, metricName: `${name}_count`, exemplar: null },
     ];
   }
 
   override reset(): void {
     super.reset();
-    for (const cell of (this.cells as SeriesMap<HistogramSeries> | undefined)?.all() ?? []) cell.reset();
+    for (const one of (this.seriesMap as SeriesMap<HistogramSeries> | undefined)?.all() ?? []) one.reset();
   }
 }
 

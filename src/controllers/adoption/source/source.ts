@@ -37,8 +37,8 @@ export class Source {
 
   /** Reports in the Adoption what the cluster keeps, and that it can be freed. */
   async reportRetained(): Promise<void> {
-    const { journal, clusterDefinitions: theirs } = this.options;
-    const { length } = await theirs.list();
+    const { journal, clusterDefinitions } = this.options;
+    const { length } = await clusterDefinitions.list();
     await journal.read();
     const { count, size } = this.extent();
     await journal.note([
@@ -77,16 +77,16 @@ export class Source {
   }
 
   private async removeFinalizers(signal: AbortSignal): Promise<void> {
-    const { client, fence, clusterDefinitions: theirs } = this.options;
+    const { client, fence, clusterDefinitions } = this.options;
     // A replica that is gone may have left the back door behind, with its version no longer served.
-    await theirs.closeBackDoor();
+    await clusterDefinitions.closeBackDoor();
     await fence.put({ user: await whoAmI(client), version: DOOR });
-    await theirs.openBackDoor(DOOR, []);
+    await clusterDefinitions.openBackDoor(DOOR, []);
     try {
-      for (const crd of await theirs.list())
+      for (const crd of await clusterDefinitions.list())
         await this.removeFinalizersOfType(textOf(objectAt(objectAt(crd, 'spec'), 'names')?.['plural']), signal);
     } finally {
-      await theirs.closeBackDoor();
+      await clusterDefinitions.closeBackDoor();
       await fence.put();
     }
   }
