@@ -101,9 +101,9 @@ test('readyz tells why', () => {
 });
 
 test('the young generation is no part of the usable heap, however large a flag makes it', () => {
-  expect(usableHeap(148 * MIB, '')).toBe(92 * MIB);
-  expect(usableHeap(103 * MIB, '--max-old-space-size=100 --max-semi-space-size=1')).toBe(92 * MIB);
-  expect(usableHeap(196 * MIB, '--max_semi_space_size 1 --max-semi-space-size=32')).toBe(92 * MIB);
+  expect(usableHeap(148 * MIB, '')).toBe(80 * MIB);
+  expect(usableHeap(103 * MIB, '--max-old-space-size=100 --max-semi-space-size=1')).toBe(80 * MIB);
+  expect(usableHeap(196 * MIB, '--max_semi_space_size 1 --max-semi-space-size=32')).toBe(80 * MIB);
 });
 
 test('what this process uses is less than what it may use', () => {
