@@ -10,7 +10,7 @@ import { defaultServiceAccounts } from './service-accounts/service-accounts.js';
 import { TokenCleaner } from './bootstrap/token-cleaner.js';
 
 const b64 = (text: string): string => Buffer.from(text).toString('base64');
-/** All promises that can go on have gone on. */
+/** Runs all pending promise callbacks. */
 const settle = async (): Promise<void> => {
   for (let i = 0; i < 50; i++) await Promise.resolve();
 };
@@ -35,7 +35,7 @@ afterEach(() => {
 });
 
 describe('default service accounts', () => {
-  test('in every active namespace, and again after a deletion', async () => {
+  test('are created in every active namespace, and again after a deletion', async () => {
     of(clients, 'namespaces').put(namespace('a'));
     of(clients, 'namespaces').put(namespace('gone', 'Terminating'));
     defaultServiceAccounts(clients, clock, failed).start(stop.signal);
@@ -47,7 +47,7 @@ describe('default service accounts', () => {
     expect([...of(clients, 'serviceaccounts').objects.keys()].sort()).toEqual(['a/default', 'b/default']);
   });
 
-  test('a namespace that ends meanwhile is no error', async () => {
+  test('a namespace that terminates in the meantime is not an error', async () => {
     const causes = [{ reason: 'NamespaceTerminating', message: '', field: '' }];
     of(clients, 'serviceaccounts').before = (call) => {
       if (call.startsWith('create')) throw new ApiError(403, 'Forbidden', 'ends', { causes });
@@ -59,7 +59,7 @@ describe('default service accounts', () => {
   });
 });
 
-test('the root certificates are published, and put right when somebody changes them', async () => {
+test('the root certificates are published, and restored after a change by another client', async () => {
   of(clients, 'namespaces').put(namespace('a'));
   rootCaPublisher('PEM', clients, clock, failed).start(stop.signal);
   await settle();
@@ -75,7 +75,7 @@ test('the root certificates are published, and put right when somebody changes t
   expect(maps.calls).toHaveLength(calls);
 });
 
-describe('tokens in Secrets', () => {
+describe('service account tokens in Secrets', () => {
   const signer = {
     signForSecret: ({
       namespace: ns,
@@ -113,7 +113,7 @@ describe('tokens in Secrets', () => {
     expect(of(clients, 'secrets').objects.get('n/opaque')?.['data']).toBeUndefined();
   });
 
-  test('go with the account, and when it is another one of that name', async () => {
+  test('are deleted with their account, and if an account of the same name has another uid', async () => {
     of(clients, 'serviceaccounts').put({ metadata: { namespace: 'n', name: 'sa', uid: 'u1' } });
     of(clients, 'secrets').put(secret('s', 'sa'));
     of(clients, 'secrets').put(secret('orphan', 'nobody'));
@@ -129,7 +129,7 @@ describe('tokens in Secrets', () => {
     expect([...of(clients, 'secrets').objects.keys()]).toEqual([]);
   });
 
-  test('that go are forgotten by the account', async () => {
+  test('are removed from the secrets of the account when deleted', async () => {
     of(clients, 'serviceaccounts').put({
       metadata: { namespace: 'n', name: 'sa', uid: 'u1' },
       secrets: [{ name: 's' }, { name: 't' }],
@@ -157,7 +157,7 @@ const bootstrapToken = (id: string, data: Record<string, string> = {}) => ({
 });
 
 describe('bootstrap tokens', () => {
-  test('that have ended are removed at their time', async () => {
+  test('are removed when they expire, and at once if their expiration is invalid', async () => {
     const end = new Date(clock.now() + 5000).toISOString();
     of(clients, 'secrets').put(bootstrapToken('aaaaaa', { expiration: end }));
     of(clients, 'secrets').put(bootstrapToken('bbbbbb', { expiration: 'nonsense' }));
@@ -173,7 +173,7 @@ describe('bootstrap tokens', () => {
     expect(left()).toEqual(['cccccc', 'dddddd']);
   });
 
-  test('sign cluster-info, as another library verifies', async () => {
+  test('sign cluster-info, and another library verifies the signature', async () => {
     const secrets = of(clients, 'secrets');
     secrets.put(bootstrapToken('aaaaaa'));
     secrets.put(bootstrapToken('bbbbbb', { 'usage-bootstrap-signing': 'false' }));
@@ -201,7 +201,7 @@ describe('bootstrap tokens', () => {
     expect([...roles.objects.keys()]).toEqual(['kube-public/kubeadm:bootstrap-signer-clusterinfo']);
   });
 
-  test('a new address is published at the next start, unless somebody else wrote the content', async () => {
+  test('a new address is published at the next start, unless another client changed the kubeconfig', async () => {
     const start = async (server: string): Promise<string> => {
       new BootstrapSigner({ clients, clock, server, rootCa: 'CA', onError: failed }).start(clients, stop.signal);
       await settle();
@@ -211,7 +211,7 @@ describe('bootstrap tokens', () => {
     const maps = of(clients, 'configmaps');
     of(clients, 'secrets').put(bootstrapToken('aaaaaa'));
     expect(await start('https://one:1')).toBe('https://one:1');
-    // Somebody writes between reading and writing: it is tried again.
+    // Another client writes between the read and the update: the update is retried.
     let refusals = 1;
     maps.before = (call) => {
       if (call.startsWith('update') && refusals-- > 0) throw new ApiError(409, 'Conflict', 'changed');

@@ -39,16 +39,16 @@ const DATA = {
   'requestheader-username-headers': '["X-Remote-User"]',
 };
 
-describe('what is published', () => {
-  test('the keys and texts of kube-apiserver', () => {
+describe('published', () => {
+  test('has the keys and values of kube-apiserver', () => {
     expect(published({}, INFO, NOW)).toEqual(DATA);
   });
 
-  test('without a front proxy: the CA of clients alone', () => {
+  test('without a front proxy, only the client CA is published', () => {
     expect(published({}, { ...INFO, proxy: undefined }, NOW)).toEqual({ 'client-ca-file': clients });
   });
 
-  test('what another server published stays, once, unless it has expired', () => {
+  test('values of other servers stay, without duplicates and expired certificates', () => {
     const before: JsonObject = {
       ...DATA,
       'client-ca-file': others + authority('old', -0.5) + clients,
@@ -68,12 +68,12 @@ describe('what is published', () => {
     });
   });
 
-  test('a text that is no list is an error', () => {
+  test('a value that is not a list is an error', () => {
     expect(() => published({ 'requestheader-allowed-names': '{}' }, INFO, NOW)).toThrow('is not a list of strings');
   });
 });
 
-test('it is written, put right, and follows the CAs', async () => {
+test('the config map is written, restored after a deletion, and follows the CAs', async () => {
   const settle = async (): Promise<void> => {
     for (let i = 0; i < 50; i++) await Promise.resolve();
   };

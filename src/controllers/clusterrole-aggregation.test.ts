@@ -38,7 +38,7 @@ function start(): {
   return { client, clock, failures, stop: () => abort.abort(), rules: (name) => client.objects.get(name)!['rules'] };
 }
 
-test('rules are filled, follow changes, through several levels, and are not written twice', async () => {
+test('rules are aggregated, follow changes through several levels, and are not written twice', async () => {
   const { client, rules } = start();
   await settle();
   expect(rules('all')).toEqual([rule('pods')]);
@@ -57,7 +57,7 @@ test('rules are filled, follow changes, through several levels, and are not writ
   expect(client.calls).toHaveLength(written);
 });
 
-test('a failed write is repeated later', async () => {
+test('a failed write is retried', async () => {
   const { client, clock, failures, rules } = start();
   client.before = () => {
     throw new ApiError(500, '', 'out of order');
@@ -70,7 +70,7 @@ test('a failed write is repeated later', async () => {
   expect(rules('all')).toEqual([rule('pods')]);
 });
 
-test('nothing is written after the end', async () => {
+test('nothing is written after the controller has stopped', async () => {
   const { client, stop } = start();
   await settle();
   stop();

@@ -33,14 +33,14 @@ test.each([
   ['2026-02-30', undefined],
   ['2026-2-3', undefined],
   ['', undefined],
-])('the day %s', (text, millis) => {
+])('parseDay(%s)', (text, millis) => {
   expect(parseDay(text)).toBe(millis);
 });
 
 describe('tracking', () => {
   const data = () => of('configmaps').objects.get(MAP)?.['data'];
 
-  test('begins once, and tells since when', async () => {
+  test('begins once, and reports since when', async () => {
     expect(await trackedSince(clients)).toBeUndefined();
     new LegacyTokenTracking(clients, clock, failed).start(stop.signal);
     await settle();
@@ -51,7 +51,7 @@ describe('tracking', () => {
     expect(data()).toEqual({ since: '2026-01-01' });
   });
 
-  test('what is no day is put right, the rest stays', async () => {
+  test('an invalid date is replaced, other keys stay', async () => {
     const [namespace, name] = MAP.split('/') as [string, string];
     of('configmaps').put({ metadata: { namespace, name }, data: { since: 'x', note: 'y' } });
     new LegacyTokenTracking(clients, clock, failed).start(stop.signal);
@@ -59,7 +59,7 @@ describe('tracking', () => {
     expect(data()).toEqual({ since: '2026-01-01', note: 'y' });
   });
 
-  test('a config map that somebody deletes comes again after half an hour', async () => {
+  test('a deleted config map is created again after half an hour', async () => {
     new LegacyTokenTracking(clients, clock, failed).start(stop.signal);
     await settle();
     const [namespace, name] = MAP.split('/') as [string, string];
@@ -112,9 +112,9 @@ describe('the cleaner', () => {
     }
   };
 
-  test('marks what is idle, and removes it when it has been marked for as long', async () => {
+  test('marks an idle token, and deletes it after it has been marked for the same period', async () => {
     await start(token('idle'));
-    // Ten days after the day on which tracking began, which does not count.
+    // Ten days without use, not counting the day on which tracking began.
     await pass(10);
     expect(marked('idle')).toBeUndefined();
     await pass(1);
@@ -132,13 +132,13 @@ describe('the cleaner', () => {
     ['made by hand', token('manual')],
     ['of an account that was made anew', token('t', { uid: 'other' })],
   ];
-  test.each(kept)('leaves alone: %s', async (_name, secret) => {
+  test.each(kept)('keeps: %s', async (_name, secret) => {
     await start(secret);
     await pass(12);
     expect(marked(secret.metadata.name)).toBeUndefined();
   });
 
-  test('leaves alone what a pod mounts, and what came later', async () => {
+  test('keeps tokens that a pod mounts, and tokens that were created later', async () => {
     of('pods').put({
       metadata: { namespace: 'n', name: 'p' },
       spec: { volumes: [{ projected: { sources: [{ secret: { name: 'mounted' } }] } }] },

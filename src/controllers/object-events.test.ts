@@ -52,7 +52,7 @@ const settle = async (): Promise<void> => {
 };
 
 describe('ObjectEvents', () => {
-  test('a condition that is bad is an event about the definition, once', async () => {
+  test('an adverse condition is recorded as one event about the definition', async () => {
     const { listener, events } = setUp();
     listener.upsert(definition([TAKEN, { type: 'Established', status: 'False', reason: 'Installing' }]));
     await settle();
@@ -98,7 +98,7 @@ describe('ObjectEvents', () => {
     expect(events).toHaveLength(expected);
   });
 
-  test('the same state has the same name on every replica, a new turn for the worse another', async () => {
+  test('replicas name the event of one state alike; a later transition has another name', async () => {
     const [one, other] = [setUp(), setUp()];
     one.listener.upsert(definition([TAKEN]));
     other.listener.upsert(definition([TAKEN]));
@@ -113,14 +113,14 @@ describe('ObjectEvents', () => {
     expect(other.events[0]?.metadata.name).toBe(names[0]);
   });
 
-  test('a name that is cut off for the event stays a name', async () => {
+  test('an object name that is truncated for the event stays a valid name', async () => {
     const { listener, events } = setUp();
     listener.upsert(definition([TAKEN], `${'a'.repeat(229)}.${'b'.repeat(20)}`));
     await settle();
     expect(events[0]?.metadata.name).toMatch(/^a{229}\.[0-9a-f]{16}$/);
   });
 
-  test('one that cannot be created is tried again', async () => {
+  test('an event that cannot be created is retried', async () => {
     const { listener, events, errors, state, clock } = setUp();
     state.failing = true;
     listener.upsert(definition([TAKEN]));
@@ -132,7 +132,7 @@ describe('ObjectEvents', () => {
     expect(events).toHaveLength(1);
   });
 
-  test('nothing is said of a definition that is being deleted', async () => {
+  test('a definition that is being deleted has no events', async () => {
     const { listener, events } = setUp();
     const going = definition([TAKEN]);
     listener.upsert({ ...going, metadata: { ...going.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });

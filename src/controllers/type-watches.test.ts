@@ -3,10 +3,10 @@ import { ApiRegistry } from '../registry/generic/store/api-registry.js';
 import { WorkQueue } from '../util/work-queue.js';
 import { TypeWatches } from './type-watches.js';
 
-/** Lets promises that are due go on. */
+/** Runs pending promise callbacks. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('each wanted type is watched once, again when its watch ended, and not after it was dropped', async () => {
+test('each wanted type is watched once, again after its watch ended, and not after it was dropped', async () => {
   const clock = new FakeClock();
   const pass = async (millis: number): Promise<void> => {
     await settled();

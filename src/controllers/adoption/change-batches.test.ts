@@ -13,7 +13,7 @@ function setUp(apply: (names: string[]) => Promise<void>) {
   return { applied, batches };
 }
 
-test('what comes while others are applied is applied together, of each object the last one', async () => {
+test('changes that arrive during an apply form the next batch, with only the last change of each object', async () => {
   const calls: string[][] = [];
   let release: () => void = () => undefined;
   const held = new Promise<void>((resolve) => (release = resolve));
@@ -33,7 +33,7 @@ test('what comes while others are applied is applied together, of each object th
   expect(applied).toEqual([9]);
 });
 
-test('a failure is told to whoever goes on, and nothing counts as applied', async () => {
+test('a failure is returned to later callers, and nothing counts as applied', async () => {
   const { applied, batches } = setUp(() => Promise.reject(new Error('no')));
   await batches.take(change('a'), 1);
   await expect(batches.idle()).rejects.toThrow('no');

@@ -19,7 +19,7 @@ function setUp(pause?: () => Promise<void>) {
   return { ...parts, parts, stop };
 }
 
-/** What is under way goes on, and time with it. */
+/** Lets pending work run, and advances the clock by 100 ms a round. */
 async function settle(clock: FakeClock, rounds = 200): Promise<void> {
   for (let i = 0; i < rounds; i++) {
     await new Promise((resolve) => setImmediate(resolve));
@@ -40,8 +40,8 @@ const original = ({ objects }: FakeCollection): string[] =>
     })
     .sort();
 
-describe('a copy', () => {
-  test('is what the cluster has, whatever happens while it is made', async () => {
+describe('Copier', () => {
+  test('the copy equals the collection in the cluster, whatever happens during the copy', async () => {
     const name = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f');
     const step = fc.oneof(
       { weight: 6, arbitrary: fc.record({ write: name }) },
@@ -85,7 +85,7 @@ describe('a copy', () => {
     );
   }, 120_000);
 
-  test('that was begun by another replica loses what is gone, and is not written again', async () => {
+  test('a copy begun by another replica loses deleted objects, and nothing is written twice', async () => {
     const { collection, staging, copier, clock, stop } = setUp();
     for (const key of ['a', 'b', 'c']) collection.write(key, 'first');
     void copier.run(stop.signal);
@@ -103,7 +103,7 @@ describe('a copy', () => {
     next.stop.abort();
   });
 
-  test('tells how far behind it is, and why', async () => {
+  test('the state reports the lag and its cause', async () => {
     const { collection, copier, clock, stop } = setUp();
     collection.write('a', 'first');
     void copier.run(stop.signal);
@@ -119,8 +119,8 @@ describe('a copy', () => {
   });
 });
 
-describe('the comparison', () => {
-  test('finds what is missing, what is too much, and what is not the same', async () => {
+describe('compareSides', () => {
+  test('finds objects that exist on one side only, and objects that differ', async () => {
     const { collection, staging, parts, copier, clock, stop } = setUp();
     for (const key of ['a', 'b', 'c', 'd']) collection.write(key, 'first');
     void copier.run(stop.signal);
@@ -141,7 +141,7 @@ describe('the comparison', () => {
     stop.abort();
   });
 
-  test('has one digest for equal objects in whatever order of fields', async () => {
+  test('the digest does not depend on the order of fields', async () => {
     const digests: string[] = [];
     for (const order of [
       ['a', 'b'],
@@ -161,7 +161,7 @@ describe('the comparison', () => {
     expect(digests[0]).toBe(digests[1]);
   });
 
-  test('counts what its schema would refuse, and says why', async () => {
+  test('counts the objects that the schema would refuse, and reports why', async () => {
     const { collection, parts, copier, clock, stop } = setUp();
     for (const key of ['a', 'b', 'c']) collection.write(key, key === 'a' ? 'red' : 'pink');
     void copier.run(stop.signal);

@@ -58,8 +58,8 @@ async function pass(clock: FakeClock, seconds: number): Promise<void> {
   for (let j = 0; j < 20; j++) await Promise.resolve();
 }
 
-describe('a Lease of the cluster', () => {
-  test('has one holder, and another one at once where that stops', async () => {
+describe('a Lease in the cluster', () => {
+  test('has one holder, and the next one takes over soon after that releases it', async () => {
     const [cluster, clock] = [new Cluster(), new FakeClock()];
     const first = contender(cluster, clock, 'one');
     await pass(clock, 1);
@@ -73,7 +73,7 @@ describe('a Lease of the cluster', () => {
     second.stop.abort();
   });
 
-  test('is taken from a holder that is silent, after that has ceased to lead', async () => {
+  test('is taken from a holder that stops renewing, after that has stopped leading', async () => {
     const [cluster, clock] = [new Cluster(), new FakeClock()];
     const cut = {
       away: false,
@@ -98,7 +98,7 @@ describe('a Lease of the cluster', () => {
     first.stop.abort();
   });
 
-  test('is kept over a short absence of the cluster', async () => {
+  test('is kept during a short outage of the cluster', async () => {
     const [cluster, clock] = [new Cluster(), new FakeClock()];
     const first = contender(cluster, clock, 'one');
     await pass(clock, 5);

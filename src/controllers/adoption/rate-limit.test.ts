@@ -1,7 +1,7 @@
 import { FakeClock } from '../../util/clock.fake.js';
 import { RateLimit } from './rate-limit.js';
 
-test('a page that comes late does not lower the rate, and a long pause saves up no more than a second', async () => {
+test('a late page does not lower the rate, and a long pause saves up at most one second', async () => {
   const clock = new FakeClock();
   const rate = new RateLimit(clock, 1_000);
   const { signal } = new AbortController();

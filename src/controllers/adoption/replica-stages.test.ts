@@ -34,7 +34,7 @@ function replica(presence: FakePresence, clock: FakeClock, id: string) {
   return { state, stop, stages };
 }
 
-/** Time goes on while what waits for it goes on, too. */
+/** Advances the clock in steps of 100 ms, and lets pending work run after each. */
 async function pass(clock: FakeClock, millis: number): Promise<void> {
   for (let gone = 0; gone <= millis; gone += 100) {
     if (gone > 0) clock.advance(100);
@@ -44,7 +44,7 @@ async function pass(clock: FakeClock, millis: number): Promise<void> {
 
 const serves = (stages: Stages): boolean => stages['widgets.example.com'] !== undefined;
 
-test('a step waits for each replica that is there, and for no other', async () => {
+test('a step waits for every replica that is present, and for no other', async () => {
   const [presence, clock] = [new FakePresence(), new FakeClock()];
   const [one, two] = [replica(presence, clock, 'one'), replica(presence, clock, 'two')];
   for (const { stages, stop } of [one, two]) await stages.start(stop.signal);
@@ -69,7 +69,7 @@ test('a step waits for each replica that is there, and for no other', async () =
   expect(presence.words.size).toBe(0);
 });
 
-test('a replica that cannot say that it is there does not start, and says it again and again', async () => {
+test('a replica that cannot publish its presence does not start; presence is published periodically', async () => {
   const [presence, clock] = [new FakePresence(), new FakeClock()];
   const { stages, state, stop } = replica(presence, clock, 'one');
   presence.away = true;

@@ -57,7 +57,7 @@ const issued = (object: KubeObject): X509Certificate | undefined => {
 };
 
 describe('signing', () => {
-  test('of a client certificate', async () => {
+  test('issues a client certificate', async () => {
     const certificate = issued(
       await sign(request(node, KUBELET, [...CLIENT_USAGES, 'key encipherment'], { expirationSeconds: 7200 })),
     );
@@ -70,14 +70,14 @@ describe('signing', () => {
     expect(Date.parse(certificate?.validFrom ?? '')).toBe(clock.now() - 5 * 60_000);
   });
 
-  test('never beyond the end of the CA', async () => {
+  test('a certificate expires no later than the CA', async () => {
     const certificate = issued(
       await sign(request({ commonName: 'joe' }, 'kubernetes.io/kube-apiserver-client', ['client auth'])),
     );
     expect(Date.parse(certificate?.validTo ?? '')).toBe(clock.now() + 1000 * HOUR);
   });
 
-  test('of a serving certificate with its names', async () => {
+  test('issues a serving certificate with its DNS names', async () => {
     const what = { ...node, dnsNames: ['a.b', 'c'] };
     const certificate = issued(
       await sign(request(what, 'kubernetes.io/kubelet-serving', ['server auth', 'digital signature'])),
@@ -139,7 +139,7 @@ describe('signing', () => {
     );
   });
 
-  test('not of what is not approved, forged, or of other signers', async () => {
+  test('does not sign requests that are not approved, are forged, or are for other signers', async () => {
     const quiet = request(node, KUBELET, CLIENT_USAGES);
     await signApproved(quiet, authority, client, clock);
     expect(quiet['status']).toEqual({});
@@ -167,21 +167,21 @@ describe('approval', () => {
     return Array.isArray(conditions) ? (conditions[0] as Record<string, unknown>)['message'] : undefined;
   };
 
-  test('of a node by a bootstrap token', async () => {
+  test('approves a node client certificate for a bootstrap token', async () => {
     const message = 'Auto approving kubelet client certificate after SubjectAccessReview.';
     expect(await outcome(request(node, KUBELET, CLIENT_USAGES), allowing('nodeclient'))).toBe(message);
     expect(await outcome(request(node, KUBELET, CLIENT_USAGES), allowing('selfnodeclient'))).toBeUndefined();
     expect(await outcome(request(node, KUBELET, CLIENT_USAGES), allowing())).toBeUndefined();
   });
 
-  test('of a node by itself', async () => {
+  test('approves a node client certificate for the node itself', async () => {
     const own = request(node, KUBELET, CLIENT_USAGES, { username: 'system:node:n' });
     expect(await outcome(own, allowing('selfnodeclient'))).toBe(
       'Auto approving self kubelet client certificate after SubjectAccessReview.',
     );
   });
 
-  test('of nothing else', async () => {
+  test('approves nothing else', async () => {
     const all = allowing('nodeclient', 'selfnodeclient');
     expect(await outcome(request(node, 'kubernetes.io/kube-apiserver-client', CLIENT_USAGES), all)).toBeUndefined();
     expect(await outcome(request({ commonName: 'x' }, KUBELET, CLIENT_USAGES), all)).toBeUndefined();

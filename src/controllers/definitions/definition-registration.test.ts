@@ -51,7 +51,7 @@ const conditionOf = (object: KubeObject | undefined): JsonObject | undefined =>
   );
 
 describe('DefinitionRegistration', () => {
-  test('is said when all served versions are registered, beside the other conditions', async () => {
+  test('the condition is set when all served versions are registered, and other conditions stay', async () => {
     const { registration, listener, written } = setUp();
     listener.upsert(definition('a', [V1, V2, { name: 'v0', served: false }]));
     registration.registered(GROUP, 'v1');
@@ -72,7 +72,7 @@ describe('DefinitionRegistration', () => {
     ]);
   });
 
-  test('one version that is refused is the news, until it is registered', async () => {
+  test('one refused version makes the condition false until it is registered', async () => {
     const { registration, listener, written, clock } = setUp();
     listener.upsert(definition('a', [V1, V2]));
     registration.registered(GROUP, 'v1');
@@ -87,7 +87,7 @@ describe('DefinitionRegistration', () => {
     expect(conditionOf(written.at(-1))).toMatchObject({ status: 'True', lastTransitionTime: '2026-01-01T00:01:00Z' });
   });
 
-  test('what the cluster did not let is told with its words', async () => {
+  test('a failed registration is reported with the message of the cluster', async () => {
     const { registration, listener, written } = setUp();
     listener.upsert(definition('a', [V1]));
     registration.failed(GROUP, 'v1', 'forbidden');
@@ -98,7 +98,7 @@ describe('DefinitionRegistration', () => {
     });
   });
 
-  test('a definition that comes later is told what is known', async () => {
+  test('a definition that is created later gets the known state of its group', async () => {
     const { registration, listener, written } = setUp();
     listener.upsert(definition('a', [V1]));
     registration.registered(GROUP, 'v1');
@@ -108,7 +108,7 @@ describe('DefinitionRegistration', () => {
     expect(written.map(({ metadata }) => metadata.name)).toEqual(['a', 'b']);
   });
 
-  test('nothing is kept of a group whose definitions are gone', async () => {
+  test('the state of a group is dropped with its last definition', async () => {
     const { registration, listener, written } = setUp();
     const one = definition('a', [V1]);
     listener.upsert(one);
@@ -120,7 +120,7 @@ describe('DefinitionRegistration', () => {
     expect(written).toHaveLength(1);
   });
 
-  test('nothing is said to one that is being deleted', async () => {
+  test('a definition that is being deleted gets no condition', async () => {
     const { registration, listener, written } = setUp();
     listener.upsert(definition('a', [V1], { deletionTimestamp: '2026-01-01T00:00:00Z' }));
     registration.registered(GROUP, 'v1');
@@ -131,7 +131,7 @@ describe('DefinitionRegistration', () => {
   test.each([
     [409, 'Conflict', []],
     [500, 'InternalError', ['a']],
-  ] as const)('a failure with %d is tried again', async (code, reason, expected) => {
+  ] as const)('a write that fails with %d is retried', async (code, reason, expected) => {
     const { registration, listener, written, state, clock, failures } = setUp();
     listener.upsert(definition('a', [V1]));
     state.refusal = new ApiError(code, reason, 'no');

@@ -20,14 +20,14 @@ beforeEach(() => {
   clock.advance(1000);
 });
 
-test('what is used of a quota that was not known may have been charged just now', () => {
+test('all usage of a quota that was unknown counts as recently charged', () => {
   const fresh = new RecentCharges(clock, 1000);
   fresh.see(quota(1, '2'));
   expect(printed(fresh.of('n/q'))).toBe('configmaps=2,secrets=1');
   expect(recent()).toBe('');
 });
 
-test('charges add up, each for its second; what is given back is no charge', () => {
+test('charges add up for a second each; released usage is not a charge', () => {
   charges.see(quota(2, '5'));
   clock.advance(600);
   charges.see(quota(3, '3'));
@@ -39,7 +39,7 @@ test('charges add up, each for its second; what is given back is no charge', () 
   expect(recent()).toBe('');
 });
 
-test('a state that was seen, or is older than one, is no charge', () => {
+test('a known or older version of a quota is not a charge', () => {
   charges.see(quota(3, '2'));
   charges.see(quota(2, '1'));
   charges.see(quota(3, '2'));
@@ -54,7 +54,7 @@ test.each([
   ['more is stored than was charged', { maps: '1' }, { maps: '3' }, { maps: '1' }, 'maps=3'],
   ['it was not counted before', {}, { maps: '3' }, {}, 'maps=3'],
   ['it is limited no more', { maps: '4', pods: '1' }, { maps: '4' }, { pods: '1' }, 'maps=4'],
-])('what is used where %s', (_, before, counted, charged, expected) => {
+])('the upper bound of the usage if %s', (_, before, counted, charged, expected) => {
   const used = usageUpperBound(resourceList(before), resourceList(counted), resourceList(charged));
   expect(printed(used)).toBe(expected);
 });

@@ -16,7 +16,7 @@ const pod = (spec: object, metadata: object = {}): KubeObject => ({
   spec: { nodeName: 'n', ...spec },
 });
 
-test('the finalizer goes once the object is deleted and nothing uses it', async () => {
+test('the finalizer is removed once the object is being deleted and unused', async () => {
   const client = new FakeTypeClient({ group: '', resource: 'persistentvolumeclaims' });
   const used = new Set(['used']);
   const protection = new StorageProtection({

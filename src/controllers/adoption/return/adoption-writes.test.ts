@@ -36,7 +36,7 @@ const committed = (revision: number): WriteResult => ({
   object: { key: 'a', revision, bytes: new Uint8Array(), flags: 0 },
 });
 
-test('a write that began before the group left is waited for', async () => {
+test('the group is drained once a write that began earlier has ended', async () => {
   const { stage, writes, write, pending } = setup();
   const before = write();
   stage('Closing');
@@ -46,7 +46,7 @@ test('a write that began before the group left is waited for', async () => {
   expect(writes.isDrained(NAME)).toBe(true);
 });
 
-test('none begins while the group takes no writes', async () => {
+test('no write begins while the group takes no writes', async () => {
   const { stage, writes, write, pending } = setup();
   stage('Returning');
   await expect(write()).rejects.toThrow('example.com is being moved');
@@ -60,7 +60,7 @@ test('none begins while the group takes no writes', async () => {
 test.each([
   ['before the end of writes', 49, false],
   ['after it', 51, true],
-])('what is committed %s is acknowledged, or nobody knows', async (_, revision, isUnknown) => {
+])('a write that commits %s is acknowledged, or its outcome is unknown', async (_, revision, isUnknown) => {
   for (const end of ['Left', 'gone']) {
     const { stage, gone, write, pending } = setup();
     const before = write();
@@ -74,7 +74,7 @@ test.each([
   }
 });
 
-test('a group that came again takes writes as ever', async () => {
+test('a group that was adopted again takes writes', async () => {
   const { stage, gone, write, pending } = setup();
   stage('Returning', '50');
   gone();

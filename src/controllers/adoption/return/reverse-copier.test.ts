@@ -30,7 +30,7 @@ function widget(
   };
 }
 
-/** The cluster's copy, as kube-apiserver keeps it. */
+/** The cluster's copy, with the semantics of kube-apiserver. */
 class FakeCluster {
   readonly objects = new Map<string, KubeObject>();
   readonly calls: string[] = [];
@@ -103,7 +103,7 @@ class FakeCluster {
 const answer = (status: number, body: JsonObject): Promise<{ status: number; body: JsonObject }> =>
   Promise.resolve({ status, body });
 
-/** What Annex has; events come as they are told. */
+/** The objects in Annex. Every write after `FIRST` is delivered as an event. */
 class FakeAnnex implements Pick<Backend, 'list' | 'get' | 'events' | 'currentRevision'> {
   readonly objects = new Map<string, StoredObject>();
   revision = FIRST;
@@ -188,7 +188,7 @@ function started() {
   return parts;
 }
 
-test('what nobody touched stays as it is; what was changed gets a revision above the one that it has in Annex', async () => {
+test('unchanged objects stay untouched; changed ones get a revision above their revision in Annex', async () => {
   const { cluster, annex, carry } = started();
   cluster.add(widget('changed', 'u-changed', 1), 401);
   annex.put(widget('changed', 'u-changed', 2, { generation: 2 }), 1_700);
@@ -202,7 +202,7 @@ test('what nobody touched stays as it is; what was changed gets a revision above
   expect(revisionOf(changed)).toBeGreaterThan(1_700);
 });
 
-test('what was changed and changed back is written twice, for its revision', async () => {
+test('an object that was changed and changed back is written twice, to raise its revision', async () => {
   const { cluster, annex, carry } = started();
   cluster.add(widget('again', 'u', 1), 401);
   annex.put(widget('again', 'u', 1), 1_300);
@@ -213,7 +213,7 @@ test('what was changed and changed back is written twice, for its revision', asy
   expect(again?.metadata.annotations).toBeUndefined();
 });
 
-test('a change of the status alone is no new generation', async () => {
+test('a change of the status alone does not raise the generation', async () => {
   const { cluster, annex, carrier, carry } = started();
   cluster.add(widget('one', 'u', 1), 401);
   annex.put(widget('one', 'u', 1, { status: 7 }));
@@ -223,7 +223,7 @@ test('a change of the status alone is no new generation', async () => {
   expect(carrier.progress.lowered).toBe(0);
 });
 
-test('several changes become one, and that is counted', async () => {
+test('several changes become one write, and the lower generation is counted', async () => {
   const { cluster, annex, carrier, carry } = started();
   cluster.add(widget('one', 'u', 1), 401);
   annex.put(widget('one', 'u', 5, { generation: 5 }));
@@ -232,7 +232,7 @@ test('several changes become one, and that is counted', async () => {
   expect(carrier.progress).toMatchObject({ lowered: 1, left: 0, refused: 0 });
 });
 
-test('what is gone in Annex goes, whatever its finalizers wait for', async () => {
+test('objects deleted in Annex are deleted despite their finalizers', async () => {
   const { cluster, carry } = started();
   const gone = widget('gone', 'u', 1);
   cluster.add({ ...gone, metadata: { ...gone.metadata, finalizers: ['example.com/hold'] } }, 401);
@@ -240,7 +240,7 @@ test('what is gone in Annex goes, whatever its finalizers wait for', async () =>
   expect([...cluster.objects.keys()]).toEqual(['same']);
 });
 
-test('a name that was used again gets another uid', async () => {
+test('an object that was recreated gets another uid', async () => {
   const { cluster, annex, carrier, carry } = started();
   cluster.add(widget('one', 'u-old', 1), 401);
   annex.put(widget('one', 'u-new', 1));
@@ -250,7 +250,7 @@ test('a name that was used again gets another uid', async () => {
   expect([...carrier.createdInAnnex]).toEqual(['u-new']);
 });
 
-test('owners in the group are named by their new uids, whichever comes first', async () => {
+test('owner references within the group have the new uids, in whatever order objects are copied', async () => {
   const { cluster, annex, carry } = started();
   annex.put(widget('a-child', 'u-child', 1, { owner: { name: 'owner', uid: 'u-owner' } }));
   annex.put(widget('b-child', 'u-child-2', 1, { owner: { name: 'same', uid: 'u-same' } }));
@@ -260,11 +260,11 @@ test('owners in the group are named by their new uids, whichever comes first', a
   const owners = (name: string) => cluster.objects.get(name)?.metadata.ownerReferences?.map(({ uid }) => uid);
   expect(owners('a-child')).toEqual([cluster.objects.get('owner')?.metadata.uid]);
   expect(owners('b-child')).toEqual(['u-same']);
-  // The garbage collector finds out that it is gone.
+  // The owner exists on neither side; the garbage collector acts on the reference.
   expect(owners('c-child')).toEqual(['u-gone']);
 });
 
-test('another leader begins anew, and makes the same of it', async () => {
+test('another leader starts from scratch, with the same outcome', async () => {
   const first = started();
   const { cluster, annex } = first;
   annex.put(widget('born', 'u-born', 1));
@@ -284,7 +284,7 @@ test('another leader begins anew, and makes the same of it', async () => {
   expect(cluster.objects.get('born')?.metadata.uid).not.toBe(made);
 });
 
-test('what is written meanwhile is followed', async () => {
+test('later writes are followed', async () => {
   const { cluster, annex, carrier, over, carry } = started();
   await carry();
   annex.put(widget('late', 'u-late', 1));
@@ -293,7 +293,7 @@ test('what is written meanwhile is followed', async () => {
   expect([...cluster.objects.keys()]).toEqual(['late']);
 });
 
-test('what the cluster refuses is named, and nothing is closed meanwhile', async () => {
+test('an object that the cluster refuses is named, and copied once the cluster accepts it', async () => {
   const { cluster, annex, carrier, over } = started();
   cluster.refuses = 'big';
   annex.put(widget('big', 'u-big', 1));

@@ -15,7 +15,7 @@ const object = (name: string, finalizers: string[]): JsonObject => ({
   metadata: { namespace: 'a', name, resourceVersion: '3', finalizers },
 });
 
-/** A cluster with a copy of three objects, of which `held` have finalizers that `refused` keeps. */
+/** A cluster with a copy of three objects, two of them with finalizers; with `refused`, it refuses to remove these with that message. */
 function setUp({ phase = 'Served', isWanted = true, refused = '' } = {}) {
   const clock = new FakeClock();
   const steps: string[] = [];
@@ -75,8 +75,8 @@ async function ended(work: Promise<void>, clock: FakeClock): Promise<string> {
   return result ?? 'it does not end';
 }
 
-describe('the copy that the cluster keeps', () => {
-  test('finalizers go before the definition, through a door that is closed again, and both only in the state that was seen', async () => {
+describe('the copy in the cluster', () => {
+  test('removes finalizers through the back door, then the definition, both with preconditions', async () => {
     const { clock, steps, notes, source } = setUp();
     expect(await ended(source.free(new AbortController().signal), clock)).toBe('');
     const free = '{"metadata":{"finalizers":null,"resourceVersion":"3"}}';
@@ -93,7 +93,7 @@ describe('the copy that the cluster keeps', () => {
     expect(notes.at(-1)?.[3]).toBe('the cluster keeps no copy: about 2.0 KiB of 3 objects were freed in etcd');
   });
 
-  test('nothing is deleted where finalizers cannot be taken off, and the Adoption says why', async () => {
+  test('nothing is deleted if finalizers cannot be removed, and the condition reports why', async () => {
     const { clock, steps, notes, source } = setUp({ refused: 'denied by a webhook' });
     expect(await ended(source.free(new AbortController().signal), clock)).toContain('denied by a webhook');
     expect(steps.filter((step) => step.startsWith('delete'))).toEqual([]);
@@ -104,7 +104,7 @@ describe('the copy that the cluster keeps', () => {
   test.each([
     ['goes back', { phase: 'Returning' }],
     ['is wanted back', { isWanted: false }],
-  ])('nothing is touched of a group that %s', async (_, state) => {
+  ])('nothing is changed in a group that %s', async (_, state) => {
     const { clock, steps, source } = setUp(state);
     expect(await ended(source.free(new AbortController().signal), clock)).toContain(
       'does not serve the group permanently',
@@ -112,7 +112,7 @@ describe('the copy that the cluster keeps', () => {
     expect(steps).toEqual([]);
   });
 
-  test('is told with its size while it is there', async () => {
+  test('is reported with its size while it exists', async () => {
     const { notes, source } = setUp();
     await source.reportRetained();
     expect(notes).toEqual([
@@ -130,7 +130,7 @@ describe('the copy that the cluster keeps', () => {
     [false, [crd()], true],
     [false, [], false],
     [true, [{ ...crd(), metadata: { ...crd().metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }], true],
-  ])('retain %p: goes %#', (retain, crds, expected) => {
+  ])('retain %p: freed or not, case %#', (retain, crds, expected) => {
     expect(isFreed({ metadata: {}, spec: { source: { retain } } }, crds)).toBe(expected);
   });
 });

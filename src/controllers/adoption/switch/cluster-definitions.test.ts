@@ -25,7 +25,7 @@ const definition = (conversion: JsonObject, served: boolean): KubeObject => ({
   },
 });
 
-/** A cluster with one definition, and Annex' own, which is served. */
+/** A cluster with one definition, and the served definition in Annex. */
 function clusterWith(conversion: JsonObject) {
   let crd = definition(conversion, true);
   const must = (method: string, _: string, body?: JsonObject): Promise<KubeObject> => {
@@ -46,13 +46,13 @@ function clusterWith(conversion: JsonObject) {
 const anything = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
 
 describe('the back door', () => {
-  test('where a webhook converts, versions that are not stored take anything until they are served again', async () => {
+  test('with a conversion webhook, versions other than the stored one accept anything until served again', async () => {
     const { definitions, ofAnnex, spec, schemas } = clusterWith(WEBHOOK);
     await definitions.stopServing();
     await definitions.openBackDoor(backDoor(1), ofAnnex);
     expect(spec()['conversion']).toEqual(NONE);
     expect(schemas()).toEqual([anything, schema('width'), anything]);
-    // The next leader opens another one.
+    // The next leader opens another back door.
     await definitions.openBackDoor(backDoor(2), ofAnnex);
     expect(schemas()).toEqual([anything, schema('width'), anything]);
     await definitions.restore(ofAnnex);
@@ -60,7 +60,7 @@ describe('the back door', () => {
     expect(spec()).toEqual(definition(WEBHOOK, true)['spec']);
   });
 
-  test('giving up leaves them as they were, and not served', async () => {
+  test('giving up restores the definitions, without serving them', async () => {
     const { definitions, ofAnnex, spec } = clusterWith(WEBHOOK);
     await definitions.stopServing();
     await definitions.openBackDoor(backDoor(1), ofAnnex);
@@ -68,7 +68,7 @@ describe('the back door', () => {
     expect(spec()).toEqual(definition(WEBHOOK, false)['spec']);
   });
 
-  test('a definition that was changed in Annex is so in the cluster', async () => {
+  test('a definition that was changed in Annex is changed in the cluster', async () => {
     const { definitions, ofAnnex, spec, schemas } = clusterWith(WEBHOOK);
     await definitions.stopServing();
     const [first] = ofAnnex;
@@ -81,7 +81,7 @@ describe('the back door', () => {
     expect(spec()).toEqual(changed.spec);
   });
 
-  test('without a webhook schemas stay', async () => {
+  test('without a conversion webhook, schemas stay', async () => {
     const { definitions, ofAnnex, spec, schemas } = clusterWith(NONE);
     await definitions.stopServing();
     await definitions.openBackDoor(backDoor(1), ofAnnex);
@@ -92,8 +92,8 @@ describe('the back door', () => {
   });
 });
 
-describe('watch caches that begin again', () => {
-  test.each([[undefined], [['all']]])('a category comes and goes, beside %j', async (categories) => {
+describe('restarting watch caches', () => {
+  test.each([[undefined], [['all']]])('a category is added to %j, and removed again', async (categories) => {
     const { definitions, spec } = clusterWith(NONE);
     if (categories !== undefined) objectAt(spec(), 'names')!['categories'] = categories;
     const before = deepCopy(spec());

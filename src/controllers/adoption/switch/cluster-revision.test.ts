@@ -3,7 +3,7 @@ import { ClusterError } from '../../../client/cluster-client.js';
 import { systemClock } from '../../../util/clock.js';
 import { clusterRevision, raiseCluster, revisionsDuringSwitch } from './cluster-revision.js';
 
-/** A cluster in which every write to a Lease adds one revision; `refuse` decides whether one fails. */
+/** A cluster in which every write to a Lease adds one revision; `refuse` returns the error of a write that fails. */
 function clusterAt(first: number, refuse: (write: number) => Error | undefined = () => undefined) {
   let revision = first;
   let writes = 0;
@@ -18,7 +18,7 @@ function clusterAt(first: number, refuse: (write: number) => Error | undefined =
   return { client: { must }, clock: systemClock, namespace: 'annex', revision: () => revision };
 }
 
-test('the revision passes the wanted one, and progress is reported', async () => {
+test('the revision is raised above the requested one, and progress is reported', async () => {
   const cluster = clusterAt(100);
   const reached: number[] = [];
   const options = { ...cluster, reached: (now: number) => reached.push(now) };
@@ -37,7 +37,7 @@ test('conflicts with other writers are retried, other failures are not', async (
   await expect(raiseCluster(forbidden, 150, new AbortController().signal)).rejects.toThrow('forbidden');
 });
 
-test('a raise that is aborted fails', async () => {
+test('fails if aborted', async () => {
   const over = new AbortController();
   const cluster = clusterAt(100);
   const reached = (now: number): void => {
@@ -56,6 +56,6 @@ test.each([
   ['a busy one', { perSecond: 400, objects: 100, copyRate: 1000 }, 12_040],
   ['a large group', { perSecond: 400, objects: 50_000, copyRate: 1000 }, 32_000],
   ['a large group that is read at any rate', { perSecond: 400, objects: 50_000, copyRate: 100_000 }, 22_000],
-])('room for the revisions of %s', (_, activity, room) => {
+])('reserves enough revisions for %s', (_, activity, room) => {
   expect(revisionsDuringSwitch(activity)).toBe(room);
 });

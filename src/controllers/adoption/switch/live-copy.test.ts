@@ -48,7 +48,7 @@ function setUp() {
   return { backend, copy, state };
 }
 
-test('what changes in the cluster becomes ordinary writes', async () => {
+test('changes in the cluster become ordinary writes', async () => {
   const { backend, copy } = setUp();
   expect([...(await copy.revisions(TYPE))]).toEqual([
     ['a', 7],
@@ -63,7 +63,7 @@ test('what changes in the cluster becomes ordinary writes', async () => {
   expect(backend.writes).toEqual(['put a', 'put c', 'put a', 'delete b']);
 });
 
-test('whoever goes on writes only what differs', async () => {
+test('the next leader writes only what differs', async () => {
   const { backend, copy } = setUp();
   await copy.revisions(TYPE);
   await copy.put(TYPE, [{ key: 'a', revision: 20, value: encoded('a', 2) }]);
@@ -78,7 +78,7 @@ test('whoever goes on writes only what differs', async () => {
   expect(backend.writes).toEqual(['put a', 'put a']);
 });
 
-test('nothing is overwritten that somebody else has written', async () => {
+test('writes of other clients are not overwritten', async () => {
   const { backend, copy } = setUp();
   await copy.revisions(TYPE);
   backend.set('a', 150, 5);

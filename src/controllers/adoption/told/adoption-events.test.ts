@@ -27,13 +27,13 @@ test.each([
     'Warning',
     'given up',
   ],
-])('the phase %s is told with what its condition says', (phase, conditions, type, message) => {
+])('the event of the phase %s has the message of its condition', (phase, conditions, type, message) => {
   expect(adoptionEvents(adoption(phase, conditions))).toEqual([
     expect.objectContaining({ type, reason: phase, message }),
   ]);
 });
 
-test('what keeps a group from being switched, and what does not hold afterwards, are warnings', () => {
+test('conditions that block the switch, and admission that is not enforced after it, are warnings', () => {
   const conditions = [
     condition('InSync', 'True', 'Followed', 'equal'),
     condition('Switchable', 'False', 'RightsMissing', 'Annex may not list'),
@@ -47,11 +47,11 @@ test('what keeps a group from being switched, and what does not hold afterwards,
   ]);
 });
 
-test('nothing is told of one that nobody has looked at', () => {
+test('an Adoption without a status has no events', () => {
   expect(adoptionEvents({ metadata: { name: 'example.com' } })).toEqual([]);
 });
 
-test('a message that changes is no news, a new attempt is', () => {
+test('a changed message is not a new event, a new attempt is', () => {
   const facts = (message: string, observedGeneration: number): unknown =>
     adoptionEvents(
       adoption('Preparing', [{ ...condition('Ready', 'True', 'Preparing', message), observedGeneration }]),

@@ -50,7 +50,7 @@ function setUp(admissionFromCluster = true) {
   return { clock, state, said };
 }
 
-test('nothing is in the way, and the policy of the cluster is enforced', async () => {
+test('the group is switchable, and the policy of the cluster is enforced', async () => {
   const { said } = setUp();
   expect(await said()).toEqual({
     Switchable: 'true NothingInTheWay: nothing prevents switching the group to Annex',
@@ -59,7 +59,7 @@ test('nothing is in the way, and the policy of the cluster is enforced', async (
   });
 });
 
-test('a right that is missing is looked for again within seconds, what is in order once a minute', async () => {
+test('a missing permission is checked again within seconds, a passed check once a minute', async () => {
   const { clock, state, said } = setUp();
   state.denied = 'flowschemas';
   expect((await said())['Switchable']).toBe(
@@ -78,7 +78,7 @@ test('a right that is missing is looked for again within seconds, what is in ord
   expect(state.asked).toBeGreaterThan(asked);
 });
 
-test('a cluster without policies, and one that cannot be reached', async () => {
+test('reports a cluster without policies, and one that cannot be reached', async () => {
   const { clock, state, said } = setUp();
   state.served = false;
   expect((await said())['Switchable']).toMatch(
@@ -89,7 +89,7 @@ test('a cluster without policies, and one that cannot be reached', async () => {
   expect(await said()).toEqual({ Switchable: 'false ClusterError: no route to the cluster' });
 });
 
-test('without admission from the cluster nothing of it holds', async () => {
+test('without admission from the cluster, its policies are not enforced', async () => {
   const { said } = setUp(false);
   expect((await said())['AdmissionEnforced']).toBe(
     'false NotEnforced: when Annex serves the group, these are not enforced: ValidatingAdmissionPolicy/colours (--admission-from-cluster=false)',
