@@ -15,7 +15,7 @@ const flags = (
   disableAdmissionPlugins: disable.split(',').filter((name) => name !== ''),
 });
 
-test('without flags those run that are on by default, in order', () => {
+test('without flags the default plugins run, in order', () => {
   const enabled = enabledPlugins(flags('', ''));
   expect(enabled).toEqual(DEFAULT_PLUGINS);
   expect(enabled[0]).toBe('NamespaceLifecycle');
@@ -28,7 +28,7 @@ test('enabled plugins keep their place in the order', () => {
   expect(enabled.at(-1)).toBe('AlwaysDeny');
 });
 
-test('names of plugins that only kube-apiserver has are taken', () => {
+test('names of plugins that only kube-apiserver implements are accepted', () => {
   const named = flags('AlwaysPullImages', 'LimitRanger,Priority');
   expect(pluginFlagError(named)).toBeUndefined();
   expect(unimplementedPlugins(named)).toEqual(['LimitRanger', 'AlwaysPullImages']);
@@ -56,7 +56,7 @@ test('kube-apiserver has 41 plugins', () => {
   expect(new Set(ADMISSION_PLUGINS.map(({ name }) => name)).size).toBe(41);
 });
 
-test('--admission-control names all plugins that run', () => {
+test('--admission-control names all enabled plugins', () => {
   const chosen = fromAdmissionControl(['Priority', 'NamespaceExists']);
   expect(enabledPlugins(chosen)).toEqual(['NamespaceExists', 'Priority']);
   expect(unimplementedPlugins(chosen)).toEqual([]);

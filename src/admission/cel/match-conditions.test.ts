@@ -51,11 +51,11 @@ test('a request matches if all conditions are true', () => {
   expect(match(['true', 'request.userInfo.username == "joe"', 'false'])).toEqual({ matches: false, condition: 'c1' });
 });
 
-test('a false condition counts more than one that fails', () => {
+test('a false condition takes precedence over an error', () => {
   expect(match(['object.spec.size > 1', 'false'])).toEqual({ matches: false, condition: 'c1' });
 });
 
-test('the failure policy decides where a condition fails', () => {
+test('the failure policy applies if a condition fails', () => {
   const error = "expression 'object.spec.size > 1' resulted in error: no such key: spec";
   expect(match(['object.spec.size > 1', 'true'])).toEqual({ matches: false, error });
   expect(match(['object.spec.size > 1', 'true'], 'Ignore')).toEqual({ matches: false });
@@ -66,7 +66,7 @@ test('the failure policy decides where a condition fails', () => {
   });
 });
 
-test('a condition that does not compile is an error of its own', () => {
+test('a condition that does not compile is reported as a compilation error', () => {
   const result = match(['request.nothing == ""']);
   expect(result).toEqual({
     matches: false,
@@ -77,7 +77,7 @@ test('a condition that does not compile is an error of its own', () => {
   expect(match(['1'])).toEqual({ matches: false, error: 'compilation error: must evaluate to bool but got int' });
 });
 
-test('the namespace is null, and params do not exist', () => {
+test('the namespace is null, and params are undeclared', () => {
   expect(match(['namespaceObject == null'])).toEqual({ matches: true });
   expect(match(['params == null'])).toMatchObject({ matches: false });
 });
@@ -91,7 +91,7 @@ test('conditions share a budget', () => {
   });
 });
 
-test('an authorizer may take its time, and is asked once for each question', async () => {
+test('the authorizer may be asynchronous, and is called once per distinct check', async () => {
   const asked: unknown[] = [];
   const authorizer: Authorizer = {
     authorize: ({ user, verb, namespace, resource, name, labelSelector }) => {

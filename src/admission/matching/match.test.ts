@@ -45,7 +45,7 @@ test.each<[string, JsonObject, Partial<AdmissionAttributes>, boolean]>([
   expect(await matches(webhook({ rules: [one] }), given)).toBe(expected);
 });
 
-test('a namespace is cluster-scoped, though it is in itself', async () => {
+test('a Namespace is cluster-scoped, though its attributes have a namespace', async () => {
   const resource = { group: '', version: 'v1', resource: 'namespaces' };
   const of = (scope: string): JsonObject => webhook({ rules: [rule({ resources: ['namespaces'], scope })] });
   expect(await matches(of('Namespaced'), { resource })).toBe(false);
@@ -64,14 +64,14 @@ test.each<[string, JsonObject, Partial<AdmissionAttributes>, boolean]>([
   expect(await matches(webhook(selectors), given)).toBe(expected);
 });
 
-test('a namespace that does not exist refuses the request, unless the object is left out anyhow', async () => {
+test('a missing namespace fails the request, unless the object selector excludes the object', async () => {
   const byNamespace = { namespaceSelector: { matchLabels: { team: 'blue' } } };
   await expect(matches(webhook(byNamespace), { namespace: 'gone' })).rejects.toThrow('namespaces "gone" not found');
   const neither = { ...byNamespace, objectSelector: { matchLabels: { x: 'z' } } };
   expect(await matches(webhook(neither), { namespace: 'gone' })).toBe(false);
 });
 
-test('a namespace that is written is known by its new labels', async () => {
+test('a Namespace is matched by the labels of its new state', async () => {
   const resource = { group: '', version: 'v1', resource: 'namespaces' };
   const selected = webhook({
     rules: [rule({ resources: ['namespaces'] })],
@@ -80,13 +80,13 @@ test('a namespace that is written is known by its new labels', async () => {
   expect(await matches(selected, { resource, namespace: 'new' })).toBe(true);
 });
 
-test('a selector that cannot be read refuses what it may be about', async () => {
+test('an invalid selector fails the requests that the rules match', async () => {
   const broken = webhook({ objectSelector: { matchLabels: { x: 'not valid' } } });
   await expect(matches(broken)).rejects.toThrow('Internal error occurred: ');
   expect(await matches(broken, { operation: 'DELETE' })).toBe(false);
 });
 
-test('other versions match by equivalence alone, earlier rules first', async () => {
+test('other versions match only with matchPolicy Equivalent, by the first rule that matches', async () => {
   const version = (name: string) => ({
     resource: { group: '', version: name, resource: 'configmaps' },
     kind: { group: '', version: name, kind: 'ConfigMap' },
@@ -107,7 +107,7 @@ test('other versions match by equivalence alone, earlier rules first', async () 
   ).toBeUndefined();
 });
 
-test('policies: exclusions, names, and no rules for everything', async () => {
+test('policies support exclusions and resource names, and match everything without rules', async () => {
   const of = async (resources: JsonObject): Promise<boolean> =>
     (await match(policyCriteria(resources), fakeAttributes({ name: 'a', object: labelled({}) }), namespaces)) !==
     undefined;
@@ -117,7 +117,7 @@ test('policies: exclusions, names, and no rules for everything', async () => {
   expect(await of({ resourceRules: [rule()], excludeResourceRules: [rule({ resourceNames: ['a'] })] })).toBe(false);
 });
 
-test('which resources a webhook may be about', () => {
+test('mayMatchResource compares groups and resources alone', () => {
   const criteria = webhookCriteria(webhook({ matchPolicy: 'Exact' }));
   expect(mayMatchResource(criteria, { group: '', resource: 'configmaps' })).toBe(true);
   expect(mayMatchResource(criteria, { group: '', resource: 'secrets' })).toBe(false);

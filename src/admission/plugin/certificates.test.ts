@@ -48,12 +48,12 @@ describe.each([
     await expect(validate([`${verb} a.b/c`])).resolves.toBeUndefined();
   });
 
-  test('or for all of its domain', async () => {
+  test('accepts the permission for all signers of the domain', async () => {
     await expect(validate([`${verb} a.b/*`])).resolves.toBeUndefined();
   });
 });
 
-test('a status that stays takes no permission', async () => {
+test('an unchanged status needs no permission', async () => {
   const oldObject = request('a.b/c', { conditions: [] });
   await chain.validate(attributes({ subresource: 'status', object: request('a.b/c'), oldObject }));
 });
@@ -63,11 +63,11 @@ describe('certificates for system:masters', () => {
   const create = async (signer: string): Promise<void> =>
     chain.validate(attributes({ operation: 'CREATE', object: request(signer, {}, pem) }));
 
-  test('not of the client signer', async () => {
+  test('are refused for kube-apiserver-client', async () => {
     await expect(create('kubernetes.io/kube-apiserver-client')).rejects.toMatchObject({ code: 403 });
   });
 
-  test('others decide for themselves', async () => {
+  test('are allowed for other signers', async () => {
     await expect(create('a.b/c')).resolves.toBeUndefined();
   });
 });

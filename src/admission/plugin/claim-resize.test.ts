@@ -15,7 +15,7 @@ function update(now: string, before: string, phase: string, subresource = ''): v
   );
 }
 
-test('claims may stay as they are, and shrink', () => {
+test('claims may keep their size, and shrink', () => {
   update('1Gi', '1024Mi', 'Bound');
   update('1Gi', '2Gi', 'Bound');
   update('3Gi', '2Gi', 'Bound', 'status');

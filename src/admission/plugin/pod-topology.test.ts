@@ -12,12 +12,12 @@ function labelsOf(nodeName: string, labels?: Record<string, string>): unknown {
   return object.metadata.labels;
 }
 
-test('a pod of a node gets the labels of its place, whatever it says itself', () => {
+test('a pod gets the topology labels of its node, which override its own', () => {
   expect(labelsOf('n')).toEqual({ [zone]: 'z' });
   expect(labelsOf('n', { [zone]: 'y', a: 'b' })).toEqual({ [zone]: 'z', a: 'b' });
 });
 
-test('a pod without a node, or of one that does not exist, stays as it is', () => {
+test('a pod without a node, or on a node that does not exist, is unchanged', () => {
   expect(labelsOf('')).toBeUndefined();
   expect(labelsOf('none', { a: 'b' })).toEqual({ a: 'b' });
 });

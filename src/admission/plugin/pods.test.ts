@@ -57,7 +57,7 @@ describe('priority of pods', () => {
   ])('refused: %s', (_, spec, message) => {
     expect(() => admit('pods', pod({ ...spec }))).toThrow(message);
   });
-  test('an update keeps it', () => {
+  test('an update keeps the priority', () => {
     const old = pod({ priority: 7, preemptionPolicy: 'Never' });
     expect(specOf(admit('pods', pod({}), 'UPDATE', old))).toMatchObject({ priority: 7, preemptionPolicy: 'Never' });
   });

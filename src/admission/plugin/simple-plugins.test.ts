@@ -13,12 +13,12 @@ const reader = (cached: readonly string[], live: readonly string[]): NamespaceSo
       : Promise.resolve(live.includes(name) ? { metadata: { name } } : undefined),
 });
 
-test('AlwaysAdmit has nothing to say', () => {
+test('AlwaysAdmit admits every request', () => {
   expect(alwaysAdmit().handles('CONNECT')).toBe(true);
   expect(alwaysAdmit()).not.toHaveProperty('admit');
 });
 
-test('AlwaysDeny refuses, by the best name there is', () => {
+test('AlwaysDeny refuses, and reports generateName if no name is set', () => {
   const object = { metadata: { generateName: 'a-' } };
   expect(() => alwaysDeny().admit?.(fakeAttributes({ object }))).toThrow(
     'configmaps "a-" is forbidden: admission control is denying all modifications',
@@ -30,17 +30,17 @@ test('AlwaysDeny refuses, by the best name there is', () => {
 
 describe('NamespaceExists', () => {
   const plugin = namespaceExists(reader(['known'], ['new']));
-  test('a namespace of the cache, or of the store', async () => {
+  test('admits namespaces in the cache or in the store', async () => {
     expect(plugin.validate?.(fakeAttributes({ namespace: 'known' }))).toBeUndefined();
     await plugin.validate?.(fakeAttributes({ namespace: 'new' }));
   });
-  test('no namespace', async () => {
+  test('refuses a namespace that does not exist', async () => {
     await expect(plugin.validate?.(fakeAttributes({ namespace: 'gone', operation: 'DELETE' }))).rejects.toMatchObject({
       code: 404,
       message: 'namespaces "gone" not found',
     });
   });
-  test('cluster-scoped objects and namespaces themselves are let through', () => {
+  test('admits cluster-scoped objects and Namespaces', () => {
     expect(plugin.validate?.(fakeAttributes({ namespace: '' }))).toBeUndefined();
     const kind = { group: '', version: 'v1', kind: 'Namespace' };
     expect(plugin.validate?.(fakeAttributes({ namespace: 'gone', kind }))).toBeUndefined();
@@ -55,14 +55,14 @@ describe('NamespaceAutoProvision', () => {
       ? Promise.reject(newAlreadyExists({ group: '', resource: 'namespaces' }, name))
       : Promise.resolve();
   });
-  test('creates what is missing, but not for a dry run', async () => {
+  test('creates missing namespaces, but not in a dry run', async () => {
     await plugin.admit?.(fakeAttributes({ namespace: 'known' }));
     await plugin.admit?.(fakeAttributes({ namespace: 'dry', dryRun: true }));
     await plugin.admit?.(fakeAttributes({ namespace: 'raced' }));
     await plugin.admit?.(fakeAttributes({ namespace: 'fresh' }));
     expect(made).toEqual(['raced', 'fresh']);
   });
-  test('what cannot be created refuses the object', async () => {
+  test('refuses the object if the namespace cannot be created', async () => {
     const broken = namespaceAutoProvision(reader([], []), () => Promise.reject(new Error('no')));
     const object = { metadata: { name: 'a' } };
     await expect(broken.admit?.(fakeAttributes({ namespace: 'x', object }))).rejects.toThrow(
@@ -82,11 +82,11 @@ describe('DenyServiceExternalIPs', () => {
         oldObject: before === undefined ? undefined : service(before),
       }),
     );
-  test('addresses may stay and go', () => {
+  test('addresses may be kept and removed', () => {
     check([]);
     check(['1.1.1.1'], ['1.1.1.1', '2.2.2.2']);
   });
-  test('none may come', () => {
+  test('addresses may not be added', () => {
     expect(() => {
       check(['1.1.1.1']);
     }).toThrow('services "s" is forbidden: Use of external IPs is denied by admission control');

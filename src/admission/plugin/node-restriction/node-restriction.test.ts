@@ -50,11 +50,11 @@ const mirror = (spec: JsonObject = {}, owners: JsonObject[] = [OWNER]): KubeObje
 });
 const createPod = (object: KubeObject): Promise<string> => admit({ plural: 'pods', object });
 
-test('users who are no nodes are not concerned', async () => {
+test('users other than nodes are not restricted', async () => {
   expect(await admit({ plural: 'nodes', name: 'm', user: { ...NODE, groups: [] } })).toBe('admitted');
 });
 
-test('a node without a name may do nothing', async () => {
+test('a node user without a node name is refused', async () => {
   expect(await admit({ user: { ...NODE, name: 'system:node:' } })).toBe(
     'could not determine node from user "system:node:"',
   );
@@ -196,7 +196,7 @@ describe('nodes', () => {
     expect(await write(object, old)).toBe(message);
   });
 
-  test('only its own is deleted', async () => {
+  test('a node may delete only its own Node', async () => {
     expect(await admit({ plural: 'nodes', operation: 'DELETE', name: 'm' })).toBe(
       'node "n" is not allowed to modify node "m"',
     );
@@ -212,12 +212,12 @@ describe('claims', () => {
   const write = (object: KubeObject, oldObject: KubeObject, subresource = 'status'): Promise<string> =>
     admit({ plural: 'persistentvolumeclaims', operation: 'UPDATE', subresource, object, oldObject });
 
-  test('the size is theirs', async () => {
+  test('nodes may update the capacity', async () => {
     expect(await write(claim({ phase: 'Bound', capacity: { storage: '2' } }), claim({ phase: 'Bound' }))).toBe(
       'admitted',
     );
   });
-  test('nothing else is', async () => {
+  test('nodes may update nothing else', async () => {
     expect(await write(claim({}), claim({}), '')).toBe('may only update PVC status');
     const message = await write(claim({ phase: 'Bound' }), claim({ phase: 'Pending' }));
     expect(message).toContain(
@@ -268,7 +268,7 @@ describe('tokens', () => {
     expect(await request(ref, ...audiences)).toBe(message);
   });
 
-  test('the authorizer is asked for the account', () => {
+  test('the authorizer is called with the name of the service account', () => {
     expect(asked).toContain('request-serviceaccounts-token-audience b sa');
   });
 });
@@ -287,7 +287,7 @@ test('leases of nodes', async () => {
   );
 });
 
-test('requests for the certificates of kubelets', async () => {
+test('certificate signing requests of kubelets', async () => {
   const request = (signerName: string, pem: string): Promise<string> =>
     admit({
       resource: { group: 'certificates.k8s.io', version: 'v1', resource: 'certificatesigningrequests' },

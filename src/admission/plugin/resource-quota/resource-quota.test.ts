@@ -6,13 +6,13 @@ import { fakeAttributes } from '../../attributes.fake.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import { ResourceQuotaAdmission } from './resource-quota.js';
 
-/** Quotas of one namespace, as a store that refuses writes over an older version. */
+/** The quotas of one namespace, in a store that refuses writes with an outdated resource version. */
 class FakeQuotas {
   readonly stored = new Map<string, KubeObject>();
   writes = 0;
   /** Called before each write. */
   meanwhile: (() => void) | undefined;
-  /** What the cache shows, if it lags behind. */
+  /** The content of the cache, if it lags behind the store. */
   stale: readonly KubeObject[] | undefined;
 
   add(name: string, hard: string, used: string): void {
@@ -67,7 +67,7 @@ beforeEach(() => {
 const EXCEEDED = (name: string, used: string, limit: string): string =>
   `configmaps "${name}" is forbidden: exceeded quota: q, requested: configmaps=1, used: configmaps=${used}, limited: configmaps=${limit}`;
 
-test('without quotas nothing is waited for', () => {
+test('without a matching quota, the request is allowed synchronously', () => {
   expect(plugin.validate(map('a'))).toBeUndefined();
   quotas.add('q', '1', '0');
   expect(plugin.validate(map('a', { namespace: 'other' }))).toBeUndefined();
@@ -76,7 +76,7 @@ test('without quotas nothing is waited for', () => {
   expect(plugin.validate(map('a', { namespace: '' }))).toBeUndefined();
 });
 
-test('changes that come together are noted in few writes, and those beyond the limit refused', async () => {
+test('concurrent requests are charged in few writes, and those beyond the limit refused', async () => {
   quotas.add('q', '3', '0');
   expect(await outcomes(plugin, map('a'), map('b'), map('c'), map('d'))).toEqual([
     'allowed',
@@ -88,7 +88,7 @@ test('changes that come together are noted in few writes, and those beyond the l
   expect(quotas.writes).toBeLessThan(3);
 });
 
-test('a dry run is checked and not noted', async () => {
+test('a dry run is checked but not charged', async () => {
   quotas.add('q', '1', '0');
   expect(await outcomes(plugin, map('a', { dryRun: true }))).toEqual(['allowed']);
   expect(quotas.writes).toBe(0);
@@ -96,7 +96,7 @@ test('a dry run is checked and not noted', async () => {
   expect(await outcomes(plugin, map('a', { dryRun: true }))).toEqual([EXCEEDED('a', '1', '1')]);
 });
 
-test('what somebody else wrote meanwhile counts', async () => {
+test('concurrent changes by another writer count', async () => {
   quotas.add('q', '3', '0');
   quotas.meanwhile = () => {
     quotas.meanwhile = undefined;
@@ -107,7 +107,7 @@ test('what somebody else wrote meanwhile counts', async () => {
   expect(await outcomes(plugin, map('b'))).toEqual([EXCEEDED('b', '3', '3')]);
 });
 
-test('it refuses where the quota has become full meanwhile', async () => {
+test('refuses the request if another writer used up the quota', async () => {
   quotas.add('q', '3', '0');
   quotas.meanwhile = () => {
     quotas.meanwhile = undefined;
@@ -116,13 +116,13 @@ test('it refuses where the quota has become full meanwhile', async () => {
   expect(await outcomes(plugin, map('a'))).toEqual([EXCEEDED('a', '3', '3')]);
 });
 
-test('a quota that went meanwhile limits nothing', async () => {
+test('a quota that is deleted in the meantime limits nothing', async () => {
   quotas.add('q', '1', '0');
   quotas.meanwhile = () => quotas.stored.delete('q');
   expect(await outcomes(plugin, map('a'))).toEqual(['allowed']);
 });
 
-test('it gives up after some attempts', async () => {
+test('gives up after eight conflicts', async () => {
   quotas.add('q', '100', '0');
   quotas.meanwhile = () => {
     quotas.add('q', '100', '0');
@@ -132,14 +132,14 @@ test('it gives up after some attempts', async () => {
   expect(quotas.writes).toBe(8);
 });
 
-test('a cache that lags behind what was written does not let too much through', async () => {
+test('a stale cache does not let requests exceed the quota', async () => {
   quotas.add('q', '1', '0');
   quotas.stale = [...quotas.stored.values()];
   expect(await outcomes(plugin, map('a'))).toEqual(['allowed']);
   expect(await outcomes(plugin, map('b'))).toEqual([EXCEEDED('b', '1', '1')]);
 });
 
-test('a store that does not answer ends in an internal error', async () => {
+test('a store that does not respond results in an internal error', async () => {
   let fire = (): void => undefined;
   const clock: Clock = {
     ...systemClock,

@@ -35,7 +35,7 @@ async function admit(spec: JsonObject, annotations = {}): Promise<JsonObject | s
 const PLACE = '/var/run/secrets/kubernetes.io/serviceaccount';
 const MOUNT = { name: 'kube-api-access-abcde', readOnly: true, mountPath: PLACE };
 
-test('a pod gets the default account, its token and its secrets for images', async () => {
+test('a pod gets the default account, its token and its imagePullSecrets', async () => {
   expect(await admit({ containers: [{ name: 'a' }], initContainers: [{ name: 'b', volumeMounts: [] }] })).toEqual({
     serviceAccountName: 'default',
     serviceAccount: 'default',
@@ -62,14 +62,14 @@ test('a pod gets the default account, its token and its secrets for images', asy
   });
 });
 
-test('what is mounted there already stays, and so do the secrets', async () => {
+test('existing mounts at the token path stay, and so do existing imagePullSecrets', async () => {
   const containers = [{ name: 'a', volumeMounts: [{ name: 'v', mountPath: PLACE }] }];
   const spec = await admit({ containers, imagePullSecrets: [{ name: 'own' }] });
   expect(spec).toMatchObject({ containers, imagePullSecrets: [{ name: 'own' }] });
   expect(spec).not.toHaveProperty('volumes');
 });
 
-test('a volume of the name is used', async () => {
+test('an existing volume with the name prefix is used', async () => {
   const volumes = [{ name: 'kube-api-access-x', emptyDir: {} }];
   expect(await admit({ containers: [{ name: 'a' }], volumes })).toMatchObject({
     volumes,
@@ -86,13 +86,13 @@ test.each([
   expect(made['volumes'] !== undefined).toBe(mounted);
 });
 
-test('an account that does not exist', async () => {
+test('refuses an account that does not exist', async () => {
   expect(await admit({ serviceAccountName: 'none' })).toBe(
     'pods "p" is forbidden: error looking up service account ns/none: serviceaccount "none" not found',
   );
 });
 
-describe('the default account is waited for', () => {
+describe('a missing default account is looked up again', () => {
   const clock = {
     ...systemClock,
     setTimer: (_: number, callback: () => void) => {
@@ -111,13 +111,13 @@ describe('the default account is waited for', () => {
     });
   const pod = () => fakeAttributes({ plural: 'pods', object: { metadata: { name: 'p' }, spec: {} } });
 
-  test('until it is there', async () => {
+  test('until it exists', async () => {
     const counted = { reads: 0 };
     await waiting(4, counted).admit?.(pod());
     expect(counted.reads).toBe(4);
   });
 
-  test('ten times', async () => {
+  test('ten times at most', async () => {
     const counted = { reads: 0 };
     await expect(waiting(Infinity, counted).admit?.(pod())).rejects.toThrow('serviceaccount "default" not found');
     expect(counted.reads).toBe(10);
@@ -137,12 +137,12 @@ describe('mirror pods', () => {
   ])('with %s', async (_, spec, message) => {
     expect(await admit(spec, mirror)).toBe(`pods "p" is forbidden: ${message}`);
   });
-  test('stay as they are', async () => {
+  test('are unchanged', async () => {
     expect(await admit({ containers: [{ name: 'a' }] }, mirror)).toEqual({ containers: [{ name: 'a' }] });
   });
 });
 
-describe('an account that lists its secrets', () => {
+describe('an account that enforces mountable secrets', () => {
   const strict = (spec: JsonObject): Promise<JsonObject | string> =>
     admit({ serviceAccountName: 'strict', automountServiceAccountToken: false, ...spec });
   const ref = (name: string): JsonObject => ({ name: 'V', valueFrom: { secretKeyRef: { name, key: 'k' } } });
@@ -161,7 +161,7 @@ describe('an account that lists its secrets', () => {
   ])('%j', async (spec, message) => {
     expect(await strict(spec)).toBe(`pods "p" is forbidden: ${message}`);
   });
-  test('those may be used', async () => {
+  test('allows the secrets that the account references', async () => {
     expect(await strict({ containers: [{ name: 'c', env: [ref('ok')] }] })).toMatchObject({
       imagePullSecrets: [{ name: 'pull' }],
     });

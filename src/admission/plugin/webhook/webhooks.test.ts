@@ -17,7 +17,7 @@ interface Review extends JsonObject {
   request: { uid: string; object: KubeObject | null; oldObject: KubeObject | null; kind: JsonObject };
 }
 
-/** What a webhook answers: the response, or an error. */
+/** Returns the response of a webhook, or throws. */
 type Answer = (review: Review) => JsonObject | Promise<JsonObject>;
 
 const allow: Answer = () => ({ allowed: true });
@@ -29,7 +29,7 @@ const patches = (...patch: JsonObject[]): JsonObject => ({
 const adds = (path: string, value: JsonObject[string]): JsonObject =>
   patches({ op: 'add', path, value: value ?? null });
 
-/** A source whose configurations change by `set`. */
+/** A source whose configurations the test sets. */
 class FakeSource implements ConfigurationSource {
   generation = 0;
   private all: readonly KubeObject[] = [];
@@ -127,7 +127,7 @@ const failure = async (work: Promise<void> | void): Promise<ApiError> => {
   throw new Error('nothing was refused');
 };
 
-test('a request that no webhook is about is answered at once', () => {
+test('a request that matches no webhook is admitted synchronously', () => {
   for (const type of ['mutating', 'validating'] as const) {
     const { plugin, calls } = world(type, [hook('a')], {});
     const { attributes } = request({ resource: { group: '', version: 'v1', resource: 'secrets' } });
@@ -139,7 +139,7 @@ test('a request that no webhook is about is answered at once', () => {
   }
 });
 
-test('configurations of admission itself are exempt', () => {
+test('webhook configurations are exempt', () => {
   const all = hook('a', { rules: [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: ['*'] }] });
   const { plugin } = world('validating', [all], {});
   const { attributes } = request({
@@ -149,7 +149,7 @@ test('configurations of admission itself are exempt', () => {
 });
 
 describe('mutating webhooks', () => {
-  test('run in order, each on what the one before made; the changes are noted', async () => {
+  test('run in order, each on the result of the previous one, and annotate their changes', async () => {
     const { plugin, calls } = world('mutating', [hook('a'), hook('b')], {
       a: () => ({ ...adds('/data/a', '1'), warnings: ['careful'], auditAnnotations: { k: 'v', 'bad/key': 'x' } }),
     });
@@ -181,7 +181,7 @@ describe('mutating webhooks', () => {
     ]);
   });
 
-  test('those that want it are asked again after a later change, once', async () => {
+  test('webhooks with reinvocationPolicy IfNeeded are called again after a later change, once', async () => {
     const reinvoked = { reinvocationPolicy: 'IfNeeded' };
     const { plugin, calls } = world('mutating', [hook('a', reinvoked), hook('b'), hook('c', reinvoked)], {
       c: ({ request: { object } }) =>
@@ -194,7 +194,7 @@ describe('mutating webhooks', () => {
     expect(attributes.object?.['data']).toEqual({ n: 'x' });
   });
 
-  test('a plugin that changes the object in the second pass has all that want it asked again', async () => {
+  test('a plugin that changes the object in the second pass causes their reinvocation', async () => {
     const reinvoked = { reinvocationPolicy: 'IfNeeded' };
     const { plugin, calls } = world('mutating', [hook('a', reinvoked)], {});
     let passes = 0;
@@ -210,7 +210,7 @@ describe('mutating webhooks', () => {
     expect(calls.map(({ review }) => review.request.object?.['data'])).toEqual([{}, { changed: 'yes' }]);
   });
 
-  test('speak the version that a rule asks for, and the object comes back in its own', async () => {
+  test('get the version of the matching rule, and the result is converted back', async () => {
     const v2 = { group: '', version: 'v2', kind: 'ConfigMap' };
     const { plugin, calls } = world(
       'mutating',
@@ -243,7 +243,7 @@ describe('mutating webhooks', () => {
     expect(exchanged).toHaveBeenCalledWith(attributes.object);
   });
 
-  test('one that cannot be called is passed over or not, as its policy has it', async () => {
+  test('a webhook that cannot be called is ignored or fails the request, by its failure policy', async () => {
     const away = (): never => {
       throw new ResponseError('Post "https://hooks": EOF', false);
     };
@@ -271,7 +271,7 @@ describe('mutating webhooks', () => {
     );
   });
 
-  test('are told of the rest of the request, if that is less than their own time', async () => {
+  test('have at most the remaining time of the request as their timeout', async () => {
     const slow = world(
       'mutating',
       [hook('a', { timeoutSeconds: 20 }), hook('b', { timeoutSeconds: 5 }), hook('c')],
@@ -284,7 +284,7 @@ describe('mutating webhooks', () => {
     expect(slow.calls.map(({ seconds }) => seconds)).toEqual([9, 5, 9, 1, 1, 1, 20, 5, 10]);
   });
 
-  test('a dry run is not told to one that has side effects', async () => {
+  test('a webhook with side effects is not called in a dry run', async () => {
     const { plugin, calls } = world('mutating', [hook('a', { sideEffects: 'Some' })], {});
     expect(await failure(plugin.admit?.(request({ dryRun: true }).attributes))).toMatchObject({
       code: 400,
@@ -296,7 +296,7 @@ describe('mutating webhooks', () => {
 });
 
 describe('validating webhooks', () => {
-  test('are asked side by side, and the first to refuse is heard', async () => {
+  test('are called concurrently, and the first denial is returned', async () => {
     let release = (): void => undefined;
     const last = new Promise<void>((resolve) => (release = resolve));
     const { plugin, calls } = world('validating', [hook('slow'), hook('fast'), hook('fine')], {
@@ -317,7 +317,7 @@ describe('validating webhooks', () => {
     });
   });
 
-  test('two hundred that do not answer delay nobody else', async () => {
+  test('two hundred calls without a response do not delay other requests', async () => {
     const { plugin, calls } = world('validating', [hook('a')], { a: () => new Promise(() => undefined) });
     for (let i = 0; i < 200; i++) void plugin.validate?.(request().attributes);
     await new Promise(setImmediate);
@@ -327,7 +327,7 @@ describe('validating webhooks', () => {
     expect(plugin.validate?.(other.attributes)).toBeUndefined();
   });
 
-  test('conditions decide, in the environment of the request', async () => {
+  test('match conditions apply, with the variables of the request', async () => {
     const conditions = (expression: string): JsonObject => ({ matchConditions: [{ name: 'c', expression }] });
     const { plugin, calls, registry } = world(
       'validating',
@@ -345,7 +345,7 @@ describe('validating webhooks', () => {
     );
   });
 
-  test('a configuration that changes is compiled anew, and the other ones are not asked twice', async () => {
+  test('a changed configuration is compiled again, and unchanged webhooks are not called twice', async () => {
     const { plugin, calls, source } = world('validating', [hook('a')], {});
     await plugin.validate?.(request().attributes);
     source.set([...source.objects(), { metadata: { name: 'more' }, webhooks: [hook('b')] }]);
@@ -354,7 +354,7 @@ describe('validating webhooks', () => {
   });
 });
 
-test('until the configurations are known requests wait, and are refused in the end', async () => {
+test('requests wait for the configurations to be listed, and are refused after a limit', async () => {
   const { clock, calls } = world('validating', [], {});
   const source = new FakeSource([hook('a')], false);
   const { attributes } = request();

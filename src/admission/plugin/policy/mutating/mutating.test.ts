@@ -34,7 +34,7 @@ async function mutated(data: JsonObject, ...others: AdmissionPlugin[]): Promise<
   return attributes.object?.['data'] as JsonObject;
 }
 
-test('patches and configurations are carried out in order', async () => {
+test('patches and apply configurations are applied in order', async () => {
   use(
     [
       'a',
@@ -53,7 +53,7 @@ test('patches and configurations are carried out in order', async () => {
   expect(await mutated({ was: 'there' })).toEqual({ was: 'there', n: '1', 'x/y': '10' });
 });
 
-test('a test that fails leaves the object alone', async () => {
+test('a failed test operation leaves the object unchanged', async () => {
   use([
     'a',
     {
@@ -67,7 +67,7 @@ test('a test that fails leaves the object alone', async () => {
   expect(await mutated({})).toEqual({});
 });
 
-test('policies that want it run again after later changes, once', async () => {
+test('policies with reinvocationPolicy IfNeeded run again after later changes, once', async () => {
   const count = "[JSONPatch{op: 'add', path: '/data/n', value: object.data.?n.orValue('') + 'x'}]";
   const rename: AdmissionPlugin = {
     name: 'Rename',
@@ -82,7 +82,7 @@ test('policies that want it run again after later changes, once', async () => {
   expect(await mutated({}, rename)).toEqual({ n: 'x', seen: 'yes' });
 });
 
-test('a mutation that fails refuses the request, unless failures are ignored', async () => {
+test('a failed mutation refuses the request, unless the failure policy is Ignore', async () => {
   const mutations = [patch("[JSONPatch{op: 'remove', path: '/data/nosuch'}]")];
   use(['a', { mutations }]);
   const error = await mutated({}).then(
@@ -99,14 +99,14 @@ test('a mutation that fails refuses the request, unless failures are ignored', a
   expect(await mutated({ n: '1' })).toEqual({ n: '1' });
 });
 
-test('literals must be named by where they stand', async () => {
+test('object literals must have the type of their field', async () => {
   use(['a', { mutations: [apply('Object{data: Object.other{n: "1"}}')] }]);
   await expect(mutated({})).rejects.toThrow(
     'type mismatch: unexpected type name "Object.other", expected "Object.data"',
   );
 });
 
-test('what kube-apiserver cannot convert back to the kind of the request is refused', async () => {
+test('objects that kube-apiserver cannot convert back to the request kind are refused', async () => {
   const resourceRules = [{ ...RULES[0], resources: ['configmaps', 'configmaps/scale'] }];
   const refusal = async (given: Parameters<typeof createOf>[1], mutation: JsonObject): Promise<string> => {
     use(['a', { mutations: [mutation], matchConstraints: { matchPolicy: 'Equivalent', resourceRules } }]);

@@ -42,7 +42,7 @@ beforeEach(() => {
   sources.validatingPolicyBindings.set(binding('all', 'limit'));
 });
 
-test('a type that no policy with a binding is about costs a lookup', () => {
+test('types that no policy with a binding may match are skipped', () => {
   sources.validatingPolicyBindings.set();
   expect(plugin.validate?.(createOf({ size: '7' }).attributes)).toBeUndefined();
   sources.validatingPolicyBindings.set(binding('all', 'limit'));
@@ -66,7 +66,7 @@ test.each([
   expect(await answer).toBe(code);
 });
 
-test('the first refusal is the answer, with the reason of its validation', async () => {
+test('the first denial is the response, with the reason of its validation', async () => {
   const { attributes, annotations } = createOf({ size: '7', color: 'red' });
   const error = await refused(validate(attributes));
   const text = "ValidatingAdmissionPolicy 'limit' with binding 'all' denied request: size is 7";
@@ -82,13 +82,13 @@ test('the first refusal is the answer, with the reason of its validation', async
   );
 });
 
-test('a policy that has nothing to wait for costs no promise', () => {
+test('a policy that needs no asynchronous work returns no promise', () => {
   const { attributes, annotations } = createOf({ size: '3' });
   expect(plugin.validate?.(attributes)).toBeUndefined();
   expect(annotations).toEqual({ 'limit/size': 'size 3' });
 });
 
-test('bindings warn and audit', async () => {
+test('bindings can warn and audit instead of deny', async () => {
   sources.validatingPolicyBindings.set(binding('soft', 'limit', { validationActions: ['Warn', 'Audit'] }));
   const { attributes, warnings, annotations } = createOf({ size: '7' });
   await validate(attributes);
@@ -98,7 +98,7 @@ test('bindings warn and audit', async () => {
   );
 });
 
-test('the failure policy decides about expressions that fail', async () => {
+test('the failure policy applies if an expression fails', async () => {
   const error = await refused(validate(createOf({}).attributes));
   expect(error.message).toContain('composited variable "size" fails to evaluate: no such key: size');
   expect(error.code).toBe(422);
@@ -106,7 +106,7 @@ test('the failure policy decides about expressions that fail', async () => {
   await validate(createOf({}).attributes);
 });
 
-test('params are those of the binding, and their kind is followed', async () => {
+test('params come from the binding, and an informer for their kind is kept', async () => {
   sources.configMaps.set('ns/limits', { metadata: { name: 'limits', namespace: 'ns' }, data: { max: '3' } });
   sources.validatingPolicies.set(
     policy('max', {
@@ -127,7 +127,7 @@ test('params are those of the binding, and their kind is followed', async () => 
   );
 });
 
-test('a policy whose kind of params does not exist refuses what it matches', async () => {
+test('a policy whose paramKind does not exist denies the requests that it matches', async () => {
   sources.validatingPolicies.set(
     policy('gone', {
       paramKind: { apiVersion: 'example.com/v1', kind: 'Gone' },
@@ -140,7 +140,7 @@ test('a policy whose kind of params does not exist refuses what it matches', asy
   );
 });
 
-test('its own configuration is out of reach', () => {
+test('policies do not match their own configuration', () => {
   const rules = [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: ['*'] }];
   sources.validatingPolicies.set(
     policy('limit', { matchConstraints: { resourceRules: rules }, validations: [{ expression: 'false' }] }),
@@ -156,7 +156,7 @@ test('its own configuration is out of reach', () => {
   expect(plugin.validate?.(attributes)).toBeUndefined();
 });
 
-test('the budget of a policy is shared by its expressions', async () => {
+test('the expressions of a policy share its cost budget', async () => {
   const dear = 'authorizer.path("/a").check("get").allowed()';
   const spend = (count: number): void => {
     const validations = Array.from({ length: count }, () => ({ expression: dear, message: 'm' }));
@@ -170,7 +170,7 @@ test('the budget of a policy is shared by its expressions', async () => {
   );
 });
 
-test('a request waits for the policies to be listed, but not for ever', async () => {
+test('a request waits for the list of policies, up to a limit', async () => {
   class Unlisted extends FakeSources {
     override readonly validatingPolicies = Object.assign(new FakeSource(), {
       synced: () => false,
