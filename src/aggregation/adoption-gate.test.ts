@@ -20,7 +20,7 @@ const writeTo = (adopted: AdoptedDefinitions, resource: string) =>
   } as Partial<AdmissionAttributes> as AdmissionAttributes);
 
 test.each(['Copying', 'Switching', 'Returning', 'something that a later version says'])(
-  'no writes while it is %s',
+  'refuses writes in stage %s',
   (stage) => {
     const adopted = new AdoptedDefinitions();
     adopted.seen(definition('widgets', stage));
@@ -29,14 +29,14 @@ test.each(['Copying', 'Switching', 'Returning', 'something that a later version 
   },
 );
 
-test('writes when it is served, or was never adopted', () => {
+test('admits writes to a group that is served, or was never adopted', () => {
   const adopted = new AdoptedDefinitions();
   adopted.seen(definition('widgets', 'Served'));
   adopted.seen(definition('others'));
   for (const resource of ['widgets', 'others', 'unknown']) expect(writeTo(adopted, resource)).toBeUndefined();
 });
 
-test('the route of a group is that of the definition that is least far', () => {
+test('the route of a group is that of its least advanced definition', () => {
   const adopted = new AdoptedDefinitions();
   let told = 0;
   adopted.onRouteChange = () => (told += 1);
@@ -52,7 +52,7 @@ test('the route of a group is that of the definition that is least far', () => {
   expect(told).toBe(3);
 });
 
-describe('how far an adoption is, which a definition says', () => {
+describe('the adoption stage in a definition', () => {
   const write = (
     user: AdmissionAttributes['user'],
     object: KubeObject | undefined,
@@ -66,7 +66,7 @@ describe('how far an adoption is, which a definition says', () => {
   const plain = definition('widgets');
   const copying = definition('widgets', 'Copying');
   const served = definition('widgets', 'Served');
-  // The name of the server itself is no proof.
+  // Having the name of the loopback user is not enough.
   const admin = { ...LOOPBACK_USER };
 
   test.each([
@@ -74,14 +74,14 @@ describe('how far an adoption is, which a definition says', () => {
     ['closes it', copying, plain],
     ['takes the annotation away', plain, served],
     ['makes a definition that seems adopted', served, undefined],
-  ])('nobody but Annex %s', (_, object, oldObject) => {
+  ])('no client but Annex %s', (_, object, oldObject) => {
     expect(() => write(admin, object, oldObject)).toThrow(
       /^resourcedefinitions.kubeannex.io "widgets.example.com" is forbidden: the annotation kubeannex.io\/adoption records/,
     );
     expect(write(LOOPBACK_USER, object, oldObject)).toBeUndefined();
   });
 
-  test('other changes, deletions and other types are nothing to it', () => {
+  test('other changes, deletions and other types are admitted', () => {
     expect(write(admin, served, served)).toBeUndefined();
     expect(write(admin, plain, undefined)).toBeUndefined();
     expect(write(admin, undefined, served)).toBeUndefined();

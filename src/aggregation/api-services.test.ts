@@ -12,7 +12,7 @@ const FINGERPRINT = 'kubeannex.io/fingerprint';
 const ROLES = '/apis/rbac.authorization.k8s.io/v1/clusterroles?fieldSelector=metadata.name%3Dannex';
 const SERVICES = '/apis/apiregistration.k8s.io/v1/apiservices';
 
-/** A cluster with nothing but APIServices, whose watch tells everything at once. */
+/** A cluster that contains only APIServices, and delivers their watch events synchronously. */
 class Cluster {
   readonly services = new Map<string, KubeObject>();
   readonly listeners = new Map<string, { listener: ClusterListener; failed: (error: unknown) => void }>();
@@ -108,7 +108,7 @@ function setUp({ owner = '' }: { owner?: string } = {}) {
   return { cluster, clock, told, state, services, begun };
 }
 
-/** What is under way ends. */
+/** Runs pending promise callbacks. */
 const settle = async (): Promise<void> => {
   for (let i = 0; i < 50; i++) await Promise.resolve();
 };
@@ -146,7 +146,7 @@ describe('ApiServices', () => {
     expect(cluster.writes).toHaveLength(writes);
   });
 
-  test('registers what is served, in the order of preference', async () => {
+  test('registers the served group versions, in the order of preference', async () => {
     const { cluster, state, told } = setUp();
     state.served = [version('a.example.com', 'v2'), version('a.example.com', 'v1', 1)];
     cluster.synced();
@@ -163,14 +163,14 @@ describe('ApiServices', () => {
     expect(told).toContain('registered a.example.com/v1');
   });
 
-  test('does nothing before it knows what there is', async () => {
+  test('writes nothing before the first list', async () => {
     const { cluster, services } = setUp();
     services.servedChanged();
     await settle();
     expect(cluster.writes).toEqual([]);
   });
 
-  test('writes nothing where all is as it should be, as after a restart', async () => {
+  test('writes nothing if everything is up to date, as after a restart', async () => {
     const first = setUp();
     first.cluster.synced();
     await settle();
@@ -182,7 +182,7 @@ describe('ApiServices', () => {
     expect(new Set(second.told)).toEqual(new Set(['in order', 'registered a.example.com/v1']));
   });
 
-  test('mends what somebody changed, and makes anew what somebody deleted', async () => {
+  test('reverts changes by other clients, and recreates deleted APIServices', async () => {
     const { cluster } = setUp();
     cluster.synced();
     await settle();
@@ -195,7 +195,7 @@ describe('ApiServices', () => {
     expect(cluster.spec('v1.a.example.com')['versionPriority']).toBe(100);
   });
 
-  test('removes what is served no more, and only what is its own', async () => {
+  test('removes APIServices that are no longer served, and only its own', async () => {
     const { cluster, state, services } = setUp();
     cluster.services.set('v1.other.example.com', {
       metadata: { name: 'v1.other.example.com' },
@@ -224,7 +224,7 @@ describe('ApiServices', () => {
     expect(cluster.writes).toEqual(['POST v1.a.example.com']);
   });
 
-  test('a new CA goes into all of them', async () => {
+  test('a new CA is written to the APIService', async () => {
     const { cluster, state, services } = setUp();
     cluster.synced();
     await settle();
@@ -260,7 +260,7 @@ describe('ApiServices', () => {
       return { ...made, bundle, others };
     };
 
-    test('are let be, and what is missing is added to them', async () => {
+    test('are kept, and missing CAs are added', async () => {
       const { cluster, services, others } = await begin(old);
       expect(await others(fresh + old)).toBe(fresh + old);
       services.changed();
@@ -270,7 +270,7 @@ describe('ApiServices', () => {
       expect(await others('')).toBe(old);
     });
 
-    test('stay for an hour when they are needed no more, and then go', async () => {
+    test('are removed an hour after they are no longer needed', async () => {
       const { clock, state, services, bundle } = await begin(old);
       state.bundle = fresh;
       services.changed();
@@ -284,7 +284,7 @@ describe('ApiServices', () => {
       expect(bundle()).toBe(fresh);
     });
 
-    test('stay for an hour more whenever somebody brings them back', async () => {
+    test('stay for another hour whenever a client adds them again', async () => {
       const { clock, bundle, others } = await begin(fresh);
       await others(old + fresh);
       clock.advance(HOUR);
@@ -299,13 +299,13 @@ describe('ApiServices', () => {
       expect(bundle()).toBe(fresh);
     });
 
-    test('are not written anew where they have expired or are none', async () => {
+    test('are dropped if they have expired or are not certificates', async () => {
       const { others } = await begin(fresh);
       const none = `-----BEGIN CERTIFICATE-----\n${Buffer.from('none').toString('base64')}\n-----END CERTIFICATE-----\n`;
       expect(await others(ca('over', HOUR) + none)).toBe(fresh);
     });
 
-    test('whether all APIServices have a CA is known once they have been read', async () => {
+    test('isTrusted reports whether all APIServices have a CA, once they are listed', async () => {
       const { services, cluster, state, others } = await begin(old);
       const [a, b] = [new X509Certificate(old), new X509Certificate(fresh)];
       expect([services.isTrusted(a), services.isTrusted(b)]).toEqual([true, false]);
@@ -315,13 +315,13 @@ describe('ApiServices', () => {
       state.served = [version('a.example.com'), version('b.example.com')];
       cluster.synced();
       await settle();
-      // That of somebody else does not count.
+      // The APIService of another server does not count.
       expect(services.isTrusted(b)).toBe(true);
       const other = setUp();
       expect(other.services.isTrusted(a)).toBe(false);
     });
 
-    test('two replicas of which one is restarted with other CAs in its files do not take them from each other', async () => {
+    test("two replicas with different CAs do not remove each other's CAs", async () => {
       const first = await begin(old);
       const second = await begin(fresh);
       for (let i = 0; i < 5; i++) {
@@ -340,7 +340,7 @@ describe('ApiServices', () => {
       return () => over;
     };
 
-    test('is over when all that is served is registered', async () => {
+    test('is over when all served group versions are registered', async () => {
       const { cluster, state, begun } = setUp({ owner: 'annex' });
       state.served = [version('a.example.com')];
       const over = started(begun);
@@ -362,7 +362,7 @@ describe('ApiServices', () => {
           cluster.synced();
         },
       ],
-    ])('does not wait for what %s', async (_, fail) => {
+    ])('does not wait for APIServices that %s', async (_, fail) => {
       const { cluster, begun } = setUp();
       const over = started(begun);
       fail(cluster);
@@ -370,7 +370,7 @@ describe('ApiServices', () => {
       expect(over()).toBe(true);
     });
 
-    test('waits ten seconds for a cluster that does not answer', async () => {
+    test('waits ten seconds for a cluster that does not respond', async () => {
       const { clock, begun } = setUp();
       const over = started(begun);
       clock.advance(9_999);
@@ -382,7 +382,7 @@ describe('ApiServices', () => {
     });
   });
 
-  test('tells the cluster of new documents a little later, and lets those of others be', async () => {
+  test('publishes a new fingerprint after a delay, and keeps that of another replica', async () => {
     const { cluster, state, services, clock } = setUp();
     cluster.synced();
     await settle();
@@ -394,14 +394,14 @@ describe('ApiServices', () => {
     clock.advance(300);
     await settle();
     expect(shown()).toBe('f2');
-    // Another replica is ahead of this one.
+    // Another replica has published a newer fingerprint.
     const service = cluster.get('v1.a.example.com');
     cluster.put({ ...service, metadata: { ...service.metadata, annotations: { [FINGERPRINT]: 'f3' } } });
     await settle();
     expect(shown()).toBe('f3');
   });
 
-  test('a refusal is told, and tried again', async () => {
+  test('a failed write is reported, and retried', async () => {
     const { cluster, clock, told } = setUp();
     cluster.refusal = new ClusterError(403, 'forbidden');
     cluster.synced();
@@ -413,7 +413,7 @@ describe('ApiServices', () => {
     expect(cluster.writes).toEqual(['POST v1.a.example.com']);
   });
 
-  test('one that is as it should be does not hide that another one is not', async () => {
+  test('an APIService in order does not hide the failure of another one', async () => {
     const { cluster, clock, state, told } = setUp();
     cluster.synced();
     await settle();
@@ -435,7 +435,7 @@ describe('ApiServices', () => {
     expect(told).toContain('in order');
   });
 
-  test('one that is served no more no longer matters', async () => {
+  test('a failure is dropped once the group version is no longer served', async () => {
     const { cluster, clock, state, told } = setUp();
     cluster.refusal = new ClusterError(403, 'forbidden');
     cluster.synced();
@@ -447,7 +447,7 @@ describe('ApiServices', () => {
     expect(told).toEqual(['in order']);
   });
 
-  test('what cannot be read is told', () => {
+  test('a failed list of APIServices is reported', () => {
     const { cluster, told } = setUp();
     cluster.fail(SERVICES, new ClusterError(403, 'forbidden'));
     expect(told).toEqual(['unreadable: ClusterError: forbidden']);
@@ -459,7 +459,7 @@ describe('an owner', () => {
   const references = (cluster: Cluster): unknown =>
     cluster.services.get('v1.a.example.com')?.metadata.ownerReferences?.map(({ uid }) => uid);
 
-  test('is waited for, and written into what is registered', async () => {
+  test('is waited for, and set as the owner reference', async () => {
     const { cluster } = setUp({ owner: 'annex' });
     cluster.synced();
     await settle();
@@ -469,7 +469,7 @@ describe('an owner', () => {
     expect(references(cluster)).toEqual(['u1']);
   });
 
-  test('that is made anew takes the place of the old one, beside those of others', async () => {
+  test('that is recreated replaces the old owner reference, and other owners stay', async () => {
     const { cluster } = setUp({ owner: 'annex' });
     cluster.synced();
     cluster.listener(ROLES).replaced([role('u1')]);
@@ -483,7 +483,7 @@ describe('an owner', () => {
     expect(references(cluster)).toEqual(['n', 'u2']);
   });
 
-  test('that is gone ends all registration: what the garbage collector removes is not made again', async () => {
+  test('that is deleted ends registration: APIServices that are garbage-collected are not recreated', async () => {
     const { cluster, told } = setUp({ owner: 'annex' });
     cluster.synced();
     cluster.listener(ROLES).replaced([role('u1')]);
@@ -496,7 +496,7 @@ describe('an owner', () => {
     expect(told.at(-1)).toBe('owner: Error: ClusterRole annex not found; registration requires it');
   });
 
-  test('that may not be read is done without', async () => {
+  test('that may not be read is omitted', async () => {
     const { cluster, told } = setUp({ owner: 'annex' });
     cluster.synced();
     cluster.fail(ROLES, new ClusterError(403, 'forbidden'));
@@ -506,7 +506,7 @@ describe('an owner', () => {
     expect(told).toContain('owner: ClusterError: forbidden');
   });
 
-  test('that cannot be read now is waited for', async () => {
+  test('that cannot be read at the moment is waited for', async () => {
     const { cluster } = setUp({ owner: 'annex' });
     cluster.synced();
     cluster.fail(ROLES, new ClusterError(0, 'away'));

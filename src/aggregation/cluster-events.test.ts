@@ -3,7 +3,7 @@ import { recordInCluster } from './cluster-events.js';
 
 const EVENT = { metadata: { name: 'a.1', namespace: 'default' }, reason: 'GroupVersionTaken' };
 
-test('goes to the namespace of the event', async () => {
+test('creates the Event in its namespace', async () => {
   const calls: unknown[] = [];
   await recordInCluster({ must: (...call) => Promise.resolve(void calls.push(call)) }, EVENT);
   expect(calls).toEqual([['POST', '/api/v1/namespaces/default/events', EVENT]]);
@@ -14,7 +14,7 @@ test.each([
   [403, 'resolves'],
   [500, 'rejects'],
   [0, 'rejects'],
-])('after %d it %s', async (status, expected) => {
+])('status %d: the call %s', async (status, expected) => {
   const call = recordInCluster({ must: () => Promise.reject(new ClusterError(status, 'no')) }, EVENT);
   const outcome = await call.then(
     () => 'resolves',

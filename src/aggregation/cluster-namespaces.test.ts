@@ -25,7 +25,7 @@ function setUp() {
 }
 
 describe('ClusterNamespaces', () => {
-  test('knows what the watch has told', async () => {
+  test('serves namespaces from the watch', async () => {
     const { namespaces, listener } = setUp();
     listener.replaced([namespace('a'), namespace('b')]);
     listener.upsert(namespace('b', 'Terminating'));
@@ -40,7 +40,7 @@ describe('ClusterNamespaces', () => {
     expect(await namespaces.get('c')).toBeUndefined();
   });
 
-  test('asks the cluster about what it does not know', async () => {
+  test('gets unknown namespaces from the cluster', async () => {
     const { namespaces, asked } = setUp();
     expect(await namespaces.get('a/b')).toBeUndefined();
     expect(asked).toEqual(['follow /api/v1/namespaces', 'GET /api/v1/namespaces/a%2Fb']);

@@ -68,17 +68,17 @@ describe('FrontProxyTrust', () => {
     ['headers that are no list', map(data({ 'requestheader-username-headers': '"X"' })), 'is not a list of strings'],
     ['headers that are no JSON', map(data({ 'requestheader-group-headers': '[' })), 'cannot be used: '],
     ['a CA that is none', map(data({ 'requestheader-client-ca-file': 'x' })), 'does not contain any valid'],
-  ])('%s: the start fails, and says why', async (_, found, message) => {
+  ])('%s: the start fails with the reason', async (_, found, message) => {
     await expect(new FrontProxyTrust().load(client(found))).rejects.toThrow(message);
   });
 
-  test('a cluster without front proxy vouches for nobody', async () => {
+  test('a cluster without a front proxy authenticates no users', async () => {
     const trust = new FrontProxyTrust();
     await trust.load(client(map({})));
     expect([trust.proxy, trust.clients, trust.config.usernameHeaders]).toEqual([undefined, undefined, []]);
   });
 
-  test('follows changes; content that cannot be used leaves the old one in force', () => {
+  test('follows changes; invalid content leaves the previous configuration in force', () => {
     const { trust, told, heard, changes } = followed();
     heard((listener) => {
       listener.replaced([map(data())]);
@@ -100,7 +100,7 @@ describe('FrontProxyTrust', () => {
     ]);
   });
 
-  test('a ConfigMap that is deleted is told, and what it said stays', () => {
+  test('a deleted ConfigMap is reported, and its configuration stays in force', () => {
     const { trust, told, heard } = followed();
     heard((listener) => {
       listener.replaced([map(data())]);

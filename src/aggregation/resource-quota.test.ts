@@ -21,7 +21,7 @@ function quota(name: string, hard: string | undefined, used: string | undefined,
   };
 }
 
-/** Quotas of the cluster, with its compare-and-write. */
+/** The quotas of the cluster, with optimistic concurrency. */
 class Cluster {
   readonly quotas = new Map<string, KubeObject>();
   listener: ClusterListener | undefined;
@@ -100,7 +100,7 @@ const creation = (name: string, over: Partial<AdmissionAttributes> = {}): Admiss
   ...over,
 });
 
-/** Names that were let pass, and what was said to the others. */
+/** Returns the names of the admitted objects, and the messages of the refusals. */
 async function outcome(
   quotas: ClusterQuotas,
   ...all: AdmissionAttributes[]
@@ -121,10 +121,10 @@ async function outcome(
 }
 
 describe('ClusterQuotas', () => {
-  test('counts creations that come together in one write, and refuses what goes beyond', async () => {
+  test('charges concurrent creations in one write, and refuses those beyond the limit', async () => {
     const cluster = new Cluster(quota('q', '3', '1'));
     const result = await outcome(quotasOf(cluster), creation('a'), creation('b'), creation('c'));
-    // The first goes alone; the others have waited for it.
+    // The first is charged alone; the others wait for its write and share the next one.
     expect(cluster.writes).toBe(2);
     expect(cluster.used('q')).toBe('3');
     expect(result).toEqual({
@@ -135,7 +135,7 @@ describe('ClusterQuotas', () => {
     });
   });
 
-  test('quantities are told in their canonical form', async () => {
+  test('quantities are reported in canonical form', async () => {
     const { said } = await outcome(quotasOf(new Cluster(quota('q', '1k', '1000'))), creation('a'));
     expect(said[0]).toContain(`used: ${KEY}=1k, limited: ${KEY}=1k`);
   });
@@ -148,11 +148,11 @@ describe('ClusterQuotas', () => {
     ['creations, of an update', quota('q', '0', '0'), { operation: 'UPDATE' }],
     ['objects, of a subresource', quota('q', '0', '0'), { subresource: 'status' }],
     ['namespaces, of what is in none', quota('q', '0', '0'), { namespace: '' }],
-  ])('a quota of %s costs no promise', (_, one, over) => {
+  ])('a quota of %s is passed synchronously', (_, one, over) => {
     expect(quotasOf(new Cluster(one)).validate(creation('a', over))).toBeUndefined();
   });
 
-  test('a dry run is checked and not counted', async () => {
+  test('a dry run is checked but not charged', async () => {
     const cluster = new Cluster(quota('q', '1', '0'), quota('full', '5', '5'));
     const quotas = quotasOf(cluster);
     const { said } = await outcome(quotas, creation('a', { dryRun: true }));
@@ -160,12 +160,12 @@ describe('ClusterQuotas', () => {
     expect([cluster.writes, cluster.used('q')]).toEqual([0, '0']);
   });
 
-  test('a quota that the controller has not counted yet refuses', async () => {
+  test('a quota without usage in its status refuses', async () => {
     const { said } = await outcome(quotasOf(new Cluster(quota('q', '1', undefined))), creation('a'));
     expect(said).toEqual([`403 widgets.example.com "a" is forbidden: status unknown for quota: q, resources: ${KEY}`]);
   });
 
-  test('a conflict is counted anew', async () => {
+  test('after a conflict the quota is read and charged again', async () => {
     const cluster = new Cluster(quota('q', '2', '0'));
     cluster.meanwhile = () => {
       cluster.put({ ...quota('q', '2', '1'), metadata: { ...quota('q', '2', '1').metadata, resourceVersion: '1' } });
@@ -176,7 +176,7 @@ describe('ClusterQuotas', () => {
     expect((await outcome(quotas, creation('b'))).said).toHaveLength(1);
   });
 
-  test('a quota that goes meanwhile limits nothing', async () => {
+  test('a quota that is deleted in the meantime limits nothing', async () => {
     const cluster = new Cluster(quota('q', '2', '0'));
     cluster.meanwhile = () => {
       cluster.put(quota('q', '2', '1'));
@@ -190,7 +190,7 @@ describe('ClusterQuotas', () => {
     expect(await outcome(quotas, creation('a'))).toEqual({ passed: ['a'], said: [] });
   });
 
-  test('before they are followed they are read, and without the right to that there are none', async () => {
+  test('quotas are read from the cluster before the first list, and none apply without the permission', async () => {
     expect((await outcome(quotasOf(new Cluster(quota('q', '1', '1')), false), creation('a'))).said).toHaveLength(1);
     const closed = new Cluster();
     closed.must = () => Promise.reject(new ClusterError(403, 'forbidden'));
@@ -199,7 +199,7 @@ describe('ClusterQuotas', () => {
     expect((await outcome(quotasOf(closed, false), creation('a'))).said).toEqual(['ClusterError: away']);
   });
 
-  test('what the watch tells late does not take back what was written', async () => {
+  test('a late watch event does not undo a charge', async () => {
     const cluster = new Cluster(quota('q', '2', '0'));
     const quotas = quotasOf(cluster);
     await outcome(quotas, creation('a'));

@@ -37,7 +37,7 @@ function setUp(served: Record<string, string[]> = { v1: ['MutatingAdmissionPolic
 const names = (source: ClusterConfigurations): (string | undefined)[] =>
   source.objects().map(({ metadata }) => metadata.name);
 
-test('objects of the cluster, sorted, as v1 has them, from the first list on', async () => {
+test('lists the objects of the cluster, sorted, in v1 form, once the first list is read', async () => {
   const { cluster, source, told } = setUp();
   await settle();
   expect([source.synced(), source.objects()]).toEqual([false, []]);
@@ -54,7 +54,7 @@ test('objects of the cluster, sorted, as v1 has them, from the first list on', a
   expect(told).toEqual(['2 read']);
 });
 
-test('changes are followed; a status that changes is no change', async () => {
+test('changes are followed; a changed status is not a change', async () => {
   const { cluster, source, told } = setUp();
   await settle();
   cluster.list(POLICIES, policy('a'), policy('b'));
@@ -77,7 +77,7 @@ test('changes are followed; a status that changes is no change', async () => {
   expect(told).toEqual(['2 read', 'changed a', 'added c', 'deleted b']);
 });
 
-test('a list after a gap replaces what is gone, and keeps what is the same', async () => {
+test('a new list removes deleted objects, and keeps unchanged ones', async () => {
   const { cluster, source, told } = setUp();
   await settle();
   cluster.list(POLICIES, policy('a'), policy('b'), policy('c'));
@@ -87,12 +87,12 @@ test('a list after a gap replaces what is gone, and keeps what is the same', asy
   expect(source.objects()[0]).toBe(a);
   cluster.list(POLICIES, policy('a'), policy('b', 2));
   expect(told).toEqual(['3 read', 'changed b, deleted c']);
-  // Another object of the same name.
+  // The object was recreated with another UID.
   cluster.list(POLICIES, { ...policy('a'), metadata: { name: 'a', uid: 'other', generation: 1 } }, policy('b', 2));
   expect(told.at(-1)).toBe('changed a');
 });
 
-test('an older cluster serves them in an earlier version', async () => {
+test('objects of an older cluster are read in an earlier version', async () => {
   const { cluster, source } = setUp({
     v1: ['ValidatingAdmissionPolicy validatingadmissionpolicies!'],
     v1alpha1: ['MutatingAdmissionPolicy mutatingadmissionpolicies!'],
@@ -102,7 +102,7 @@ test('an older cluster serves them in an earlier version', async () => {
   expect(source.objects()[0]).toMatchObject({ apiVersion: 'admissionregistration.k8s.io/v1' });
 });
 
-test('a cluster that does not serve them has none, until it does', async () => {
+test('a cluster that does not serve the type has no objects until it does', async () => {
   const { cluster, clock, source } = setUp({ v1: [] });
   await settle();
   expect([source.synced(), source.objects(), source.ageSeconds()]).toEqual([true, [], 0]);
@@ -113,7 +113,7 @@ test('a cluster that does not serve them has none, until it does', async () => {
   expect(names(source)).toEqual(['a']);
 });
 
-test('a version that the cluster gives up is looked for anew', async () => {
+test('if the cluster stops serving the version, the type is discovered again', async () => {
   const { cluster, clock, source } = setUp({ v1beta1: ['MutatingAdmissionPolicy mutatingadmissionpolicies!'] });
   await settle();
   const beta = `${GROUP}/v1beta1/mutatingadmissionpolicies`;
@@ -128,7 +128,7 @@ test('a version that the cluster gives up is looked for anew', async () => {
   expect(names(source)).toEqual(['a']);
 });
 
-test('while the cluster is away the last objects hold, and they grow old', async () => {
+test('the last objects stay in force while the cluster is unavailable, and their age grows', async () => {
   const { cluster, clock, source, told } = setUp();
   clock.advance(3_000);
   expect(source.ageSeconds()).toBe(3);
@@ -144,7 +144,7 @@ test('while the cluster is away the last objects hold, and they grow old', async
   expect(told).toEqual(['1 read', 'broken: connect ECONNREFUSED']);
 });
 
-test('a cluster that is away at the start is tried again', async () => {
+test('a cluster that is unavailable at the start is retried', async () => {
   const { cluster, clock, source, told } = setUp({});
   cluster.refusal = new ClusterError(0, 'connect ECONNREFUSED');
   await settle();

@@ -37,7 +37,7 @@ function setUp() {
 
 const names = (objects: readonly KubeObject[]): (string | undefined)[] => objects.map(({ metadata }) => metadata.name);
 
-test('a kind is followed from the first question on; by name and by selector', async () => {
+test('a kind is followed from the first open; params are found by name and by selector', async () => {
   const { cluster, params } = setUp();
   expect(cluster.asked).toEqual([]);
   const store = await params.open(CONFIGMAP);
@@ -60,13 +60,13 @@ test('a kind is followed from the first question on; by name and by selector', a
   expect(cluster.asked).toEqual(['/api/v1']);
 });
 
-test('kinds of this server are read here', () => {
+test('kinds of this server are read from the local store', () => {
   const { cluster, params } = setUp();
   expect(params.open(OWN)).toBe(LOCAL);
   expect(cluster.asked).toEqual([]);
 });
 
-test('a kind that the cluster does not know is looked for again, once a second at most', async () => {
+test('a kind that the cluster does not serve is looked up again, at most once a second', async () => {
   const { cluster, clock, params, told } = setUp();
   expect(await params.open(SIZE)).toBeUndefined();
   expect(params.open(SIZE)).toBeUndefined();
@@ -80,7 +80,7 @@ test('a kind that the cluster does not know is looked for again, once a second a
   expect(await store?.get('', 'mine')).toMatchObject({ apiVersion: 'example.com/v1', kind: 'Size' });
 });
 
-test('a cluster that cannot be asked is asked again', async () => {
+test('failed discovery is retried', async () => {
   const { cluster, clock, params, told } = setUp();
   cluster.refusal = new ClusterError(0, 'connect ECONNREFUSED');
   expect(await params.open(CONFIGMAP)).toBeUndefined();
@@ -90,7 +90,7 @@ test('a cluster that cannot be asked is asked again', async () => {
   expect(await params.open(CONFIGMAP)).toBeDefined();
 });
 
-test('a request waits a second for the first list, and not at all once that was refused', async () => {
+test('a request waits a second for the first list, and not at all once that failed', async () => {
   const { cluster, clock, params, told } = setUp();
   const store = await params.open(CONFIGMAP);
   const waiting = store?.synced();
@@ -101,10 +101,10 @@ test('a request waits a second for the first list, and not at all once that was 
   cluster.at(MAPS).failed(new ClusterError(403, 'configmaps is forbidden'));
   expect([await refused, store?.synced()]).toEqual([false, false]);
   expect(told).toEqual(['broken /v1, Kind=ConfigMap: configmaps is forbidden']);
-  // The right is given in the end.
+  // The permission is granted.
   cluster.list(MAPS, object('ns', 'a'));
   expect(store?.synced()).toBe(true);
-  // What was read once is read still while the cluster is away.
+  // Params that were listed once stay readable while the cluster is unavailable.
   cluster.at(MAPS).failed(new ClusterError(0, 'connect ECONNREFUSED'));
   expect([store?.synced(), await store?.get('ns', 'a')]).toMatchObject([true, { metadata: { name: 'a' } }]);
 });
@@ -122,7 +122,7 @@ test('kinds are followed while policies refer to them', async () => {
   expect(told).toEqual(['forgotten example.com/v1, Kind=Size', 'forgotten /v1, Kind=ConfigMap']);
 });
 
-test('a kind that the cluster no longer serves is let go', async () => {
+test('a kind that the cluster no longer serves is dropped', async () => {
   const { cluster, params } = setUp();
   await params.open(CONFIGMAP);
   cluster.list(MAPS, object('ns', 'a'));
@@ -132,7 +132,7 @@ test('a kind that the cluster no longer serves is let go', async () => {
   expect(await params.open(CONFIGMAP)).toBeUndefined();
 });
 
-test('a kind with too many objects is not kept', async () => {
+test('a kind with too many objects is dropped', async () => {
   const { cluster, params, told } = setUp();
   const store = await params.open(CONFIGMAP);
   cluster.list(MAPS, ...Array.from({ length: 50_001 }, (_, i) => object('ns', `m${i}`)));
@@ -140,7 +140,7 @@ test('a kind with too many objects is not kept', async () => {
   expect(told).toEqual(['broken /v1, Kind=ConfigMap: there are more than 50000 objects of this kind']);
 });
 
-test('after the stop nothing is followed', async () => {
+test('nothing is followed after the stop', async () => {
   const { cluster, params } = setUp();
   await params.open(CONFIGMAP);
   params.stop();
