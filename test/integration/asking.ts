@@ -1,13 +1,13 @@
 import type { Answer, Call, Http1 } from './client.js';
 import { pause } from '../storage/mongod.js';
 
-/** How often each status was the answer to a question. */
+/** The number of answers with each status. */
 export interface Seen {
   readonly call: Call;
   readonly answers: Map<number, number>;
 }
 
-/** Undefined: nobody listens, or the connection broke. */
+/** Returns undefined if the port refuses connections or the connection broke. */
 export async function once(http: Http1, call: Call): Promise<Answer | undefined> {
   try {
     if (!call.path.includes('watch=true')) return await http.send(call);
@@ -22,8 +22,8 @@ export async function once(http: Http1, call: Call): Promise<Answer | undefined>
 }
 
 /**
- * Asks for something that exists as soon as the port accepts, until the answer is the right one; every other answer must say that
- * the server is not ready. `group`: one that must be in lists of what is served.
+ * Requests something that exists, from the first moment the port accepts connections, until the answer is right. Every other answer must
+ * say that the server is not ready. `group`: a group that must be in discovery lists.
  */
 export async function ask(http: Http1, call: Call, group: string, until: () => boolean): Promise<Seen> {
   const answers = new Map<number, number>();
@@ -41,9 +41,9 @@ export async function ask(http: Http1, call: Call, group: string, until: () => b
       if (isList && !text.includes(group)) throw new Error(`${call.path} is incomplete: ${text}`);
       return { call, answers };
     }
-    // Anonymous users may see the health checks by a default role, as soon as who may what is known.
+    // A default role lets anonymous users read the health checks once the RBAC rules are loaded.
     if (isReadyz && status === 500) continue;
-    // 429 while the objects of a type are read, as from kube-apiserver.
+    // Like kube-apiserver, the server answers 429 while the objects of a type are loaded.
     if ((status !== 503 && status !== 429) || headers['retry-after'] === undefined) {
       throw new Error(`${call.method ?? 'GET'} ${call.path}: ${status} ${text}`);
     }

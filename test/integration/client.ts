@@ -12,7 +12,7 @@ export interface Answer {
 
 export const treeOf = (answer: { readonly text: string }): JsonObject => JSON.parse(answer.text) as JsonObject;
 
-/** What stands under these keys; undefined where something on the way is missing. */
+/** Returns the value at these keys, or undefined if a part of the path is missing. */
 export function dig(value: JsonValue | undefined, ...path: readonly (string | number)[]): JsonValue | undefined {
   let at = value;
   for (const key of path) {
@@ -23,27 +23,27 @@ export function dig(value: JsonValue | undefined, ...path: readonly (string | nu
   return at;
 }
 
-/** The same for text; empty where there is none. */
+/** Like dig, for text. Returns '' if there is no text. */
 export function digText(value: JsonValue | undefined, ...path: readonly (string | number)[]): string {
   const found = dig(value, ...path);
   return typeof found === 'string' ? found : '';
 }
 
-/** The same for a list; empty where there is none. */
+/** Like dig, for a list. Returns an empty list if there is no list. */
 export function digList(value: JsonValue | undefined, ...path: readonly (string | number)[]): readonly JsonValue[] {
   const found = dig(value, ...path);
   return Array.isArray(found) ? found : [];
 }
 
-/** Where a server is, and whom its certificate is from. */
+/** The address of a server, and the CA of its certificate. */
 export type Address = Pick<TestServer, 'url' | 'ca'>;
 
 export interface Call {
   readonly method?: string;
   readonly path: string;
-  /** An object is sent as JSON, text and bytes as they are. */
+  /** Objects are sent as JSON; strings and bytes are sent unchanged. */
   readonly body?: object | string | Buffer;
-  /** Empty: anonymous. */
+  /** An empty token makes an anonymous request. */
   readonly token?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -60,7 +60,7 @@ function headersOf(call: Call, type: Record<string, string>): Record<string, str
   return { ...(token === '' ? {} : { authorization: `Bearer ${token}` }), ...type, ...call.headers };
 }
 
-/** HTTP/1.1 with connections kept alive. */
+/** An HTTP/1.1 client with keep-alive connections. */
 export class Http1 {
   private readonly agent: Agent;
 
@@ -77,7 +77,7 @@ export class Http1 {
     });
   }
 
-  /** Resolves when the head of the answer is there. */
+  /** Resolves when the response headers have arrived. */
   open(call: Call): Promise<IncomingMessage> {
     const { bytes, type } = bodyOf(call);
     return new Promise((resolve, reject) => {
@@ -112,7 +112,7 @@ export class Http1 {
   }
 }
 
-/** One HTTP/2 connection. */
+/** An HTTP/2 client with one connection. */
 export class Http2 {
   readonly session: ClientHttp2Session;
 
@@ -153,7 +153,7 @@ afterAll(() => {
   for (const close of clients.splice(0)) close();
 });
 
-/** The events of a watch, one after another. */
+/** Reads the events of a watch. */
 export class WatchReader {
   readonly events: JsonObject[] = [];
   ended = false;
@@ -175,7 +175,7 @@ export class WatchReader {
     stream.on('end', over).on('close', over).on('error', over);
   }
 
-  /** Resolves when `done` holds; fails when that does not come. */
+  /** Resolves when `done` returns true. Fails after a time limit. */
   async until(done: (reader: this) => boolean): Promise<void> {
     const end = performance.now() + PATIENCE_MILLIS;
     while (!done(this)) {

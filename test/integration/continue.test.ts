@@ -8,7 +8,7 @@ const fieldsOf = (token: string): Record<string, unknown> =>
   JSON.parse(Buffer.from(token, 'base64url').toString('utf8')) as Record<string, unknown>;
 const tokenOf = (fields: object): string => Buffer.from(JSON.stringify(fields)).toString('base64url');
 
-test('a list that was begun in another log ends with 410, and can be gone on with at the newest state', async () => {
+test('a continue token of another log gets a 410, whose token continues at the newest revision', async () => {
   const http = new Http1(server.current);
   for (const name of ['a', 'b', 'c']) expect((await http.post(PATH, { metadata: { name } })).status).toBe(201);
   const page = treeOf(await http.get(`${PATH}?limit=1`));

@@ -5,19 +5,17 @@ import { eventually, scratchFolder, TestServer } from './server.js';
 const ROUNDS = 6;
 const WRITERS = 16;
 
-/** No write was under way. */
+/** The value of `pending` if no write was in flight. */
 const NONE = Symbol('none');
 
 interface Expected {
-  /** Of the newest write that was acknowledged; undefined: the deletion was. */
+  /** The value of the newest acknowledged write, or undefined if that was a deletion. */
   readonly acknowledged: string | undefined;
-  /** The write that was under way when the server died: it may have been made or not. */
+  /** The write that was in flight when the server died. It may or may not have been committed. */
   pending: string | undefined | typeof NONE;
 }
 
-/**
- * One writer of a few objects: it creates, replaces and deletes them one after another, and knows of each what was acknowledged.
- */
+/** Creates, replaces, and deletes a few objects one after another, and records what was acknowledged for each. */
 class Writer {
   readonly objects = new Map<string, Expected>();
   acknowledged = 0;
@@ -48,7 +46,7 @@ class Writer {
     }
   }
 
-  /** Compares with what the server has, and goes on from there. */
+  /** Compares the record with the objects on the server, and continues from those. */
   check(found: ReadonlyMap<string, string>): void {
     for (const [name, { acknowledged, pending }] of this.objects) {
       const value = found.get(name);
@@ -66,7 +64,7 @@ const acknowledgedBy = (writers: readonly Writer[]): number => writers.reduce((s
 
 const folder = scratchFolder();
 
-test('killed with -9 in the middle of writes, it has every acknowledged write and no half one', async () => {
+test('after kill -9 during writes, every acknowledged write exists and no write is partial', async () => {
   const writers = Array.from({ length: WRITERS }, (_, id) => new Writer(id));
   const base = '/api/v1/namespaces/crash/configmaps';
   let total = 0;

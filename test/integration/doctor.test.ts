@@ -9,7 +9,7 @@ interface Check {
   readonly hint?: string;
 }
 
-describe('annex doctor on a server by itself', () => {
+describe('annex doctor on a standalone server', () => {
   let server: TestServer | undefined;
   const folder = scratchFolder(async () => server?.stop('SIGKILL'));
   const dataDir = join(folder, 'data');
@@ -21,7 +21,7 @@ describe('annex doctor on a server by itself', () => {
   const statuses = (checks: readonly Check[]): Record<string, string> =>
     Object.fromEntries(checks.map(({ name, status }) => [name, status]));
 
-  test('before the first start, while it runs, and after its end', async () => {
+  test('runs before the first start, on a running server, and after its end', async () => {
     const before = await doctor('--data-dir', dataDir);
     expect(before.code).toBe(0);
     expect(statuses(before.checks)).toEqual({
@@ -55,7 +55,7 @@ describe('annex doctor on a server by itself', () => {
     ]);
   });
 
-  test('files that the flags name are read, and what they say is looked at', async () => {
+  test('reads the files that the flags name, and checks their contents', async () => {
     const path = join(folder, 'encryption.yaml');
     const args = ['--data-dir', join(folder, 'other'), '--encryption-provider-config', path];
     const check = async (): Promise<Check | undefined> =>

@@ -5,7 +5,7 @@ import { dig, digText, Http1, treeOf } from './client.js';
 import { run, scratchFolder, TestServer } from './server.js';
 
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-/** A function that Kubernetes brought with 1.34. */
+/** A CEL function introduced in Kubernetes 1.34. */
 const NEW_RULE = 'self.distinct().size() == self.size()';
 
 function definition(kind: string, rule: string): JsonObject {
@@ -44,7 +44,7 @@ async function send(client: Http1, method: string, path: string, body?: JsonObje
   return { status: answer.status, body: treeOf(answer) };
 }
 
-test('an emulated version decides what new expressions may use; stored ones go on as they were', async () => {
+test('the emulated version limits new expressions; stored expressions continue to work', async () => {
   let client = await restart();
   expect(treeOf(await client.send({ path: '/version' }))).toMatchObject({
     emulationMinor: '36',
@@ -75,7 +75,7 @@ test('an emulated version decides what new expressions may use; stored ones go o
     expect.stringContaining(`failed rule: ${NEW_RULE}`),
   ]);
   expect((await send(client, 'POST', path, object([1, 2]))).status).toBe(201);
-  // The rule that is stored may stay in an update, a second one of its kind may not be added.
+  // An update may keep the stored rule but not add another rule of that kind.
   const name = `${DEFINITIONS}/knowns.emulation.example.com`;
   const stored = (await send(client, 'GET', name)).body;
   const unchanged = { ...stored, metadata: { ...(stored['metadata'] as JsonObject), labels: { a: 'b' } } };
@@ -91,7 +91,7 @@ test('an emulated version decides what new expressions may use; stored ones go o
 
 const POLICIES = '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies';
 
-test('a type that came later is not served, and what is deprecated says so', async () => {
+test('does not serve newer types, and warns about deprecated ones', async () => {
   const client = await restart('--emulated-version=1.35');
   expect((await client.send({ path: POLICIES })).status).toBe(404);
   const listed = treeOf(await client.send({ path: '/apis/admissionregistration.k8s.io/v1' }));
@@ -108,7 +108,7 @@ test('a type that came later is not served, and what is deprecated says so', asy
   );
 });
 
-test('a type that came later cannot be switched on', async () => {
+test('a newer type cannot be enabled', async () => {
   const dataDir = join(folder, 'refused');
   mkdirSync(dataDir, { recursive: true });
   const key = '--runtime-config=admissionregistration.k8s.io/v1/mutatingadmissionpolicies';
@@ -125,7 +125,7 @@ test.each([
   ['--runtime-config-emulation-forward-compatible', '/v1/mutatingadmissionpolicies', 200, 404],
   ['--emulation-forward-compatible', '/v1beta1', 200, 200],
   ['--emulation-forward-compatible', '/v1alpha1', 404, 404],
-])('but for %s with --runtime-config=admissionregistration.k8s.io%s', async (flag, key, later, earlier) => {
+])('unless %s is set with --runtime-config=admissionregistration.k8s.io%s', async (flag, key, later, earlier) => {
   const client = await restart('--emulated-version=1.35', flag, `--runtime-config=admissionregistration.k8s.io${key}`);
   const status = async (path: string): Promise<number> => (await client.send({ path })).status;
   expect([await status(POLICIES), await status(POLICIES.replace('v1', 'v1beta1'))]).toEqual([later, earlier]);
@@ -134,7 +134,7 @@ test.each([
   expect(names.includes('mutatingadmissionpolicies')).toBe(later === 200);
 });
 
-test('what is emulated is an older version', async () => {
+test('emulates an older version', async () => {
   const dataDir = join(folder, 'refused');
   mkdirSync(dataDir, { recursive: true });
   const flags = ['--emulation-forward-compatible', '--runtime-config-emulation-forward-compatible'];
@@ -148,7 +148,7 @@ test('what is emulated is an older version', async () => {
   ]);
 });
 
-/** The messages are kube-apiserver's. */
+/** The messages are those of kube-apiserver. */
 test.each([
   ['1.37', [], 'emulation version 1.37 is not between [1.33, 1.36.0]'],
   ['1.35.1', [], 'patch version not allowed, got: kube=1.35.1'],

@@ -18,7 +18,7 @@ beforeAll(() => {
   http = new Http1(server.current);
 });
 
-/** Makes a map; gives what refers to it, as an owner that waits for who refers to it. */
+/** Creates a ConfigMap and returns an owner reference to it that blocks the owner's deletion. */
 async function map(name: string, owners: readonly Owner[] = [], finalizers: readonly string[] = []): Promise<Owner> {
   const metadata = { name, ownerReferences: owners, finalizers };
   const answer = await http.post(MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata });
@@ -43,7 +43,7 @@ const gone = (name: string): Promise<true> =>
   eventually(`${name} is gone`, async () => ((await isThere(name)) ? undefined : true));
 const ownersOf = async (name: string) => dig(treeOf(await http.get(`${MAPS}/${name}`)), 'metadata', 'ownerReferences');
 
-test('owners that wait for each other in a circle go', async () => {
+test('owners in a reference cycle are deleted', async () => {
   const first = await map('circle-1');
   const second = await map('circle-2', [first]);
   const third = await map('circle-3', [second]);
@@ -52,7 +52,7 @@ test('owners that wait for each other in a circle go', async () => {
   for (const { name } of [first, second, third]) await gone(name);
 });
 
-test('an owner waits no longer for a dependent that another owner keeps', async () => {
+test('an owner stops waiting for a dependent that has another owner', async () => {
   const [going, staying] = [await map('going'), await map('staying')];
   await map('kept', [going, staying]);
   await removeInForeground('going');
@@ -63,7 +63,7 @@ test('an owner waits no longer for a dependent that another owner keeps', async 
 test.each([
   ['has let go of it', (): Owner[] => []],
   ['does not block it any more', (owner: Owner): Owner[] => [{ ...owner, blockOwnerDeletion: false }]],
-])('an owner waits no longer for a dependent that %s', async (what, after) => {
+])('an owner stops waiting for a dependent that %s', async (what, after) => {
   const name = `owner-${what.length}`;
   const owner = await map(name);
   const dependent = `dependent-${what.length}`;
@@ -80,7 +80,7 @@ test.each([
   await gone(dependent);
 });
 
-test('whose owner is of a type that is not served stays as it is until that is served', async () => {
+test('a dependent whose owner has an unserved type is kept until that type is served', async () => {
   const unknown = { apiVersion: 'later.example.com/v1', kind: 'Later', name: 'none', uid: 'none' };
   const absent = { apiVersion: 'v1', kind: 'ConfigMap', name: 'none', uid: 'none' };
   await map('of-later', [unknown]);

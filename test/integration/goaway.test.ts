@@ -8,11 +8,11 @@ const server = serverForFile([
   'max-age=31536000,includeSubDomains',
 ]);
 
-test('now and then a client is asked to connect anew, and its requests are answered', async () => {
+test('HTTP/2 connections get a GOAWAY at random, and their requests are still answered', async () => {
   const http = new Http2(server.current);
   const farewells: number[] = [];
   http.session.on('goaway', (code: number) => farewells.push(code));
-  // In two thousand requests the chance of none is 10⁻¹⁸.
+  // The chance that 2000 requests get no GOAWAY is 10⁻¹⁸.
   for (let i = 0; i < 2000 && !http.session.closed && !http.session.destroyed; i++) {
     const answer = await http.send({ path: '/version' });
     expect(treeOf(answer)['major']).toBe('1');
@@ -21,7 +21,7 @@ test('now and then a client is asked to connect anew, and its requests are answe
   expect((await new Http2(server.current).send({ path: '/version' })).status).toBe(200);
 });
 
-test('directives of the flag are in the header', async () => {
+test('the HSTS header has the directives of the flag', async () => {
   const answer = await new Http2(server.current).send({ path: '/version' });
   expect(answer.headers['strict-transport-security']).toBe('max-age=31536000; includeSubDomains');
 });

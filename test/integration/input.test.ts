@@ -9,7 +9,7 @@ const http = (): Http1 => new Http1(server.current);
 
 beforeAll(() => define(http(), 'input.example.com', 'gadgets', 'Gadget'));
 
-/** A raw connection of HTTP/1.1, for clients that do not behave. */
+/** A raw HTTP/1.1 connection, for misbehaving clients. */
 function raw(
   head: string,
   { port, ca }: TestServer = server.current,
@@ -23,7 +23,7 @@ function raw(
   return { socket, received: () => text, closed };
 }
 
-describe('bodies that are too large get 413', () => {
+describe('bodies that are too large are rejected with 413', () => {
   const large = configMap('large', { a: 'x'.repeat(100_000) });
 
   test.each(['POST', 'PUT', 'PATCH'])('%s with Content-Length', async (method) => {
@@ -35,7 +35,7 @@ describe('bodies that are too large get 413', () => {
     expect(treeOf(answer)['message']).toBe('Request entity too large: limit is 100000');
   });
 
-  test('in chunks, without a length that tells', async () => {
+  test('chunked, without a Content-Length', async () => {
     const head = `POST ${BASE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
     const { socket, received } = raw(head);
     const chunk = 'x'.repeat(20_000);
@@ -47,19 +47,19 @@ describe('bodies that are too large get 413', () => {
     socket.destroy();
   });
 
-  test('on HTTP/2, and the connection serves on', async () => {
+  test('on HTTP/2, and the connection stays usable', async () => {
     const client = new Http2(server.current);
     expect((await client.send({ method: 'POST', path: BASE, body: large })).status).toBe(413);
     expect((await client.send({ path: '/version' })).status).toBe(200);
   });
 
-  test('what just fits is taken', async () => {
+  test('accepts a body that just fits', async () => {
     const body = JSON.stringify(configMap('fits'));
     expect((await http().post(BASE, body.padEnd(100_000))).status).toBe(201);
   });
 });
 
-describe('a body with very many members, on a server with the usual limits', () => {
+describe('a body with very many members, on a server with default limits', () => {
   const folder = scratchFolder(async () => large?.stop('SIGKILL'));
   let large: TestServer | undefined;
   const ITEMS = 600_000;
@@ -79,7 +79,7 @@ describe('a body with very many members, on a server with the usual limits', () 
   test.each([
     ['YAML, a line for each', `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx:\n${'- a\n'.repeat(ITEMS)}`],
     ['YAML, all in one line', `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, x: [${'a,'.repeat(2 * ITEMS)}]}`],
-  ])('%s: 413, in words that tell of a way', async (_name, body) => {
+  ])('%s: 413, and the message suggests an alternative', async (_name, body) => {
     const answer = await post(body, 'application/yaml');
     expect([answer.status, treeOf(answer)['reason']]).toEqual([413, 'RequestEntityTooLarge']);
     expect(treeOf(answer)['message']).toBe(
@@ -87,13 +87,13 @@ describe('a body with very many members, on a server with the usual limits', () 
     );
   });
 
-  test('JSON: taken', async () => {
+  test('JSON: accepted', async () => {
     const body = JSON.stringify({ ...configMap('a'), x: Array.from({ length: ITEMS }, () => 'a') });
     expect((await post(body, 'application/json')).status).toBe(201);
   });
 });
 
-describe('targets and methods out of the ordinary', () => {
+describe('unusual targets and methods', () => {
   const HEAD = `Host: x\r\nAuthorization: Bearer ${ADMIN}\r\nConnection: close\r\n\r\n`;
 
   test.each([
@@ -129,14 +129,14 @@ describe('targets and methods out of the ordinary', () => {
     expect([answer.status, treeOf(answer)['reason']]).toEqual([405, 'MethodNotAllowed']);
   });
 
-  test('bytes that are not escaped are UTF-8 on HTTP/2', async () => {
+  test('unescaped bytes in a path are read as UTF-8 on HTTP/2', async () => {
     const path = Buffer.from(`${BASE}?limit=é€`).toString('latin1');
     const answer = await new Http2(server.current).send({ path });
     expect([answer.status, treeOf(answer)['message']]).toEqual([400, 'strconv.ParseInt: parsing "é€": invalid syntax']);
   });
 });
 
-describe('bodies that cannot be read', () => {
+describe('malformed bodies', () => {
   const post = (
     body: string | Buffer,
     type = 'application/json',
@@ -198,12 +198,12 @@ describe('bodies that cannot be read', () => {
       400,
       /^the object provided is unrecognized \(must be of type Gadget\): couldn't get version\/kind; json parse error: unexpected end of JSON input/,
     ],
-  ])('of a custom resource: %s', async (_name, body, status, message) => {
+  ])('a custom resource: %s', async (_name, body, status, message) => {
     const answer = await post(body, 'application/json', GADGETS);
     expect([answer.status, treeOf(answer)['message']]).toEqual([status, expect.stringMatching(message)]);
   });
 
-  test('unknown fields: refused, warned of, dropped', async () => {
+  test('unknown fields are rejected, warned about, or dropped', async () => {
     const body = gadget({ colour: 'red' });
     const query = (mode: string): string => `${GADGETS}?dryRun=All&fieldValidation=${mode}`;
     const strict = await post(body, 'application/json', query('Strict'));
@@ -228,7 +228,7 @@ describe('bodies that cannot be read', () => {
   });
 });
 
-describe('clients that do not behave', () => {
+describe('misbehaving clients', () => {
   const folder = scratchFolder(async () => running?.stop('SIGKILL'));
   let running: TestServer | undefined;
   const hasty = (): TestServer => {
@@ -238,7 +238,7 @@ describe('clients that do not behave', () => {
   const HEAD = `Host: x\r\nAuthorization: Bearer ${ADMIN}\r\n`;
 
   beforeAll(async () => {
-    // What is to be listed is written without haste.
+    // The objects to list are created under the default request timeout.
     running = await TestServer.start(folder);
     const text = 'x'.repeat(90_000);
     for (let i = 0; i < 100; i += 4) {
@@ -249,7 +249,7 @@ describe('clients that do not behave', () => {
     running = await TestServer.start(folder, ['--request-timeout', '5s']);
   });
 
-  test('a body that does not come is cut off at the request timeout', async () => {
+  test('a body that does not arrive is cut off at the request timeout', async () => {
     const { socket, received, closed } = raw(
       `POST ${BASE} HTTP/1.1\r\n${HEAD}Content-Type: application/json\r\nContent-Length: 50000\r\n\r\n{`,
       hasty(),
@@ -259,7 +259,7 @@ describe('clients that do not behave', () => {
     socket.destroy();
   });
 
-  test('a reader who does not read is cut off', async () => {
+  test('a client that does not read the response is cut off', async () => {
     const cutOff = async (): Promise<boolean> =>
       /^apiserver_request_aborts_total\{.*resource="configmaps".*\} [1-9]/m.test(
         (await new Http1(hasty()).get('/metrics')).text,
@@ -267,7 +267,7 @@ describe('clients that do not behave', () => {
     expect(await cutOff()).toBe(false);
     const { socket, closed } = raw(`GET ${BASE} HTTP/1.1\r\n${HEAD}\r\n`, hasty());
     socket.pause();
-    // Nothing of it is read: the end is seen only once reading goes on.
+    // The client reads nothing of the response, so it sees the end only after it resumes reading.
     await eventually('the answer is cut off', async () => ((await cutOff()) ? true : undefined));
     socket.resume();
     await closed;
@@ -275,7 +275,7 @@ describe('clients that do not behave', () => {
     expect((await new Http1(hasty()).get('/readyz')).text).toBe('ok');
   });
 
-  test('a client that goes away in the middle harms nobody', async () => {
+  test('a client that disconnects in the middle does not affect other clients', async () => {
     for (let i = 0; i < 20; i++) {
       const { socket } = raw(`GET ${BASE} HTTP/1.1\r\n${HEAD}\r\n`, hasty());
       socket.once('data', () => socket.destroy());
@@ -290,7 +290,7 @@ describe('clients that do not behave', () => {
     expect(hasty().log).not.toContain('"level":"error"');
   });
 
-  test('garbage in place of HTTP', async () => {
+  test('input that is not HTTP', async () => {
     const { closed, received } = raw('this is not HTTP\r\n\r\n');
     await closed;
     expect(received()).toMatch(/^(HTTP\/1\.1 400 |$)/);

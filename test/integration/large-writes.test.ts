@@ -42,7 +42,7 @@ const APPLY = { 'content-type': 'application/apply-patch+yaml' };
 const workersDid = (text: string): number =>
   Number(/^annex_large_write_duration_seconds_count (\d+)$/m.exec(text)?.[1] ?? NaN);
 
-test('large writes are done by a worker, and are like others', async () => {
+test('a worker processes large writes, with the same results as small ones', async () => {
   const http = new Http1(server.current);
   expect((await http.send({ method: 'POST', path: CRDS, body: definition })).status).toBe(201);
   await eventually('the type is served', async () =>
@@ -58,7 +58,7 @@ test('large writes are done by a worker, and are like others', async () => {
   expect(dig(treeOf(created), 'metadata', 'managedFields', 0, 'manager')).toBe('one');
   expect((await http.send({ path: `${PATH}/a` })).text).toBe(created.text);
 
-  // Selectors know it, though nobody here has parsed it.
+  // Selectors match the object, though only the worker parsed it.
   for (const selector of ['labelSelector=size%3Dlarge', 'fieldSelector=spec.mode%3Dplain']) {
     const found = await http.send({ path: `${PATH}?${selector}` });
     expect(dig(treeOf(found), 'items', 0, 'metadata', 'name')).toBe('a');
@@ -87,13 +87,13 @@ test('large writes are done by a worker, and are like others', async () => {
 });
 
 const RULED = `/apis/${GROUP}/v1/namespaces/default/ruleds`;
-/** Together they take a quarter of a second. */
+/** Together, these rules take a quarter of a second. */
 const rules = Array.from({ length: 12 }, (_, i) => ({
   rule: `lists.range(${String(10_000 + i)}).all(x, cidr('2001:db8::/32').containsIP('2001:db8::1')) && self.size < 10`,
   message: `rule ${String(i)}`,
 }));
 
-test('small writes whose rules take long are done by a worker', async () => {
+test('a worker processes small writes whose validation rules take long', async () => {
   const http = new Http1(server.current);
   const spec = { type: 'object', properties: { size: { type: 'integer' } }, 'x-kubernetes-validations': rules };
   const names = { plural: 'ruleds', singular: 'ruled', kind: 'Ruled', listKind: 'RuledList' };

@@ -16,7 +16,7 @@ const gone = (client: Http1, path: string): Promise<true> =>
   eventually(`${path} is gone`, async () => ((await client.get(path)).status === 404 ? (true as const) : undefined));
 
 describe('namespaces', () => {
-  test('those of the system are there and come back', async () => {
+  test('the system namespaces exist and are recreated', async () => {
     const client = http();
     const names = digList(treeOf(await client.get('/api/v1/namespaces')), 'items').map((item) =>
       dig(item, 'metadata', 'name'),
@@ -26,7 +26,7 @@ describe('namespaces', () => {
     expect([refused.status, treeOf(refused)['reason']]).toEqual([403, 'Forbidden']);
   });
 
-  test('deleting one deletes what is in it, of built-in and custom types, then itself', async () => {
+  test('deleting a namespace deletes its built-in and custom objects, then the namespace itself', async () => {
     const client = http();
     await define(client, GROUP, 'tools', 'Tool');
     await client.post('/api/v1/namespaces', namespace('busy'));
@@ -43,7 +43,7 @@ describe('namespaces', () => {
     expect((await client.get('/api/v1/namespaces/default/configmaps/stays')).status).toBe(200);
   });
 
-  test('while one goes nothing new comes in, and a finalizer holds it up', async () => {
+  test('a terminating namespace rejects new objects, and a finalizer delays its deletion', async () => {
     const client = http();
     await client.post('/api/v1/namespaces', namespace('held'));
     const held = { ...configMap('held'), metadata: { name: 'held', finalizers: ['example.com/wait'] } };
@@ -67,7 +67,7 @@ describe('namespaces', () => {
 });
 
 describe('definitions', () => {
-  test('from creation to the end, as watchers and discovery see it', async () => {
+  test('watchers and discovery see a definition from its creation to its deletion', async () => {
     const client = http();
     const watch = new WatchReader(await client.open({ path: `${DEFINITIONS}?watch=1` }));
     await define(client, GROUP, 'engines', 'Engine');
@@ -104,7 +104,7 @@ describe('definitions', () => {
     expect(digList(treeOf(await client.get(`/apis/${GROUP}/v1/engines`)), 'items')).toEqual([]);
   });
 
-  test('names that another one has are not accepted', async () => {
+  test('names that another definition has are not accepted', async () => {
     const client = http();
     await define(client, 'first.example.com', 'pumps', 'Pump');
     const taken = definition('first.example.com', 'otherpumps', 'Pump');
@@ -130,7 +130,7 @@ describe('definitions', () => {
 });
 
 describe('soon after a change', () => {
-  test('discovery, its aggregated form, OpenAPI 2 and 3, the index', async () => {
+  test('updates discovery, aggregated discovery, OpenAPI v2 and v3, and the index', async () => {
     const client = http();
     const group = 'soon.example.com';
     const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
@@ -161,7 +161,7 @@ describe('soon after a change', () => {
     );
   });
 
-  test('a version that is no longer served', async () => {
+  test('drops a version that is no longer served', async () => {
     const client = http();
     const group = 'later.example.com';
     const first = dig(
@@ -186,7 +186,7 @@ describe('soon after a change', () => {
   });
 });
 
-test('OpenAPI 3 documents are addressed by their hash and then cached for good', async () => {
+test('OpenAPI v3 documents have their hash in the URL and are cached forever', async () => {
   const client = http();
   const url = digText(treeOf(await client.get('/openapi/v3')), 'paths', 'api/v1', 'serverRelativeURL');
   expect(url).toMatch(/^\/openapi\/v3\/api\/v1\?hash=[0-9A-F]+$/);

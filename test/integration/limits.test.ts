@@ -9,13 +9,13 @@ const server = serverForFile([
   '2',
   '--authorization-mode',
   'AlwaysAllow',
-  // Nor does a place become free while a busy machine is at it.
+  // No seat becomes free, even on a busy machine.
   '--request-timeout',
   '1h',
 ]);
 const BASE = '/api/v1/namespaces/default/configmaps';
 
-/** A write whose body never ends occupies a place until it is closed. */
+/** Occupies a seat with a write whose body never ends, until it is closed. */
 function occupy(token: string): { close: () => void } {
   const { port, ca } = server.current;
   const socket = connect({ port, host: '127.0.0.1', ca });
@@ -26,14 +26,14 @@ function occupy(token: string): { close: () => void } {
   return { close: () => socket.destroy() };
 }
 
-test('beyond the limit writes of a user wait, and get 429 when too many do, reads and watches go on, and system:masters is never refused', async () => {
+test('writes beyond the limit wait, then get 429; reads, watches, and system:masters are never limited', async () => {
   const http = new Http1(server.current);
   const send = (method: string, token = NOBODY): Promise<{ status: number; text: string; headers: object }> =>
     http.send({ method, path: BASE, token, ...(method === 'POST' ? { body: '{}' } : {}) });
   const watches = await Promise.all(
     Array.from({ length: 5 }, async () => new WatchReader(await http.open({ path: `${BASE}?watch=1`, token: NOBODY }))),
   );
-  // Two have places, and fifty wait in the queue of their user.
+  // Two writes have seats, and fifty wait in the queue of their user.
   const held = Array.from({ length: 52 }, () => occupy(NOBODY));
   await eventually('the queue is full', async () => {
     const { text } = await http.send({ path: '/metrics' });
@@ -59,7 +59,7 @@ test('beyond the limit writes of a user wait, and get 429 when too many do, read
   expect(watches.map(({ ended }) => ended)).toEqual(Array<boolean>(5).fill(false));
 });
 
-test('where all is allowed nobody comes in without credentials', async () => {
+test('AlwaysAllow still requires credentials', async () => {
   const http = new Http1(server.current);
   expect((await http.send({ path: BASE, token: '' })).status).toBe(401);
   expect((await http.send({ path: BASE, token: NOBODY })).status).toBe(200);

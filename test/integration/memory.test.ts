@@ -9,7 +9,7 @@ const folder = scratchFolder(async () => {
   await server?.exited;
 });
 
-test('a server whose heap is nearly full refuses creates and lives; deletions make room', async () => {
+test('a server with an almost full heap rejects creates and stays up; deletions free memory', async () => {
   server = await TestServer.start(folder, ['--controllers='], { NODE_OPTIONS: '--max-old-space-size=110' });
   const http = new Http1(server);
   let created = 0;

@@ -7,12 +7,12 @@ const server = serverForFile([
 ]);
 const folder = scratchFolder();
 
-test('what the flags of metrics say is shown', async () => {
+test('the metric flags take effect', async () => {
   const http = new Http1(server.current);
   await http.get('/api/v1/namespaces');
   const { text } = await http.get('/metrics');
   expect(text).toContain('# HELP apiserver_request_total [STABLE] ');
-  // What the libraries of process and runtime tell has no level, as in kube-apiserver.
+  // Process and runtime metrics from libraries have no stability level, as in kube-apiserver.
   const own = text.match(/^# HELP (?!process_|nodejs_).*$/gm) ?? [];
   expect(own.length).toBeGreaterThan(50);
   expect(own.filter((line) => !/^# HELP \w+ \[(ALPHA|BETA|STABLE)\] /.test(line))).toEqual([]);

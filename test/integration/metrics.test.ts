@@ -5,7 +5,7 @@ import { eventually, serverForFile } from './server.js';
 const server = serverForFile();
 const BASE = '/api/v1/namespaces/default/configmaps';
 
-/** The value of a series, whatever the order of its labels; undefined where there is none. */
+/** Returns the value of a series, regardless of the label order, or undefined if it does not exist. */
 function valueOf(text: string, name: string, labels: Readonly<Record<string, string>>): number | undefined {
   for (const line of text.split('\n')) {
     const match = /^([a-z_0-9]+)(?:\{(.*)\})? (\S+)$/.exec(line);
@@ -22,7 +22,7 @@ const read = async (): Promise<string> => (await new Http1(server.current).get('
 const CORE = { group: '', version: 'v1', resource: 'configmaps', subresource: '', component: 'apiserver' };
 const REQUEST = { ...CORE, dry_run: '' };
 
-test('requests are counted by kube-apiserver’s labels', async () => {
+test('request metrics have the labels of kube-apiserver', async () => {
   const http = new Http1(server.current);
   const headers = { 'content-type': 'application/apply-patch+yaml' };
   await http.post(BASE, configMap('one'));
@@ -51,7 +51,7 @@ test('requests are counted by kube-apiserver’s labels', async () => {
   expect(valueOf(text, 'apiserver_request_body_size_bytes_count', { resource: 'configmaps', verb: 'create' })).toBe(1);
 });
 
-test('deprecated APIs that are asked for, and how long decisions take', async () => {
+test('counts requests for deprecated APIs, and measures authentication and authorization', async () => {
   const http = new Http1(server.current);
   const asked = async (): Promise<number | undefined> =>
     valueOf(await read(), 'apiserver_requested_deprecated_apis', {
@@ -76,19 +76,19 @@ test('deprecated APIs that are asked for, and how long decisions take', async ()
   }
 });
 
-test('requests for what is not served make no series of their own', async () => {
+test('requests for unserved resources create no series of their own', async () => {
   const http = new Http1(server.current);
   await http.get('/apis/invented.example.com/v1/things');
   await http.get('/invented/path');
   expect(await read()).not.toContain('invented');
 });
 
-test('watches', async () => {
+test('counts watches and their events', async () => {
   const http = new Http1(server.current);
   const path = '/api/v1/namespaces/kube-public/configmaps';
   const type = { group: '', version: 'v1', resource: 'configmaps' };
   const fed = { group: '', resource: 'configmaps' };
-  // Controllers watch too, and some may begin only now.
+  // Controllers watch too, and some of them may start only now.
   const before = valueOf(await read(), 'annex_watch_cache_watchers', fed) ?? NaN;
   const response = await http.open({ path: `${path}?watch=1` });
   const watch = new WatchReader(response);
@@ -106,7 +106,7 @@ test('watches', async () => {
   );
 });
 
-test('store and cache, with types that come and go', async () => {
+test('reports store and cache metrics, including those of types that are added and deleted', async () => {
   const http = new Http1(server.current);
   await define(http, 'metrics.example.com', 'meters', 'Meter');
   const body = { apiVersion: 'metrics.example.com/v1', kind: 'Meter', metadata: { name: 'm' } };
@@ -129,7 +129,7 @@ test('store and cache, with types that come and go', async () => {
   );
 });
 
-test('authentication, authorization, health, process', async () => {
+test('reports authentication, authorization, health, and process metrics', async () => {
   const http = new Http1(server.current);
   await http.send({ path: '/readyz?verbose', token: '' });
   await http.send({ path: BASE, token: 'wrong' });

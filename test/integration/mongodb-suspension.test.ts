@@ -57,7 +57,7 @@ async function ok(answer: Promise<Answer>): Promise<Answer> {
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 const APPLY = { 'content-type': 'application/apply-patch+yaml' };
 
-/** One of each kind of write, to objects that exist where it needs one. */
+/** One write of each kind. The objects that updates and deletes need exist already. */
 function writes(round: number, renewed: object): readonly Call[] {
   const name = (verb: string): string => `${verb}-${round}`;
   const data = { n: 'new' };
@@ -82,7 +82,7 @@ async function prepare(http: Http1, round: number): Promise<Answer> {
   return ok(http.post(LEASES, lease(`lease-${round}`, 'old')));
 }
 
-/** What somebody sees of the objects of a round: their versions by name. */
+/** Returns the objects of a round as one server lists them: resource versions by name. */
 async function seen(http: Http1): Promise<Map<string, string>> {
   const lists = await Promise.all([MAPS, LEASES].map((path) => ok(http.get(path))));
   const items = lists.flatMap((list) => digList(treeOf(list), 'items'));
@@ -95,7 +95,7 @@ described.each([
   ['the default log', []],
   ['logs of their own', ['--mongodb-log-overrides', '/configmaps#maps,coordination.k8s.io/leases#leases']],
 ])('a server that was stopped for longer than the history window: %s', (name, flags) => {
-  test('every write that it acknowledges afterwards is at the head and seen by all', async () => {
+  test('every write acknowledged after a resume is at the head of the log and visible on all replicas', async () => {
     const database = `suspension-${process.pid}-${name.length}`;
     const [awake, near] = await start('awake', database, flags);
     const [sleeper, far] = await start('sleeper', database, flags);
@@ -104,7 +104,7 @@ described.each([
     for (let round = 0; round < 2; round++) {
       const old = await prepare(far, round);
       sleeper.signal('SIGSTOP');
-      // They are there at the very moment when it goes on.
+      // The requests have arrived when the process resumes.
       const renewal = { ...treeOf(old), spec: { holderIdentity: 'new', leaseDurationSeconds: 15 } };
       const calls = writes(round, renewal);
       const answers = calls.map((call) => far.send(call));
@@ -129,7 +129,7 @@ described.each([
           if (shown.status === 200) expect([single, versionOf(shown)]).toEqual([single, at]);
         }
       }
-      // Their caches tell the same.
+      // Their caches agree.
       await eventually('both show the same', async () => {
         const [one, two] = await Promise.all([seen(near), seen(far)]);
         return JSON.stringify([...one].sort()) === JSON.stringify([...two].sort()) ? true : undefined;

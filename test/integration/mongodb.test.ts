@@ -15,7 +15,7 @@ if ('reason' in found) test.skip(`MongoDB: ${found.reason}`, () => undefined);
 const MAPS = '/api/v1/namespaces/shop/configmaps';
 let databases = 0;
 
-/** A server on a database that others use too. */
+/** A server on a shared database. */
 interface Replica {
   server: TestServer;
   http: Http1;
@@ -35,7 +35,7 @@ async function replicaSet(size: number): Promise<ReplicaSet> {
   return set;
 }
 
-/** Starts one server after another has made the database; each has a folder of its own. */
+/** Starts servers on one database, each with its own folder. The first one creates the database. */
 class Replicas {
   private readonly database = `replicas${process.pid}-${++databases}`;
   private folders = 0;
@@ -78,7 +78,7 @@ async function listed({ http }: Replica, query: string): Promise<JsonObject> {
   return treeOf(answer);
 }
 
-/** Adds one to a counter so many times, against others who do the same. */
+/** Increments a counter this many times, in competition with others. */
 async function increment({ http }: Replica, name: string, times: number): Promise<void> {
   for (let done = 0; done < times;) {
     const current = treeOf(await http.get(`${MAPS}/${name}`));
@@ -116,16 +116,16 @@ async function contend(replicas: readonly Replica[]): Promise<void> {
   for (const each of watches) await each.until(({ events }) => events.length >= expected);
   const [reference = []] = watches.map(({ events }) => events.map(describeEvent));
   expect(reference).toHaveLength(expected);
-  // Once each and in order: revisions grow; and everywhere the same.
+  // Every event arrives once and in order: revisions increase. All watches agree.
   const revisions = reference.map((text) => Number(text.split(' ')[2]));
   expect(revisions).toEqual([...new Set(revisions)].sort((a, b) => a - b));
   for (const { events } of watches) expect(events.map(describeEvent)).toEqual(reference);
-  // No update was lost: each counter counts all who were told of success.
+  // No update is lost: each counter includes every acknowledged increment.
   for (const name of COUNTERS) {
     const values = reference.filter((text) => text.startsWith(`MODIFIED ${name} `)).map((text) => text.split(' ')[3]);
     expect(values).toEqual(Array.from({ length: replicas.length * TIMES }, (_, i) => String(i + 1)));
   }
-  // Lists at one revision agree, now and then.
+  // Lists at the newest and at past revisions agree.
   for (const revision of [revisions.at(-1), revisions[Math.floor(revisions.length / 2)], revisions[3]]) {
     const query = `resourceVersion=${String(revision)}&resourceVersionMatch=Exact`;
     const lists = await Promise.all(replicas.map((replica) => listed(replica, query)));
@@ -134,7 +134,7 @@ async function contend(replicas: readonly Replica[]): Promise<void> {
   }
 }
 
-/** What one replica gave out is good at the others, also at those that started later. */
+/** Continue tokens and revisions from one replica work on the others, including those started later. */
 async function tokensHold(giver: Replica, takers: readonly Replica[]): Promise<void> {
   const page = await listed(giver, 'limit=10');
   const token = encodeURIComponent(digText(page, 'metadata', 'continue'));
@@ -154,7 +154,7 @@ async function tokensHold(giver: Replica, takers: readonly Replica[]): Promise<v
   }
 }
 
-/** Notices soon that nobody answers, but not so soon that a busy machine could be taken for that. */
+/** Detects an unresponsive server quickly, but without false positives on a busy machine. */
 const IMPATIENT = '&heartbeatFrequencyMS=1000&connectTimeoutMS=5000&serverSelectionTimeoutMS=5000';
 
 function stand(mongod: Mongod): Promise<void> {
@@ -169,7 +169,7 @@ function goOn(mongod: Mongod): Promise<void> {
 
 async function servesFromMemory({ http }: Replica): Promise<void> {
   const refused = await http.post(MAPS, configMap('refused', { n: '1' }));
-  // Whoever may have been asked to commit is told that nobody knows, and not to repeat it.
+  // If the commit may have been sent, the client gets an unknown outcome, without Retry-After.
   const told = `${refused.status} ${digText(treeOf(refused), 'reason')} ${String(refused.headers['retry-after'])}`;
   expect(['503 ServiceUnavailable 1', '500 InternalError undefined']).toContain(told);
   const fresh = await http.get(`${MAPS}/kept`);
@@ -190,7 +190,7 @@ described('servers that share one MongoDB', () => {
   test.each([
     ['two', 2, []],
     ['three, with a log for the type,', 3, ['--mongodb-log-overrides', '/configmaps#maps']],
-  ] as const)('%s tell one story, also after restarts', async (_, count, flags) => {
+  ] as const)('%s agree, also after restarts', async (_, count, flags) => {
     const set = sets[0] ?? (await replicaSet(1));
     const group = new Replicas(set.uri, flags);
     const replicas = [await group.start()];
@@ -211,7 +211,7 @@ described('servers that share one MongoDB', () => {
     ['is gone', (mongod: Mongod) => mongod.kill('SIGKILL'), (mongod: Mongod) => mongod.launch()],
     ['stands still', (mongod: Mongod) => stand(mongod), (mongod: Mongod) => goOn(mongod)],
   ])(
-    'while MongoDB %s writes are told so, memory serves, readyz says what fails, and all comes back',
+    'while MongoDB %s, writes fail, memory serves reads, readyz names the cause, and all recovers',
     async (_, takeAway, giveBack) => {
       const set = sets[0] ?? (await replicaSet(1));
       const replica = await new Replicas(`${set.uri}${IMPATIENT}`, []).start();
@@ -239,7 +239,7 @@ described('servers that share one MongoDB', () => {
     },
   );
 
-  test('SIGTERM ends a server in time though MongoDB is gone or stands still, with watches and writes open', async () => {
+  test('SIGTERM ends a server in time if MongoDB is gone or hangs, with open watches and writes', async () => {
     const faults = [(mongod: Mongod) => mongod.kill('SIGKILL'), stand];
     await Promise.all(
       faults.map(async (takeAway) => {
@@ -255,13 +255,13 @@ described('servers that share one MongoDB', () => {
           http.send({ method: 'DELETE', path: `${MAPS}/kept` }),
           http.send({ path: `${MAPS}/kept` }),
         ];
-        // Another answer on the same connection shows that they have arrived.
+        // Another response on the same connection proves that they have arrived.
         await http.send({ path: '/version' });
         const begun = performance.now();
         const { code } = await replica.server.stop('SIGTERM');
         running.delete(replica.server);
         expect(code).toBe(0);
-        // An idle machine takes half of it; those that stand still would be waited for as long as they do.
+        // An idle machine takes half of it. Without a limit, the server would wait until MongoDB resumes.
         expect(performance.now() - begun).toBeLessThan(60_000);
         for (const { status, headers } of await Promise.all(answers)) {
           expect([500, 503, 504]).toContain(status);
@@ -271,7 +271,7 @@ described('servers that share one MongoDB', () => {
     );
   });
 
-  test('an object that no document can hold is refused as too large', async () => {
+  test('an object that does not fit in a document is rejected as too large', async () => {
     const set = sets[0] ?? (await replicaSet(1));
     const replica = await new Replicas(set.uri, ['--max-request-body-bytes', String(32 << 20)]).start();
     await replica.http.post('/api/v1/namespaces', namespace('shop'));
@@ -326,7 +326,7 @@ described('servers that share one MongoDB', () => {
       const plan = await paints.find({ 'spec.color': 'red' }).explain('executionStats');
       expect(JSON.stringify(plan['queryPlanner'])).toContain('"indexName":"annex:spec.color"');
       expect(dig(plan['executionStats'] as JsonObject, 'totalDocsExamined')).toBe(2);
-      // An index of somebody's own stays.
+      // An index created by a user stays.
       await paints.createIndex({ 'spec.note': 1 }, { name: 'mine' }, {});
       const patched = await http.send({
         method: 'PATCH',
@@ -349,7 +349,7 @@ described('servers that share one MongoDB', () => {
 });
 
 described('a MongoDB that is too old', () => {
-  // 4.0, which the driver knows no more, and 4.4, which it does.
+  // 4.0, which the driver no longer supports, and 4.4, which it supports.
   test.each([7, 9])('is refused in one line (wire version %d)', async (version) => {
     const ancient = await ancientMongod(version);
     const own = scratch(`ancient${version}`);
@@ -363,12 +363,12 @@ described('a MongoDB that is too old', () => {
 
 described('a MongoDB that asks who one is', () => {
   const PASSWORD = 'swordfish%2F7';
-  test('takes the password from a file, and nobody gets to see it', async () => {
+  test('reads the password from a file and never exposes it', async () => {
     const mongod = await Mongod.start(path, ['--replSet', 'rs0', '--auth', '--keyFile', keyFile()]);
     lone.push(mongod);
     const root = { user: 'root', pwd: 'root', roles: ['root'] };
     const set = await ReplicaSet.of([mongod], async (client) => {
-      // The first user may be made by anybody on the same host, but with rights to the database admin alone.
+      // Any process on the same host may create the first user, but only in the database admin.
       await client.db('admin').command({ createUser: root.user, pwd: root.pwd, roles: root.roles });
     });
     await withClient(set.uri.replace('//', `//${root.user}:${root.pwd}@`), (client) =>
@@ -397,7 +397,7 @@ described('a MongoDB that asks who one is', () => {
     const { stdout, stderr } = await server.stop('SIGKILL');
     running.delete(server);
     await mongod.launch();
-    // What comes next is told only by a primary.
+    // The errors below come only from a primary, so wait for one.
     await withClient(set.uri.replace('//', `//${root.user}:${root.pwd}@`), (client) =>
       client.db('admin').command({ ping: 1 }),
     );

@@ -7,7 +7,7 @@ const CONTROLLER = 'system:serviceaccount:kube-system:namespace-controller';
 const folder = scratchFolder(async () => server?.stop('SIGKILL'));
 let server: TestServer | undefined;
 
-test('the contents of a namespace go as collections, deleted by its controller', async () => {
+test('the namespace controller deletes the contents of a namespace as collections', async () => {
   server = await TestServer.start(folder, ['--use-service-account-credentials=true']);
   const client = new Http1(server);
   const post = async (path: string, body: object): Promise<number> =>

@@ -101,7 +101,7 @@ export const configMap = (name: string, data: Readonly<Record<string, string>> =
 
 export const namespace = (name: string): object => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
 
-/** A ClusterRole with 300 rules. Roles are kept decoded, so they fill a heap soonest. */
+/** A ClusterRole with 300 rules. Roles are kept decoded, so they fill the heap fastest. */
 export const largeRole = (i: number): object => ({
   apiVersion: 'rbac.authorization.k8s.io/v1',
   kind: 'ClusterRole',

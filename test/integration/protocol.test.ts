@@ -42,7 +42,7 @@ describe('TLS', () => {
 describe.each(['HTTP/1.1', 'HTTP/2'])('%s', (protocol) => {
   const client = (): Http1 | Http2 => (protocol === 'HTTP/2' ? new Http2(server.current) : new Http1(server.current));
 
-  test('an object is created, read, changed and deleted', async () => {
+  test('creates, reads, updates, and deletes an object', async () => {
     const http = client();
     const name = protocol === 'HTTP/2' ? 'two' : 'one';
     const base = '/api/v1/namespaces/default/configmaps';
@@ -59,7 +59,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('%s', (protocol) => {
     expect((await http.send({ path: `${base}/${name}` })).status).toBe(404);
   });
 
-  test('every answer has an audit id, that of the client where it sends one', async () => {
+  test('every response has an audit ID: the one the client sent, if any', async () => {
     const http = client();
     const own = await http.send({ path: '/version' });
     expect(own.headers['audit-id']).toMatch(UUID);
@@ -71,7 +71,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('%s', (protocol) => {
     expect([refused.status, typeof refused.headers['audit-id']]).toEqual([401, 'string']);
   });
 
-  test('HEAD has a head and no body; resources do not know it', async () => {
+  test('HEAD returns headers and no body; resources do not support it', async () => {
     const health = await client().send({ method: 'HEAD', path: '/readyz' });
     expect([health.status, health.text]).toEqual([200, '']);
     const head = await client().send({ method: 'HEAD', path: '/api/v1/namespaces/default' });
@@ -79,7 +79,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('%s', (protocol) => {
   });
 });
 
-describe('heads of requests', () => {
+describe('request headers', () => {
   const many = (count: number, size: number): Record<string, string> =>
     Object.fromEntries(Array.from({ length: count }, (_, i) => [`x-header-${i}`, '~'.repeat(size)]));
   const token = (size: number): Record<string, string> => ({ authorization: `Bearer ${'x'.repeat(size)}` });
@@ -109,14 +109,14 @@ describe('heads of requests', () => {
     ['a token of 1.1 MB', token(1_100_000)],
     ['25 headers of 50 KB', many(25, 50_000)],
     ['40,000 headers', many(40_000, 1)],
-  ])('HTTP/2: %s: 431, and the connection goes on', async (_name, headers) => {
+  ])('HTTP/2: %s: 431, and the connection stays usable', async (_name, headers) => {
     const client = new Http2(server.current);
     expect((await client.send({ path: '/version', headers })).status).toBe(431);
     expect((await client.send({ path: '/version' })).status).toBe(200);
   });
 
-  // HPACK has a state that both sides share: what one side does not take in ends the connection.
-  test('HTTP/2: a head that does not end ends its connection, and no other', async () => {
+  // Both sides share the HPACK state, so a side that skips a header block must end the connection.
+  test('HTTP/2: endless headers end their connection, and no other', async () => {
     const other = new Http2(server.current);
     expect((await other.send({ path: '/version' })).status).toBe(200);
     const client = new Http2(server.current);
@@ -131,12 +131,12 @@ describe('health', () => {
   const get = (path: string, token = ''): Promise<{ status: number; text: string }> =>
     new Http1(server.current).send({ path, token });
 
-  test.each(['/livez', '/readyz', '/healthz'])('%s answers everybody', async (path) => {
+  test.each(['/livez', '/readyz', '/healthz'])('%s is open to everyone', async (path) => {
     const { status, text } = await get(path);
     expect([status, text]).toEqual([200, 'ok']);
   });
 
-  test.each(['livez', 'readyz', 'healthz'])('%s?verbose names the checks', async (endpoint) => {
+  test.each(['livez', 'readyz', 'healthz'])('%s?verbose lists the checks', async (endpoint) => {
     const { text } = await get(`/${endpoint}?verbose`);
     const lines = text.trimEnd().split('\n');
     expect(lines[0]).toBe('[+]ping ok');
@@ -145,32 +145,32 @@ describe('health', () => {
     expect(lines.includes('[+]shutdown ok')).toBe(endpoint === 'readyz');
   });
 
-  test('a check can be left out, and one that does not exist is warned of', async () => {
+  test('a check can be excluded, and an unknown one causes a warning', async () => {
     const { text } = await get('/readyz?verbose&exclude=etcd&exclude=nothing');
     expect(text).toContain('[+]etcd excluded: ok\n');
     expect(text).toContain('warn: some health checks cannot be excluded: no matches for "nothing"\n');
   });
 
-  test('a check alone', async () => {
+  test('returns a single check', async () => {
     expect(await get('/readyz/etcd', ADMIN)).toMatchObject({ status: 200, text: 'ok' });
     expect((await get('/readyz/etcd')).status).toBe(403);
     expect((await get('/readyz/nothing', ADMIN)).status).toBe(404);
   });
 });
 
-describe('what is public', () => {
-  test('/version needs no credentials', async () => {
+describe('public endpoints', () => {
+  test('/version requires no credentials', async () => {
     const answer = await new Http1(server.current).send({ path: '/version', token: '' });
     expect([answer.status, treeOf(answer)['major'], treeOf(answer)['minor']]).toEqual([200, '1', '36']);
   });
 
-  test('/metrics does', async () => {
+  test('/metrics requires credentials', async () => {
     const http = new Http1(server.current);
     const statuses = ['', NOBODY, ADMIN].map(async (token) => (await http.send({ path: '/metrics', token })).status);
     expect(await Promise.all(statuses)).toEqual([403, 403, 200]);
   });
 
-  test('the index lists the paths that are served', async () => {
+  test('the index lists the served paths', async () => {
     const paths = digList(treeOf(await new Http1(server.current).get('/')), 'paths').map(String);
     const expected = [
       '/api',
@@ -186,7 +186,7 @@ describe('what is public', () => {
   });
 });
 
-/** Sends the parts as they are, one after the other, and gives the answer to the end of the connection. */
+/** Sends the parts unchanged, one after the other, and returns everything received until the connection ends. */
 function sendRaw(...parts: string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const { port, ca } = server.current;
@@ -205,8 +205,8 @@ function sendRaw(...parts: string[]): Promise<string> {
   });
 }
 
-/** As kube-apiserver answers. */
-describe('requests that node:http does not read', () => {
+/** The answers are those of kube-apiserver. */
+describe('requests that node:http does not parse', () => {
   const head = (line: string, more = ''): string =>
     `${line} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN}\r\nConnection: close\r\n${more}\r\n`;
   const maps = '/api/v1/namespaces/default/configmaps';
@@ -236,7 +236,7 @@ describe('requests that node:http does not read', () => {
     expect(answer).toContain(text);
   });
 
-  test('a body that comes after its head', async () => {
+  test('a body that arrives after its headers', async () => {
     const body = JSON.stringify(configMap('reread', { a: '1' }));
     const length = `Content-Type: application/json\r\nContent-Length: ${String(body.length)}\r\n`;
     const parts = [head(`POST ${maps}?dryRun=All&x=\xc3\xa9`, length), body.slice(0, 20), body.slice(20)];
@@ -261,7 +261,7 @@ describe('errors', () => {
     expect((await new Http1(server.current).get(path)).status).toBe(status);
   });
 
-  test('a Status comes in the form that was asked for', async () => {
+  test('a Status has the requested encoding', async () => {
     const path = '/api/v1/namespaces/absent';
     const http = new Http1(server.current);
     const json = await http.get(path);

@@ -18,7 +18,7 @@ async function quota(inNamespace: string, hard: Amounts): Promise<void> {
   expect((await http.post(`/api/v1/namespaces/${inNamespace}/resourcequotas`, body)).status).toBe(201);
 }
 
-/** Waits until the status says that this is used. */
+/** Waits until the status reports this usage. */
 const used = (inNamespace: string, wanted: Amounts): Promise<true> =>
   eventually(`used in ${inNamespace}: ${JSON.stringify(wanted)}`, async () => {
     const answer = treeOf(await http.get(`/api/v1/namespaces/${inNamespace}/resourcequotas/q`));
@@ -26,9 +26,9 @@ const used = (inNamespace: string, wanted: Amounts): Promise<true> =>
     return JSON.stringify(status) === JSON.stringify(wanted) ? true : undefined;
   });
 
-test('objects are counted, refused beyond the limit, and counted again when they go', async () => {
+test('objects are counted, rejected beyond the limit, and subtracted when they are deleted', async () => {
   await quota('maps', { configmaps: '4', 'count/secrets': '0' });
-  // Every namespace has the map with the root certificates.
+  // Every namespace has the ConfigMap with the root certificates.
   await used('maps', { configmaps: '1', 'count/secrets': '0' });
   const maps = '/api/v1/namespaces/maps/configmaps';
   const answers = await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map((name) => http.post(maps, configMap(name))));
@@ -44,7 +44,7 @@ test('objects are counted, refused beyond the limit, and counted again when they
   expect((await http.post(maps, configMap('again'))).status).toBe(201);
 });
 
-test('custom resources are counted from when they are served', async () => {
+test('custom resources are counted once they are served', async () => {
   const count = `count/widgets.${GROUP}`;
   await quota('widgets', { [count]: '2' });
   await define(http, GROUP, 'widgets', 'Widget');
@@ -57,7 +57,7 @@ test('custom resources are counted from when they are served', async () => {
   await used('widgets', { [count]: '0' });
 });
 
-test('new limits are taken over, and what is used of them', async () => {
+test('new limits and their usage are reported', async () => {
   await quota('limits', { secrets: '5' });
   await used('limits', { secrets: '0' });
   const path = '/api/v1/namespaces/limits/resourcequotas/q';
@@ -68,7 +68,7 @@ test('new limits are taken over, and what is used of them', async () => {
   expect(dig(treeOf(await http.get(path)), 'status', 'hard')).toEqual({ configmaps: '1' });
 });
 
-test('a quota of nothing has an empty status', async () => {
+test('a quota without limits has an empty status', async () => {
   await quota('nothing', { secrets: '1' });
   await used('nothing', { secrets: '0' });
   const path = '/api/v1/namespaces/nothing/resourcequotas/q';
@@ -80,7 +80,7 @@ test('a quota of nothing has an empty status', async () => {
   );
 });
 
-test('pods that have ended use nothing, and every pod has an account', async () => {
+test('terminated pods use nothing, and every pod has a service account', async () => {
   await quota('pods', { pods: '1', 'requests.cpu': '1' });
   await used('pods', { pods: '0', 'requests.cpu': '0' });
   const pods = '/api/v1/namespaces/pods/pods';

@@ -41,13 +41,13 @@ async function created(client: Http1, path: string, body: JsonObject): Promise<J
   return treeOf(answer);
 }
 
-test('the server starts without the types that it works with itself', async () => {
+test('starts without the types that the server itself uses', async () => {
   const client = await restart('--runtime-config=api/all=false,/v1=true');
   expect(await status(client, '/apis/admissionregistration.k8s.io/v1')).toBe(404);
   expect(await status(client, '/api/v1/namespaces')).toBe(200);
 });
 
-test('versions that are switched off are gone, and come back with their objects', async () => {
+test('disabled versions disappear, and return with their objects', async () => {
   let client = await restart();
   await created(client, DEFINITIONS, DEFINITION);
   await eventually('the definition is served', async () =>
@@ -86,19 +86,19 @@ test('versions that are switched off are gone, and come back with their objects'
   expect(await status(client, `/apis/${GROUP}/v1alpha2/widgets/a`)).toBe(200);
 });
 
-test('a resource can be switched off by itself', async () => {
+test('a single resource can be disabled', async () => {
   const client = await restart('--runtime-config=rbac.authorization.k8s.io/v1/roles=false');
   expect(await status(client, '/apis/rbac.authorization.k8s.io/v1/roles')).toBe(404);
   expect(await status(client, '/apis/rbac.authorization.k8s.io/v1/clusterroles')).toBe(200);
 });
 
-test('an unknown group ends the start', async () => {
+test('an unknown group prevents the start', async () => {
   const ended = await run(['serve', '--data-dir', folder, '--runtime-config=nowhere/v1=true']);
   expect(ended).toMatchObject({ code: 1 });
   expect(ended.stderr).toContain('unknown api groups nowhere/v1');
 });
 
-describe('versions of admissionregistration.k8s.io that are off by default', () => {
+describe('admissionregistration.k8s.io versions that are off by default', () => {
   const GROUP_PATH = '/apis/admissionregistration.k8s.io';
   const policies = (version: string): string => `${GROUP_PATH}/${version}/mutatingadmissionpolicies`;
   const bindings = (version: string): string => `${GROUP_PATH}/${version}/mutatingadmissionpolicybindings`;
@@ -126,7 +126,7 @@ describe('versions of admissionregistration.k8s.io that are off by default', () 
     expect(await status(client, policies('v1beta1'))).toBe(404);
   });
 
-  test('show the same objects, which hold', async () => {
+  test('serve the same objects, which are enforced', async () => {
     const client = await restart(ON);
     const names = dig(treeOf(await client.send({ path: GROUP_PATH })), 'versions') as { version: string }[];
     expect(names.map(({ version }) => version)).toEqual(['v1', 'v1beta1', 'v1alpha1']);
@@ -159,7 +159,7 @@ describe('versions of admissionregistration.k8s.io that are off by default', () 
     });
   });
 
-  test('are applied to with managers that know other versions', async () => {
+  test('support apply with managers recorded in other versions', async () => {
     const client = await restart(ON);
     const apply = async (version: string, manager: string, spec: JsonObject): Promise<number> => {
       const body = JSON.stringify(described(version, 'MutatingAdmissionPolicy', spec));
@@ -177,7 +177,7 @@ describe('versions of admissionregistration.k8s.io that are off by default', () 
     expect(dig(left, 'spec', 'matchConditions')).toEqual(conditions.matchConditions);
   });
 
-  test('hold where they are switched off again, and where v1 itself is', async () => {
+  test('keep their objects enforced when they, or v1 itself, are disabled', async () => {
     const client = await restart(
       '--runtime-config=admissionregistration.k8s.io/v1=false,admissionregistration.k8s.io/v1beta1=true',
     );

@@ -5,17 +5,17 @@ import { join } from 'node:path';
 import { keepLog, plant } from '../secrecy/leaks.js';
 
 export const ROOT = join(__dirname, '../..');
-/** ANNEX_MAIN: a build elsewhere. */
+/** ANNEX_MAIN selects another build. */
 export const MAIN = process.env['ANNEX_MAIN'] ?? join(ROOT, 'dist/main.js');
 
-/** Tokens that every test server knows. */
+/** Tokens that every test server accepts. */
 export const ADMIN = plant('admin-token-81c5e07d2f');
-/** A user without any right beyond those of everybody. */
+/** A user with no permissions beyond those of every user. */
 export const NOBODY = plant('nobody-token-4be90d63a1');
 const TOKENS = `${ADMIN},admin,admin,system:masters\n${NOBODY},jane,jane-uid,"readers,writers"\n`;
 
 export const START_MILLIS = 180_000;
-/** So long a machine that is busy with other things may take for what takes an idle one a moment. */
+/** How long a busy machine may take for what is instant on an idle one. */
 export const PATIENCE_MILLIS = 120_000;
 
 export interface Exit {
@@ -25,7 +25,7 @@ export interface Exit {
   readonly stderr: string;
 }
 
-/** A folder that is removed at the end of the test file, after `before` has ended whoever writes to it. */
+/** Creates a folder that is removed at the end of the test file, after `before` has ended the processes that write to it. */
 export function scratchFolder(before?: () => Promise<unknown>): string {
   const path = mkdtempSync(join(tmpdir(), 'annex-test-'));
   afterAll(async () => {
@@ -37,18 +37,18 @@ export function scratchFolder(before?: () => Promise<unknown>): string {
 
 const commands = new Set<Command>();
 
-/** What a test that failed left running would keep jest from ending. */
+/** A process left running by a failed test would keep jest from exiting. */
 afterAll(async () => {
   for (const { child } of commands) child.kill('SIGKILL');
   await Promise.all([...commands].map(({ exit }) => exit));
 });
 
-/** The command as users run it. What it prints is collected. */
+/** The command as users run it. Its output is collected. */
 export class Command {
   stdout = '';
   stderr = '';
   readonly child: ChildProcess;
-  /** Settles when the process has ended. */
+  /** Settles when the process has exited. */
   readonly exit: Promise<Exit>;
 
   constructor(args: readonly string[], cwd: string = ROOT, env: NodeJS.ProcessEnv = {}) {
@@ -72,12 +72,12 @@ export class Command {
   }
 }
 
-/** Runs the command to its end. */
+/** Runs the command until it exits. */
 export function run(args: readonly string[], cwd?: string): Promise<Exit> {
   return new Command(args, cwd).exit;
 }
 
-/** A server on a port of its own. */
+/** A server on its own port. */
 export class TestServer {
   private constructor(
     private readonly command: Command,
@@ -85,7 +85,7 @@ export class TestServer {
     readonly port: number,
   ) {}
 
-  /** Resolves when it is ready. Without `--data-dir` among the flags it gets a folder of its own. */
+  /** Resolves when the server is ready. Without `--data-dir` among the flags, the server gets a folder of its own. */
   static async start(folder: string, flags: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<TestServer> {
     const tokens = join(folder, 'tokens.csv');
     writeFileSync(tokens, TOKENS);
@@ -139,14 +139,14 @@ export class TestServer {
     this.command.child.kill(name);
   }
 
-  /** Sends the signal, once, and waits for the end. */
+  /** Sends the signal once and waits for the exit. */
   stop(name: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
     if (this.command.child.exitCode === null) this.signal(name);
     return this.command.exit;
   }
 }
 
-/** A server for the whole test file. */
+/** Runs one server for the whole test file. */
 export function serverForFile(flags: readonly string[] = []): { readonly current: TestServer } {
   let server: TestServer | undefined;
   const folder = scratchFolder(async () => server?.stop('SIGKILL'));
@@ -161,7 +161,7 @@ export function serverForFile(flags: readonly string[] = []): { readonly current
   };
 }
 
-/** Waits until `probe` gives something other than undefined; fails when that does not come, however busy the machine. */
+/** Waits until `probe` returns a value other than undefined. Fails after a time that suffices even on a busy machine. */
 export async function eventually<T>(what: string, probe: () => Promise<T | undefined>): Promise<T> {
   const end = performance.now() + PATIENCE_MILLIS;
   for (;;) {

@@ -11,7 +11,7 @@ const service = (name: string, finalizers: readonly string[] = []): object => ({
   spec: { clusterIP: 'None', ports: [{ port: 80 }] },
 });
 
-/** A service with endpoints of its name; gives what asks for the status of a request about them. */
+/** Creates a service with endpoints of the same name. Returns a function that returns the status of a request about either. */
 async function prepare(
   name: string,
   finalizers?: readonly string[],
@@ -26,14 +26,14 @@ async function prepare(
   };
 }
 
-test('endpoints go with their service', async () => {
+test('endpoints are deleted with their service', async () => {
   const ask = await prepare('gone');
   expect(await ask('GET', 'endpoints')).toBe(200);
   expect(await ask('DELETE', 'services')).toBe(200);
   expect(await ask('GET', 'endpoints')).toBe(404);
 });
 
-test('they stay as long as the service has finalizers', async () => {
+test('endpoints stay while the service has finalizers', async () => {
   const ask = await prepare('held', ['example.com/a']);
   expect(await ask('DELETE', 'services')).toBe(200);
   expect(await ask('GET', 'endpoints')).toBe(200);

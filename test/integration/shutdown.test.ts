@@ -14,7 +14,7 @@ const start = (...flags: string[]): Promise<TestServer> => {
 const BASE = '/api/v1/namespaces/default/configmaps';
 
 test.each(['SIGTERM', 'SIGINT'] as const)('%s ends open watches cleanly and exits with 0', async (signal) => {
-  // It waits as long for what does not end.
+  // The server waits this long for requests that do not end.
   const server = await start('--request-timeout', '10m');
   const one = new WatchReader(await new Http1(server).open({ path: `${BASE}?watch=1` }));
   const http2 = new Http2(server);
@@ -30,7 +30,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)('%s ends open watches cleanly and exit
   expect([one.ended, two.ended, failures]).toEqual([true, true, []]);
 });
 
-test('requests under way are finished and every one that was acknowledged is kept', async () => {
+test('requests in flight are finished, and every acknowledged write is kept', async () => {
   const server = await start();
   const http = new Http1(server, 32);
   const acknowledged = new Set<string>();
@@ -55,8 +55,8 @@ test('requests under way are finished and every one that was acknowledged is kep
   await again.stop();
 });
 
-test('while it is told to stop but still serves, it is not ready', async () => {
-  // Long enough for whatever is looked at meanwhile; the second signal ends it.
+test('is not ready while it is shutting down but still serves', async () => {
+  // Longer than the checks take. The second signal ends the server.
   const server = await start('--shutdown-delay-duration', '1h');
   const http = new Http1(server);
   expect((await http.get('/readyz')).status).toBe(200);
@@ -72,7 +72,7 @@ test('while it is told to stop but still serves, it is not ready', async () => {
   expect((await server.stop('SIGTERM')).code).toBe(1);
 });
 
-test('after the delay it ends by itself', async () => {
+test('exits by itself after the delay', async () => {
   const server = await start('--shutdown-delay-duration', '1s');
   const begun = performance.now();
   expect((await server.stop()).code).toBe(0);
@@ -96,7 +96,7 @@ test('a request that is still being sent when the server stops is answered', asy
   });
   stream.resume();
   stream.write(body.subarray(0, 10));
-  // Another answer on the same connection shows that the first part has arrived.
+  // Another response on the same connection proves that the first part has arrived.
   await client.send({ path: '/version' });
   server.signal('SIGTERM');
   await eventually('new connections are refused', () =>

@@ -14,14 +14,14 @@ const THINGS = `/apis/${GROUP}/v1/namespaces/default/things`;
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const CBOR = 'application/cbor';
 
-/** Sentences of the specification that no other test holds. */
+/** Statements of the specification that no other test covers. */
 describe('the specification', () => {
   let server: TestServer;
   let http: Http1;
   const folder = scratchFolder(() => server.stop('SIGKILL'));
 
   beforeAll(async () => {
-    // The first start makes a certificate, which the second is given.
+    // The first start creates the certificate that the second start is configured with.
     const first = await TestServer.start(folder);
     await first.stop();
     const pki = join(first.dataDir, 'pki');
@@ -35,20 +35,20 @@ describe('the specification', () => {
     await define(http, GROUP, 'things', 'Thing');
   });
 
-  test('--anonymous-auth=false: who shows no credentials gets 401', async () => {
+  test('--anonymous-auth=false: requests without credentials get 401', async () => {
     for (const path of ['/api/v1/namespaces', '/version', '/livez']) {
       const answer = await http.send({ path, token: '' });
       expect([path, answer.status]).toEqual([path, 401]);
     }
   });
 
-  test('a watch is sent in chunks', async () => {
+  test('a watch response is chunked', async () => {
     const answer = await http.open({ path: `${THINGS}?watch=1&timeoutSeconds=1` });
     expect([answer.statusCode, answer.headers['transfer-encoding']]).toEqual([200, 'chunked']);
     answer.destroy();
   });
 
-  test('CBOR behind its gate: bodies, answers, apply, watches', async () => {
+  test('CBOR behind its feature gate: bodies, responses, apply, and watches', async () => {
     const object = { apiVersion: `${GROUP}/v1`, kind: 'Thing', metadata: { name: 'a' } };
     const bytes = async (path: string, accept: string, more: object = {}): Promise<[number, string, Buffer]> => {
       const response = await http.open({ path, headers: { accept, 'content-type': CBOR }, ...more });
@@ -82,13 +82,13 @@ describe('the specification', () => {
     expect([sequence, events.length > 0]).toEqual(['application/cbor-seq', true]);
   });
 
-  test('one request writes one object: a list is none', async () => {
+  test('one request writes one object: a list is rejected', async () => {
     const list = { apiVersion: 'v1', kind: 'ConfigMapList', items: [{ metadata: { name: 'one' } }] };
     expect((await http.post('/api/v1/namespaces/default/configmaps', list)).status).toBe(400);
     expect((await http.get('/api/v1/namespaces/default/configmaps/one')).status).toBe(404);
   });
 
-  test('without --service-account-key-file the key of --tls-private-key-file verifies tokens, too', async () => {
+  test('without --service-account-key-file, the --tls-private-key-file key also verifies tokens', async () => {
     const path = '/api/v1/namespaces/default/serviceaccounts/default/token';
     const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
     const token = digText(treeOf(await http.post(path, request)), 'status', 'token');
@@ -130,13 +130,13 @@ describe('the specification', () => {
     }
   });
 
-  test('system:node is bound to nobody', async () => {
+  test('system:node has no subjects', async () => {
     expect(dig(treeOf(await http.get(`${RBAC}/clusterrolebindings/system:node`)), 'subjects')).toBeUndefined();
   });
 });
 
-/** The first server has CBOR behind its gate; this one has the defaults, but for what is switched off. */
-describe('the specification, by default and with gates off', () => {
+/** The first server enables the CBOR gate. This one has the defaults, apart from what is disabled. */
+describe('the specification, with defaults and disabled gates', () => {
   let server: TestServer;
   let http: Http1;
   const folder = scratchFolder(() => server.stop('SIGKILL'));
@@ -188,7 +188,7 @@ describe('the specification, by default and with gates off', () => {
     await eventually('the namespace', async () => ((await http.post(maps, large)).status === 201 ? true : undefined));
   });
 
-  test.each(['livez', 'readyz'])('%s names its checks', async (endpoint) => {
+  test.each(['livez', 'readyz'])('%s lists its checks', async (endpoint) => {
     const { text } = await http.get(`/${endpoint}?verbose`);
     const names = [...text.matchAll(/^\[\+\](\S+) ok$/gm)].map(([, name = '']) => name);
     const wanted = ['ping', 'log', 'etcd', 'autoregister-completion', ...(endpoint === 'readyz' ? ['shutdown'] : [])];
@@ -216,14 +216,14 @@ describe('the specification, by default and with gates off', () => {
     });
   });
 
-  test('lists that no schema knows are atomic: one manager has the whole', async () => {
+  test('lists without a schema are atomic: one manager owns the whole list', async () => {
     expect((await apply('one', [{ name: 'a' }])).status).toBe(201);
     const refused = await apply('two', [{ name: 'b' }]);
     expect([refused.status, digText(treeOf(refused), 'details', 'causes', 0, 'field')]).toEqual([409, '.spec.items']);
     expect(digText(treeOf(refused), 'details', 'causes', 0, 'reason')).toBe('FieldManagerConflict');
   });
 
-  test('a PUT takes a field over, whoever manages it', async () => {
+  test('a PUT takes over a field, regardless of its manager', async () => {
     const object = treeOf(await http.get(free));
     const put = { ...object, spec: { items: [{ name: 'c' }] } };
     const answer = await http.send({
@@ -236,7 +236,7 @@ describe('the specification, by default and with gates off', () => {
     expect((await apply('one', [{ name: 'a' }], '&force=true')).status).toBe(200);
   });
 
-  test('WatchList is off: a watch with initial events is refused', async () => {
+  test('WatchList is off: a watch with initial events is rejected', async () => {
     const options = 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
     const { status, text } = await http.get(`${maps}?watch=1&${options}`);
     expect([status, text]).toEqual([
@@ -245,7 +245,7 @@ describe('the specification, by default and with gates off', () => {
     ]);
   });
 
-  test('a token file is read at the start alone', async () => {
+  test('a token file is read only at startup', async () => {
     const tokens = join(folder, 'tokens.csv');
     const more = join(folder, 'more.csv');
     const known = `${readFileSync(tokens, 'utf8')}later,later,later\n`;
@@ -258,7 +258,7 @@ describe('the specification, by default and with gates off', () => {
     expect(await status()).toBe(200);
   });
 
-  test('APIResponseCompression is on; switched off nothing is compressed, and pages are left out with their gates', async () => {
+  test('responses are compressed by default; disabled gates turn off compression, statusz, and flagz', async () => {
     expect([await encoding(), (await http.get('/statusz')).status]).toEqual(['gzip', 200]);
     await server.stop();
     server = await TestServer.start(folder, [
@@ -270,7 +270,7 @@ describe('the specification, by default and with gates off', () => {
   });
 });
 
-test('the defaults that the specification names', () => {
+test('the defaults are those of the specification', () => {
   expect(defaultOptions()).toMatchObject({
     historyWindow: 300_000,
     authenticationTokenWebhookCacheTtl: 120_000,

@@ -15,7 +15,7 @@ const fresh = (): string => {
   return path;
 };
 
-/** Names and contents of all files below a folder. */
+/** Returns the names and contents of all files in a folder. */
 function snapshot(path: string): Record<string, string> {
   return Object.fromEntries(
     readdirSync(path, { recursive: true, withFileTypes: true })
@@ -25,7 +25,7 @@ function snapshot(path: string): Record<string, string> {
   );
 }
 
-/** One line on stderr, nothing on stdout, exit code 1. */
+/** Expects one line on stderr, nothing on stdout, and exit code 1. */
 function expectRefusal(exit: Exit, text: RegExp): void {
   expect(exit.stderr).toMatch(text);
   expect(exit.stderr.trimEnd().split('\n')).toHaveLength(1);
@@ -73,7 +73,7 @@ describe('the command', () => {
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  test('--help is complete and no error', async () => {
+  test('--help is complete and exits with 0', async () => {
     const exit = await run(['serve', '--help']);
     expect([exit.code, exit.stderr]).toEqual([0, '']);
     for (const name of [
@@ -92,7 +92,7 @@ describe('the command', () => {
     expect([general.code, general.stdout]).toEqual([0, expect.stringContaining('serve')]);
   });
 
-  test('--version is that of the package', async () => {
+  test('--version prints the version of the package', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
     expect((await run(['--version'])).stdout).toBe(`${version}\n`);
   });
@@ -108,7 +108,7 @@ describe('the command', () => {
 });
 
 describe('the data directory', () => {
-  test('certificates and objects are made at the first start and used again after it', async () => {
+  test('the first start creates certificates and objects, and later starts reuse them', async () => {
     const path = fresh();
     const first = await TestServer.start(path);
     const { ca } = first;
@@ -126,7 +126,7 @@ describe('the data directory', () => {
     expect((await second.stop()).code).toBe(0);
   });
 
-  test('secrets are for the owner alone', async () => {
+  test('secrets are readable by their owner only', async () => {
     const path = fresh();
     const server = await TestServer.start(path);
     const open = Object.keys(snapshot(server.dataDir))
@@ -137,7 +137,7 @@ describe('the data directory', () => {
     await server.stop();
   });
 
-  test('a second server on it refuses, and the first goes on', async () => {
+  test('a second server refuses to start, and the first continues', async () => {
     const path = fresh();
     const first = await TestServer.start(path);
     expectRefusal(await serve(first.dataDir), /^annex: .*(in use|another|locked).*/);
@@ -145,7 +145,7 @@ describe('the data directory', () => {
     await first.stop();
   });
 
-  test('a foreign one is left alone', async () => {
+  test("another program's directory is left alone", async () => {
     const path = fresh();
     mkdirSync(join(path, 'store'));
     writeFileSync(join(path, 'store', 'data.mdb'), 'somebody wrote a diary here\n'.repeat(500));
@@ -155,7 +155,7 @@ describe('the data directory', () => {
     expect(snapshot(path)).toMatchObject(before);
   });
 
-  test('a damaged one is refused and left as it is', async () => {
+  test('a damaged directory is refused and left unchanged', async () => {
     const path = fresh();
     const server = await TestServer.start(path);
     await server.stop();
@@ -168,13 +168,13 @@ describe('the data directory', () => {
     expect(readFileSync(store).equals(bytes)).toBe(true);
   });
 
-  test('a file in its place is refused', async () => {
+  test('a file instead of a directory is refused', async () => {
     const path = join(fresh(), 'file');
     writeFileSync(path, 'x');
     expectRefusal(await serve(path), /--data-dir: cannot create .*not a directory/);
   });
 
-  test('certificates that do not belong together are refused', async () => {
+  test('certificates that do not match are refused', async () => {
     const path = fresh();
     const server = await TestServer.start(path);
     await server.stop();
@@ -206,7 +206,7 @@ describe('files and ports', () => {
     expectRefusal(exit, new RegExp(`--secure-port: 127\\.0\\.0\\.1 port ${port} is in use`));
   });
 
-  test('a certificate that is not there, or is none', async () => {
+  test('a certificate file that is missing or malformed', async () => {
     const path = fresh();
     const file = join(path, 'cert.pem');
     const flags = ['--tls-cert-file', file, '--tls-private-key-file', file];
@@ -215,7 +215,7 @@ describe('files and ports', () => {
     expectRefusal(await serve(join(path, 'data'), ...flags), /cert\.pem contains no certificate/);
   });
 
-  test('a token file that is not there, or is malformed', async () => {
+  test('a token file that is missing or malformed', async () => {
     const path = fresh();
     const file = join(path, 'tokens.csv');
     expectRefusal(await serve(join(path, 'data'), '--token-auth-file', file), /--token-auth-file: cannot read/);
@@ -223,7 +223,7 @@ describe('files and ports', () => {
     expectRefusal(await serve(join(path, 'data'), '--token-auth-file', file), /tokens\.csv/);
   });
 
-  test('a certificate of the user is served', async () => {
+  test('serves the certificate from the flags', async () => {
     const path = fresh();
     const first = await TestServer.start(path);
     await first.stop();
@@ -232,13 +232,13 @@ describe('files and ports', () => {
     const names = ['apiserver.crt', 'apiserver.key'].map((name) => join(pki, name));
     const [cert, key] = names as [string, string];
     const server = await TestServer.start(other, ['--tls-cert-file', cert, '--tls-private-key-file', key]);
-    // Signed by the CA of the first data directory, not of this one.
+    // Signed by the CA of the first data directory, not by the CA of this one.
     const answer = await new Http1(server).get('/version').catch((error: unknown) => String(error));
     expect(answer).toMatch(/certificate|signature/);
     await server.stop();
   });
 
-  test('a data directory that cannot be written', async () => {
+  test('a data directory that is not writable', async () => {
     const path = fresh();
     const link = join(path, 'link');
     symlinkSync(join(path, 'absent', 'deeper'), link);

@@ -7,9 +7,9 @@ import { type Address, type Answer, type Call, digText, Http1, treeOf } from './
 import { definition, namespace } from './objects.js';
 import { ADMIN, Command, eventually, NOBODY, scratchFolder, START_MILLIS } from './server.js';
 
-/** How many restarts each store gets; a hundred are a matter of minutes. */
+/** The number of restarts of each store. 100 restarts take minutes. */
 const RESTARTS = Number(process.env['ANNEX_RESTARTS'] ?? 4);
-/** Each takes many round trips. */
+/** The number of restarts with a slow connection: each one takes many round trips. */
 const SLOW_RESTARTS = RESTARTS > 4 ? RESTARTS : 1;
 const PATHS_TEXT = 'the request has been made before all known HTTP paths have been installed, please try again';
 const GROUP = 'start.example.com';
@@ -31,7 +31,7 @@ const folder = scratchFolder(async () => {
   await Promise.all([...mongods.map((each) => each.dispose()), ...proxies.map((each) => each.close())]);
 });
 
-/** Forwards to a port of this host, each packet some time later. */
+/** Forwards to a port on loopback and delays each packet. */
 class SlowProxy {
   private readonly sockets = new Set<Socket>();
 
@@ -67,7 +67,7 @@ class SlowProxy {
   }
 }
 
-/** A server that is started again and again on one port and one store. */
+/** A server that is restarted repeatedly on one port and one store. */
 class Restarted implements Address {
   command: Command | undefined;
 
@@ -118,7 +118,7 @@ class Restarted implements Address {
   }
 }
 
-/** Objects of a definition, of built-in types, a user with rights by RBAC, and a service account's token. */
+/** Creates custom and built-in objects, and a user with RBAC permissions. Returns a service account token. */
 async function fill(http: Http1): Promise<string> {
   const must = async (call: Call): Promise<Answer> => {
     const answer = await http.send(call);
@@ -153,7 +153,7 @@ async function fill(http: Http1): Promise<string> {
   return digText(treeOf(token), 'status', 'token');
 }
 
-/** What exists, asked for by those who may. */
+/** Requests for things that exist, sent by users who may access them. */
 function questions(robot: string): Call[] {
   const dryRun = { method: 'DELETE', body: { kind: 'DeleteOptions', apiVersion: 'v1', dryRun: ['All'] } };
   const patch = {
@@ -179,7 +179,7 @@ function questions(robot: string): Call[] {
   ];
 }
 
-/** Starts the server with all clients asking already; each gets its answer in the end, and no wrong one before. */
+/** Starts the server while all clients already send requests. Each client must get its answer in the end, and no wrong answer before that. */
 async function restart(
   server: Restarted,
   robot: string,
@@ -195,7 +195,7 @@ async function restart(
   const [seen] = await Promise.all([Promise.all(asking), meanwhile?.()]);
   await server.ready();
   const readyz = async (): Promise<number> => (await http.send({ path: '/readyz', token: '' })).status;
-  // A MongoDB that went away when the start was over, or nearly, is found again a moment later.
+  // If MongoDB went away when the start was over, or almost over, the server reconnects a moment later.
   if (meanwhile !== undefined)
     await eventually('it is ready again', async () => ((await readyz()) === 200 ? true : undefined));
   else expect(await readyz()).toBe(200);
@@ -206,14 +206,14 @@ async function restart(
 const TIMEOUT = START_MILLIS + RESTARTS * 30_000;
 
 test(
-  'embedded store: nothing that exists is denied after a restart',
+  'embedded store: no valid request is denied after a restart',
   async () => {
     const server = await Restarted.make('embedded', []);
     server.start();
     const robot = await fill(await server.ready());
     let refused = 0;
     for (let i = 0; i < RESTARTS; i++) refused += refusals(await restart(server, robot));
-    // Else nobody asked early enough for the test to mean anything.
+    // Otherwise no request came early enough for the test to prove anything.
     expect(refused).toBeGreaterThan(0);
     await server.kill();
   },
@@ -221,7 +221,7 @@ test(
 );
 
 test(
-  'definitions that change all the time are never denied',
+  'definitions that change constantly are never denied',
   async () => {
     const server = await Restarted.make('changing', []);
     server.start();
@@ -274,7 +274,7 @@ described('MongoDB', () => {
   }, TIMEOUT);
 
   test(
-    'quick: nothing that exists is denied after a restart',
+    'quick: no valid request is denied after a restart',
     async () => {
       let refused = 0;
       for (let i = 0; i < RESTARTS; i++) refused += refusals(await restart(server, robot));
@@ -284,7 +284,7 @@ described('MongoDB', () => {
   );
 
   test(
-    'slow: nothing that exists is denied after a restart',
+    'slow: no valid request is denied after a restart',
     async () => {
       const [member] = set.members;
       const proxy = await SlowProxy.start(member?.port ?? 0, 40);
@@ -325,7 +325,7 @@ described('MongoDB', () => {
         details: { retryAfterSeconds: 5 },
         code: 503,
       });
-      // Longer than one attempt takes.
+      // Longer than one connection attempt.
       await pause(7_000);
       expect(await health('/livez')).toBe(200);
       const asking = questions(robot).map((call) => ask(http, call, GROUP, () => false));
@@ -340,7 +340,7 @@ described('MongoDB', () => {
   );
 
   test(
-    'absent at first: nothing that exists is denied after a restart',
+    'absent at first: no valid request is denied after a restart',
     async () => {
       const [member] = set.members;
       for (let i = 0; i < Math.max(1, RESTARTS / 2); i++) {
@@ -355,13 +355,13 @@ described('MongoDB', () => {
   );
 
   test(
-    'absent for a while, from any moment of the start on: nothing that exists is denied, and the server goes on starting',
+    'absent for a while at any point of the start: no valid request is denied, and the start continues',
     async () => {
       const [member] = set.members;
       let startMillis = 0;
       for (let i = 0; i <= RESTARTS; i++) {
         const begun = performance.now();
-        // The first one tells how long a start takes.
+        // The first round measures how long a start takes.
         const away = async (): Promise<void> => {
           if (i === 0) return;
           await pause((startMillis * (i - 0.5)) / RESTARTS);
@@ -383,7 +383,7 @@ described('MongoDB', () => {
   );
 
   test(
-    'absent: SIGTERM ends the waiting',
+    'absent: SIGTERM ends the wait',
     async () => {
       const waiting = await Restarted.make('waiting', flagsOf(`mongodb://127.0.0.1:${await freePort()}/?replicaSet=r`));
       const command = waiting.start();

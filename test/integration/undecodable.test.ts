@@ -14,11 +14,11 @@ interface Answer {
   readonly message: string;
 }
 
-/** What kube-apiserver answers once it holds objects whose bytes are none, with and without the gate for deleting them. */
+/** The answers of kube-apiserver when it stores undecodable objects, with and without the feature gate for deleting them. */
 describe.each([
   ['usually', false],
   ['with AllowUnsafeMalformedObjectDeletion', true],
-])('objects that cannot be decoded, %s', (_, gate) => {
+])('undecodable objects, %s', (_, gate) => {
   let server: TestServer | undefined;
   let client: Http1;
   const folder = scratchFolder(async () => server?.stop('SIGKILL'));
@@ -72,7 +72,7 @@ describe.each([
     },
   );
 
-  test('names the objects where they may be deleted', async () => {
+  test('lists the object names if they can be deleted', async () => {
     const { details, reason } = treeOf(await send('GET', '?limit=3')) as Record<string, unknown>;
     expect(reason).toBe(gate ? 'StorageReadError' : undefined);
     if (!gate) return;
@@ -92,7 +92,7 @@ describe.each([
     });
   });
 
-  test('does not break the others', async () => {
+  test('does not affect the other objects', async () => {
     const first = await send('GET', '?limit=2');
     expect(digList(treeOf(first), 'items')).toHaveLength(2);
     const token = encodeURIComponent(digText(treeOf(first), 'metadata', 'continue'));
@@ -101,7 +101,7 @@ describe.each([
     expect((await ask('GET', '/b1')).status).toBe(200);
   });
 
-  test('get and writes', async () => {
+  test('fails get and writes', async () => {
     const merge = { 'content-type': 'application/merge-patch+json' };
     const object = { apiVersion: `${GROUP}/v1`, kind: 'Bad', metadata: { name: 'b2', resourceVersion: '1' } };
     expect(await ask('GET', '/b2')).toEqual(refusal(single));
@@ -124,7 +124,7 @@ describe.each([
     expect(JSON.parse(events.at(-1) ?? '')).toMatchObject({ type: 'ERROR', object: { code: 500, message: WHY } });
   });
 
-  test('deletion unread', async () => {
+  test('deletes an object without reading it', async () => {
     const query = '?ignoreStoreReadErrorWithClusterBreakingPotential=true';
     for (const name of ['b2', 'b3']) {
       const answer = treeOf(await send('DELETE', `/${name}${query}`)) as Record<string, unknown>;

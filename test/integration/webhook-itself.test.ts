@@ -3,8 +3,8 @@ import { type Answer, digText, Http1, treeOf } from './client.js';
 import { eventually, PATIENCE_MILLIS, scratchFolder, TestServer } from './server.js';
 
 /**
- * Webhooks that the server itself is to answer: what they ask for is a write, about which they are asked again. Whether it is
- * an address that takes the question or one that refuses it, a write fails after the timeout at the latest, and a start is not in its way.
+ * Webhooks that point to the server itself: the call is a write, and so it triggers the webhook again. Whether the path accepts or rejects
+ * the review, a write fails after the timeout at the latest, and the server can still start.
  */
 const REVIEWS = '/apis/admission.k8s.io/v1/admissionreviews';
 const HOOKS = '/apis/admissionregistration.k8s.io/v1';
@@ -17,7 +17,7 @@ let client: Http1;
 
 const configMap = (name: string): JsonObject => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } });
 
-/** Questions are custom resources, so that the server takes them. */
+/** Reviews are custom resources, so that the server accepts them. */
 const DEFINITION: JsonObject = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
@@ -40,7 +40,7 @@ const DEFINITION: JsonObject = {
   },
 };
 
-/** Webhooks have no credentials. */
+/** Webhook calls have no credentials, so anonymous users may create reviews. */
 const ANYBODY: JsonObject = {
   apiVersion: 'rbac.authorization.k8s.io/v1',
   kind: 'ClusterRoleBinding',
@@ -81,7 +81,7 @@ async function made(path: string, body: JsonObject): Promise<void> {
   expect((await post(path, body)).status).toBe(201);
 }
 
-/** Many writes at once, and reads meanwhile: all are answered, the writes with a refusal. */
+/** Sends many writes at once, and reads meanwhile. All are answered, and the writes are rejected. */
 async function refusesAll(): Promise<void> {
   const over = new AbortController();
   const reading = (async (): Promise<void> => {
@@ -91,7 +91,7 @@ async function refusesAll(): Promise<void> {
   over.abort();
   await reading;
   for (const answer of answers) {
-    // The requests in flight are bounded, too.
+    // The requests in flight are limited too.
     if (answer.status === 429) continue;
     expect(answer.status).toBe(500);
     expect(digText(treeOf(answer), 'message')).toContain('failed calling webhook "itself.example.com"');
@@ -103,7 +103,7 @@ describe.each([
   ['which refuses the question', CONFIGMAPS],
 ])('a webhook that points at the server itself, %s', (_, path) => {
   test(
-    'fails writes within its timeout, keeps no start, and goes',
+    'fails writes within its timeout, does not prevent a start, and can be deleted',
     async () => {
       const first = await start();
       const again = await client.get('/api/v1/namespaces/default/configmaps/before');
@@ -126,7 +126,7 @@ describe.each([
       await start(`--secure-port=${first.port}`);
       expect((await client.get('/readyz')).status).toBe(200);
       await refusesAll();
-      // No webhook is asked about configurations of webhooks.
+      // Webhooks are not called for webhook configurations.
       for (const kind of kinds)
         await eventually(`the ${kind} goes`, async () => {
           const { status } = await client.send({ method: 'DELETE', path: `${HOOKS}/${kind.toLowerCase()}s/itself` });

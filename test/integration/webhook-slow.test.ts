@@ -41,7 +41,7 @@ test(
           name: 'slow.example.com',
           clientConfig: webhook.clientConfig,
           rules,
-          // What else creates ConfigMaps is not asked about.
+          // ConfigMaps that the server creates itself are not sent to the webhook.
           objectSelector: { matchLabels: { slow: 'yes' } },
           sideEffects: 'None',
           admissionReviewVersions: ['v1'],

@@ -30,13 +30,13 @@ function open(path: string, headers: Record<string, string> = {}, protocols: str
 
 const asAdmin = { authorization: `Bearer ${ADMIN}` };
 
-/** What an event is about: `ADDED name`. */
+/** Formats an event as `ADDED name`. */
 function line(message: string | Buffer): string {
   const event = { text: String(message) };
   return `${digText(treeOf(event), 'type')} ${digText(treeOf(event), 'object', 'metadata', 'name')}`;
 }
 
-/** The whole answer to a request that ends its connection. */
+/** Returns the whole response to a request that ends its connection. */
 function raw(text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const { port, ca } = server.current;
@@ -52,7 +52,7 @@ function raw(text: string): Promise<string> {
 const handshake = (path: string, ...fields: string[]): string =>
   [`GET ${path} HTTP/1.1`, 'Host: x', 'Connection: Upgrade', 'Upgrade: websocket', ...fields, '', ''].join('\r\n');
 
-test('a watch sends an event a message, until its time is over', async () => {
+test('a watch sends one event per message until its timeout', async () => {
   const http = new Http1(server.current);
   const { socket, messages, closed } = open(`${MAPS}?watch=1&fieldSelector=metadata.name%3Dws`, asAdmin);
   await new Promise((resolve) => socket.once('open', resolve));
@@ -70,7 +70,7 @@ test('a watch sends an event a message, until its time is over', async () => {
   expect(await short.closed).toBe(1000);
 });
 
-test('what is there comes message by message, in Protobuf without lengths', async () => {
+test('existing objects arrive one per message, in Protobuf without length prefixes', async () => {
   const http = new Http1(server.current);
   for (const name of ['a', 'b', 'c'])
     await http.send({ method: 'POST', path: MAPS, body: configMap(`ws-${name}`, {}) });
@@ -81,14 +81,14 @@ test('what is there comes message by message, in Protobuf without lengths', asyn
   for (const message of messages) expect((message as Buffer).subarray(0, 7).toString('latin1')).toBe('\n\x05ADDED');
 });
 
-test('a browser says who it is among the protocols', async () => {
+test('a browser sends its token as a subprotocol', async () => {
   const token = `${PROTOCOL}${Buffer.from(ADMIN).toString('base64url')}`;
   const { socket, closed } = open(`${MAPS}?watch=1&timeoutSeconds=1`, {}, [token, 'v1.example']);
   expect(await closed).toBe(1000);
   expect(socket.protocol).toBe('v1.example');
 });
 
-test('what is refused is answered as always', async () => {
+test('a rejected request gets the usual response', async () => {
   const { status, body } = await new Promise<{ status: number | undefined; body: string }>((resolve, reject) => {
     const options = { ca: server.current.ca, origin: 'https://x', headers: { authorization: `Bearer ${NOBODY}` } };
     const socket = new WebSocket(address(`${MAPS}?watch=1`), options);
@@ -125,7 +125,7 @@ test.each([
   expect(await raw(handshake(`${MAPS}?watch=1`, `Authorization: Bearer ${ADMIN}`, ...fields))).toBe(answer);
 });
 
-test('what is no watch is answered without a WebSocket, and so is who wants another protocol', async () => {
+test('a request that is not a watch, or asks for another protocol, gets no WebSocket', async () => {
   const answer = await raw(handshake('/version', `Authorization: Bearer ${ADMIN}`));
   expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   const body = JSON.stringify(configMap('other-protocol', { a: '1' }));

@@ -2,7 +2,7 @@ import { type Answer, type Call, Http1 } from './client.js';
 import { configMap, define } from './objects.js';
 import { eventually, serverForFile } from './server.js';
 
-/** Words that every JavaScript object knows, each with one of the same shape that none knows. */
+/** Names of members of every JavaScript object, each with a name of the same shape that is not one. */
 const WORDS = [
   ['constructor', 'nonesuchone'],
   ['toString', 'noneSuch'],
@@ -257,7 +257,7 @@ const PLACES: readonly (readonly [string, (word: string) => Call])[] = [
   ],
 ];
 
-/** Without what is another one each time. */
+/** The answer without the parts that differ on each request. */
 const plain = ({ status, text }: Answer, word: string, shape: string): unknown => ({
   status,
   text: text
@@ -268,7 +268,7 @@ const plain = ({ status, text }: Answer, word: string, shape: string): unknown =
 });
 
 describe.each(PLACES)('%s', (_name, call) => {
-  test.each(WORDS)('%s is a word like others', async (word, shape) => {
+  test.each(WORDS)('%s is treated like any other word', async (word, shape) => {
     const answer = await http().send(call(word));
     expect(plain(answer, word, shape)).toEqual(plain(await http().send(call(shape)), shape, shape));
     expect(answer.text).not.toContain('panic');

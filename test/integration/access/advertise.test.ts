@@ -6,7 +6,7 @@ import { eventually, scratchFolder, TestServer } from '../server.js';
 
 const CLUSTER_INFO = '/api/v1/namespaces/kube-public/configmaps/cluster-info';
 
-/** Alternative names of the serving certificate. */
+/** Returns the subject alternative names of the serving certificate. */
 const names = (port: number): Promise<string> =>
   new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false }, () => {
@@ -15,11 +15,11 @@ const names = (port: number): Promise<string> =>
     }).on('error', reject);
   });
 
-describe('the address by which others reach the server', () => {
+describe('the advertised address', () => {
   const running: TestServer[] = [];
   const folder = scratchFolder(() => Promise.all(running.map((server) => server.stop('SIGKILL'))));
 
-  /** What a server with these flags tells; waits until it has published the address that is expected. */
+  /** Returns the addresses that a server with these flags publishes. Waits for the expected one. */
   const told = async (port: number, address: string, ...flags: string[]): Promise<Record<string, string>> => {
     const server = await TestServer.start(folder, [
       '--controllers=*,bootstrapsigner',
@@ -51,7 +51,7 @@ describe('the address by which others reach the server', () => {
     keys: `https://${address}:${port}/openid/v1/jwks`,
   });
 
-  test('is told where it is asked for, and changes with the flags', async () => {
+  test('is published wherever clients look for it, and follows the flags', async () => {
     const port = await freePort();
     const given = await told(port, '203.0.113.9', '--advertise-address=203.0.113.9');
     expect(given).toEqual({ ...everywhere('203.0.113.9', port), names: given['names'] });
@@ -63,7 +63,7 @@ describe('the address by which others reach the server', () => {
     const bare = await told(port, host, '--bind-address=0.0.0.0');
     expect(bare).toEqual({ ...everywhere(host, port), names: bare['names'] });
     expect(bare['names']).toContain(`IP Address:${host}`);
-    // A port that the system chose is told like one that was given.
+    // A port chosen by the system is published like a configured one.
     const chosen = await told(0, '203.0.113.9', '--advertise-address=203.0.113.9');
     const own = Number(chosen['discovery']?.split(':')[1]);
     expect(own).toBeGreaterThan(0);

@@ -9,11 +9,11 @@ import { ReviewWebhook } from './review-webhook.js';
 const CONFIGMAPS = '/api/v1/namespaces/default/configmaps';
 const PREFIX = 'apiserver.latency.k8s.io/';
 const SLOW_MILLIS = 500;
-/** As Go prints durations below a minute. */
+/** Go's format of durations below a minute. */
 const DURATION = /^\d+(?:\.\d{1,9})?(?:ns|µs|ms|s)$/;
 const policy = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata' }] };
 
-describe('where the time of a slow request went', () => {
+describe('latency annotations of slow requests', () => {
   let service: ReviewWebhook | undefined;
   let server: TestServer | undefined;
   const folder = scratchFolder(async () => {
@@ -37,10 +37,10 @@ describe('where the time of a slow request went', () => {
     return new Http1(server);
   };
 
-  /** Layers with their durations, of the last event of the request, and how long all of it took. */
+  /** Returns the layers and their durations from the last event of a request, and the total duration. */
   const timesOf = (auditId: string): Promise<{ layers: Record<string, string>; millis: number }> =>
     eventually('the event of the answer', () => {
-      // A line that is being written is not looked at.
+      // The last line may be incomplete.
       const events = readFileSync(log, 'utf8')
         .split('\n')
         .slice(0, -1)
@@ -56,13 +56,13 @@ describe('where the time of a slow request went', () => {
       });
     });
 
-  test('its layers are told, and those of fast ones are not', async () => {
+  test('slow requests list their layers, and fast ones do not', async () => {
     const http = await setUp();
     const ask = async (call: Parameters<Http1['send']>[0]): Promise<{ status: number; layers: object }> => {
       const { status, headers } = await http.send(call);
       return { status, layers: (await timesOf(String(headers['audit-id']))).layers };
     };
-    /** On a busy machine the first one may be slow, too. */
+    /** On a busy machine the first attempt may be slow too. */
     const askFast = (call: Parameters<Http1['send']>[0]): Promise<{ status: number; layers: object }> =>
       eventually('a fast one', async () => {
         const { status, headers } = await http.send(call);

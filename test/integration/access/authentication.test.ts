@@ -40,7 +40,7 @@ describe('certificates and proxies', () => {
     ]);
   });
 
-  /** Who somebody with this certificate and these headers is; the status where that is nobody. */
+  /** Returns the user for this certificate and these headers, or the status if the request is rejected. */
   async function whoIs(
     pair: ServingPair | undefined,
     headers: Readonly<Record<string, string>> = {},
@@ -51,7 +51,7 @@ describe('certificates and proxies', () => {
     return answer.status === 201 ? dig(treeOf(answer), 'status', 'userInfo') : answer.status;
   }
 
-  test('other API servers can read whom it trusts', async () => {
+  test('other API servers can read the trusted CAs', async () => {
     const path = '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication';
     const answer = await new Http1(current()).send({ path });
     expect([answer.status, dig(treeOf(answer), 'data')]).toEqual([
@@ -68,7 +68,7 @@ describe('certificates and proxies', () => {
     ]);
   });
 
-  test('a proxy says who it is', async () => {
+  test('a front proxy names the user', async () => {
     const headers = {
       'X-REMOTE-USER': 'jane',
       'X-Remote-Uid': 'u1',
@@ -84,7 +84,7 @@ describe('certificates and proxies', () => {
     expect(await whoIs(proxies.client('second', []), { 'x-forwarded-user': 'joe' })).toMatchObject({ username: 'joe' });
   });
 
-  test('names of people all over the world stay what they are', async () => {
+  test('user names with non-ASCII characters are kept', async () => {
     const bytes = (text: string): string => Buffer.from(text).toString('latin1');
     const headers = {
       'x-remote-user': bytes('jürgen 世'),
@@ -115,14 +115,14 @@ describe('certificates and proxies', () => {
     expect(dig(treeOf(made), 'metadata', 'managedFields', 0, 'manager')).toBe('größe');
   });
 
-  test('a client of this CA is who its certificate says, whatever its headers', async () => {
+  test('a client certificate decides the user, regardless of request headers', async () => {
     expect(await whoIs(clients.client('jane', ['devs', 'ops']), FORGED)).toMatchObject({
       username: 'jane',
       groups: ['devs', 'ops', 'system:authenticated'],
     });
   });
 
-  test.each(['clients', 'proxies'])('a CA with the name of that of %s and another key is nobody', async (name) => {
+  test.each(['clients', 'proxies'])('rejects a CA with the name of the %s CA and another key', async (name) => {
     const pair = new TestCa(name).client('front', []);
     for (let i = 0; i < 5; i++) {
       expect(await whoIs(pair, FORGED)).toBe(401);
@@ -130,7 +130,7 @@ describe('certificates and proxies', () => {
     }
   });
 
-  test('headers without a certificate are nothing', async () => {
+  test('request headers without a certificate are ignored', async () => {
     expect(await whoIs(undefined, FORGED)).toBe(403);
     expect(await whoIs(undefined, FORGED, NOBODY)).toMatchObject({ username: 'jane', uid: 'jane-uid' });
     expect(await whoIs(undefined, FORGED, 'wrong')).toBe(401);
@@ -142,20 +142,20 @@ describe('certificates and proxies', () => {
     ['that has expired', () => proxies.client('front', [], [Date.now() - 2 * HOUR, Date.now() - HOUR])],
     ['that is not valid yet', () => proxies.client('front', [], [Date.now() + HOUR, Date.now() + 2 * HOUR])],
     ['for servers', () => proxies.serving()],
-  ])('a certificate %s vouches for nobody', async (_name, pair) => {
+  ])('a front proxy certificate %s is rejected', async (_name, pair) => {
     expect(await whoIs(pair(), FORGED)).toBe(401);
-    // Another way in stays open.
+    // Other authentication methods still work.
     expect(await whoIs(pair(), FORGED, NOBODY)).toMatchObject({ username: 'jane' });
   });
 
   test.each<[string, () => ServingPair]>([
     ['of a foreign CA', () => strangers.client('jane', ['system:masters'])],
     ['that has expired', () => clients.client('jane', [], [Date.now() - 2 * HOUR, Date.now() - HOUR])],
-  ])('a client with a certificate %s is refused', async (_name, pair) => {
+  ])('a client certificate %s is rejected', async (_name, pair) => {
     expect(await whoIs(pair())).toBe(401);
   });
 
-  test('names with line breaks stay names', async () => {
+  test('line breaks in user names are kept', async () => {
     const name = 'jane\r\nX-Evil: 1';
     const http = new Http1(current(), 1, clients.client(name, ['a\nb']));
     const review = await http.send({ method: 'POST', path: REVIEWS, body: REVIEW, token: '' });
@@ -172,7 +172,7 @@ describe('certificates and proxies', () => {
     expect([text.status, text.headers['x-evil']]).toEqual([403, undefined]);
   });
 
-  test('line breaks in paths, fields and impersonated users do not get into heads', async () => {
+  test('line breaks in paths, fields, and impersonated users do not get into headers', async () => {
     const http = new Http1(current());
     const path = '/api/v1/namespaces/default/configmaps';
     const missing = await http.get(`${path}/a%0d%0aX-Evil:%201`);
@@ -217,8 +217,8 @@ describe('certificates and proxies', () => {
     });
   });
 
-  // The last one: it changes the files.
-  test.each(['clients', 'proxies'])('a CA that %s.pem no longer has is trusted no longer, at once', async (name) => {
+  // This test is the last one because it changes the files.
+  test.each(['clients', 'proxies'])('a CA removed from %s.pem is distrusted at once', async (name) => {
     const [old, next] = [name === 'clients' ? clients : proxies, new TestCa(`new ${name}`)];
     const headers = { 'x-remote-user': 'front' };
     const [before, after] = [old.client('front', []), next.client('front', [])];
@@ -228,7 +228,7 @@ describe('certificates and proxies', () => {
     await eventually('the old CA is not trusted', async () =>
       (await whoIs(before, headers)) === 401 ? true : undefined,
     );
-    // Well below the minute after which the files are read in any case.
+    // Well below one minute, after which the files are read in any case.
     expect(performance.now() - began).toBeLessThan(40_000);
     expect(await whoIs(after, headers)).toMatchObject({ username: 'front' });
   });

@@ -25,7 +25,7 @@ interface Webhook {
   readonly file: string;
   readonly failurePolicy: 'NoOpinion' | 'Deny';
   readonly conditions: readonly string[];
-  /** By default so long that a busy machine does not exceed it. */
+  /** The default is longer than a busy machine needs. */
   readonly timeout?: string;
 }
 
@@ -124,7 +124,7 @@ describe('an AuthorizationConfiguration', () => {
     expect((await http().post(`${RBAC}/clusterrolebindings`, binding)).status).toBe(201);
   });
 
-  test('a webhook allows; what it is sent; the answer is remembered', async () => {
+  test('a webhook allows a request, receives the whole review, and its answer is cached', async () => {
     expect((await configMap('allowed')).status).toBe(404);
     expect((await configMap('allowed')).status).toBe(404);
     const reviews = asked().about('allowed');
@@ -151,7 +151,7 @@ describe('an AuthorizationConfiguration', () => {
     ]);
   });
 
-  test('a webhook is sent the selectors of a list', async () => {
+  test('a webhook receives the selectors of a list', async () => {
     const before = asked().asked.length;
     const query = 'labelSelector=team%3Dweb&fieldSelector=metadata.namespace%3Ddefault';
     expect((await jane(`/api/v1/namespaces/default/configmaps?${query}`)).status).toBe(403);
@@ -163,7 +163,7 @@ describe('an AuthorizationConfiguration', () => {
     });
   });
 
-  test('a webhook denies, and nobody else is asked', async () => {
+  test('a webhook denies a request, and no other authorizer is called', async () => {
     const answer = await secret('denied');
     expect([answer.status, treeOf(answer)['message']]).toEqual([
       403,
@@ -173,30 +173,30 @@ describe('an AuthorizationConfiguration', () => {
     expect(asked().about('denied', '/strict')).toHaveLength(0);
   });
 
-  test('without an opinion the next ones decide', async () => {
+  test('without an opinion, the next authorizers decide', async () => {
     const answer = await secret('none');
     expect([answer.status, dig(treeOf(answer), 'reason')]).toEqual([403, 'Forbidden']);
     expect(asked().about('none')).toHaveLength(2);
     expect((await secret('known')).status).toBe(404);
   });
 
-  test('what conditions leave out is not asked about', async () => {
+  test('a webhook is not called if its match conditions are false', async () => {
     const before = asked().asked.length;
     expect((await jane('/known')).status).toBe(404);
-    // Only the strict one's condition holds.
+    // Only the condition of the strict webhook is true.
     expect(
       asked()
         .asked.slice(before)
         .map((item) => item.path),
     ).toEqual(['/strict']);
     expect((await http().get('/api/v1/namespaces/default/secrets/known')).status).toBe(404);
-    // Masters come before everything.
+    // system:masters is allowed before any webhook.
     expect(asked().asked).toHaveLength(before + 1);
   });
 
   test.each(['broken', 'garbage', 'hangs'])('a lenient webhook that fails (%s) has no opinion', async (name) => {
     expect((await configMap(name)).status).toBe(404);
-    // The time of one that hangs may be over before it has heard of it.
+    // A webhook that hangs may not get the request before its timeout.
     if (name !== 'hangs') expect(asked().about(name, '/lenient').length).toBeGreaterThan(0);
   });
 
@@ -207,7 +207,7 @@ describe('an AuthorizationConfiguration', () => {
     if (name !== 'hangs') expect(asked().about(name, '/strict').length).toBeGreaterThan(0);
   });
 
-  test('one that is slow delays its own requests only', async () => {
+  test('a slow webhook delays its own requests only', async () => {
     let settled = false;
     const slow = jane('/hangs').then((answer) => {
       settled = true;
@@ -223,7 +223,7 @@ describe('an AuthorizationConfiguration', () => {
     expect((await slow).status).toBe(500);
   });
 
-  test('decisions and calls are counted', async () => {
+  test('counts decisions and webhook calls', async () => {
     const decisions = (type: string, name: string, decision: string): Promise<number> =>
       metric(
         new RegExp(
@@ -240,7 +240,7 @@ describe('an AuthorizationConfiguration', () => {
     expect(await metric(failOpen)).toBeGreaterThan(0);
   });
 
-  describe('is read again', () => {
+  describe('is reloaded', () => {
     const reloads = (status: string): Promise<number> =>
       metric(
         new RegExp(
@@ -266,7 +266,7 @@ describe('an AuthorizationConfiguration', () => {
       ['not a document', '{"apiVersion":'],
       ['a rule that does not compile', () => chain(['request.x +'])],
       ['without what was there at the start', () => file({ type: 'Webhook', name: 'w' })],
-    ])('but one that is broken is not taken: %s', async (_name, text) => {
+    ])('but not if it is broken: %s', async (_name, text) => {
       const before = await reloads('failure');
       replace(typeof text === 'string' ? text : text());
       await eventually('the failure is counted', async () => ((await reloads('failure')) > before ? true : undefined));
@@ -277,7 +277,7 @@ describe('an AuthorizationConfiguration', () => {
       expect(server?.log).toContain('reloading authorization config: ');
     });
 
-    test('a condition that fails is a failure of its webhook', async () => {
+    test('a match condition that fails is a failure of its webhook', async () => {
       const before = await reloads('success');
       const broken = webhook({
         name: 'strict',
@@ -330,7 +330,7 @@ describe('ABAC', () => {
     expect(await status('GET', `${core}/default/configmaps`)).toBe(200);
     expect(await status('POST', `${core}/default/configmaps`, object('ConfigMap'))).toBe(403);
     expect(await status('GET', `${core}/kube-system/configmaps`)).toBe(403);
-    // A line without a version is of the first format, where a resource stands for all groups.
+    // A line without a version has the first format, in which a resource matches every group.
     expect(await status('POST', `${core}/default/secrets`, object('Secret'))).toBe(201);
     expect(await status('GET', '/metrics')).toBe(200);
     expect(await status('GET', '/version')).toBe(403);
@@ -343,7 +343,7 @@ describe('ABAC', () => {
   test.each([
     ['is broken', `{${version},"spec":{}}\nnot JSON\n`],
     ['is not there', undefined],
-  ])('no start with a file that %s', async (_name, text) => {
+  ])('refuses to start with a policy file that %s', async (_name, text) => {
     const path = join(folder, 'bad.jsonl');
     if (text !== undefined) writeFileSync(path, text);
     const { code, stderr } = await run([

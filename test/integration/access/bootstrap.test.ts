@@ -38,7 +38,7 @@ const addToken = async (id: string, more: Readonly<Record<string, string>> = {})
   expect((await admin().post('/api/v1/namespaces/kube-system/secrets', token(id, more))).status).toBe(201);
 };
 
-/** What kubeadm binds at `init`. */
+/** The role bindings of `kubeadm init`. */
 const bind = async (name: string, role: string): Promise<void> => {
   const binding = {
     apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -50,7 +50,7 @@ const bind = async (name: string, role: string): Promise<void> => {
   expect((await admin().post(`${RBAC}/clusterrolebindings`, binding)).status).toBe(201);
 };
 
-/** As kubeadm does it: nobody is trusted yet, the certificate of the server is not checked. */
+/** Like kubeadm, trusts no CA yet, so the server certificate is not verified. */
 function stranger(): Http1 {
   const { url } = server.current;
   return new Http1({ url, ca: '' }, 1, { trusting: true });
@@ -70,7 +70,7 @@ interface Kubeconfig {
   readonly clusters: readonly { readonly cluster: Readonly<Record<string, string>> }[];
 }
 
-/** The steps of kubeadm's discovery, whose key is the second part of the token. Where the server is, and its CA, from what the token vouches for. */
+/** Runs kubeadm's discovery, whose key is the second part of the token. Returns the server address and CA that the token's signature covers. */
 async function discover(): Promise<Address> {
   const jws = await signature(ID);
   const kubeconfig = await clusterInfo('kubeconfig');
@@ -88,7 +88,7 @@ async function discover(): Promise<Address> {
 test('a node joins: discovery, bootstrap token, certificate, node', async () => {
   const found = await discover();
   expect(found).toEqual({ url: server.current.url, ca: server.current.ca });
-  // What `kubeadm join --discovery-token-ca-cert-hash` compares.
+  // The value that `kubeadm join --discovery-token-ca-cert-hash` compares.
   const pin = (pem: string): string =>
     createHash('sha256')
       .update(
@@ -100,7 +100,7 @@ test('a node joins: discovery, bootstrap token, certificate, node', async () => 
       .digest('hex');
   expect(pin(found.ca)).toBe(pin(server.current.ca));
 
-  // Now with the CA, and as the token.
+  // From here on with the CA, authenticated by the token.
   const http = new Http1(found);
   const who = await http.send({ method: 'POST', path: REVIEWS, body: REVIEW, token: TOKEN });
   expect(treeOf(who)['status']).toEqual({
@@ -124,7 +124,7 @@ test('a node joins: discovery, bootstrap token, certificate, node', async () => 
   expect(made.status).toBe(201);
   expect(digText(treeOf(made), 'spec', 'username')).toBe(`system:bootstrap:${ID}`);
   expect(digList(treeOf(made), 'spec', 'groups')).toContain(GROUP);
-  // It may not approve its own request.
+  // The bootstrapper may not approve its own request.
   const approve = (client: Http1, by: string | undefined, object: object): Promise<Answer> =>
     client.send({
       method: 'PUT',
@@ -158,7 +158,7 @@ test('a node joins: discovery, bootstrap token, certificate, node', async () => 
   expect([await seen('worker-1'), await seen('worker-2')]).toEqual([200, 403]);
 });
 
-test('requests of bootstrappers are approved by themselves where a role says so', async () => {
+test('bootstrap requests are approved automatically if a role allows it', async () => {
   await bind('kubeadm:node-autoapprove-bootstrap', 'system:certificates.k8s.io:certificatesigningrequests:nodeclient');
   const http = new Http1(server.current);
   const submit = async (name: string, commonName: string): Promise<void> => {
@@ -178,7 +178,7 @@ test('requests of bootstrappers are approved by themselves where a role says so'
     return digText(treeOf(found), 'status', 'certificate') === '' ? undefined : found;
   });
   expect(digText(treeOf(answer), 'status', 'conditions', 0, 'reason')).toBe('AutoApproved');
-  // Of no node: neither approved nor signed.
+  // A request that is not from a node is neither approved nor signed.
   await submit('other', 'jane');
   await submit('auto-2', 'system:node:worker-4');
   await eventually('a certificate', async () =>
@@ -187,7 +187,7 @@ test('requests of bootstrappers are approved by themselves where a role says so'
   expect(treeOf(await status('other'))['status']).toEqual({});
 });
 
-test('signatures come and go with their tokens, and follow the content', async () => {
+test('signatures are added and removed with their tokens, and follow the content', async () => {
   const id = 'gone00';
   await addToken(id);
   await signature(id);
@@ -210,7 +210,7 @@ test('signatures come and go with their tokens, and follow the content', async (
   await discover();
 });
 
-test('tokens that have ended neither sign nor log in, and are removed; those without a use have none', async () => {
+test('expired tokens neither sign nor authenticate, and are deleted; tokens without a usage do nothing', async () => {
   await addToken('expire', { expiration: new Date(Date.now() - 60_000).toISOString() });
   await addToken('nosign', { 'usage-bootstrap-signing': 'false' });
   await addToken('noauth', { 'usage-bootstrap-authentication': 'false' });
@@ -226,7 +226,7 @@ test('tokens that have ended neither sign nor log in, and are removed; those wit
   });
 });
 
-test('nobody sees more of kube-public than that', async () => {
+test('anonymous users can read nothing else in kube-public', async () => {
   const http = stranger();
   expect((await http.send({ path: CLUSTER_INFO, token: '' })).status).toBe(200);
   expect((await http.send({ path: '/api/v1/namespaces/kube-public/configmaps', token: '' })).status).toBe(403);

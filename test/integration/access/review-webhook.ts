@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../src/apimachinery/json/json.js';
 import { digText } from '../client.js';
 import type { TestCa } from '../openid/certificates.js';
 
-/** How long an answer about `slow` takes; longer than what the audit log counts as slow. */
+/** The delay of an answer about `slow`: longer than the latency that the audit log counts as slow. */
 const SLOW_MILLIS = 600;
 
 const ANSWERS: Readonly<Record<string, object>> = {
@@ -22,7 +22,7 @@ async function read(request: IncomingMessage): Promise<JsonObject> {
   return JSON.parse(text) as JsonObject;
 }
 
-/** A service that is asked with SubjectAccessReviews and answers by the name of the object in question. */
+/** A service that receives SubjectAccessReviews and decides by the name of the object. */
 export class ReviewWebhook {
   readonly asked: { readonly path: string; readonly query: string; readonly review: JsonObject }[] = [];
   private readonly held: ServerResponse[] = [];
@@ -43,14 +43,14 @@ export class ReviewWebhook {
     return webhook;
   }
 
-  /** What was asked about an object, at a path or at all. */
+  /** Returns the reviews about an object, at one path or at any. */
   about(name: string, path?: string): readonly JsonObject[] {
     return this.asked
       .filter((item) => (path === undefined || item.path === path) && nameOf(item.review) === name)
       .map(({ review }) => review);
   }
 
-  /** A kubeconfig file that leads here. */
+  /** Writes a kubeconfig file that points to this service. */
   kubeconfig(file: string, path: string): string {
     const cluster = {
       server: `https://127.0.0.1:${(this.server.address() as AddressInfo).port}${path}`,
@@ -68,7 +68,7 @@ export class ReviewWebhook {
     return file;
   }
 
-  /** Answers what hangs. */
+  /** Ends the requests that hang. */
   release(): void {
     for (const response of this.held.splice(0)) response.destroy();
   }

@@ -31,7 +31,7 @@ describe('aggregated roles', () => {
   const becomes = (status: number): Promise<true> =>
     eventually(`jane gets ${status}`, async () => ((await list()) === status ? true : undefined));
 
-  test('the roles for users have the rules of roles that are made, changed and deleted', async () => {
+  test('the user-facing roles get the rules of roles that are created, changed, and deleted', async () => {
     const made = role('widgets-view', { 'rbac.authorization.k8s.io/aggregate-to-view': 'true' }, ['get', 'list']);
     expect(
       (await http().post(`${RBAC}/clusterrolebindings`, binding('jane', 'edit', { kind: 'User', name: 'jane' })))
@@ -39,7 +39,7 @@ describe('aggregated roles', () => {
     ).toBe(201);
     expect(await list()).toBe(403);
     expect((await http().post(`${RBAC}/clusterroles`, made)).status).toBe(201);
-    // The type does not exist, but she may ask. `edit` has it from `view`.
+    // The type does not exist, but she may access it. `edit` aggregates `view`.
     await becomes(404);
     for (const name of ['view', 'edit']) expect(await rulesOf(http(), name)).toContain('stable.example.com');
     await eventually('admin has it from edit', async () =>
@@ -67,19 +67,19 @@ describe('aggregated roles', () => {
     );
   });
 
-  test('what somebody writes into an aggregated role is put right', async () => {
+  test('changes to the rules of an aggregated role are reconciled', async () => {
     const before = await rulesOf(http(), 'view');
     await patch(http(), 'clusterroles/view', { rules: [] });
     await eventually('its rules', async () => ((await rulesOf(http(), 'view')) === before ? true : undefined));
   });
 });
 
-describe('checks of health', () => {
+describe('health checks', () => {
   const server = serverForFile();
   const status = async (path: string, token?: string): Promise<number> =>
     (await new Http1(server.current).send({ path, ...(token === undefined ? {} : { token }) })).status;
 
-  test('the sums are for everybody, the parts for who monitors', async () => {
+  test('the endpoints are open to everyone, and single checks require the monitoring role', async () => {
     for (const endpoint of ['healthz', 'livez', 'readyz']) {
       expect([await status(`/${endpoint}`, ''), await status(`/${endpoint}`, NOBODY)]).toEqual([200, 200]);
       expect([await status(`/${endpoint}/ping`, ''), await status(`/${endpoint}/ping`, NOBODY)]).toEqual([403, 403]);
@@ -90,26 +90,26 @@ describe('checks of health', () => {
     expect([await status('/livez/ping', NOBODY), await status('/metrics', NOBODY)]).toEqual([200, 200]);
   });
 
-  test('and for nobody where the role is taken from them', async () => {
+  test('nobody can read them without the role binding', async () => {
     const path = `${RBAC}/clusterrolebindings/system:public-info-viewer`;
     expect((await new Http1(server.current).send({ method: 'DELETE', path })).status).toBe(200);
     expect([await status('/livez', ''), await status('/readyz')]).toEqual([403, 200]);
   });
 });
 
-describe('controllers with accounts of their own', () => {
+describe('controllers with their own service accounts', () => {
   const server = serverForFile(['--use-service-account-credentials']);
   const http = (): Http1 => new Http1(server.current);
   const account = 'clusterrole-aggregation-controller';
   const path = `clusterrolebindings/system:controller:${account}`;
 
-  test('each has one', async () => {
+  test('each controller has a service account', async () => {
     for (const name of [account, 'namespace-controller', 'generic-garbage-collector', 'service-account-controller']) {
       expect((await http().get(`/api/v1/namespaces/kube-system/serviceaccounts/${name}`)).status).toBe(200);
     }
   });
 
-  test('one that lacks its role cannot work, until it has it again', async () => {
+  test('a controller without its role stops working until it is restored', async () => {
     const labels = { test: 'aggregated' };
     const sum = { aggregationRule: { clusterRoleSelectors: [{ matchLabels: labels }] }, rules: [] };
     const found = treeOf(await http().get(`${RBAC}/${path}`));
@@ -122,7 +122,7 @@ describe('controllers with accounts of their own', () => {
       ),
     );
     expect(await rulesOf(http(), 'sum')).toBe('[]');
-    // Others go on: a namespace gets its account.
+    // Other controllers continue: the namespace gets its service account.
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'goes-on' } };
     expect((await http().post('/api/v1/namespaces', namespace)).status).toBe(201);
     await eventually('the default account', async () =>
@@ -146,7 +146,7 @@ describe('default roles at the next start', () => {
   const AUTOUPDATE = { annotations: { 'rbac.authorization.kubernetes.io/autoupdate': 'false' } };
   const extra = { nonResourceURLs: ['/extra'], verbs: ['get'] };
 
-  test('what is missing comes back, what was added stays, what is protected is left alone', async () => {
+  test('restores what is missing, keeps what was added, and leaves protected roles alone', async () => {
     let http = await start();
     const before = await rulesOf(http, 'system:discovery');
     await patch(http, 'clusterroles/system:discovery', { rules: [extra] });
@@ -173,7 +173,7 @@ describe('default roles at the next start', () => {
   });
 });
 
-describe('who applies what is not there', () => {
+describe('server-side apply of a new object', () => {
   const server = serverForFile();
   const path = '/api/v1/namespaces/default/configmaps/new?fieldManager=jane';
   const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'new' }, data: { a: 'b' } };
@@ -181,7 +181,7 @@ describe('who applies what is not there', () => {
   const apply = (): Promise<Answer> =>
     new Http1(server.current).send({ method: 'PATCH', path, body, headers, token: NOBODY });
 
-  test('needs the permission to create, too', async () => {
+  test('requires the create permission too', async () => {
     const http = new Http1(server.current);
     const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['patch', 'update'] }];
     await http.post(`${RBAC}/clusterroles`, role('writer', {}, [], { rules }));

@@ -17,7 +17,7 @@ const words = ['label', 'annotation', 'data', 'patched', 'deleted', 'large'].map
   plant(`planted-${what}-${randomBytes(6).toString('hex')}`),
 );
 const [LABEL = '', ANNOTATION = '', DATA = '', PATCHED = '', DELETED = '', LARGE = ''] = words;
-/** What the searches must find, so that they are known to find something. */
+/** A value stored in clear, which proves that the searches work. */
 const CLEAR = `clear-${randomBytes(6).toString('hex')}`;
 
 const key = (name: string): { name: string; secret: string } => ({
@@ -32,12 +32,12 @@ const configuration = (...providers: object[]): object => ({
   resources: [{ resources: ['secrets'], providers }],
 });
 
-/** A store that is looked at from outside. */
+/** A store that the tests inspect from outside. */
 interface Store {
   flags(folder: string): readonly string[];
-  /** All bytes that it keeps. */
+  /** Returns all bytes of the store. */
   dump(): Promise<Buffer>;
-  /** Bytes that the server keeps on disk beside it. */
+  /** Returns the bytes that the server keeps on disk in addition. */
   beside(): Buffer | undefined;
   dispose(): Promise<unknown>;
 }
@@ -66,7 +66,7 @@ async function mongodb(): Promise<Store> {
   return {
     flags: (folder) => {
       writeFileSync(join(folder, 'uri'), set.uri);
-      // So small a budget sends to the file whatever may go there.
+      // With a budget this small, everything that may be in the file is in the file.
       const file = ['--cache-dir', cold, '--cache-budget=1'];
       return ['--storage-backend=mongodb', '--mongodb-uri-file', join(folder, 'uri'), ...file];
     },
@@ -127,7 +127,7 @@ describe.each(stores)('encryption at rest, %s', (name, open) => {
     if (answer.status !== 200) return `${String(answer.status)} ${digText(treeOf(answer), 'message')}`;
     return Buffer.from(digText(treeOf(answer), 'data', 'value'), 'base64').toString();
   };
-  /** The prefixes under which an object is stored. */
+  /** Returns the prefixes under which objects are stored. */
   const prefixes = async (): Promise<string[]> => {
     const text = (await store.dump()).toString('latin1');
     return [...new Set([...text.matchAll(/k8s:enc:[a-z]+:v\d:[a-z]+:/g)].map(([prefix]) => prefix))].sort();
@@ -141,7 +141,7 @@ describe.each(stores)('encryption at rest, %s', (name, open) => {
     await start(configuration({ aescbc: { keys: [one] } }, { identity: {} }));
   });
 
-  test('nothing of what is encrypted is stored in clear', async () => {
+  test('nothing encrypted is stored in clear', async () => {
     await create('planted-name', DATA, { labels: { l: LABEL }, annotations: { a: ANNOTATION } });
     await merge(`${SECRETS}/planted-name`, { stringData: { other: PATCHED } });
     await create('gone', DELETED);
@@ -170,7 +170,7 @@ describe.each(stores)('encryption at rest, %s', (name, open) => {
     expect(digText(selected, 'items', 1, 'metadata', 'resourceVersion')).toMatch(/^\d+$/);
   });
 
-  test('a watch tells what was before, and history is read after kill -9', async () => {
+  test('a watch returns past events, and the history is readable after kill -9', async () => {
     const before = digText(treeOf(await http.get(SECRETS)), 'metadata', 'resourceVersion');
     await merge(`${SECRETS}/planted-name`, { metadata: { labels: { moved: 'yes' } } });
     await restart(configuration({ aescbc: { keys: [one] } }, { identity: {} }));
@@ -182,7 +182,7 @@ describe.each(stores)('encryption at rest, %s', (name, open) => {
     expect([dig(first, 'type'), digText(first, 'object', 'metadata', 'name')]).toEqual(['ADDED', 'planted-name']);
   });
 
-  test('keys are rotated by writing objects again', async () => {
+  test('rewriting objects rotates keys', async () => {
     await restart(configuration({ secretbox: { keys: [two] } }, { aescbc: { keys: [one] } }));
     expect(await valueOf('planted-name')).toBe(DATA);
     const kubectl = findKubectl();
@@ -197,7 +197,7 @@ describe.each(stores)('encryption at rest, %s', (name, open) => {
     const version = digText(treeOf(await http.get(`${SECRETS}/planted-name`)), 'metadata', 'resourceVersion');
     const again = treeOf(await http.get(`${SECRETS}/planted-name`));
     const put = await http.send({ method: 'PUT', path: `${SECRETS}/planted-name`, body: again });
-    // Now nothing changes, and nothing is written.
+    // From here on, the write changes nothing, so nothing is stored.
     expect(digText(treeOf(put), 'metadata', 'resourceVersion')).toBe(version);
     expect(await prefixes()).toContain('k8s:enc:secretbox:v1:two:');
     await create('written-later', DATA);
@@ -206,7 +206,7 @@ describe.each(stores)('encryption at rest, %s', (name, open) => {
     expect(await valueOf('written-later')).toBe(DATA);
   });
 
-  test('another key: the object is corrupt, and force delete removes it alone', async () => {
+  test('with another key an object is corrupt, and an unsafe delete removes corrupt objects only', async () => {
     await restart(configuration({ secretbox: { keys: [{ ...three, name: 'two' }] } }, { identity: {} }));
     const why = 'output array was not large enough for encryption';
     expect(await valueOf('planted-name')).toBe(
@@ -230,7 +230,7 @@ describe.each(stores)('encryption at rest, %s', (name, open) => {
     }
   });
 
-  test('a KMS provider that is away, comes back, and has another key', async () => {
+  test('a KMS provider goes away, returns, and gets another key', async () => {
     const provider = new KmsProvider(join(root, 'kms.sock'));
     kms.push(provider);
     await provider.start();
@@ -274,7 +274,7 @@ describe.each(stores)('encryption at rest, %s', (name, open) => {
     );
   });
 
-  test('without a configuration encrypted objects are not shown', async () => {
+  test('without a configuration, encrypted objects are not returned', async () => {
     await server.stop('SIGKILL');
     server = await TestServer.start(folder, store.flags(folder));
     started.push(server);

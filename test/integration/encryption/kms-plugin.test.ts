@@ -10,7 +10,7 @@ const PLUGIN = join(process.env['ANNEX_TOOLS_DIR'] ?? join(ROOT, '.cache/tools')
 const SECRETS = '/api/v1/namespaces/default/secrets';
 const VALUE = plant('planted-for-the-plugin-5d0c1f');
 
-/** The plugin of Kubernetes' own tests, by Go's gRPC. */
+/** The plugin of Kubernetes' own tests, which uses Go's gRPC. */
 class Plugin {
   private readonly child: ChildProcess;
   private readonly lines: AsyncIterator<string>;
@@ -24,7 +24,7 @@ class Plugin {
     this.ended = new Promise((resolve) => this.child.once('close', resolve));
   }
 
-  /** The next line that it prints. */
+  /** Returns the next line of its output. */
   async line(): Promise<string> {
     return String((await this.lines.next()).value);
   }
@@ -34,7 +34,7 @@ class Plugin {
     expect(await this.line()).toBe(what);
   }
 
-  /** The exit code: 0 where its clients did nothing wrong. */
+  /** Returns the exit code: 0 if its clients did nothing wrong. */
   end(): Promise<number | null> {
     this.child.stdin?.end();
     return this.ended;
@@ -67,14 +67,14 @@ describeIfBuilt('the KMS plugin of Kubernetes (skipped: without hack/tools/build
       ? Buffer.from(digText(treeOf(answer), 'data', 'value'), 'base64').toString()
       : digText(treeOf(answer), 'message');
   };
-  /** Whether an update that changes nothing is written: another key encrypted the object. */
+  /** Reports whether an update without changes is stored, because another key encrypted the object. */
   const writesAgain = async (name: string): Promise<boolean> => {
     const object = treeOf(await http.get(`${SECRETS}/${name}`));
     const put = treeOf(await http.send({ method: 'PUT', path: `${SECRETS}/${name}`, body: object }));
     return digText(put, 'metadata', 'resourceVersion') !== digText(object, 'metadata', 'resourceVersion');
   };
 
-  test('it encrypts, fails, comes back and changes its key', async () => {
+  test('encrypts, fails, recovers, and rotates its key', async () => {
     plugin = new Plugin(socket);
     expect(await plugin.line()).toBe('ready');
     const kms = { apiVersion: 'v2', name: 'kubernetes', endpoint: `unix://${socket}`, timeout: '3s' };

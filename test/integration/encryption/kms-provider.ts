@@ -9,7 +9,7 @@ import {
   statusResponse,
 } from '../../../src/storage/encryption/kms/messages.js';
 
-/** A KMS v2 plugin on a unix socket. It keeps its keys when it is stopped, and gets another one with `rotate`. */
+/** A KMS v2 plugin on a Unix socket. It keeps its keys while stopped, and `rotate` adds a new one. */
 export class KmsProvider {
   private readonly keys = new Map<string, Buffer>();
   private keyId = '';
@@ -63,7 +63,7 @@ export class KmsProvider {
     try {
       message = this.handle(path, body);
     } catch {
-      // A key that this provider never had.
+      // This provider never had the key.
     }
     const status = message === undefined ? '3' : '0';
     stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });

@@ -15,7 +15,7 @@ interface Key {
 }
 const newKey = (name: string): Key => ({ name, secret: plant(randomBytes(32).toString('base64')) });
 
-/** A server whose roles, and whatever the server keeps of its own, are encrypted; also one with other keys starts, and says what it lacks. */
+/** Roles and the server's own objects are encrypted. A server with other keys still starts, and reports what is missing. */
 describe('rules that cannot be decrypted', () => {
   let server: TestServer | undefined;
   let http: Http1;
@@ -45,7 +45,7 @@ describe('rules that cannot be decrypted', () => {
     return Number(line.exec((await http.get('/metrics')).text)?.[1] ?? 0);
   };
 
-  test('they hold no longer, the log and the metrics say so, and an administrator can remove them', async () => {
+  test('do not apply, appear in the log and metrics, and can be deleted by an administrator', async () => {
     const [one, two] = [newKey('one'), newKey('two')];
     await start(one);
     const rules = [{ verbs: ['get'], apiGroups: [''], resources: ['configmaps'] }];
@@ -72,7 +72,7 @@ describe('rules that cannot be decrypted', () => {
       expect((await http.get(`${RBAC}/${path}`)).status).toBe(500);
       expect((await http.send({ method: 'DELETE', path: `${RBAC}/${path}${FORCE}` })).status).toBe(200);
     }
-    // The default roles come back with the next start; whatever is left is read again once its key is there.
+    // The next start restores the default roles. The remaining ones are readable again once their key is back.
     await start(two, one);
     expect((await http.get(`${RBAC}/clusterroles/view`)).status).toBe(200);
     expect((await http.get(`${RBAC}/clusterroles/admin`)).status).toBe(200);

@@ -8,7 +8,7 @@ export interface ServingPair {
   readonly certificate: string;
 }
 
-/** A CA of its own for the servers of a test. */
+/** A CA for the servers of one test. */
 export class TestCa {
   private readonly pair = generateKey();
   readonly pem: string;
@@ -22,7 +22,7 @@ export class TestCa {
     );
   }
 
-  /** For a server on loopback, or of these names. */
+  /** Issues a serving certificate for loopback, or for these names. */
   serving(names: readonly string[] = ['127.0.0.1']): ServingPair {
     return this.issue({ commonName: 'server' }, 'server', this.validity(), names);
   }

@@ -19,7 +19,7 @@ const CONFIGMAPS = '/api/v1/namespaces/default/configmaps';
 const ca = new TestCa();
 const key = signingKey('one', 'RS256');
 
-/** What the provider and the webhook were asked, and where the proxy was to connect to. */
+/** The requests to the provider and the webhook, and the targets of the proxy. */
 const asked: string[] = [];
 const proxied: string[] = [];
 
@@ -77,7 +77,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'roots.pem'), ca.pem);
 });
 
-/** A server whose host trusts what is in `file`, and nothing else. */
+/** Starts a server on a host that trusts only the roots in `file`. */
 const start = async (file: string): Promise<TestServer> => {
   await started?.stop('SIGKILL');
   [asked.length, proxied.length] = [0, 0];
@@ -99,7 +99,7 @@ const makeConfigMap = async (http: Http1, name: string): Promise<unknown> => {
   return dig(treeOf(await http.send({ method: 'POST', path: CONFIGMAPS, body })), 'message');
 };
 
-test('provider and webhook are reached through the proxy of the environment, and trusted by the roots of the host', async () => {
+test("reaches provider and webhook through the proxy of the environment, and trusts the host's roots", async () => {
   const http = new Http1(await start('roots.pem'));
   const name = await eventually('the keys of the provider', async () => {
     const found = await whoIs(http);
@@ -129,7 +129,7 @@ test('provider and webhook are reached through the proxy of the environment, and
   expect([...new Set(proxied)]).toEqual(['provider.example:443', 'elsewhere.example:443', `${WEBHOOK}:443`]);
 });
 
-test('a host that has not their root trusts neither', async () => {
+test('a host without their root trusts neither', async () => {
   writeFileSync(join(folder, 'others.pem'), new TestCa('others').pem);
   const restarted = await start('others.pem');
   const http = new Http1(restarted);

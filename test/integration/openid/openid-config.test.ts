@@ -30,7 +30,7 @@ describe('OpenID providers by AuthenticationConfiguration', () => {
     await server?.stop('SIGKILL');
   });
   const file = join(folder, 'authentication.yaml');
-  /** Addresses of the providers by what is special about them. */
+  /** The issuer URL of each provider, by the name of its special behavior. */
   const issuers: Record<string, string> = {};
   const held: ServerResponse[] = [];
   const heldKeys: ServerResponse[] = [];
@@ -152,7 +152,7 @@ describe('OpenID providers by AuthenticationConfiguration', () => {
   };
   const real = (claims: object = {}, header: object = {}, key = rsa): Promise<string> =>
     sign(key, { iss: issuerOf('real'), ...claims }, header);
-  /** Discovery goes on in the background. */
+  /** Discovery runs in the background. */
   const eventuallyIs = (token: string, user: object): Promise<true> =>
     eventually('the provider is found', async () => {
       const found = await whoIs(token);
@@ -161,7 +161,7 @@ describe('OpenID providers by AuthenticationConfiguration', () => {
       return true;
     });
 
-  test('claims become a user by expressions', async () => {
+  test('CEL expressions map claims to a user', async () => {
     await eventuallyIs(await real(), {
       username: 'real:jane',
       uid: '7',
@@ -172,11 +172,11 @@ describe('OpenID providers by AuthenticationConfiguration', () => {
     expect(await whoIs(await real({}, {}, ec))).toMatchObject({ username: 'real:jane' });
   });
 
-  test('a provider whose documents are elsewhere', async () => {
+  test('a provider whose documents have another address', async () => {
     await eventuallyIs(await sign(ec, { iss: ELSEWHERE }), { username: 'elsewhere:jane' });
   });
 
-  test('groups that another address knows', async () => {
+  test('distributed group claims', async () => {
     const claims = (who: string): object => ({
       iss: issuerOf('distributed'),
       _claim_names: { groups: 'src' },
@@ -232,26 +232,26 @@ describe('OpenID providers by AuthenticationConfiguration', () => {
     ['with a part too many', async () => `${await real()}.e30`],
     ['that is not JSON', () => Promise.resolve('eyJ.eyJ.eyJ')],
   ];
-  test.each(forgeries)('a token %s is refused', async (_name, forge) => {
+  test.each(forgeries)('a token %s is rejected', async (_name, forge) => {
     const answer = await review(await forge());
     expect(answer.status).toBe(401);
     expect(treeOf(answer)).toMatchObject({ message: 'Unauthorized', reason: 'Unauthorized' });
   });
 
-  test('a token of 64 KiB is taken, one of 1 MB is not even read', async () => {
+  test('a token of 64 KiB is accepted, and one of 1 MB is rejected unread', async () => {
     expect(await whoIs(await real({ filler: 'x'.repeat(48 * 1024) }))).toMatchObject({ username: 'real:jane' });
     expect(await whoIs(await real({ filler: 'x'.repeat(1 << 20) }))).toBe(431);
     expect(await whoIs(await real())).toMatchObject({ username: 'real:jane' });
   });
 
   test.each(['hanging', 'redirecting', 'impostor', 'foreign', 'noKeys'])(
-    'a provider that is %s vouches for nobody',
+    'a provider that is %s authenticates nobody',
     async (name) => {
       expect(await whoIs(await sign(rsa, { iss: issuerOf(name) }))).toBe(401);
     },
   );
 
-  test('a provider that does not answer keeps only its own users waiting', async () => {
+  test('a provider that does not answer delays only its own users', async () => {
     const token = await sign(rsa, { iss: issuerOf('hangingKeys') });
     let settled = false;
     const ask = async (): Promise<number> => {
@@ -263,7 +263,7 @@ describe('OpenID providers by AuthenticationConfiguration', () => {
     let slow = ask();
     await eventually('the keys are asked for', async () => {
       if (heldKeys.length > 0) return true;
-      // As long as the provider is not known yet, its users are refused at once.
+      // Until the provider's discovery document is loaded, its users are rejected at once.
       if (settled) {
         expect(await slow).toBe(401);
         slow = ask();
@@ -271,13 +271,13 @@ describe('OpenID providers by AuthenticationConfiguration', () => {
       return undefined;
     });
     expect(await whoIs(await real())).toMatchObject({ username: 'real:jane' });
-    // It is not answered before the provider is.
+    // The request is not answered before the provider answers.
     expect(settled).toBe(false);
     for (const response of heldKeys) response.destroy();
     expect(await slow).toBe(401);
   });
 
-  test('a changed file takes over, a broken one does not', async () => {
+  test('a changed file is applied, and a broken one is not', async () => {
     const write = (text: string): void => {
       writeFileSync(`${file}.new`, text);
       renameSync(`${file}.new`, file);

@@ -14,7 +14,7 @@ const PEOPLE = {
   mallory: { email: 'jane@example.com', email_verified: false, groups: ['system:masters'] },
 };
 
-describe('log-in at a real OpenID provider', () => {
+describe('login with a real OpenID provider', () => {
   const ca = new TestCa();
   const rsa = signingKey('rsa-1', 'RS256');
   let provider: OpenIdProvider | undefined;
@@ -46,7 +46,7 @@ describe('log-in at a real OpenID provider', () => {
     ...['--oidc-scope', 'openid', 'offline_access', 'email', 'groups'],
   ];
 
-  /** `annex token` in a terminal, and the person who does what it asks for. */
+  /** Runs `annex token` in a terminal, and does what it asks the user for. */
   async function logIn(name: string, clientId?: string): Promise<Exit> {
     const env = { ...process.env };
     delete env['KUBERNETES_EXEC_INFO'];
@@ -76,7 +76,7 @@ describe('log-in at a real OpenID provider', () => {
     return { status: answer.status, user: dig(treeOf(answer), 'status', 'userInfo') };
   };
 
-  test('by device code: who it is, in which groups', async () => {
+  test('device code flow: returns the user and groups', async () => {
     const exit = await logIn('jane');
     const credential: unknown = JSON.parse(exit.stdout);
     expect(credential).toEqual({
@@ -91,7 +91,7 @@ describe('log-in at a real OpenID provider', () => {
     });
   });
 
-  test('the next time the cache answers, where nobody is there too, and only its owner may read it', async () => {
+  test('the next call uses the cache without a user present, and only the owner may read it', async () => {
     const again = await run(tokenArguments('jane'));
     expect(again).toMatchObject({ code: 0, stderr: '' });
     const [file = ''] = readdirSync(cacheOf('jane'));
@@ -99,7 +99,7 @@ describe('log-in at a real OpenID provider', () => {
     expect((await whoIs(tokenOf(again))).status).toBe(201);
   });
 
-  test('an expired token is renewed without anybody', async () => {
+  test('an expired token is refreshed without the user', async () => {
     const [name = ''] = readdirSync(cacheOf('jane'));
     const file = join(cacheOf('jane'), name);
     const cached = JSON.parse(readFileSync(file, 'utf8')) as { idToken: string; refreshToken: string; expires: number };
@@ -110,14 +110,14 @@ describe('log-in at a real OpenID provider', () => {
     expect((await whoIs(renewed)).status).toBe(201);
   });
 
-  test('an address that is not verified is nobody', async () => {
+  test('an unverified email address is rejected', async () => {
     expect((await whoIs(tokenOf(await logIn('mallory')))).status).toBe(401);
   });
 
   test.each([
     ['for another client', 'somebody-else'],
     ['signed with an algorithm that is not allowed', 'kubectl-ec'],
-  ])('a token %s is refused', async (_name, clientId) => {
+  ])('a token %s is rejected', async (_name, clientId) => {
     expect((await whoIs(tokenOf(await logIn('joe', clientId)))).status).toBe(401);
   });
 
@@ -146,12 +146,12 @@ describe('log-in at a real OpenID provider', () => {
     });
   });
 
-  test('new keys of the provider are taken, and then the old ones are refused', async () => {
+  test('new keys of the provider are accepted, and then the old ones are rejected', async () => {
     const before = tokenOf(await run(tokenArguments('jane')));
     await started().provider.replaceKeys([signingKey('rsa-2', 'RS256'), signingKey('ec-2', 'ES256')]);
     const after = tokenOf(await logIn('joe'));
     await eventually('the new key is known', async () => ((await whoIs(after)).status === 201 ? true : undefined));
-    // A verified token is remembered for ten seconds.
+    // A verified token is cached for ten seconds.
     await eventually('the old key is forgotten', async () => ((await whoIs(before)).status === 401 ? true : undefined));
   });
 });

@@ -25,7 +25,7 @@ export function signingKey(kid: string, alg: SigningKey['alg']): SigningKey {
 const jwks = (keys: readonly SigningKey[]): object[] =>
   keys.map(({ kid, alg, privateKey }) => ({ ...privateKey.export({ format: 'jwk' }), kid, alg, use: 'sig' }));
 
-/** The npm package oidc-provider in a process of its own: it is an ES module, and a provider is another machine anyway. */
+/** Runs the npm package oidc-provider in a separate process: it is an ES module, and a provider is another machine anyway. */
 export class OpenIdProvider {
   private constructor(
     private readonly child: ChildProcess,
@@ -48,7 +48,7 @@ export class OpenIdProvider {
     return new OpenIdProvider(child, first.value, lines);
   }
 
-  /** The provider signs with other keys from now on. */
+  /** Makes the provider sign with other keys. */
   async replaceKeys(keys: readonly SigningKey[]): Promise<void> {
     this.child.stdin?.write(`${JSON.stringify(jwks(keys))}\n`);
     await this.lines.next();
@@ -65,7 +65,7 @@ interface Page {
   readonly text: string;
 }
 
-/** Somebody with a browser: follows redirects, keeps cookies, fills in forms. */
+/** A user with a browser: follows redirects, keeps cookies, and fills in forms. */
 export class Person {
   private readonly cookies = new Map<string, string>();
 
@@ -74,7 +74,7 @@ export class Person {
     private readonly ca: string,
   ) {}
 
-  /** Logs in and agrees to whatever is asked, from the address that a device showed. */
+  /** Logs in at the address of the device flow, and consents to everything. */
   async confirm(address: string): Promise<void> {
     let page = await this.open('GET', address);
     for (let i = 0; i < 8 && page.text.includes('<form'); i++) {
@@ -136,7 +136,7 @@ export class Person {
 
 const attribute = (tag: string, name: string): string | undefined => new RegExp(`\\b${name}="([^"]*)"`).exec(tag)?.[1];
 
-/** A server over TLS that answers as it is told, for providers that misbehave. */
+/** A TLS server with configurable answers, for misbehaving providers. */
 export class BadProvider {
   readonly asked: string[] = [];
   private constructor(
@@ -165,7 +165,7 @@ export class BadProvider {
   }
 }
 
-/** A discovery document and key set as they should be. */
+/** Returns a correct discovery document and key set. */
 export function wellBehaved(keys: readonly SigningKey[]) {
   return (path: string, issuer: string, response: ServerResponse): void => {
     const publicKeys = jwks(keys).map((jwk) => {

@@ -2,7 +2,7 @@ import { createServer, type Http2Server, type ServerHttp2Session, type ServerHtt
 import type { AddressInfo } from 'node:net';
 import protobuf from 'protobufjs';
 
-/** opentelemetry/proto/trace/v1/trace.proto and what it needs, as far as the tests look. */
+/** The part of opentelemetry/proto/trace/v1/trace.proto and its imports that the tests read. */
 const PROTO = `
 syntax = "proto3";
 message Request { repeated ResourceSpans resource_spans = 1; }
@@ -34,7 +34,7 @@ export interface ReceivedSpan {
   readonly links: readonly string[];
   readonly attributes: Attributes;
   readonly resource: Attributes;
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly began: number;
   readonly ended: number;
 }
@@ -72,7 +72,7 @@ const attributesOf = (list: readonly RawAttribute[] = []): Attributes =>
 /** A collector: OTLP over gRPC without TLS. */
 export class OtlpReceiver {
   readonly spans: ReceivedSpan[] = [];
-  /** All that was received. */
+  /** Everything received, as text. */
   text = '';
   private readonly sessions = new Set<ServerHttp2Session>();
 
@@ -89,7 +89,7 @@ export class OtlpReceiver {
     return receiver;
   }
 
-  /** As `endpoint` of a TracingConfiguration. */
+  /** The value of `endpoint` in a TracingConfiguration. */
   get endpoint(): string {
     return `127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
@@ -107,7 +107,7 @@ export class OtlpReceiver {
     stream.on('wantTrailers', () => {
       stream.sendTrailers({ 'grpc-status': '0' });
     });
-    // An empty message, not compressed.
+    // An empty, uncompressed message.
     stream.end(Buffer.alloc(5));
   }
 

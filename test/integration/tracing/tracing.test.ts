@@ -16,7 +16,7 @@ const CALLER = 'b7ad6b7169203331';
 const TRACEPARENT = { traceparent: `00-${TRACE}-${CALLER}-01` };
 const MAPS = '/api/v1/namespaces/default/configmaps';
 
-/** Answers reviews of admission and of conversion, and keeps the header of each. */
+/** Answers AdmissionReviews and ConversionReviews, and records the traceparent header of each. */
 class Webhook {
   readonly traceparents: string[] = [];
   private constructor(
@@ -94,7 +94,7 @@ async function start(flags: readonly string[] = [], more: object = {}): Promise<
   return Object.assign(server, { dataDir: own });
 }
 
-/** Stops the server, which exports what it still has; what it traced. */
+/** Stops the server, which exports its remaining spans, and returns all spans. */
 async function traced(server: TestServer): Promise<ReceivedSpan[]> {
   await server.stop();
   return receiver.spans.splice(0);
@@ -141,7 +141,7 @@ const hooks = (clientConfig: JsonObject): JsonObject => ({
   ],
 });
 
-test('a privileged caller decides what is traced: filters, webhooks, conversions and the store are spans', async () => {
+test('a privileged caller turns on tracing: filters, webhooks, conversions, and the store are spans', async () => {
   const server = await start();
   const http = new Http1(server);
   const admissions = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
@@ -165,7 +165,7 @@ test('a privileged caller decides what is traced: filters, webhooks, conversions
   expect(created.status).toBe(201);
   expect((await http.send({ path: '/apis/example.com/v2/widgets', headers: TRACEPARENT })).status).toBe(200);
   const spans = await traced(server);
-  // Nothing else was sampled.
+  // No other request was sampled.
   expect(new Set(spans.map(({ traceId }) => traceId))).toEqual(new Set([TRACE]));
   const request = found(spans, 'POST /api/v1/namespaces/{:namespace}/configmaps');
   expect(request).toMatchObject({
@@ -198,7 +198,7 @@ test('a privileged caller decides what is traced: filters, webhooks, conversions
   expect(leaksOf(receiver.text, [value])).toEqual([]);
 });
 
-test('who is not privileged is traced at the rate of the configuration, with a link to what they sent', async () => {
+test('unprivileged callers are traced at the configured rate, with a link to the trace context they sent', async () => {
   const server = await start(['--authorization-mode=AlwaysAllow'], { samplingRatePerMillion: 1_000_000 });
   const answer = await new Http1(server).send({ path: `${MAPS}/x`, token: NOBODY, headers: TRACEPARENT });
   expect(answer.status).toBe(404);
@@ -207,7 +207,7 @@ test('who is not privileged is traced at the rate of the configuration, with a l
   expect(request.traceId).not.toBe(TRACE);
 });
 
-test('the wait in the queue of a user is a span', async () => {
+test('the time a request waits in a user queue is a span', async () => {
   const flags = ['--authorization-mode=AlwaysAllow', '--max-mutating-requests-inflight=1'];
   const server = await start(flags, { samplingRatePerMillion: 1_000_000 });
   const http = new Http1(server);
@@ -220,7 +220,7 @@ test('the wait in the queue of a user is a span', async () => {
   expect(spans.find(({ spanId }) => spanId === waited.parentId)?.name).toMatch(/^POST \/api\/v1\/namespaces/);
 });
 
-test('latencies have exemplars where OpenMetrics is asked for', async () => {
+test('latencies have exemplars if the client asks for OpenMetrics', async () => {
   const server = await start();
   const http = new Http1(server);
   await http.send({ path: MAPS, headers: TRACEPARENT });
@@ -235,7 +235,7 @@ test('latencies have exemplars where OpenMetrics is asked for', async () => {
     'm',
   );
   expect(open.text).toMatch(exemplar);
-  // Series have the names that they have in the other format.
+  // Both formats have the same series names.
   const names = (text: string): Set<string> => new Set(text.match(/^[a-z]\w*(?=[{ ])/gm));
   expect([...names(open.text)].filter((name) => !names(plain.text).has(name))).toEqual([]);
   await server.stop();
@@ -269,7 +269,7 @@ test.each([
 const mongod = findMongod();
 if ('reason' in mongod) test.skip(`MongoDB: ${mongod.reason}`, () => undefined);
 else {
-  test('commands of MongoDB are spans of the requests that they are sent for', async () => {
+  test('MongoDB commands are spans of the requests that cause them', async () => {
     const set = await ReplicaSet.start(mongod.path, 1);
     sets.push(set);
     writeFileSync(join(folder, 'uri'), set.uri);
