@@ -1,8 +1,7 @@
-// Asks the registry for known vulnerabilities of the packages that Annex ships:  node hack/audit.mjs
-// Fails at those of severity high and critical that ALLOWED does not name; skips, and says so, where the registry does not answer audits.
+// Queries the npm registry for known vulnerabilities of the packages that Annex ships:  node hack/audit.mjs
 import { spawnSync } from 'node:child_process';
 
-/** Advisories by their number in https://github.com/advisories (GHSA-…), each with the reason why it does not concern Annex. */
+/** Advisories by number in https://github.com/advisories (GHSA-…), each with the reason why it does not affect Annex. */
 const ALLOWED = {};
 
 const SEVERE = ['high', 'critical'];
@@ -12,7 +11,7 @@ let report = {};
 try {
   report = JSON.parse(stdout);
 } catch {
-  // npm has said nothing that can be read.
+  // npm printed no valid JSON.
 }
 if (report.vulnerabilities === undefined) {
   console.log(`audit: skipped: ${report.message ?? error?.message ?? 'the registry does not answer'}`);

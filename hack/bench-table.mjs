@@ -1,5 +1,5 @@
-// Prints a table of benchmark reports, a column for each variant, medians over rounds:  node hack/bench-table.mjs FOLDER
-// The folder has files <Node's major version>.<name of the bundle>.<round>.json, as the load program prints them.
+// Prints a table of benchmark reports, one column per variant, with medians over the rounds:  node hack/bench-table.mjs FOLDER
+// The folder contains files <Node's major version>.<name of the bundle>.<round>.json, as the load program prints them.
 import { readdirSync, readFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ const names = [...variants.keys()];
 const scenarios = [...variants.get(names[0]).keys()];
 const rounds = variants.get(names[0]).get(scenarios[0]).length;
 
-/** One table: what `pick` takes from a result; scenarios without operations have only a value. */
+/** Prints one table of the values that `pick` returns for a result. Scenarios without operations appear only in the table of metrics. */
 function table(title, unit, pick) {
   console.log(`\n## ${title}\n`);
   console.log(`| scenario | ${unit} | ${names.join(' | ')} |`);

@@ -1,7 +1,7 @@
 // Bundles the program:
 //   node hack/build.mjs [FOLDER] [--if-stale]
-// into dist/ unless another folder is named; with --if-stale only when the sources differ from those that the folder was
-// built from. A few files load in a third of the time that hundreds of modules take. `make typecheck` checks the types.
+// into dist/ unless another folder is given. With --if-stale it builds only if the sources differ from those that the folder was
+// built from. A few files load in a third of the time that hundreds of modules need. `make typecheck` checks the types.
 import { createHash } from 'node:crypto';
 import { chmodSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -13,17 +13,17 @@ const [folder] = process.argv.slice(2).filter((argument) => !argument.startsWith
 const out = resolve(folder ?? join(root, 'dist'));
 const DIGEST = '.sources';
 
-/** What is started or imported from outside; what they share goes into chunks. */
+/** Entry points: modules that are started or imported from outside. Code that they share goes into chunks. */
 const entries = [
   'main',
   'offload/worker',
   'schema/cel/index',
-  // Of hack/docs.mjs.
+  // Used by hack/docs.mjs.
   'server/metrics/aggregation-metrics',
   'server/options/options',
 ];
 
-/** The packages of this repository are bundled; all others are external. */
+/** Bundles the packages of this repository; all others stay external. */
 const workspaces = {
   name: 'workspaces',
   setup({ onResolve }) {
@@ -31,7 +31,7 @@ const workspaces = {
   },
 };
 
-/** Of everything that the bundle is made from. */
+/** Returns a digest of all inputs of the bundle. */
 function digest() {
   const hash = createHash('sha256');
   for (const name of ['hack/build.mjs', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'])
@@ -55,7 +55,7 @@ function builtFrom() {
 
 const sources = digest();
 if (!process.argv.includes('--if-stale') || builtFrom() !== sources) {
-  // Beside it first: who runs the old build meanwhile finds all of it.
+  // Built in a folder beside the target first, so that processes running the old build still find all of its files.
   const fresh = `${out}.${process.pid}`;
   await build({
     entryPoints: {

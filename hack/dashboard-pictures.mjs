@@ -1,5 +1,5 @@
 // Draws the dashboards as docs/pictures/dashboard-*.svg: node hack/dashboard-pictures.mjs [SECONDS]
-// Annex runs under a load, a real Prometheus scrapes it, and each panel's own queries are drawn. Needs what hack/tools/prometheus.sh finds.
+// Annex runs under load, a real Prometheus scrapes it, and the queries of each panel are drawn. Needs what hack/tools/prometheus.sh finds.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
@@ -60,7 +60,7 @@ const report = (i) => ({
   results: Array.from({ length: 8 }, (_, k) => ({ policy: `policy-${k}`, rule: 'check', result: k % 3 === 0 ? 'fail' : 'pass' })),
 });
 
-/** Requests in waves, so that the curves have a shape. */
+/** Sends requests in waves, so that the curves have a shape. */
 async function load(until) {
   let made = 0;
   const worker = async () => {
@@ -103,7 +103,7 @@ const escape = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').r
 const COLOURS = ['#7eb26d', '#eab839', '#6ed0e0', '#ef843c', '#e24d42', '#1f78c1', '#ba43a9', '#705da0'];
 const [WIDE, HIGH, ACROSS] = [360, 190, 3];
 
-/** A number with three digits that count, in the largest of the steps that it reaches: [factor, suffix]. */
+/** Formats a number with three significant digits, in the largest of the steps [factor, suffix] that it reaches. */
 function scaled(value, steps) {
   const [factor, suffix] = steps.find(([least]) => value >= least) ?? steps.at(-1);
   const rounded = Number((value / factor).toPrecision(3));
@@ -119,11 +119,11 @@ function shown(value, unit) {
   return scaled(value, /bytes|Bps/i.test(unit ?? '') ? BYTES : COUNTS);
 }
 
-/** Of an average character of the legend, a little more than most fonts take. */
+/** The width of an average character in the legend, slightly more than in most fonts. */
 const CHARACTER = 6.1;
 const SQUARE = 15;
 
-/** The names that fit into a line, and how many more there are. */
+/** Returns the names that fit on one line, and the number of those that do not. */
 function legend(lines) {
   const room = WIDE - 30;
   const fitting = [];
@@ -143,7 +143,7 @@ function legend(lines) {
 function draw({ title, fieldConfig }, lines, x, y) {
   const unit = fieldConfig?.defaults?.unit;
   const top = Math.max(...lines.flatMap(({ points }) => points.map(([, value]) => value)), 0);
-  // Room above the highest point, so that a line at it does not run into the frame.
+  // Leaves room above the highest point, so that a line there does not run into the frame.
   const scale = top === 0 ? 1 : top * 1.08;
   const at = ([time, value]) => `${(x + 62 + (time / SECONDS) * (WIDE - 78)).toFixed(1)},${(y + HIGH - 44 - (value / scale) * (HIGH - 80)).toFixed(1)}`;
   const curves = lines.slice(0, COLOURS.length).map(({ points }, i) => `<polyline points="${points.map(at).join(' ')}" stroke="${COLOURS[i]}"/>`);
@@ -216,7 +216,7 @@ try {
   };
   const flags = ['--config.file', file('prometheus.yaml', JSON.stringify(config)), '--storage.tsdb.path', join(folder, 'series')];
   const listening = await start(join(tools.stdout.trim(), 'prometheus'), [...flags, '--web.listen-address', '127.0.0.1:0'], /Listening on.*127\.0\.0\.1:([1-9]\d*)/);
-  // Watchers, for their panels.
+  // Starts watchers, for the panels that show them.
   for (let i = 0; i < 5; i++) request({ host: '127.0.0.1', port, path: `${REPORTS}?watch=true`, rejectUnauthorized: false, headers: { authorization: `Bearer ${TOKEN}` } }, (response) => response.resume()).on('error', () => undefined).end();
   const end = Date.now() + SECONDS * 1000;
   const ticker = setInterval(() => process.stderr.write(`\r${Math.max(0, Math.round((end - Date.now()) / 1000))} s to go  `), 1000);

@@ -15,7 +15,7 @@ const REQUESTS = 'apiserver_request_total';
 const SLI = 'apiserver_request_sli_duration_seconds';
 const SHORT = 'verb!~"WATCH|CONNECT"';
 
-/** Title, unit, description, and queries with their legends. */
+/** Panels as title, unit, description, and queries with their legends. */
 const OPERATIONS = {
   Traffic: [
     [

@@ -1,5 +1,5 @@
 // Writes docs/flags.md and docs/metrics.md from the built program: node hack/docs.mjs
-// With --check nothing is written; it fails where the files differ from what they would be.
+// With --check it writes nothing, and fails if a file is out of date.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
@@ -47,7 +47,7 @@ function get(options) {
   });
 }
 
-/** Files without which some metrics are not there. */
+/** Configuration files without which some metrics are missing. */
 const CONFIGURATION = {
   'encryption-provider-config': {
     apiVersion: 'apiserver.config.k8s.io/v1',
@@ -58,7 +58,7 @@ const CONFIGURATION = {
   'audit-policy-file': { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata' }] },
 };
 
-/** What a running server shows at /metrics. */
+/** Returns what a running server serves at /metrics. */
 async function exposition() {
   const folder = mkdtempSync(join(tmpdir(), 'annex-docs-'));
   writeFileSync(join(folder, 'tokens.csv'), 'docs,docs,docs,system:masters\n');
@@ -104,7 +104,7 @@ async function exposition() {
   }
 }
 
-/** What only a server that extends a cluster shows; `cert`: some certificate. */
+/** Returns the metrics of a server that extends a cluster. `cert` may be any certificate. */
 function extension(cert) {
   const registry = new Registry();
   new AggregationMetrics({ registry, logger: undefined, clock: undefined });
@@ -112,7 +112,7 @@ function extension(cert) {
   return registry.metrics();
 }
 
-/** prom-client's own, which differ from platform to platform. */
+/** The default metrics of prom-client, which differ from platform to platform. */
 const USUAL = /^(process|nodejs)_/;
 
 async function metrics() {

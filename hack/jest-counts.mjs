@@ -1,5 +1,5 @@
-// Prints how many tests passed and failed, from jest's report; a suite that could not run is a failure, and so is a jest
-// that failed though all tests passed.
+// Prints how many tests passed and failed, from jest's report. A suite that could not run counts as a failure, and so does a jest
+// run that failed although all tests passed.
 //   node hack/jest-counts.mjs REPORT EXIT-STATUS
 import { readFileSync } from 'node:fs';
 

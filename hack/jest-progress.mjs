@@ -1,4 +1,4 @@
-// A reporter of jest: a line a suite with the time since the start, and what failed in it.
+// A jest reporter that prints one line per suite, with the time since the start and the failures.
 import { relative } from 'node:path';
 
 const clock = (millis) => {
@@ -6,7 +6,7 @@ const clock = (millis) => {
   return `${String(Math.floor(seconds / 60)).padStart(3)}:${String(seconds % 60).padStart(2, '0')}`;
 };
 
-/** For the global teardown and the report. */
+/** Time for the global teardown and the report, in milliseconds. */
 const END_MILLIS = 60_000;
 
 export default class Progress {
@@ -40,7 +40,7 @@ export default class Progress {
       .slice(0, 10);
     console.log('The slowest suites:');
     for (const { path, seconds } of slowest) console.log(`  ${seconds.toFixed(1).padStart(6)} s ${path}`);
-    // What a test leaves open is a failure, and must not keep the steps after jest waiting.
+    // Anything that a test leaves open is a failure, and must not delay the steps after jest.
     setTimeout(() => {
       console.log(`jest does not end by itself; still open: ${process.getActiveResourcesInfo().join(', ')}`);
       process.exit(1);

@@ -1,5 +1,5 @@
-// Lists the packages of a node_modules folder with their licences, as a table:  node hack/licences.mjs FOLDER
-// Fails where a package names none, or one that Apache-2.0 software may not be shipped with.
+// Lists the packages of a node_modules folder with their licenses, as a table:  node hack/licences.mjs FOLDER
+// Fails if a package names no license, or one under which software licensed under Apache-2.0 may not be shipped.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -30,7 +30,7 @@ function* packagesIn(folder) {
   }
 }
 
-/** Whether one of the alternatives of an SPDX expression is allowed, with all that it joins. */
+/** Reports whether every license of at least one alternative of an SPDX expression is allowed. */
 const allowed = (expression) =>
   expression
     .replace(/^\((.*)\)$/, '$1')

@@ -1,6 +1,6 @@
-// Records what `make demo` shows as docs/pictures/demo.svg: node hack/record-demo.mjs
-// Lines appear one after the other at a pace of their own, not at that of the machine; ages are made equal, so that a new recording
-// differs in what is different.
+// Records the output of `make demo` as docs/pictures/demo.svg: node hack/record-demo.mjs
+// Lines appear at a fixed pace, independent of the speed of the machine, and ages are normalized, so that a new recording differs only
+// where the output differs.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -23,16 +23,16 @@ if (status !== 0) {
 }
 
 const escape = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-/** What a terminal shows in the end: a carriage return begins the line anew. */
+/** Returns what a terminal shows at the end: a carriage return restarts the line. */
 const shown = (line) => line.split('\r').at(-1);
 const KINDS = { '\u001b[1m=': 't', '\u001b[1m$': 'c' };
-/** In the width of the picture. */
+/** Wraps a text at the width of the picture. */
 const wrapped = (text) => text.match(new RegExp(`.{1,${COLUMNS}}`, 'g')) ?? [''];
 const lines = stdout
   .trimEnd()
   .split('\n')
   .map(shown)
-  // How fast this machine is today is no news.
+  // The speed of this machine is irrelevant.
   .filter((line) => !/ per second$/.test(line))
   .flatMap((line) => {
     const kind = KINDS[line.slice(0, 5)] ?? 'o';

@@ -1,6 +1,6 @@
-// Lists what users of a release may depend on: flags, options of commands, feature gates and metrics, each with what the rules of
-// deprecation need to know of it. node hack/release-elements.mjs > test/releases/<major.minor>.json records a release; a test compares
-// every record with what there is now. It reads docs/flags.md and docs/metrics.md, which another test keeps true, and dist/.
+// Lists what users of a release may depend on: flags, options of commands, feature gates, and metrics, each with what the rules of
+// deprecation need. node hack/release-elements.mjs > test/releases/<major.minor>.json records a release; a test compares every record
+// with the current tree. It reads docs/flags.md and docs/metrics.md, which another test keeps up to date, and dist/.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Turns CustomResourceDefinitions (apiextensions.k8s.io/v1) into ResourceDefinitions, on standard output:
 //   node hack/resource-definition.mjs crd.yaml… > definitions.yaml      (- is standard input)
-// What a server wrote into them is left out, as are documents of other kinds, which are told on standard error.
+// Omits what a server set in them, and documents of other kinds, which it names on standard error.
 import { readFileSync } from 'node:fs';
 import { parseAllDocuments, stringify } from 'yaml';
 
