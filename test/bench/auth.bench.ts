@@ -34,7 +34,7 @@ import { NEVER_ABORTED } from '../../src/util/never-aborted.js';
 import { TestCa } from '../integration/openid/certificates.js';
 
 /**
- * Microseconds of CPU to find out who asks and whether they may, by method, cached and not, and of a handshake with a client
+ * Microseconds of CPU to authenticate and authorize a request, by method, cached and uncached, and to complete a handshake with a client
  * certificate. Without HTTP, so that nothing else counts:
  *
  *     node test/bench/managedfields-run.mjs test/bench/auth.bench.ts
@@ -47,7 +47,7 @@ const AUDIENCES = ['https://kubernetes.default.svc'];
 const clock = systemClock;
 const ca = new TestCa();
 
-/** One of very many bindings lets the group of the users below get config maps. */
+/** Returns an index with many bindings, one of which lets the group of the users below get config maps. */
 function manyBindings(): RbacIndex {
   const index = new RbacIndex();
   const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] }];
@@ -90,13 +90,13 @@ function requestOf({ headers = {}, socket }: Scene): AuthenticationRequest {
 
 const bearer = (token: string): Scene => ({ headers: { authorization: `Bearer ${token}` } });
 
-/** As the server puts it together. */
+/** Combines authenticators as the server does. */
 const chain = (...methods: RequestAuthenticator[]): RequestAuthenticator =>
   new AuthenticatedGroupAdder(new UnionRequestAuthenticator(methods));
 const tokens = (method: TokenAuthenticator): RequestAuthenticator =>
   chain(new BearerTokenAuthenticator(method, AUDIENCES));
 
-/** CPU per request, and the latency of one at a time; every request must be allowed. */
+/** Measures the CPU per request, and the latency of sequential requests. Every request must be allowed. */
 async function measure(
   name: string,
   method: RequestAuthenticator,
@@ -114,7 +114,7 @@ async function measure(
       one(answer instanceof Promise ? await answer : answer);
     }
   };
-  // What is not cached is warmed up by other means: the first requests must be the ones that are measured.
+  // Uncached cases are warmed up elsewhere: the first requests must be the measured ones.
   if (scenes.length === 1) await run(Math.min(times, 20_000));
   const cpu = process.cpuUsage();
   const began = performance.now();
@@ -271,7 +271,7 @@ async function webhook(): Promise<void> {
   server.close();
 }
 
-/** A server that asks for certificates, and its end of a connection. */
+/** Measures authentication by client certificates, on the server's end of a connection. */
 async function certificates(): Promise<void> {
   const serving = ca.serving();
   const accepted: TLSSocket[] = [];

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../src/apimachinery/json/json.js';
 
-/** `length` hexadecimal digits that differ from seed to seed. */
+/** Returns `length` hexadecimal digits that depend on the seed. */
 function padding(length: number, seed: number): string {
   let state = (seed * 2654435761 + 12345) >>> 0;
   let text = '';
@@ -11,7 +11,7 @@ function padding(length: number, seed: number): string {
   return text.slice(0, length);
 }
 
-/** A report like those of policy engines, of about `size` bytes of JSON. */
+/** Returns a report like those of policy engines, of about `size` bytes of JSON. */
 export function benchObject(index: number, size: number): JsonObject {
   const count = Math.max(1, Math.floor((size - 500) / 420));
   const results = Array.from({ length: count }, (_, k) => ({

@@ -2,8 +2,8 @@ import { PER_CALL_LIMIT } from '../../src/schema/cel/index.js';
 import { HOSTILE, hostileEnvironment } from '../cel/hostile.js';
 
 /**
- * How long single expressions that are meant to keep an engine busy keep it so, within the limits of one call, over an object of
- * 3 MB texts and lists and maps of 100,000. Milliseconds of processor time, the first run and the best of five:
+ * Milliseconds of processor time that expressions meant to keep an engine busy take within the limits of one call, over an object with
+ * texts of 3 MB and lists and maps of 100,000. Prints the first run and the best of five:
  *
  *     node test/bench/managedfields-run.mjs test/bench/cel-hostile.bench.ts [REGEXP] [HOW MANY]
  */
@@ -12,7 +12,7 @@ const only = new RegExp(process.argv[3] ?? '');
 const shown = Number(process.argv[4] ?? 30);
 const { environment, bindings } = hostileEnvironment();
 
-/** As a rule is: it is compiled when its definition is written, and evaluated with each object. */
+/** Treats the source as a rule: compiled when its definition is written, and evaluated with each object. */
 function attempt(source: string): readonly [compile: number, evaluate: number, outcome: string] {
   const start = process.cpuUsage();
   const { program } = environment.compile(source);

@@ -1,8 +1,8 @@
 /**
- * Compilation (parse, check, plan) and evaluation beside the engines of npm, in one run, engines in turn within each round.
- * Annex counts costs, with the limit of one call; the others count nothing. Needs the built program:
+ * Compares compilation (parse, check, plan) and evaluation with npm's CEL engines in one run, engines alternating within each round.
+ * Annex counts costs, with the limit of one call; the others do not. Needs the built program:
  *   node test/bench/cel.mjs [--rounds 60]
- * Prints the best round of each, in microseconds a call, as Markdown.
+ * Prints the best round of each, in microseconds per call, as Markdown.
  */
 import { parseArgs } from 'node:util';
 import { celEnv, parse as bufbuildParse, plan } from '@bufbuild/cel';
@@ -14,7 +14,7 @@ import { compileRules } from '../../dist/schema/cel/index.js';
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '60' } } });
 const rounds = Number(values.rounds);
-/** How long one measurement of a round takes: so short that some are not disturbed on a machine that does other things, too. */
+/** The duration of one measurement in a round, in milliseconds: so short that some are undisturbed on a busy machine. */
 const MILLIS = 8;
 
 const port = { type: 'object', properties: { name: { type: 'string', maxLength: 63 }, port: { type: 'integer' } } };
@@ -30,7 +30,7 @@ const schema = {
     labels: { type: 'object', maxProperties: 20, additionalProperties: { type: 'string', maxLength: 63 } },
   },
 };
-/** As it comes out of a request. */
+/** The object as decoded from a request. */
 const object = JSON.parse(
   JSON.stringify({
     replicas: 5,
@@ -60,12 +60,12 @@ const typed = kubernetesEnvironment('new').extend([{ name: 'self', type: declare
 );
 const untyped = kubernetesEnvironment('new').extend([{ name: 'self', type: types.DYN }]);
 const adapt = adapterOf(schema);
-// Each engine gets the object in the form it wants, made beforehand.
+// Each engine gets the object in its own form, prepared in advance.
 const adapted = adapt(object);
 const plain = fromJson(object);
 const LIMIT = 1_000_000;
 
-/** As the other engines want numbers: ints are bigints. */
+/** Converts ints to bigints, as the other engines require. */
 const bigints = (value) =>
   typeof value === 'number'
     ? BigInt(value)
@@ -97,7 +97,7 @@ function compiled(environment, source) {
   return program;
 }
 
-/** What each engine compiles to, and how that is run. */
+/** How each engine compiles an expression, and how it runs the result. */
 const ENGINES = {
   'Annex, typed by a schema': {
     compile: (source) => compiled(typed, source),
@@ -125,12 +125,12 @@ const ENGINES = {
       if (!parsed.isSuccess) throw new Error(parsed.errors.join());
       return parsed.cst;
     },
-    // It has numbers of one kind.
+    // cel-js has only one kind of number.
     run: (program) => celJsEvaluate(program, { self: object }),
   },
 };
 
-/** Microseconds a call over one stretch of time. */
+/** Returns the microseconds per call, measured over one stretch of time. */
 function stretch(run) {
   const start = performance.now();
   let calls = 0;

@@ -1,7 +1,7 @@
-// What types that came, were used and went leave in memory.
+// Measures the memory left behind by types that were created, used, and deleted.
 //   node test/bench/churn.mjs [--definitions 12000] [--warm 500] [--at-once 6] [--port 6497] [--snapshots FOLDER]
-// Starts a server of its own on an empty store. `live` is the JavaScript heap and the buffers outside of it (MB) after a collection of
-// garbage. The exit code tells whether it is back within 30 MB after all definitions have gone. With --snapshots it writes heap
+// Starts a server of its own on an empty store. `live` is the JavaScript heap and the buffers outside of it (MB) after a garbage
+// collection. The exit code reports whether it is back within 30 MB after all definitions are gone. With --snapshots it writes heap
 // snapshots before and after.
 import { parseArgs } from 'node:util';
 import { BenchServer, DIST, pause } from './server.mjs';
@@ -17,7 +17,7 @@ const { values: flags } = parseArgs({
   },
 });
 const LIMIT = 30;
-/** What is kept for watches that resume is kept for the history window: a short one. */
+/** State for resuming watches is kept for the history window, so the window is short. */
 const HISTORY_SECONDS = 10;
 const server = new BenchServer({
   dist: flags.dist,
@@ -65,7 +65,7 @@ function definitionOf(i) {
   };
 }
 
-/** One definition's life: it is created, its objects are written and read in every way, and it goes. */
+/** Runs the life of one definition: creates it, writes and reads its objects in every way, and deletes it. */
 async function life(i) {
   const definition = definitionOf(i);
   const created = await send('POST', DEFINITIONS, definition);
@@ -88,7 +88,7 @@ async function life(i) {
       { ...object, metadata: { name: 'b' } },
       'application/apply-patch+yaml',
     ),
-    // Each lasts a second.
+    // Each of these watches lasts one second.
     i % 20 === 0 ? await send('GET', `${path}?watch=1&resourceVersion=0&timeoutSeconds=1`) : 200,
     await send('DELETE', `${path}/a`),
   ];
@@ -105,7 +105,7 @@ async function lives(from, count) {
   await Promise.all(Array.from({ length: Number(flags['at-once']) }, work));
 }
 
-/** Once what is kept for a while has gone. */
+/** Returns the live memory after everything with a retention period has expired. */
 async function live(what) {
   await pause((HISTORY_SECONDS + 20) * 1000);
   await send('GET', '/openapi/v2');

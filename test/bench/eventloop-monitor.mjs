@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 
 const EVERY = 2;
-// Of this thread alone, in nanoseconds: other threads of the process work on while it waits.
+// CPU time of this thread alone, in nanoseconds: other threads of the process keep working while it waits.
 const STATISTICS = `/proc/self/task/${String(process.pid)}/schedstat`;
 const cpuMillis = () => Number(readFileSync(STATISTICS, 'utf8').split(' ')[0]) / 1e6;
 

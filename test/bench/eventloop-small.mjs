@@ -1,7 +1,7 @@
-// Rows for eventloop.mjs: requests that are small, and dear all the same.
+// Rows for eventloop.mjs: requests that are small but expensive.
 const range = (n, make) => Array.from({ length: n }, (_, i) => make(i));
 
-/** Three levels of twelve alternatives each. */
+/** Returns nested alternatives, twelve on each level. */
 const nested = (depth) => (depth === 0 ? { pattern: '^x' } : { anyOf: range(12, () => nested(depth - 1)) });
 const list = (items, more = {}) => ({ type: 'array', items, ...more });
 
@@ -42,7 +42,7 @@ const TYPES = {
     },
   ],
 };
-/** Neither order nor repetition that an automaton could profit from. */
+/** Letters without an order or repetition that an automaton could exploit. */
 const letters = (n) => range(n, (i) => (((i * i * 7919) % 104_729) & 1 ? 'a' : 'b')).join('');
 
 const OBJECTS = [
@@ -56,7 +56,7 @@ const OBJECTS = [
   ['a map list of 6,000 by three keys', 'listed', { map: range(6000, (i) => ({ a: i })) }],
 ];
 
-/** `define` and `create` as in eventloop.mjs; `apply` sends an object of a type as a manager. */
+/** `define` and `create` as in eventloop.mjs; `apply` sends an object of a type as a field manager. */
 export function smallRequests({ define, create, apply }) {
   const definitions = Object.entries(TYPES).map(([plural, [kind, properties]]) => [
     `definition of ${plural} objects`,

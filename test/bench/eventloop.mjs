@@ -1,8 +1,8 @@
-// How long single requests keep the event loop from everything else.
+// Measures how long single requests block the event loop.
 //   node test/bench/eventloop.mjs [--objects 100000] [--port 6495] [--only REGEXP] [--dist dist/main.js]
-// Starts a server of its own on an empty store, fills it, and sends requests that are as dear as their bounds allow. `gap` is the
-// time between two turns of the loop, `cpu` what its thread used meanwhile, of the turns with most of both: where it is much less, the
-// machine was busy with something else. 50 ms is the bound; the exit code tells whether `cpu` kept to it (a gap without CPU is the machine's).
+// Starts a server of its own on an empty store, fills it, and sends requests that are as expensive as their bounds allow. `gap` is the
+// time between two turns of the loop, `cpu` the CPU time of its thread in between, both of the turn where the smaller of them is largest.
+// If `cpu` is much lower, other work kept the machine busy. The bound is 50 ms for `cpu`; the exit code reports whether it was kept.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
@@ -80,7 +80,7 @@ const thing = (name, spec, metadata = {}) => ({
   metadata: { name, namespace: 'default', ...metadata },
   spec,
 });
-/** `1.0` is no integer to a schema, nor to the values that are compared. */
+/** A schema does not count `1.0` as an integer, nor do the compared values. */
 const floats = (name, n) => text(name, { free: { a: [] } }).replace('[]', `[${'1.0,'.repeat(n)}1.0]`);
 const text = (...given) => JSON.stringify(thing(...given));
 const range = (n, make) => Array.from({ length: n }, (_, i) => make(i));
@@ -109,7 +109,7 @@ const ruled = (n) =>
     range(n, (i) => [`p${i}`, { type: 'string', maxLength: 10, 'x-kubernetes-validations': [{ rule: "self != ''" }] }]),
   );
 const nodeObject = (n) => ({ type: 'object', properties: { spec: { type: 'object', properties: n } } });
-/** Creates a definition and waits until it serves. */
+/** Creates a definition and waits until it is served. */
 const define = async (plural, kind, given) => {
   const answer = await request('POST', CRDS, crd(plural, kind, given), JSON_TYPE);
   if (answer.status !== 201) return answer;
@@ -134,7 +134,7 @@ const SMALL_SCHEMA = {
   ten: { type: 'array', maxItems: 10, items: { type: 'integer' } },
   text: { type: 'string', maxLength: 30 },
 };
-/** A type whose objects are small, with rules that each cost about as much as one may. */
+/** Returns a schema of small objects whose rules each cost about the maximum. */
 const dearly = (rules) => ({
   type: 'object',
   properties: {
@@ -321,7 +321,7 @@ const writes = [
   ...smallRequests({ define, create: small, apply }),
 ];
 
-/** A webhook in this process that takes every object as it is; the server's own certificate is as good as any. */
+/** Starts a webhook in this process that accepts every object unchanged. It reuses the server's own certificate. */
 function startWebhook() {
   const pki = join(server.scratch, 'data/pki');
   const certificate = { cert: readFileSync(join(pki, 'apiserver.crt')), key: readFileSync(join(pki, 'apiserver.key')) };

@@ -1,6 +1,6 @@
-// What one user's flood of lists does to another user's creates and gets:
+// Measures how one user's flood of lists affects another user's creates and gets:
 //   node test/bench/fairness.mjs [PORT] [DIST] [flags of the load program]
-// 50 connections list 1,000 objects back to back; the other user creates an object and gets it, one request at a time. Needs Go.
+// 50 connections list 1,000 objects back to back. The other user creates an object and gets it, one request at a time. Needs Go.
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -4,7 +4,7 @@ import { createFieldManager } from '../../src/managedfields/field-manager.js';
 import { customResourceType } from '../../src/structured-merge-diff/schema/custom-resource.js';
 import { systemClock } from '../../src/util/clock.js';
 
-/** Microseconds per create, update and apply of a report-like object of 2 and 20 KiB. */
+/** Microseconds per create, update, and apply of a report-like object of 2 and 20 KiB. */
 
 delete (Object.prototype as { __proto__?: unknown }).__proto__;
 
@@ -90,7 +90,7 @@ const setSeq = (item: KubeObject, value: number): void => {
   (item['spec'] as JsonObject)['seq'] = String(value).padStart(8, '0');
 };
 
-/** `make` prepares the arguments, whose cost does not count. */
+/** `make` prepares the arguments; its cost is not counted. */
 function measure<T>(name: string, rounds: number, make: (round: number) => T, run: (argument: T) => unknown): void {
   const batch = 200;
   let spent = 0;

@@ -1,7 +1,6 @@
 import { writeHeapSnapshot } from 'node:v8';
 
-// Loaded into a server under measurement: answers with its memory, after a collection of garbage or a heap snapshot where one is
-// asked for.
+// Loaded into the measured server: reports its memory, after a garbage collection or a heap snapshot if requested.
 process.on('message', (wanted) => {
   if (wanted !== 'now') globalThis.gc?.();
   const snapshot = /^snapshot (.*)$/.exec(wanted);

@@ -1,8 +1,8 @@
-// How much memory a large collection takes: at rest, while it is listed in every form, and with readers that do not read.
+// Measures the memory of a large collection: at rest, while it is listed in every form, and with clients that do not read.
 //   node test/bench/memory.mjs [--objects 200000] [--size 1024] [--port 6496] [--dist dist/main.js]
 // Starts a server of its own on an empty store. `live` is the JavaScript heap and the buffers outside of it (MB) after a
-// collection of garbage; `peak` the most that either was seen to be meanwhile. The exit code tells whether every list kept the live
-// memory below twice of what it was at rest, and whether those who do not read were cut off.
+// garbage collection; `peak` is the highest value sampled meanwhile. The exit code reports whether every list kept the live memory below
+// twice its value at rest, and whether clients that do not read were disconnected.
 import { connect as connectTls } from 'node:tls';
 import { parseArgs } from 'node:util';
 import { BenchServer, DIST, pause } from './server.mjs';
@@ -53,7 +53,7 @@ async function load() {
   await Promise.all(Array.from({ length: 64 }, work));
 }
 
-/** Runs `work`; gives what it resolved with and the most memory that was seen meanwhile. */
+/** Runs `work`. Returns its result and the peak memory sampled meanwhile. */
 async function watched(work) {
   const peak = { rss: 0, live: 0 };
   let over = false;
@@ -84,7 +84,7 @@ const lists = [
   ['WatchList', `${ALL}?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan`, {}],
 ];
 
-/** Connections that ask for the list and read nothing: how many the server has ended after twice its patience. */
+/** Opens connections that request the list and read nothing. Returns how many the server has closed after twice its timeout. */
 async function slowReaders(path) {
   let ended = 0;
   const sockets = Array.from({ length: SLOW_READERS }, () => {
@@ -97,7 +97,7 @@ async function slowReaders(path) {
     return socket;
   });
   await pause(CUT_SECONDS * 2000);
-  // Nobody who does not read learns of the end: it is told to those who read again.
+  // A client that does not read does not notice the end, so all sockets resume reading.
   const ends = sockets.map(
     (socket) =>
       new Promise((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * What the MongoDB store does by itself, without a server: writes per second from one and from two replicas, and how long
- * it takes until another replica tells of a write.
+ * Measures the MongoDB store by itself, without a server: writes per second from one and from two replicas, and how long it takes
+ * until another replica emits the event of a write.
  *     hack/with-mongod.sh node test/bench/managedfields-run.mjs test/bench/mongodb.bench.ts [seconds]
  */
 import { readFileSync } from 'node:fs';
@@ -43,7 +43,7 @@ async function replicas(count: number): Promise<MongoBackend[]> {
   return backends;
 }
 
-/** CPU seconds that mongod has used. */
+/** Returns the CPU seconds that mongod has used. */
 function mongodCpu(): number {
   if (mongod === undefined) return 0;
   const fields = readFileSync(`/proc/${mongod}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];

@@ -12,7 +12,7 @@ const verbs = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
 
 interface Layout {
   readonly name: string;
-  /** Fills the index with so many bindings, one of which lets `user` get the config maps of `ns-7`. */
+  /** Fills the index with `bindings` bindings, one of which lets `user` get the config maps of `ns-7`. */
   readonly fill: (index: RbacIndex, bindings: number) => void;
 }
 

@@ -1,8 +1,8 @@
-// What a large collection costs: memory, reads, writes, and a restart.
+// Measures the cost of a large collection: memory, reads, writes, and a restart.
 //   node test/bench/scale.mjs [--objects 1000000] [--namespaces 1000] [--port 6497] [--dist dist/main.js] [--seconds 30]
 //   MONGOD_CACHE_GB=4 hack/with-mongod.sh node test/bench/scale.mjs --mongodb …    (on MongoDB, with --cache-dir)
-// Starts a server of its own on an empty store, fills it with policy reports of 2 KiB, and prints a table. `RssAnon` is memory that
-// no file stands behind; the store's own file, which the kernel keeps in memory as long as there is room, is not part of it.
+// Starts a server of its own on an empty store, fills it with policy reports of 2 KiB, and prints a table. `RssAnon` is memory not
+// backed by a file. It excludes the store's own file, which the kernel keeps in memory as long as there is room.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -83,7 +83,7 @@ function report(i, seq = i) {
   });
 }
 
-/** As clients do: 429 says to come again, for example while a type loads. */
+/** Retries on 429, as clients do; the server answers it while a type loads, for example. */
 async function must(method, target, body, headers) {
   let answer = await server.request(method, target, body, headers);
   for (let again = 0; answer.status === 429 && again < 120; again++) {
@@ -94,7 +94,7 @@ async function must(method, target, body, headers) {
   return answer;
 }
 
-/** `clients` at a time; latencies in ms. */
+/** Sends requests from `clients` concurrent clients. Latencies are in milliseconds. */
 async function run(count, clients, send) {
   const latencies = [];
   const cpu = server.cpuMillis();
@@ -170,7 +170,7 @@ async function read(when) {
   );
 }
 
-/** Writes, watchers and lists at a time; the monitor tells the longest turn of the event loop. */
+/** Runs writes, watchers, and lists concurrently. The monitor reports the longest turn of the event loop. */
 async function mixed() {
   const seconds = Number(flags.seconds);
   const watchers = [];
@@ -217,7 +217,7 @@ async function mixed() {
   );
 }
 
-/** Until the cache has all of the type. */
+/** Waits until the watch cache holds all objects of the type. */
 async function loaded() {
   const cached = new RegExp(`^apiserver_storage_objects\\{resource="${names.plural}\\.${group}"\\} (\\d+)`, 'm');
   for (;;) {
@@ -227,7 +227,7 @@ async function loaded() {
   }
 }
 
-/** `how`: how the server ends. */
+/** `how` names the way in which the server ends. */
 async function restart(how, end) {
   await end();
   const begun = performance.now();
@@ -261,7 +261,7 @@ try {
   );
   await mixed();
   row('memory after all', await memory());
-  // A save of the file beside MongoDB is 30 s old at most.
+  // The file beside MongoDB was saved at most 30 s ago.
   if (flags.mongodb) await pause(35_000);
   await restart('restart', () => server.stop());
   await restart('kill -9', () => server.kill());

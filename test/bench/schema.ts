@@ -1,6 +1,6 @@
 /**
- * Cost of the schema layer: prune, default and validate. To be run as ES modules, as the server is: jest's transform
- * makes calls between modules several times slower. Prints CPU microseconds an object, and milliseconds of the hostile cases.
+ * Measures the schema layer: prune, default, and validate. Run it as ES modules, like the server: jest's transform makes calls between
+ * modules several times slower. Prints CPU microseconds per object, and milliseconds for the hostile cases.
  */
 import type { JsonObject, JsonValue } from '../../src/apimachinery/json/json.js';
 import { compileSchema } from '../../src/schema/compile.js';
@@ -8,13 +8,13 @@ import type { CompiledSchema } from '../../src/schema/interfaces.js';
 import { BENCH_SCHEMA } from './bench-crd.js';
 import { benchObject } from './bench-object.js';
 
-/** CPU time of this process in milliseconds: other work on the machine does not count. */
+/** Returns the CPU time of this process in milliseconds, which excludes other work on the machine. */
 function cpu(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
 }
 
-/** Microseconds of one pass over each of many objects. */
+/** Returns the microseconds per object of one pass over many objects. */
 function measure(schema: CompiledSchema, objects: readonly JsonObject[], old: boolean): number {
   const start = cpu();
   for (const object of objects) {

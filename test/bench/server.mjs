@@ -1,4 +1,4 @@
-// A server of a benchmark's own, on an empty store, with one connection to it.
+// A server for a single benchmark, on an empty store, with one connection to it.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:http2';
@@ -7,14 +7,14 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const here = dirname(fileURLToPath(import.meta.url));
-/** What `make build` built. */
+/** The output of `make build`. */
 export const DIST = join(here, '../../dist/main.js');
 export const pause = (millis) => new Promise((resolve) => setTimeout(resolve, millis));
 
 export class BenchServer {
   /**
-   * `monitor` is a module that the server imports before all else, and that answers what it is sent; `keep`: so many bytes of an
-   * answer are kept as text.
+   * `monitor` is a module that the server imports first, and that answers messages. `keep` is the number of bytes of each response that are
+   * kept as text.
    */
   constructor({ dist = DIST, port, flags = [], node = [], monitor, keep = 0 }) {
     this.port = Number(port);
@@ -38,7 +38,7 @@ export class BenchServer {
     this.stdio = ['ignore', 'ignore', 'inherit', ...(monitor === undefined ? [] : ['ipc'])];
   }
 
-  /** Starts it, for the first time or again; resolves when it is ready. */
+  /** Starts the server, initially or again. Resolves when it is ready. */
   async start() {
     this.child = spawn(process.execPath, this.command, { stdio: this.stdio });
     for (;;) {
@@ -48,7 +48,7 @@ export class BenchServer {
         this.session = connect(`https://127.0.0.1:${this.port}`, {
           rejectUnauthorized: false,
           settings: { initialWindowSize: 16 << 20 },
-          // Answers may have a hundred warnings.
+          // Responses may carry a hundred warnings.
           maxHeaderListPairs: 1000,
         });
         await new Promise((resolve, reject) => this.session.once('connect', resolve).once('error', reject));
@@ -56,13 +56,13 @@ export class BenchServer {
         this.session.setLocalWindowSize(64 << 20);
         if ((await this.request('GET', '/readyz')).status === 200) return this;
       } catch {
-        // Not there yet.
+        // The server is not ready yet.
       }
       await pause(100);
     }
   }
 
-  /** Initial events end a request for them. */
+  /** Sends a request. A watch with initial events is closed when they end. */
   request(method, path, body, headers = {}) {
     return new Promise((resolve) => {
       const stream = this.session.request({
@@ -87,7 +87,7 @@ export class BenchServer {
     });
   }
 
-  /** What the monitor answers. */
+  /** Sends a message to the monitor and resolves with its answer. */
   ask(question) {
     return new Promise((resolve) => {
       this.child.once('message', resolve);
@@ -95,7 +95,7 @@ export class BenchServer {
     });
   }
 
-  /** CPU so far, of all its threads: in clock ticks of the kernel, of which a second has a hundred. */
+  /** Returns the CPU time of all threads so far, in milliseconds. The kernel counts in clock ticks, 100 per second. */
   cpuMillis() {
     const fields = readFileSync(`/proc/${String(this.child.pid)}/stat`, 'utf8')
       .split(') ')[1]
@@ -111,14 +111,14 @@ export class BenchServer {
     await new Promise((resolve) => child.once('exit', resolve));
   }
 
-  /** It ends at once. */
+  /** Kills the process with SIGKILL. */
   async kill() {
     this.session?.destroy();
     this.child.kill('SIGKILL');
     await new Promise((resolve) => this.child.once('exit', resolve));
   }
 
-  /** Stops it for good. */
+  /** Stops the server and removes its files. */
   async dispose() {
     await this.stop();
     rmSync(this.scratch, { recursive: true, force: true });

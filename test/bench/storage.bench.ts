@@ -1,5 +1,5 @@
 /**
- * What the embedded store and the cacher cost by themselves, without a server:
+ * Measures the embedded store and the cacher by themselves, without a server:
  *     node test/bench/managedfields-run.mjs test/bench/storage.bench.ts [objects]
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -93,7 +93,7 @@ function memory(name: string): void {
   globalThis.gc?.();
   const { rss, heapUsed, external, arrayBuffers } = process.memoryUsage();
   const mb = (bytes: number): string => (bytes / 1048576).toFixed(0);
-  // Pages of the store's file that the process has looked at count as resident too; the kernel takes them back at will.
+  // Pages of the store's file that the process has read count as resident, too; the kernel reclaims them at will.
   const mapped = Number(/RssFile:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? 0) * 1024;
   console.log(
     `${name.padEnd(44)} rss ${mb(rss)} MB (of it ${mb(mapped)} of mapped files), heap ${mb(heapUsed)}, external ${mb(external)}, buffers ${mb(arrayBuffers)}`,

@@ -1,5 +1,5 @@
-// What the code of tracing costs a server that traces nothing:  node test/bench/untraced.mjs [ROUNDS]
-// Two bundles alternate: that of the sources, and one without the calls on the way of a request. Needs Go and a quiet machine.
+// Measures the cost of the tracing code in a server that traces nothing:  node test/bench/untraced.mjs [ROUNDS]
+// Two bundles alternate: that of the sources, and one without the tracing calls in the request path. Needs Go and a quiet machine.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -11,7 +11,7 @@ const root = join(here, '../..');
 const scratch = join(root, '.cache/bench/untraced');
 const SCENARIOS = '^(load_c16|create_c16|get_c16|get_rv0_c16|list_namespace_c16)$';
 
-/** Calls on the way of a request that is not traced, and what is left without them. */
+/** Tracing calls in the path of an untraced request, and what replaces them. */
 const CALLS = {
   'src/registry/generic/store/instrumented-store.ts': [
     [/withSpan\('cacher\.Get', .*?, \(\) => (this\.inner\.get\(key, at\))\)/, '$1'],

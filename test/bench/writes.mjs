@@ -1,7 +1,7 @@
-// CPU of the server per create, update, merge patch and apply of objects of 2 and 20 KiB.
+// Measures the CPU of the server per create, update, merge patch, and apply of objects of 2 and 20 KiB.
 //   node test/bench/writes.mjs [--dist dist/main.js,other/dist/main.js] [--rounds 3] [--operations 1500] [--port 6496]
-// Starts each program on an empty store of its own, takes turns between them, and prints the least CPU and the median latency of all
-// rounds: on a machine that others use too, times differ more than CPU does. 16 requests are under way at a time.
+// Starts each program on an empty store of its own, alternates between them, and prints the lowest CPU and the median latency of all
+// rounds: on a shared machine, times vary more than CPU. 16 requests are in flight at a time.
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -47,7 +47,7 @@ function object(name, items, seq) {
   };
 }
 
-/** `send` gets the number of the operation, and of the object that it is about. */
+/** `send` gets the number of the operation, and of its object. */
 async function measure(server, operations, send) {
   const latencies = [];
   const before = server.cpuMillis();

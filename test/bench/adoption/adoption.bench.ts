@@ -11,11 +11,11 @@ const GROUP = 'many.example.com';
 const NAMESPACE = 'many';
 const COUNT = Number(process.env['OBJECTS'] ?? 50_000);
 const RATE = Number(process.env['RATE'] ?? 100_000);
-/** COPY_ONLY=yes: nothing is switched. */
+/** COPY_ONLY=yes copies without switching. */
 const COPY_ONLY = process.env['COPY_ONLY'] === 'yes';
 const APISERVERS = process.env['APISERVERS'] === '1' ? 1 : 2;
 const CREATORS = 32;
-/** Whoever asks how far it is uses kube-apiserver, too. */
+/** The interval of progress checks, in milliseconds. They load kube-apiserver, too. */
 const ASK_MILLIS = 1_000;
 const IDLE_MILLIS = 20_000;
 const begun = performance.now();
@@ -24,7 +24,7 @@ function say(line: string): void {
   process.stderr.write(`${((performance.now() - begun) / 1000).toFixed(0).padStart(4)} s  ${line}\n`);
 }
 
-/** Seconds of CPU that a process has used. */
+/** Returns the seconds of CPU that a process has used. */
 function cpuOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')
@@ -70,7 +70,7 @@ test(`copies and switches ${COUNT} objects, and gives them back`, async () => {
     await Promise.all(Array.from({ length: CREATORS }, create));
     say(`${COUNT} objects`);
     const pid = cluster.apiserver.pid;
-    // What so many creations leave to be done.
+    // Waits for the work that follows so many creations.
     await pause(IDLE_MILLIS);
     const idle = cpuOf(pid);
     await pause(IDLE_MILLIS);
@@ -98,7 +98,7 @@ test(`copies and switches ${COUNT} objects, and gives them back`, async () => {
     );
     if (COPY_ONLY) return;
     let writer = 0;
-    /** Moves the group under load; how long no write was acknowledged, and what the Adoption says. */
+    /** Moves the group under load. Reports how long no write was acknowledged, and the status of the Adoption. */
     const move = async (servedBy: string, isThere: () => Promise<string | undefined>): Promise<void> => {
       const writers = Array.from(
         { length: 4 },

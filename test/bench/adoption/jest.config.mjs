@@ -1,6 +1,6 @@
 import base from '../../e2e/jest.config.mjs';
 
-/** What it takes to copy and to switch a group, on a cluster of real parts with two kube-apiservers. */
+/** Measures the cost of copying and switching a group, in a cluster of real components with two kube-apiservers. */
 export default {
   ...base,
   rootDir: '../../..',

@@ -4,7 +4,7 @@ import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from '../../integration/server.js';
 
-/** What the load program tells of one scenario. */
+/** A result of the load program for one scenario. */
 export interface Measured {
   readonly scenario: string;
   readonly metric: string;
@@ -23,7 +23,7 @@ export interface Measured {
 
 export type LoadFlags = Readonly<Record<string, string | number | boolean>>;
 
-/** The load program, with which everything is measured. */
+/** The load program that all measurements use. */
 export class LoadProgram {
   private readonly path: string;
 
@@ -36,7 +36,7 @@ export class LoadProgram {
     if (status !== 0) throw new Error(`the load program cannot be built: ${stderr}`);
   }
 
-  /** One run; its progress goes to standard error. */
+  /** Runs the program once; its progress goes to standard error. */
   run(flags: LoadFlags): Promise<readonly Measured[]> {
     const args = ['run', ...Object.entries(flags).map(([name, value]) => `-${name}=${String(value)}`)];
     const child = spawn(this.path, args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -56,7 +56,7 @@ const HEAD =
   '| scenario | rate | p50 ms | p99 ms | CPU ms/op | of it replicas | mongods | control plane | CPU s of client / others | load | errors |\n' +
   '|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|';
 
-/** A table in Markdown. `load` is the machine's load average at the end of the run. */
+/** Returns a Markdown table. `load` is the load average of the machine at the end of the run. */
 export function table(results: readonly Measured[], load = loadavg()[0] ?? 0): string {
   const rows = results.map((result) => {
     const each = (prefix: string): string => {

@@ -1,6 +1,6 @@
 import base from '../../e2e/jest.config.mjs';
 
-/** The cluster of the tests end to end under load: `make bench-replicas`. */
+/** The cluster of the e2e tests under load: `make bench-replicas`. */
 export default {
   ...base,
   rootDir: '../../..',

@@ -9,7 +9,7 @@ const CRD = join(ROOT, 'test/bench/annexbench/crd.json');
 const TYPE = '/apis/bench.example.com/v1/benches';
 const OBJECTS = Number(process.env['OBJECTS'] ?? 1000);
 const WRITES = Number(process.env['WRITES'] ?? 2000);
-/** Where the tables go; only to standard error without it. */
+/** The output file of the tables. Without it they go only to standard error. */
 const OUT = process.env['OUT'] ?? '';
 const ALL =
   '^(load_c16|create_c1|create_c16|create_c64|get_c16|get_rv0_c16|list_all_rv0|list_all_rv0_gzip|watch_w100)$';
@@ -59,7 +59,7 @@ function tell(title: string, results: readonly Measured[]): void {
       registered: true,
       objects: OBJECTS,
       n: WRITES,
-      // CPU is told in steps of 10 ms.
+      // CPU is reported in steps of 10 ms, so runs must be long enough.
       lists: 60,
       dur: '4s',
       'watch-dur': '6s',
@@ -75,7 +75,7 @@ function tell(title: string, results: readonly Measured[]): void {
     tell('One replica, directly', await run({ url: one(), pids: pids(0), only: ALL }));
   });
 
-  test('the same through the aggregator', async () => {
+  test('one replica through the aggregator', async () => {
     const flags = { url: cluster.address.url, ca: cluster.file('cluster-ca.crt', cluster.address.ca) };
     const all = `${pids(0, 1)},${cluster.controlPlanePids}`;
     tell('Through the aggregator', await run({ ...flags, pids: all, only: ALL }));
