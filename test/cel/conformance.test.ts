@@ -19,7 +19,7 @@ import { exception, needsMessages } from './exceptions.js';
 import { CONFORMANCE, type Vector } from './vectors.js';
 import { fromWire, typeFromWire } from './wire.js';
 
-/** Version 3 of the strings library can turn texts around; Kubernetes enables version 2. */
+/** Version 3 of the strings library can reverse texts; Kubernetes enables version 2. */
 const REVERSE_LIBRARY = {
   functions: [
     fn(
@@ -81,7 +81,7 @@ function environmentOf(vector: Vector): Environment {
   });
 }
 
-/** The same value of the same type, all the way down. */
+/** Reports whether two values are deeply equal and of the same type. */
 function same(a: Value, b: Value): boolean {
   if (a instanceof Double && b instanceof Double) return Object.is(a.value, b.value) || a.value === b.value;
   if (typeName(a) !== typeName(b)) return false;
@@ -124,7 +124,7 @@ function run(vector: Vector): string | undefined {
 const usable = CONFORMANCE.filter((vector) => !needsMessages(vector));
 
 describe('conformance vectors of the language', () => {
-  test('all that need no protobuf messages are looked at', () => {
+  test('covers every vector that needs no protobuf messages', () => {
     expect({ all: CONFORMANCE.length, usable: usable.length }).toEqual({ all: 2344, usable: usable.length });
     expect(usable.length).toBeGreaterThan(1400);
   });
@@ -141,7 +141,7 @@ describe('conformance vectors of the language', () => {
     });
   }
 
-  test('exceptions still fail, so none is listed in vain', () => {
+  test('every listed exception still fails', () => {
     const passing = usable
       .filter((vector) => exception(vector) !== undefined && run(vector) === undefined)
       .map(({ name }) => name);

@@ -18,9 +18,9 @@ import type { JsonObject } from '../../src/apimachinery/json/json.js';
 import { PER_CALL_LIMIT, RUNTIME_BUDGET, compileRules, validateRuleDefinitions } from '../../src/schema/cel/index.js';
 
 /**
- * Expression, its value (or `error: …`), its cost at run time, its least and its largest estimate, all as the reference
- * implementation has them; and what Annex's rules for list literals add to the cost at run time: a list costs 40
- * instead of 10, and one of constants 40 instead of nothing.
+ * An expression, its value (or `error: …`), its runtime cost, and its lowest and highest estimate, all from the reference implementation;
+ * then what Annex's rules for list literals add to the runtime cost: a list costs 40 instead of 10, and a constant list 40 instead of
+ * nothing.
  */
 type Row = readonly [string, string, number, number, number | 'unbounded', number?];
 
@@ -66,7 +66,7 @@ function measure(source: string): Row {
   return [source, shown, outcome.cost, min, max >= UNBOUNDED ? 'unbounded' : max];
 }
 
-/** `a.?b` is in the table, but its call carries no overload. */
+/** `a.?b` is in the table, but its call has no overload. */
 const WITHOUT_OVERLOAD: readonly string[] = ['select_optional_field'];
 
 describe('costs', () => {
@@ -81,7 +81,7 @@ describe('costs', () => {
     expect(rows.map(([source]) => measure(source))).toEqual(expected);
   });
 
-  test('every function and operator is in the table', () => {
+  test('covers every function and operator', () => {
     const used = new Set<string>();
     for (const [source] of Object.values(table.groups).flat()) {
       walk(compile(source).expr, (node) => {
@@ -93,14 +93,14 @@ describe('costs', () => {
     expect(missing).toEqual(WITHOUT_OVERLOAD);
   });
 
-  test('a list that an author writes costs 40, one that a macro makes 10', () => {
+  test('a list literal of the author costs 40, a list made by a macro 10', () => {
     const cost = (source: string): number => compile(source).evaluate(bindings()).cost;
     expect(cost('[self.i].size() > 0') - cost('self.li.size() > 0')).toBe(40);
-    // The list of one, its accumulator and the sum; and the element.
+    // The list of one element, its accumulator, and the sum; plus the element.
     expect(cost('self.li.map(x, x).size() > 0') - cost('self.li.size() > 0')).toBe(5 * (10 + 1 + 1 + 1) + 1);
   });
 
-  test('every expression can be paid for to the last unit, and none can overdraw', () => {
+  test('every expression runs within a limit of exactly its cost, and exceeds a lower one', () => {
     const wrong: string[] = [];
     for (const [source] of Object.values(table.groups).flat()) {
       const program = compile(source);
@@ -112,10 +112,10 @@ describe('costs', () => {
   });
 });
 
-/** A list of that many ones. */
+/** Returns an object with a list of `count` ones. */
 const ones = (count: number): JsonObject => ({ l: new Array<number>(count).fill(1), b: true, c: false });
 const properties = { b: { type: 'boolean' }, c: { type: 'boolean' }, l: { type: 'array', items: { type: 'integer' } } };
-/** `self.b` 2, `self.l` 2, each element 5, the result 1: exactly 1,000,000 for this many elements. */
+/** The list size that costs exactly 1,000,000: `self.b` 2, `self.l` 2, each element 5, the result 1. */
 const EDGE = 199_999;
 const AT_LIMIT = 'self.b && self.l.all(x, x > 0)';
 
@@ -128,7 +128,7 @@ describe('limits at run time', () => {
   const errorsOf = (schema: JsonObject, object: JsonObject): string[] =>
     (compileRules(schema, false)?.validate(object).errors ?? []).map(String);
 
-  test('one call may cost 1,000,000 and no more', () => {
+  test('limits one call to a cost of 1,000,000', () => {
     const program = declare(rules()).compile(AT_LIMIT);
     const run = (count: number): unknown => {
       const { kind, cost } = program.evaluate({ self: adapterOf(rules())(ones(count)) }, PER_CALL_LIMIT);
@@ -142,21 +142,21 @@ describe('limits at run time', () => {
     expect(dearer.evaluate({ self: adapterOf(rules())(ones(EDGE)) }, PER_CALL_LIMIT)).toMatchObject({ kind: 'limit' });
   });
 
-  test('nothing absorbs the limit of a call', () => {
+  test('no operator absorbs the error of an exceeded limit', () => {
     const absorbing = 'self.l.all(x, x > 0) || true';
     expect(errorsOf(rules(absorbing, 'false'), ones(EDGE + 2))).toEqual([
       `<nil>: Invalid value: "object": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: ${absorbing}`,
     ]);
   });
 
-  test('all rules of an object may cost 10,000,000 and no more', () => {
+  test('limits all rules of an object together to a cost of 10,000,000', () => {
     expect(RUNTIME_BUDGET).toBe(10_000_000);
     const ten = new Array<string>(10).fill(AT_LIMIT);
     const out =
       '<nil>: Invalid value: "object": validation failed due to running out of cost budget, no further validation rules will be run';
     expect(errorsOf(rules(...ten), ones(EDGE))).toEqual([]);
     expect(compileRules(rules(...ten), false)?.validate(ones(EDGE)).budget).toBe(0);
-    // What costs nothing still runs; what costs anything does not.
+    // Rules of no cost still run; all others do not.
     expect(errorsOf(rules(...ten, 'true'), ones(EDGE))).toEqual([]);
     expect(errorsOf(rules(...ten, 'self.b'), ones(EDGE))).toEqual([out]);
     expect(errorsOf(rules(...ten.slice(1), 'self.b', AT_LIMIT), ones(EDGE))).toEqual([out]);
@@ -165,7 +165,7 @@ describe('limits at run time', () => {
 
 describe('limits of estimates', () => {
   const path = FieldPath.empty.child('openAPIV3Schema');
-  /** A list whose rule is estimated at 2 for `self` and the result, and 5 for each possible element. */
+  /** A list whose rule is estimated at 2 for `self` and the result, and at 5 for each possible element. */
   const list = (maxItems: number, ...sources: string[]): JsonObject => ({
     type: 'array',
     maxItems,
@@ -180,7 +180,7 @@ describe('limits of estimates', () => {
     '(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)';
   const AT = 'openAPIV3Schema.properties[l].x-kubernetes-validations';
 
-  test('one rule may be estimated at 10,000,000', () => {
+  test('limits the estimate of one rule to 10,000,000', () => {
     const rule = 'self.all(x, x > 0)';
     const items = (10_000_000 - 2) / 5;
     expect(Number.isInteger(items)).toBe(false);
@@ -190,10 +190,10 @@ describe('limits of estimates', () => {
     ]);
   });
 
-  test('all rules of a version may be estimated at 100,000,000', () => {
+  test('limits the estimates of all rules of a version together to 100,000,000', () => {
     const dear = new Array<string>(10).fill('self.all(x, x > 0)');
     const cheap = (count: number): string[] => new Array<string>(count).fill('self.size() > 0');
-    // Ten times 9,999,997, and threes.
+    // Ten times 9,999,997, plus threes.
     const items = 1_999_999;
     expect(errorsOf(list(items, ...dear, ...cheap(10)))).toEqual([]);
     const why = 'Forbidden: contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema';
@@ -204,13 +204,13 @@ describe('limits of estimates', () => {
     ]);
   });
 
-  test('a rule of a part counts as often as the part can occur', () => {
+  test('multiplies the estimate of a nested rule by the maximum number of occurrences', () => {
     const nested = (maxItems: number): JsonObject => ({
       type: 'array',
       maxItems,
       items: { type: 'string', maxLength: 10, 'x-kubernetes-validations': [{ rule: "self != 'x'" }] },
     });
-    // `self` and a comparison with one letter.
+    // The cost of `self` and a comparison with one letter.
     expect(errorsOf(nested(5_000_000))).toEqual([]);
     expect(errorsOf(nested(5_000_001))).toEqual([
       `openAPIV3Schema.properties[l].items.x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget by factor of 1.000000x ${HINT}`,

@@ -8,7 +8,7 @@ const MESSAGE_TEXT =
   /TestAllTypes|NestedMessage|GlobalEnum|google\.protobuf\.(?!Timestamp\b|Duration\b)|google\.protobuf\.(?:Timestamp|Duration)\s*\{|TestRequired|net\.proto/;
 const MESSAGE_VALUE = /"objectValue"|"enumValue"|"messageType"/;
 
-/** Whether a vector is about protobuf messages, or about extensions that Kubernetes leaves out. */
+/** Reports whether a vector needs protobuf messages, or extensions that Kubernetes does not enable. */
 export function needsMessages(vector: Vector): boolean {
   const suite = vector.name.split('/')[0] ?? '';
   if (DISABLED.includes(suite)) return true;
@@ -29,7 +29,7 @@ const EXCEPTIONS: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** Why a vector is expected to fail; undefined if it is not. */
+/** Returns the reason why a vector is expected to fail, or undefined if it should pass. */
 export function exception(vector: Vector): string | undefined {
   return EXCEPTIONS.find(([name]) => name.test(vector.name))?.[1];
 }

@@ -34,7 +34,7 @@ const TYPES: Readonly<Record<Kind, Type>> = {
 
 const variables = Object.entries(VARIABLES).map(([name, kind]) => ({ name, type: TYPES[kind] }));
 const kubernetes = kubernetesEnvironment('new').extend(variables);
-/** The language as its specification has it. */
+/** The language according to its specification. */
 const language = Environment.create({
   libraries: [OPTIONAL_LIBRARY, STRINGS_LIBRARY],
   optionalSyntax: true,
@@ -76,7 +76,7 @@ const bindings: fc.Arbitrary<Record<string, Value>> = fc.record({
 const LIMIT = 50_000;
 const RUNS = Number(process.env['CEL_FUZZ_RUNS'] ?? 500);
 
-/** Evaluates what compiles: nothing throws, nothing runs on, and what comes out is of the type announced. */
+/** Evaluates a source that compiles: nothing throws, evaluation ends, and the value is of the announced type. */
 function exercise(environment: Environment, source: string, values: Record<string, Value>): void {
   const { program, failure } = environment.compile(source);
   if (failure !== undefined) {
@@ -93,13 +93,13 @@ function exercise(environment: Environment, source: string, values: Record<strin
 
 const DOUBLES = /\bd\b|double\(|\.\d|\de/;
 
-/** The reference implementation compares integers beyond 2^53 with doubles as doubles, the second engine to the last digit. */
+/** The reference implementation compares integers beyond 2^53 with doubles as doubles, the second engine exactly. */
 function mayCompareRounded(source: string, values: Record<string, Value>): boolean {
   return DOUBLES.test(source) && [source, ...Object.values(values).map(notation)].some((text) => /\d{16}/.test(text));
 }
 
 describe('expressions shaped by the grammar', () => {
-  test('compile to the type that they are of, and evaluate to it', () => {
+  test('compile to their declared type, and evaluate to it', () => {
     fc.assert(
       fc.property(expressions({ own: true }), bindings, ({ kind, source }, values) => {
         const { program, failure } = kubernetes.compile(source);
@@ -111,7 +111,7 @@ describe('expressions shaped by the grammar', () => {
     );
   });
 
-  test('with parts of wrong types they are refused or fail, and nothing breaks', () => {
+  test('with parts of wrong types are refused or fail, and never break the engine', () => {
     fc.assert(
       fc.property(expressions({ own: true, slips: true }), bindings, ({ source }, values) => {
         exercise(kubernetes, source, values);
@@ -120,7 +120,7 @@ describe('expressions shaped by the grammar', () => {
     );
   });
 
-  test('come to what the second engine says', () => {
+  test('evaluate to the result of the second engine', () => {
     fc.assert(
       fc.property(expressions(), bindings, ({ source }, values) => {
         const { program, failure } = language.compile(source);
@@ -129,7 +129,7 @@ describe('expressions shaped by the grammar', () => {
           return;
         }
         const outcome = program.evaluate(values, LIMIT * 10);
-        // The reference implementation refuses to order NaN; the specification calls the comparison false.
+        // The reference implementation refuses to order NaN; in the specification the comparison is false.
         if (outcome.kind === 'error' && outcome.message.startsWith('NaN')) return;
         const ours = outcome.kind === 'value' ? notation(outcome.value) : outcome.kind;
         const theirs = secondOpinion(source, values);
@@ -141,7 +141,7 @@ describe('expressions shaped by the grammar', () => {
   });
 });
 
-test('debris is refused with a message, or is an expression', () => {
+test('debris is refused with a message, or is a valid expression', () => {
   fc.assert(
     fc.property(debris, (source) => {
       exercise(kubernetes, source, {});
@@ -150,7 +150,7 @@ test('debris is refused with a message, or is an expression', () => {
   );
 });
 
-test('any text is refused with a message, or is an expression', () => {
+test('any text is refused with a message, or is a valid expression', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 40 }), (source) => {
       exercise(kubernetes, source, {});
@@ -159,9 +159,9 @@ test('any text is refused with a message, or is an expression', () => {
   );
 });
 
-/** Literals that can be seen to be wrong; and what is taken from an empty list is of the first type that fits. */
+/** True for literals that are visibly wrong, and for empty lists and maps: an element taken from one has the first type that fits. */
 const mayBeRefused = (source: string, text: string): boolean =>
   /\[\]|\{\}/.test(source) || /invalid \w+ argument|format/.test(text);
 
-/** What is taken from an empty list or map is dyn. */
+/** An element taken from an empty list or map is of type dyn. */
 const isSame = (found: Type, wanted: Type): boolean => found.kind === wanted.kind || isDyn(found);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** What an expression of the grammar is of. */
+/** The type of an expression of the grammar. */
 export type Kind =
   'int' | 'uint' | 'double' | 'string' | 'bool' | 'bytes' | 'duration' | 'timestamp' | 'ints' | 'strings' | 'map';
 
@@ -35,7 +35,7 @@ const LITERALS: Readonly<Record<Kind, readonly string[]>> = {
   map: ['{}', "{'a': 1, 'b': 2}", "{'ü': -1}"],
 };
 
-/** Forms with a blank for each part; only what both engines have. */
+/** Forms with a placeholder for each part; only those that both engines support. */
 const FORMS: Readonly<Record<Kind, readonly string[]>> = {
   int: [
     '{int} + {int}',
@@ -159,9 +159,9 @@ const FORMS: Readonly<Record<Kind, readonly string[]>> = {
 };
 
 /**
- * Forms of this engine alone: extensions, optionals, two variables; and what the second engine (0.6.1) gets wrong: it
- * takes '' for a number, and 'a' for NaN, fails to divide large uints, pads fractions of seconds, counts UTF-16 units,
- * does not look between letters for '', and misses that the least integer has no opposite.
+ * Forms that only this engine supports: extensions, optionals, two-variable macros; and those that the second engine (0.6.1) gets wrong: it
+ * takes '' for a number, and 'a' for NaN, fails to divide large uints, pads fractions of seconds, counts UTF-16 units, does not search for
+ * '' between letters, and misses that the least integer has no opposite.
  */
 const OWN_FORMS: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   uint: ['{uint} / {uint}', 'uint({string})'],
@@ -219,7 +219,7 @@ const OWN_FORMS: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   map: ['{map}.transformMap(k, v, v + {int})', "{?'a': {map}.?b}"],
 };
 
-/** Numbers that choose forms one after the other; zeros when they run out, so that expressions end. */
+/** Numbers that choose one form after the other; zeros once they run out, so that expressions end. */
 class Choices {
   private at = 0;
   constructor(private readonly numbers: readonly number[]) {}
@@ -269,17 +269,17 @@ export interface Sample {
 export interface GrammarOptions {
   /** Forms that only this engine has. */
   readonly own?: boolean;
-  /** Parts of wrong types now and then. */
+  /** Replaces some parts with parts of wrong types. */
   readonly slips?: boolean;
-  /** Operands, instead of VARIABLES. */
+  /** Operands that replace VARIABLES. */
   readonly variables?: Readonly<Record<string, Kind>>;
-  /** Forms beside those that all have. */
+  /** Forms in addition to the common ones. */
   readonly more?: Readonly<Partial<Record<Kind, readonly string[]>>>;
-  /** What expressions are to be of; any kind if there is none. */
+  /** The type of the expressions; any if undefined. */
   readonly kind?: Kind;
 }
 
-/** Expressions shaped by the grammar, with the type that they should have. */
+/** Returns expressions shaped by the grammar, with their expected type. */
 export function expressions(options: GrammarOptions = {}): fc.Arbitrary<Sample> {
   const kinds = options.kind === undefined ? KINDS : [options.kind];
   return fc
@@ -287,7 +287,7 @@ export function expressions(options: GrammarOptions = {}): fc.Arbitrary<Sample> 
     .map(([kind, numbers]) => ({ kind, source: build(kind, new Choices(numbers), 5, options) }));
 }
 
-/** Pieces of expressions in no order. */
+/** Pieces of expressions in random order. */
 export const debris: fc.Arbitrary<string> = fc
   .array(
     fc.constantFrom(

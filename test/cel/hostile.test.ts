@@ -3,7 +3,7 @@ import { HOSTILE, hostileEnvironment } from './hostile.js';
 
 const { environment, bindings } = hostileEnvironment();
 
-/** Compiles and evaluates as a rule is: how that ended, and what it was charged. */
+/** Compiles and evaluates a rule. Returns the outcome and the charged cost. */
 function attempt(source: string): string {
   const { program, failure } = environment.compile(source);
   if (program === undefined) return `refused: ${failure.text.split('\n')[0]?.slice(0, 100) ?? ''}`;
@@ -12,8 +12,8 @@ function attempt(source: string): string {
 }
 
 /**
- * How long they take is for the bench (test/bench/cel-hostile.bench.ts). Here each comes to an end, and work that costs is charged: an
- * expression that loses its charge goes on where it was stopped.
+ * Durations are measured by the bench (test/bench/cel-hostile.bench.ts). Here each expression ends, and its work is charged: an expression
+ * that loses its charge would continue past its limit.
  */
 test('all that an expression can do is charged, and ends', () => {
   const ends = HOSTILE.map(({ name, source }) => `${name}: ${attempt(source)}`);

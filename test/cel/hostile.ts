@@ -9,7 +9,7 @@ import {
   type Environment,
 } from '../../packages/cel/src/index.js';
 
-/** An expression that is meant to keep an engine busy, over the object of `hostileObject`. */
+/** An expression meant to keep an engine busy, over the object of `hostileObject`. */
 export interface Hostile {
   readonly name: string;
   readonly source: string;
@@ -18,14 +18,14 @@ export interface Hostile {
 const times = (count: number, part: string): string => new Array<string>(count).fill(part).join('');
 const listed = (count: number, part: string): string => new Array<string>(count).fill(part).join(', ');
 
-/** A chain of macros over `list` in each other: `list.m(a, list.m(b, …))`. */
+/** Returns nested macros over `list`: `list.m(a, list.m(b, …))`. */
 function tower(list: string, macro: string, depth: number, innermost: string): string {
   let source = innermost;
   for (let i = 0; i < depth; i++) source = `${list}.${macro}(x${i}, ${source})`;
   return source;
 }
 
-/** `optional.of(start).optMap(x, x + x)…`: doubles as often as it is written. */
+/** Returns `optional.of(start).optMap(x, x + x)…`, which doubles the value `count` times. */
 function doubled(start: string, count: number): string {
   return `optional.of(${start})${times(count, '.optMap(x, x + x)')}.value()`;
 }
@@ -33,7 +33,7 @@ function doubled(start: string, count: number): string {
 const TEN = '[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]';
 const fields = ['a', 'digits', 'spaces', 'mixed', 'odd', 'astral'];
 
-/** Every function of one text, over every text. */
+/** Every function of a single text, applied to every text. */
 const ON_TEXT: readonly string[] = [
   'size($) > 0',
   "$.split('').size() > 0",
@@ -169,7 +169,7 @@ const HOSTILE_SCHEMA: JsonObject = {
   },
 };
 
-/** An object about as large as a request can be, several times over. */
+/** Returns an object several times as large as a request can be. */
 function hostileObject(): JsonObject {
   const length = 3_000_000;
   const many = Array.from({ length: 100_000 }, (_, i) => i);
@@ -188,7 +188,7 @@ function hostileObject(): JsonObject {
   };
 }
 
-/** What rules on that object are compiled in, and what they see. */
+/** Returns the environment that rules on that object are compiled in, and their bindings. */
 export function hostileEnvironment(): { readonly environment: Environment; readonly bindings: Bindings } {
   const registry = new SchemaTypes('selfType');
   const self = registry.declare(HOSTILE_SCHEMA, false);

@@ -5,7 +5,7 @@ import { CelList, CelMap, Double, Duration, Timestamp, Uint, type Value } from '
 const environment = celEnv({ funcs: strings });
 const NANOS = 1_000_000_000n;
 
-/** A value in a notation of its own, the same for both engines. */
+/** Returns a value in a notation that is the same for both engines. */
 export function notation(value: Value): string {
   if (typeof value === 'number' || typeof value === 'bigint') return `${value}`;
   if (typeof value === 'string') return JSON.stringify(value);
@@ -68,7 +68,7 @@ function input(value: Value): CelInput {
 
 const evaluated = (source: string): CelInput => plan(environment, parse(source))() as CelInput;
 
-/** What the other engine makes of an expression: a value in the common notation, or `error`. */
+/** Returns the result of the second engine: a value in the common notation, or `error`. */
 export function secondOpinion(source: string, bindings: Readonly<Record<string, Value>>): string {
   const given = Object.fromEntries(Object.entries(bindings).map(([name, value]) => [name, input(value)]));
   try {

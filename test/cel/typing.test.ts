@@ -10,7 +10,7 @@ const environment = Environment.create({
     OPTIONAL_LIBRARY,
     TWO_VARIABLE_LIBRARY,
     STRINGS_LIBRARY,
-    // The checker's own tests declare these and the variables below.
+    // The checker's own tests declare these functions and the variables below.
     {
       functions: [
         fn(
@@ -37,7 +37,7 @@ const environment = Environment.create({
   ],
 });
 
-/** Vectors whose type the reference implementation recorded without variables or a container. */
+/** Returns the vectors whose type the reference implementation recorded without variables or a container. */
 const typed = (vectors: readonly Vector[]): readonly Vector[] =>
   vectors.filter(
     (vector) =>
@@ -53,7 +53,7 @@ function problem(vector: Vector): string | undefined {
   return found === vector.type ? undefined : `${vector.expr}\n    ${found}\n    not ${String(vector.type)}`;
 }
 
-describe('types that the reference implementation found', () => {
+describe('types found by the reference implementation', () => {
   test.each([
     ['checking', CHECKING],
     ['parsing', PARSING],
@@ -64,18 +64,18 @@ describe('types that the reference implementation found', () => {
     expect(cases.map(problem).filter((text) => text !== undefined)).toEqual([]);
   });
 
-  /** What only the environments of the reference implementation's tests know. */
+  /** Names that exist only in the test environments of the reference implementation. */
   const ELSEWHERE =
     /TestAllTypes|google\.|proto|NotAMessage|cel\.bind|upperAscii|lowerAscii|reverse\(|\.format\(|\bx\.|^\s*optional/;
 
-  /** Messages of an environment without variables or extensions. */
+  /** An environment without variables or extensions, for the messages. */
   const plain = Environment.create({ libraries: [], escapedFields: true, crossTypeComparisons: false });
 
   test.each([
     ['checking', CHECKING],
     ['comprehensions', COMPREHENSIONS],
     ['parsing', PARSING],
-  ])('the messages of %s', (_, vectors) => {
+  ])('the error messages of %s', (_, vectors) => {
     const cases = vectors.filter(
       ({ error, expr }) => error?.startsWith('ERROR: <input>') === true && !ELSEWHERE.test(error + expr),
     );

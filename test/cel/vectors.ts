@@ -3,7 +3,7 @@ import { tests as checking } from '@bufbuild/cel-spec/testdata/checking.js';
 import { tests as comprehensions } from '@bufbuild/cel-spec/testdata/comprehension.js';
 import { tests as parsing } from '@bufbuild/cel-spec/testdata/parsing.js';
 
-/** A value of the conformance suite, as protobuf's JSON writes it. */
+/** A value of the conformance suite, in the JSON mapping of protobuf. */
 export type WireValue = Readonly<Record<string, unknown>>;
 
 export interface Vector {
@@ -19,7 +19,7 @@ export interface Vector {
   readonly disableCheck?: boolean;
   readonly disableMacros?: boolean;
   readonly checkOnly?: boolean;
-  /** What the reference implementation found. */
+  /** The type found by the reference implementation. */
   readonly type?: string;
   readonly error?: string;
 }

@@ -6,7 +6,7 @@ type Wire = Readonly<Record<string, unknown>>;
 const entriesOf = (value: unknown, key: string): readonly Wire[] =>
   ((value as Record<string, unknown>)[key] ?? []) as readonly Wire[];
 
-/** A suite's value as the engine has it; undefined if it is a protobuf message. */
+/** Converts a value of the suite to the engine's; undefined if it is a protobuf message. */
 export function fromWire(wire: WireValue): Value | undefined {
   const [kind, value] = Object.entries(wire)[0] ?? [];
   switch (kind) {
@@ -56,7 +56,7 @@ const WELL_KNOWN: Record<string, Type> = {
   DURATION: types.DURATION,
 };
 
-/** A suite's type; undefined if it is a protobuf message's. */
+/** Converts a type of the suite; undefined if it is a protobuf message. */
 export function typeFromWire(wire: Wire): Type | undefined {
   const [kind, value] = Object.entries(wire)[0] ?? [];
   const inner = (key: string): Type | undefined => {
