@@ -9,7 +9,7 @@ const ROOT = join(__dirname, '../..');
 const TOOLS = process.env['ANNEX_TOOLS_DIR'] ?? join(ROOT, '.cache/tools');
 const missing = ['etcd', 'kube-apiserver', 'kubectl'].filter((name) => !existsSync(join(TOOLS, name)));
 const title = 'what the chart makes is accepted by kube-apiserver under strict field validation';
-/** Types of others: the tests end to end check these against their own definitions. */
+/** Third-party types: the e2e tests check these against their own definitions. */
 const FOREIGN = /^(monitoring\.coreos\.com|cert-manager\.io)\//;
 
 (missing.length === 0 ? describe : describe.skip)(

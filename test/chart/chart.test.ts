@@ -88,7 +88,7 @@ async function optionsOf(args: string[]): Promise<Options> {
   return options;
 }
 
-/** The volumes that the SecurityContextConstraints restricted-v2 of OpenShift allow. */
+/** The volumes that OpenShift's SecurityContextConstraints restricted-v2 allow. */
 const VOLUMES = [
   'configMap',
   'csi',
@@ -100,7 +100,7 @@ const VOLUMES = [
   'secret',
 ];
 
-/** Why restricted-v2 would refuse the pod: it chooses users and groups itself, and allows nothing of the host. */
+/** Returns the reasons why restricted-v2 would refuse the pod: it sets users and groups itself, and allows no access to the host. */
 function refusals(pod: JsonObject): string[] {
   const context = objectAt(pod, 'securityContext') ?? {};
   const found: string[] = [];
@@ -215,7 +215,7 @@ describe('rendered', () => {
       expect(refusals(pod)).toEqual([]);
     }
     const usual = objectAt(objectAt(only(documents(read(golden, 'default.yaml')), 'Deployment'), 'spec'), 'template');
-    // The check can fail: elsewhere the chart asks for a user.
+    // Proves that the check can fail: elsewhere the chart sets a user.
     expect(refusals(objectAt(usual, 'spec') ?? {})).toEqual(['runAsUser 65532', 'fsGroup 65532']);
   });
 
@@ -231,7 +231,7 @@ describe('rendered', () => {
   });
 });
 
-// What only helm itself can tell; where there is none, the tests above read what it made.
+// Only helm itself can test this; without it, the tests above read its recorded output.
 (helm === undefined ? describe.skip : describe)('helm', () => {
   test('lint finds nothing', () => {
     const { status, stdout } = spawnSync(helm ?? '', ['lint', '--strict', chart], { encoding: 'utf8' });

@@ -67,7 +67,7 @@ const title = 'helm upgrade from the chart before, with a release name of 53 cha
     ])('%s: what owns others, and the volume, stay', (_, settings) => {
       helm('install', join(folder, 'before/charts/annex'), ...settings);
       const [roles, claims] = [uids('clusterroles'), uids('persistentvolumeclaims')];
-      // As docs/upgrading.md has it.
+      // As described in docs/upgrading.md.
       const upgrade = ['upgrade', RELEASE, join(ROOT, 'charts/annex'), '-n', NAMESPACE, '--reset-then-reuse-values'];
       for (let times = 0; times < 2; times++) {
         run('helm', ...upgrade);

@@ -18,7 +18,7 @@ function leavesOf(tree: JsonObject, path: readonly string[] = []): [string, Json
 }
 
 const defaults = leavesOf(read('values.yaml'));
-/** Set by a file of charts/annex/ci, whose rendering is kept. */
+/** Keys set by a file of charts/annex/ci, whose rendering is recorded. */
 const rendered = new Set(
   readdirSync(join(chart, 'ci')).flatMap((name) => leavesOf(read(`ci/${name}`)).map(([key]) => key)),
 );
@@ -40,7 +40,7 @@ const WITH: Readonly<Record<string, readonly string[]>> = {
 
 const text = (value: JsonValue): string => (typeof value === 'string' ? value : '');
 
-/** Where another value of the same type is not allowed. */
+/** Substitutes for values of which not every other value of the same type is allowed. */
 const OTHERS: Readonly<Record<string, string>> = {
   'image.pullPolicy': 'Always',
   'service.type': 'NodePort',
