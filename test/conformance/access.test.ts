@@ -4,7 +4,7 @@ import { describeKubectl, rows } from './kubectl.js';
 
 describeKubectl('ktl-access', (kubectl, ns) => {
   describe('auth', () => {
-    test('whoami as somebody else', async () => {
+    test('whoami as another user', async () => {
       const as = ['--as', 'jane', '--as-group', 'devs', '--as-group', 'ops', '--as-uid', '7'];
       expect(rows(await kubectl().ok(['auth', 'whoami', ...as]))).toEqual([
         ['ATTRIBUTE', 'VALUE'],
@@ -14,17 +14,17 @@ describeKubectl('ktl-access', (kubectl, ns) => {
       ]);
     });
 
-    test('who may not act as somebody else', async () => {
+    test('impersonation without permission', async () => {
       await kubectl().ok(['create', 'serviceaccount', 'weak', '-n', ns]);
       const token = (await kubectl().ok(['create', 'token', 'weak', '-n', ns])).trim();
-      // A token counts only where there is no certificate.
+      // A token counts only without a client certificate.
       const server = (
         await kubectl().ok(['config', 'view', '--minify', '-o', 'jsonpath={.clusters[0].cluster.server}'])
       ).trim();
       const bare = ['--kubeconfig', '/dev/null', '--server', server, '--insecure-skip-tls-verify', '--token', token];
       const robot = `system:serviceaccount:${ns}:weak`;
       expect(await kubectl().ok(['auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}', ...bare])).toBe(robot);
-      // kubectl asks for the groups first and does not show why it may not.
+      // kubectl requests the groups first and does not show the reason of the refusal.
       expect(await kubectl().fails(['get', 'pods', '-n', ns, '--as', 'jane', ...bare])).toMatch(
         /^Error from server \(Forbidden\): /m,
       );
@@ -33,7 +33,7 @@ describeKubectl('ktl-access', (kubectl, ns) => {
       );
     });
 
-    test('can-i --list says what roles give', async () => {
+    test('can-i --list shows the permissions from roles', async () => {
       const list = async (): Promise<string[][]> =>
         rows(await kubectl().ok(['auth', 'can-i', '--list', '-n', ns, '--as', 'joe']));
       expect(await list()).toEqual(
@@ -155,7 +155,7 @@ describeKubectl('ktl-access', (kubectl, ns) => {
     expect(await kubectl().ok(['get', 'csr', `${ns}-yes`, '-o', 'jsonpath={.status.conditions[0].reason}'])).toBe(
       'KubectlApprove',
     );
-    // What is decided stays so.
+    // A decision is final.
     expect(await kubectl().fails(['certificate', 'approve', `${ns}-no`])).toBe(
       `error: certificate signing request "${ns}-no" is already Denied\n`,
     );

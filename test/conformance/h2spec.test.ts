@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { ROOT, serverForFile } from '../integration/server.js';
 
 const H2SPEC = join(process.env['ANNEX_TOOLS_DIR'] ?? join(ROOT, '.cache/tools'), 'h2spec');
-/** In seconds, for each case that waits for an answer. */
+/** The timeout in seconds of each case that waits for a response. */
 const PATIENCE = 20;
 const LIMIT_MILLIS = 300_000;
 
 const h2spec = (port: number): Promise<string> =>
   new Promise((resolve) => {
-    // An answer of a few bytes at least, without which some cases have nothing to look at.
+    // A response of at least a few bytes, without which some cases have nothing to check.
     const args = ['-h', '127.0.0.1', '-p', String(port), '-t', '-k', '-P', '/version', '-o', String(PATIENCE)];
     execFile(H2SPEC, args, { timeout: LIMIT_MILLIS }, (_error, stdout) => {
       resolve(stdout);
@@ -20,7 +20,7 @@ const h2spec = (port: number): Promise<string> =>
 const describeIfBuilt = existsSync(H2SPEC) ? describe : describe.skip;
 
 describeIfBuilt('h2spec (skipped: without hack/tools/build.sh h2spec)', () => {
-  // Without the gate connections of nobody in particular stay open after an answer, as the cases expect.
+  // Without the feature gate, connections of anonymous users stay open after a response, as the cases expect.
   const server = serverForFile(['--feature-gates=UnauthenticatedHTTP2DOSMitigation=false']);
 
   test(

@@ -2,14 +2,14 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { eventually, ROOT, scratchFolder, TestServer } from '../integration/server.js';
 
-/** The kubectl to test with, or why there is none. */
+/** Returns the kubectl to test with, or the reason why none exists. */
 export function findKubectl(): { readonly path: string } | { readonly missing: string } {
   const { status, stdout, stderr } = spawnSync(join(ROOT, 'hack/tools/kubectl.sh'), { encoding: 'utf8' });
   if (status === 0) {
     const path = stdout.trim();
     const client = spawnSync(path, ['version', '--client'], { encoding: 'utf8' }).stdout;
     const minor = Number(/v1\.(\d+)/.exec(client)?.[1] ?? 0);
-    // What it prints has changed from release to release.
+    // The output has changed from release to release.
     return minor >= OLDEST_MINOR ? { path } : { missing: `${path} is v1.${minor}, older than v1.${OLDEST_MINOR}` };
   }
   return { missing: stderr.trim().split('\n').at(-1) ?? 'unknown' };
@@ -34,7 +34,7 @@ interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** kubectl as users run it, against one server, with a home folder of its own. */
+/** Runs kubectl as users do, against one server, with a separate home folder. */
 export class Kubectl {
   constructor(
     private readonly path: string,
@@ -42,7 +42,7 @@ export class Kubectl {
     readonly home: string,
   ) {}
 
-  /** Runs until its end, or until the caller ends it. */
+  /** Starts a command that runs until it ends, or until the caller ends it. */
   start(args: readonly string[], options: RunOptions = {}): Running {
     const env = { ...process.env, HOME: this.home, KUBECONFIG: this.kubeconfig, ...options.env };
     const child = spawn(this.path, args, { cwd: this.home, env, stdio: 'pipe' });
@@ -65,14 +65,14 @@ export class Kubectl {
     return this.start(args, options).result;
   }
 
-  /** The output of a command that must succeed. */
+  /** Returns the output of a command that must succeed. */
   async ok(args: readonly string[], options: RunOptions = {}): Promise<string> {
     const { code, stdout, stderr } = await this.run(args, options);
     if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: exit ${String(code)}\n${stdout}${stderr}`);
     return stdout;
   }
 
-  /** The error text of a command that must fail. */
+  /** Returns the error text of a command that must fail. */
   async fails(args: readonly string[], options: RunOptions = {}): Promise<string> {
     const { code, stdout, stderr } = await this.run(args, options);
     if (code === 0) throw new Error(`kubectl ${args.join(' ')} went well:\n${stdout}`);
@@ -80,7 +80,7 @@ export class Kubectl {
   }
 }
 
-/** Rows of a table as lists of cells; kubectl puts at least three spaces between cells. */
+/** Returns the rows of a table as lists of cells; kubectl separates cells with at least three spaces. */
 export const rows = (table: string): string[][] =>
   table
     .trimEnd()
@@ -88,8 +88,8 @@ export const rows = (table: string): string[][] =>
     .map((line) => line.trim().split(/\s{3,}/));
 
 /**
- * Describes tests of kubectl against a server of their own, in a namespace of their own; skipped, with the reason, where there is
- * no kubectl. ANNEX_CONFORMANCE_KUBECONFIG names another server, kube-apiserver say, to prove the expectations with.
+ * Describes tests of kubectl against a separate server and namespace; skipped, with the reason, without a kubectl.
+ * ANNEX_CONFORMANCE_KUBECONFIG names another server, for example kube-apiserver, to verify the expectations.
  */
 export function describeKubectl(namespace: string, define: (kubectl: () => Kubectl, namespace: string) => void): void {
   const found = findKubectl();
@@ -114,7 +114,7 @@ export function describeKubectl(namespace: string, define: (kubectl: () => Kubec
     });
     cleanups.push(async () => {
       if (other === undefined) return server?.stop('SIGKILL');
-      // Of a server of somebody else nothing is left behind.
+      // On an external server nothing is left behind.
       await kubectl?.run(['delete', 'crd', '-l', `test=${namespace}`, '--wait=false']);
       return kubectl?.run(['delete', 'namespace', namespace, '--wait=false']);
     });
@@ -125,7 +125,7 @@ export function describeKubectl(namespace: string, define: (kubectl: () => Kubec
   });
 }
 
-/** A definition as YAML, with columns, status, scale and a selectable field. */
+/** Returns a definition as YAML, with printer columns, status, scale, and a selectable field. */
 export function widgetDefinition(group: string, namespace: string): string {
   return `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -4,16 +4,16 @@ import { ROOT, scratchFolder, TestServer } from '../integration/server.js';
 const LIMIT_MILLIS = 120_000;
 
 interface Program {
-  /** What runs it, or why nothing can. */
+  /** The program that runs it, or the reason why none can. */
   readonly command: { readonly path: string } | { readonly missing: string };
   readonly program: string;
-  /** What it prints, after `ok `, as each of its parts has passed. */
+  /** The lines that it prints, after `ok `, one for each part that passed. */
   readonly parts: readonly string[];
   /** Its arguments after the kubeconfig. */
   readonly more?: (server: TestServer, folder: string) => readonly string[];
 }
 
-/** Describes a client in a program of its own, which gets the kubeconfig of a fresh server; skipped, with the reason, where it cannot run. */
+/** Describes a client that runs as a program with the kubeconfig of a fresh server; skipped, with the reason, if it cannot run. */
 export function describeProgram(name: string, { command, program, parts, more }: Program): void {
   if ('missing' in command) {
     describe.skip(`${name} (skipped: ${command.missing})`, () => {
@@ -36,7 +36,7 @@ export function describeProgram(name: string, { command, program, parts, more }:
   });
 }
 
-/** What a program printed until it ended, whatever its exit code. */
+/** Returns the output of a program until it exits, regardless of its exit code. */
 function output(command: string, args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], timeout: LIMIT_MILLIS });

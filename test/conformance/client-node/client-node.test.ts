@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ADMIN, ROOT, type TestServer } from '../../integration/server.js';
 import { describeProgram } from '../program.js';
 
-/** A Node that is new enough for the client, or why there is none. */
+/** Returns a Node that is new enough for the client, or the reason why none exists. */
 function findNode(): { readonly path: string } | { readonly missing: string } {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   if (major > 22 || (major === 22 && minor >= 19)) return { path: process.execPath };
@@ -12,7 +12,7 @@ function findNode(): { readonly path: string } | { readonly missing: string } {
   return status === 0 ? { path: stdout.trim() } : { missing: stderr.trim() };
 }
 
-/** A kubeconfig whose user gets the token from a program. */
+/** Writes a kubeconfig whose user gets the token from an exec plugin. */
 function execKubeconfig(server: TestServer, folder: string): string {
   const credential = {
     apiVersion: 'client.authentication.k8s.io/v1',

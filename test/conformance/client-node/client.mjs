@@ -1,5 +1,5 @@
-// The official JavaScript client against the server of a kubeconfig. It needs Node 22.19, so it is a program that
-// client-node.test.ts runs on Node 24. Prints `ok NAME` for each part that holds; the first that does not ends it.
+// Runs the official JavaScript client against the server of a kubeconfig. It needs Node 22.19, so it is a program that
+// client-node.test.ts runs on Node 24. Prints `ok NAME` for each part that passes, and exits at the first failure.
 //   node client.mjs KUBECONFIG EXEC-KUBECONFIG
 import assert from 'node:assert/strict';
 import {
@@ -29,7 +29,7 @@ const gear = (name, spec, metadata = {}) => ({
 const objects = KubernetesObjectApi.makeApiClient(config);
 const custom = config.makeApiClient(CustomObjectsApi);
 
-/** Repeats `probe` until it gives something other than undefined; the test that runs this program has the time limit. */
+/** Repeats `probe` until it returns something other than undefined; the calling test has the time limit. */
 async function eventually(probe) {
   for (;;) {
     const found = await probe();
@@ -38,7 +38,7 @@ async function eventually(probe) {
   }
 }
 
-/** What a call that must fail fails with. */
+/** Returns the error of a call that must fail. */
 async function failure(call) {
   const error = await call.then(
     () => assert.fail('the call succeeds'),
@@ -166,7 +166,7 @@ const parts = {
     );
     await upTo('update seen');
     assert.equal(informer.get('seen', NAMESPACE).spec.teeth, 8);
-    // What happens while it is stopped is in the list of the next start.
+    // Changes during the stop are in the list of the next start.
     await informer.stop();
     await objects.delete(gear('seen'));
     await objects.create(gear('late', { teeth: 9 }));
