@@ -23,7 +23,7 @@ describeKubectl('ktl-read', (kubectl, ns) => {
     await kubectl().ok(['create', 'secret', 'generic', 'keys', '-n', ns, '--from-literal=a=1']);
   });
 
-  describe('what there is', () => {
+  describe('discovery', () => {
     test('api-resources', async () => {
       const out = await kubectl().ok(['api-resources']);
       const [header, ...lines] = out
@@ -44,7 +44,7 @@ describeKubectl('ktl-read', (kubectl, ns) => {
       expect(lines).toContainEqual(['widgets', 'wg', `${GROUP}/v1`, 'true', 'Widget']);
     });
 
-    test('api-resources of a group, wide, by name, by category', async () => {
+    test('api-resources by group, wide, by name, by category', async () => {
       expect((await kubectl().ok(['api-resources', `--api-group=${GROUP}`, '-o', 'name'])).trim()).toBe(
         `widgets.${GROUP}`,
       );
@@ -98,7 +98,7 @@ describeKubectl('ktl-read', (kubectl, ns) => {
       };
       expect(out.serverVersion).toMatchObject({ major: '1', minor: '36' });
       expect((await kubectl().run(['version'])).stderr).toBe('');
-      // The colours are for terminals; some kubectls have them always.
+      // Colors are meant for terminals, but some kubectls always print them.
       const plain = (await kubectl().ok(['cluster-info'])).replaceAll(/\x1b\[[0-9;]*m/g, '');
       expect(plain).toMatch(/^Kubernetes control plane is running at https:\/\/127\.0\.0\.1:\d+\n/);
     });
@@ -141,7 +141,7 @@ describeKubectl('ktl-read', (kubectl, ns) => {
       expect(first?.slice(0, 4)).toEqual(['w0', 'red', '0', 'owner-6']);
     });
 
-    test('as YAML and JSON, names, paths, columns, templates', async () => {
+    test('as YAML, JSON, names, JSONPath, custom columns, templates', async () => {
       expect(await get('widget', 'w1', '-o', 'yaml')).toMatch(
         new RegExp(`^apiVersion: ${GROUP}/v1\nkind: Widget\nmetadata:\n`),
       );
@@ -186,7 +186,7 @@ describeKubectl('ktl-read', (kubectl, ns) => {
       );
     });
 
-    test('of all namespaces, in chunks, sorted', async () => {
+    test('across namespaces, in chunks, sorted', async () => {
       const all = rows(await kubectl().ok(['get', 'widgets', '-A']));
       expect(all[0]).toEqual(['NAMESPACE', 'NAME', 'COLOUR', 'REPLICAS', 'AGE']);
       expect(all).toHaveLength(8);
@@ -213,7 +213,7 @@ describeKubectl('ktl-read', (kubectl, ns) => {
       ]);
     });
 
-    test('several at once, a category, what is not there', async () => {
+    test('several at once, a category, a missing object', async () => {
       const out = await get('widget/w0', 'configmap/settings');
       expect(out).toContain(`widget.${GROUP}/w0`);
       expect(out).toContain('configmap/settings');
@@ -245,7 +245,7 @@ describeKubectl('ktl-read', (kubectl, ns) => {
       );
     });
 
-    test('-w shows what happens, as it happens', async () => {
+    test('-w prints events as they happen', async () => {
       const watch = kubectl().start([
         'get',
         'widgets',
@@ -277,7 +277,7 @@ describeKubectl('ktl-read', (kubectl, ns) => {
 
     test('--watch-only of one object', async () => {
       const watch = kubectl().start(['get', 'configmap', 'settings', '-n', ns, '--watch-only', '-o', 'name']);
-      // Whether it watches already shows only in what it prints: changes are made until it does.
+      // Only the output shows that the watch has begun, so changes are made until one is printed.
       let i = 0;
       await eventually('a change is shown', async () => {
         await kubectl().ok(['annotate', 'configmap', 'settings', '-n', ns, `turn=${i++}`, '--overwrite']);

@@ -32,7 +32,7 @@ describeKubectl('ktl-write', (kubectl, ns) => {
     expect(await exists('widget/dry')).toBe(false);
   });
 
-  test('create: what is not valid is refused with all causes', async () => {
+  test('create refuses an invalid object with all causes', async () => {
     const error = await fails(['create', '-f', '-'], widget(GROUP, 'bad', { colour: 'pink', replicas: -1 }));
     expect(error).toContain(`The Widget "bad" is invalid: \n`);
     expect(error).toContain('* spec.colour: Unsupported value: "pink": supported values: "red", "green", "blue"\n');
@@ -48,7 +48,7 @@ describeKubectl('ktl-write', (kubectl, ns) => {
     expect(await field('widget/warned', '.spec.shape')).toBe('');
   });
 
-  test('apply, on the client’s side', async () => {
+  test('client-side apply', async () => {
     expect(await ok(['apply', '-f', '-'], widget(GROUP, 'applied', { colour: 'red', owner: 'me' }))).toBe(
       `${W}/applied created\n`,
     );
@@ -82,7 +82,7 @@ describeKubectl('ktl-write', (kubectl, ns) => {
     expect(await exists('configmap/pb')).toBe(false);
   });
 
-  test('from apply to apply --server-side: no conflict, and what is left out goes', async () => {
+  test('a move from apply to apply --server-side has no conflict and removes omitted fields', async () => {
     expect(await ok(['apply', '-f', '-'], widget(GROUP, 'moved', { colour: 'red', replicas: 2 }))).toContain('created');
     const moved = await ok(['apply', '--server-side', '-f', '-'], widget(GROUP, 'moved', { colour: 'blue' }));
     expect(moved).toBe(`${W}/moved serverside-applied\n`);
@@ -162,7 +162,7 @@ describeKubectl('ktl-write', (kubectl, ns) => {
     expect(await field('widget/edited', '.spec.colour')).toBe('red');
   });
 
-  test('patch: merge, JSON, strategic, of a subresource', async () => {
+  test('patch: merge, JSON, strategic, subresource', async () => {
     await make('patched', { colour: 'red', owner: 'x', parts: [{ name: 'a' }] });
     const patch = (type: string, text: string, ...more: string[]): Promise<string> =>
       ok(['patch', 'widget', 'patched', `--type=${type}`, '-p', text, ...more]);
@@ -285,7 +285,7 @@ describeKubectl('ktl-write', (kubectl, ns) => {
       await ok(['create', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata }));
     };
 
-    test('by name, by file, by selectors, all', async () => {
+    test('by name, by file, by selector, all', async () => {
       for (const name of ['d1', 'd2', 'd3', 'd4', 'd5'])
         await make(name, { colour: name === 'd4' ? 'green' : 'blue' }, { bulk: name });
       expect(await ok(['delete', 'widget', 'd1'])).toBe(`${W} "d1" deleted from ${ns} namespace\n`);
@@ -317,7 +317,7 @@ describeKubectl('ktl-write', (kubectl, ns) => {
       expect(await exists('widget/slow')).toBe(false);
     });
 
-    // Collecting what has lost its owner takes kube-controller-manager, or the server that does it itself.
+    // Collecting dependents needs kube-controller-manager, or a server that does it itself.
     const collected = process.env['ANNEX_CONFORMANCE_KUBECONFIG'] === undefined ? test : test.skip;
 
     collected('--cascade=background', async () => {
@@ -342,7 +342,7 @@ describeKubectl('ktl-write', (kubectl, ns) => {
       expect(await field('configmap/orph-child', '.metadata.ownerReferences')).toBe('');
     });
 
-    test('a namespace with all that is in it', async () => {
+    test('a namespace with its contents', async () => {
       const other = `${ns}-gone`;
       await kubectl().ok(['create', 'namespace', other]);
       await kubectl().ok(['create', 'configmap', 'inside', '-n', other]);
@@ -357,7 +357,7 @@ describeKubectl('ktl-write', (kubectl, ns) => {
     });
   });
 
-  test('a definition goes with its objects', async () => {
+  test('deleting a definition deletes its objects', async () => {
     const group = 'gone.example.com';
     await kubectl().ok(['create', '-f', '-'], { stdin: widgetDefinition(group, ns) });
     await kubectl().ok(['wait', '--for=condition=Established', `crd/widgets.${group}`, '--timeout=100s']);
