@@ -10,7 +10,7 @@ import { convert, documentsOf, manifests, textOf, TOOLS } from './program.js';
 const missing = ['etcd', 'kube-apiserver'].filter((name) => !existsSync(join(TOOLS, name)));
 const title = 'what comes out is accepted by kube-apiserver under strict field validation';
 
-/** Where objects are created, by version and kind. */
+/** Paths of collections, by version and kind. */
 type Resources = ReadonlyMap<string, string>;
 
 (missing.length === 0 ? describe : describe.skip)(
@@ -81,7 +81,7 @@ type Resources = ReadonlyMap<string, string>;
         const answer = await call('POST', `${resource ?? ''}?dryRun=All&fieldValidation=Strict`, object);
         expect([object.kind, answer.status, answer.body['message']]).toEqual([object.kind, 201, undefined]);
       }
-      // The old ones are not served: the proof that there was something to convert.
+      // The old versions are not served, which proves that there was something to convert.
       for (const { apiVersion, kind } of before) {
         expect([apiVersion, kind, (await resourcesOf(apiVersion)).get(kind)]).toEqual([apiVersion, kind, undefined]);
       }
@@ -124,6 +124,6 @@ type Resources = ReadonlyMap<string, string>;
   },
 );
 
-/** Groups that are gone are answered in plain text. */
+/** Groups that are not served are answered in plain text. */
 const isJson = (response: IncomingMessage): boolean =>
   response.headers['content-type']?.startsWith('application/json') === true;

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { createCertificate, generateKey, keyPem } from '../../src/pki/certificates.js';
 
-/** Ports of loopback that were free a moment ago. */
+/** Returns loopback ports that were free a moment ago. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
   await Promise.all(servers.map((server) => once(server, 'listening')));
@@ -89,7 +89,7 @@ export class Started {
     });
   }
 
-  /** Writes a kubeconfig of the administrator into the folder; its path. */
+  /** Writes a kubeconfig of the administrator into the folder. Returns its path. */
   writeKubeconfig(): string {
     const path = join(this.folder, 'kubeconfig');
     const cluster = {

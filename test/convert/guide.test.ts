@@ -24,7 +24,7 @@ spec:
 `;
 const WIDGET = 'apiVersion: example.com/v1beta1\nkind: Widget\nmetadata: {name: w}\n';
 
-/** The commands of the guide's blocks for shells. */
+/** Returns the commands of the guide's shell blocks. */
 function commands(): string[] {
   const blocks = [...readFileSync(GUIDE, 'utf8').matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block]) => block ?? '');
   return blocks.flatMap((block) => block.split('\n')).filter((line) => line !== '' && !line.startsWith('#'));
@@ -72,7 +72,7 @@ test.each(commands())('%s', (command) => {
   }
 });
 
-test('the guide has commands of every kind', () => {
+test('the guide has commands with every option', () => {
   const all = commands().join('\n');
   for (const option of ['--check', '--write', '-o json', '--definitions']) expect(all).toContain(option);
 });

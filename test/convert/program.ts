@@ -29,7 +29,7 @@ const ended = ({ status, stdout, stderr }: ReturnType<typeof spawnSync>): Ended 
   err: String(stderr),
 });
 
-/** Runs `annex convert` as it is built. */
+/** Runs `annex convert` of the built program. */
 export const convert = (args: readonly string[], input = ''): Ended =>
   ended(spawnSync(process.execPath, [PROGRAM, 'convert', ...args], { input, encoding: 'utf8' }));
 

@@ -25,7 +25,7 @@ function findings(target: string): { code: number | null; found: ReadonlyMap<str
   return { code, found: new Map(all.map((one) => [nameOf(one.apiVersion, one.kind), one])) };
 }
 
-describe('each row of the table of removed versions', () => {
+describe('every row of the table of removed versions', () => {
   test('is converted to the version that replaced it', () => {
     const { code, out, err } = convert([MANIFESTS]);
     expect([code, err.includes('error:')]).toEqual([0, false]);
@@ -38,7 +38,7 @@ describe('each row of the table of removed versions', () => {
     }
   });
 
-  test('but for PodSecurityPolicy, which is refused with the reason', () => {
+  test('is refused with the reason if it is PodSecurityPolicy', () => {
     const { code, out, err } = convert(['-'], POLICIES);
     expect([code, out.trim()]).toEqual([1, '']);
     expect(err.match(/error: .*PodSecurityPolicy restricted: nothing replaces it/g)).toHaveLength(2);
@@ -50,7 +50,7 @@ describe('each row of the table of removed versions', () => {
     for (const { apiVersion, kind, ...row } of REMOVALS.filter((removal) => removal.release === release)) {
       const finding = found.get(nameOf(apiVersion, kind));
       expect(finding).toMatchObject({ apiVersion, kind, status: 'removed', removedIn: release });
-      // flowcontrol's v1 came after its first betas went: the report names what the release serves.
+      // The v1 of flowcontrol is newer than the removal of its first betas: the report names the version that the release serves.
       if (row.since !== undefined && Number(row.since.slice(2)) <= Number(release.slice(2)))
         expect(finding?.replacement).toMatchObject({ apiVersion: row.replacement, availableSince: row.since });
       else if (row.replacement === undefined) expect(finding?.replacement).toBeNull();
@@ -64,7 +64,7 @@ describe('each row of the table of removed versions', () => {
       expect([apiVersion, kind, found.get(nameOf(apiVersion, kind))?.status]).not.toContain('removed');
   });
 
-  test('no longer appears in what comes out', () => {
+  test('no longer appears in the output', () => {
     const { out } = convert([MANIFESTS]);
     expect(convert(['--check', '-'], out)).toEqual({
       code: 0,

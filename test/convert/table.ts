@@ -3,7 +3,7 @@ export interface Removal {
   readonly release: string;
   readonly apiVersion: string;
   readonly kind: string;
-  /** Where it goes and since when that is served; undefined where nothing replaces it. */
+  /** The replacement and the release that first serves it; undefined if nothing replaces it. */
   readonly replacement: string | undefined;
   readonly since: string | undefined;
 }
