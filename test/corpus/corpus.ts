@@ -12,7 +12,7 @@ import { compileRules } from '../../src/schema/cel/index.js';
 import type { CompiledSchema, RulesValidator, ScalePaths } from '../../src/schema/interfaces.js';
 import { readMetadata } from '../../src/schema/metadata.js';
 
-/** What a server answered to a manifest. */
+/** A server's response to a manifest. */
 export interface Answer {
   readonly outcome: string;
   readonly message?: string;
@@ -26,7 +26,7 @@ export interface Project {
   readonly samples: Readonly<Record<string, Readonly<Record<'strict' | 'ignore', Answer | undefined>>>>;
 }
 
-/** Real definitions and objects with what kube-apiserver answered (see SOURCES.md beside them). */
+/** Real definitions and objects with the responses of kube-apiserver (see SOURCES.md beside them). */
 export class Corpus {
   readonly projects: Readonly<Record<string, Project>>;
   readonly objects: Readonly<Record<string, JsonObject>>;
@@ -39,13 +39,13 @@ export class Corpus {
     this.files = content['files'] as JsonObject;
   }
 
-  /** A copy of the object of a manifest. */
+  /** Returns a copy of the object of a manifest. */
   read(path: string): JsonObject {
     return deepCopy(objectAt(this.files, path) ?? {});
   }
 }
 
-/** A version of a definition, ready to take objects. */
+/** A version of a definition that accepts objects. */
 export interface Served {
   readonly kind: string;
   readonly namespaced: boolean;
@@ -58,7 +58,7 @@ function rulesOf(schema: JsonObject): RulesValidator | undefined {
   return rules === undefined ? undefined : (object) => rules.validate(object).errors;
 }
 
-/** The served versions of a definition, by apiVersion and kind. */
+/** Returns the served versions of a definition, by apiVersion and kind. */
 export function servedVersions(crd: JsonObject): Map<string, Served> {
   const spec = objectAt(crd, 'spec') ?? {};
   const kind = stringAt(objectAt(spec, 'names'), 'kind') ?? '';
@@ -77,7 +77,7 @@ export function servedVersions(crd: JsonObject): Map<string, Served> {
   return served;
 }
 
-/** What a creation comes to. */
+/** The outcome of a creation. */
 export interface Result {
   readonly outcome: 'accepted' | 'rejected';
   readonly messages: readonly string[];
@@ -90,7 +90,7 @@ const rejected = (messages: readonly string[], object: JsonObject): Result => ({
   object,
 });
 
-/** Does what a server does with the body of a creation in the namespace `corpus`: decoding, defaulting, validation. */
+/** Processes the body of a creation in the namespace `corpus` as the server does: decodes, defaults, and validates it. */
 export function create(sample: JsonObject, served: Served, strict: boolean): Result {
   const object = deepCopy(sample);
   const unknown: string[] = [];
@@ -114,12 +114,12 @@ export function create(sample: JsonObject, served: Served, strict: boolean): Res
   const before = validateObjectMeta(meta, scopeOf(served), nameIsDnsSubdomain);
   const errors: readonly FieldError[] = [...before, ...served.schema.validate(object, { before })];
   if (errors.length > 0) return rejected([...new Set(errors.map(String))], object);
-  // What was dropped before it was stored may have a default, which is set when the object is read.
+  // Fields dropped before storage may have defaults, which are set when the object is read.
   served.schema.applyDefaults(object);
   return { outcome: 'accepted', messages: [], object };
 }
 
-/** The single messages of what kubectl printed. */
+/** Splits the output of kubectl into its messages. */
 export function expectedMessages(message: string | undefined): string[] {
   const text = message ?? '';
   const strict = text.split('strict decoding error: ')[1];
@@ -131,7 +131,7 @@ export function expectedMessages(message: string | undefined): string[] {
   return causes.startsWith('\n* ') ? causes.slice(3).split('\n* ') : [causes];
 }
 
-/** The object without what the server sets, and without the annotation that kubectl brings up to date. */
+/** Returns the object without the fields that the server sets, and without the annotation that kubectl updates. */
 export function comparable(object: JsonObject): JsonObject {
   const copy = deepCopy(object);
   const meta = objectAt(copy, 'metadata');

@@ -8,7 +8,7 @@ const corpus = new Corpus();
 const strategy = customResourceDefinitionStrategy();
 const context = {} as RequestContext;
 
-/** What a server says to the creation of a definition. */
+/** Returns the errors and warnings of a definition's creation. */
 function createDefinition(path: string): { errors: string[]; warnings: string[] } {
   const crd = corpus.read(path) as KubeObject;
   strategy.prepareForCreate(context, crd);
@@ -23,13 +23,13 @@ describe.each(Object.entries(corpus.projects))('%s', (_, project) => {
     for (const [key, version] of servedVersions(corpus.read(path))) served.set(key, version);
   }
 
-  test('its definitions are accepted, with the same warnings', () => {
+  test('accepts its definitions with the recorded warnings', () => {
     for (const [path, answer] of Object.entries(project.crds)) {
       expect({ path, ...createDefinition(path) }).toEqual({ path, errors: [], warnings: answer.warnings ?? [] });
     }
   });
 
-  test('its objects get the same answers', () => {
+  test('answers its objects as recorded', () => {
     for (const [path, answers] of Object.entries(project.samples)) {
       const sample = corpus.read(path);
       const key = `${stringAt(sample, 'apiVersion') ?? ''}/${stringAt(sample, 'kind') ?? ''}`;
@@ -49,7 +49,7 @@ describe.each(Object.entries(corpus.projects))('%s', (_, project) => {
   });
 });
 
-/** Compares quickly first: the matcher walks the large objects much more slowly. */
+/** Compares quickly first: the matcher walks large objects much more slowly. */
 function expectSame(path: string, got: JsonObject, wanted: JsonObject): void {
   const [a, b] = [comparable(got), comparable(wanted)];
   if (!deepEqual(a, b)) expect({ path, object: a }).toEqual({ path, object: b });

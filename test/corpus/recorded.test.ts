@@ -10,13 +10,13 @@ import { compileSchema } from '../../src/schema/compile.js';
 import { tableConvertorFor } from '../../src/schema/columns/table.js';
 import { type Served, create } from './corpus.js';
 
-/** Answers of kube-apiserver (see the README beside the files). */
+/** Returns recorded responses of kube-apiserver (see the README beside the files). */
 function recorded(name: string): JsonValue {
   const path = join(__dirname, '../fixtures/schema', `${name}.json.gz`);
   return parseJson(gunzipSync(readFileSync(path)));
 }
 
-/** kube-apiserver walks maps in random order; the order of errors is not compared. */
+/** The order of errors is not compared, because kube-apiserver walks maps in random order. */
 const sorted = (messages: readonly string[]): string[] => [...new Set(messages)].sort();
 
 interface ObjectCase extends JsonObject {
@@ -26,7 +26,7 @@ interface ObjectCase extends JsonObject {
   result?: JsonObject;
 }
 
-test('objects get the same messages, and come back with the same defaults', () => {
+test('objects get the recorded messages and defaults', () => {
   const { schema, cases } = recorded('objects') as { schema: JsonObject; cases: ObjectCase[] };
   const served: Served = { kind: 'Thing', namespaced: false, hasStatus: true, schema: compileSchema(schema) };
   expect(cases.length).toBeGreaterThan(800);
@@ -56,7 +56,7 @@ interface Updates extends JsonObject {
   cases: { spec: JsonObject; messages: string[] }[];
 }
 
-test('updates are excused for what they do not change', () => {
+test('updates ignore errors of unchanged values (ratcheting)', () => {
   const { schema, old, cases } = recorded('updates') as Updates;
   const compiled = compileSchema(schema);
   for (const { spec, messages } of cases) {
@@ -65,7 +65,7 @@ test('updates are excused for what they do not change', () => {
   }
 });
 
-test('tables have the same columns and cells', () => {
+test('tables have the recorded columns and cells', () => {
   const { columns, table, object } = recorded('updates') as Updates;
   const convertor = tableConvertorFor(columns);
   expect(convertor.columns).toEqual(table.columnDefinitions);
@@ -79,7 +79,7 @@ interface DefinitionCase extends JsonObject {
   messages: string[];
 }
 
-test('definitions get the same messages', () => {
+test('definitions get the recorded messages', () => {
   const { base, cases } = recorded('definitions') as { base: KubeObject; cases: DefinitionCase[] };
   const strategy = customResourceDefinitionStrategy();
   const context = {} as RequestContext;
