@@ -6,7 +6,7 @@ import { ROOT } from '../integration/server.js';
 
 const kubectl = findKubectl();
 const COUNT = 200;
-/** Without what stands between a title and the next one. */
+/** Returns the kubectl commands of a text, without the titles and output around them. */
 const commandsOf = (text: string): string[] =>
   [...text.matchAll(/^(?:\u001b\[1m)?\$ (kubectl .*?)(?:\u001b\[0m)?$/gm)].map(([, line]) => line ?? '');
 

@@ -6,12 +6,12 @@ import { FLAGS } from '../../src/server/options/options.js';
 const ROOT = join(__dirname, '../..');
 const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8');
 
-test('the lists of flags and metrics are those of the program', () => {
+test('the lists of flags and metrics match the program', () => {
   const { status, stderr } = spawnSync(process.execPath, ['hack/docs.mjs', '--check'], { cwd: ROOT, encoding: 'utf8' });
   expect([status, stderr]).toEqual([0, '']);
 });
 
-test('every flag is in the list', () => {
+test('every flag is listed', () => {
   const text = read('docs/flags.md');
   const missing = Object.values(FLAGS)
     .map(({ name }) => name)
@@ -19,7 +19,7 @@ test('every flag is in the list', () => {
   expect(missing).toEqual([]);
 });
 
-test('flags that the texts speak of exist', () => {
+test('flags mentioned in the documentation exist', () => {
   const known = new Set<string>(Object.values(FLAGS).map(({ name }) => name));
   for (const name of ['README.md', 'ARCHITECTURE.md']) {
     const spoken = [...read(name).matchAll(/`--([a-z][a-z0-9-]+)[=`]/g)].map(([, flag]) => flag ?? '');
@@ -27,7 +27,7 @@ test('flags that the texts speak of exist', () => {
   }
 });
 
-test('targets of make that the texts speak of exist', () => {
+test('make targets mentioned in the documentation exist', () => {
   const makefile = read('Makefile');
   for (const name of ['README.md', 'CONTRIBUTING.md']) {
     const spoken = [...read(name).matchAll(/`?make ([a-z][a-z0-9-]*)/g)].map(([, target]) => target ?? '');
@@ -36,7 +36,7 @@ test('targets of make that the texts speak of exist', () => {
   }
 });
 
-test('links between the texts lead somewhere', () => {
+test('links in the documentation resolve', () => {
   const texts = [
     'README.md',
     'ARCHITECTURE.md',
@@ -55,7 +55,7 @@ test('links between the texts lead somewhere', () => {
   }
 });
 
-test('the tests that docs/security.md names are there', () => {
+test('the tests that docs/security.md names exist', () => {
   const named = [...read('docs/security.md').matchAll(/`((?:test|src|hack)\/[^`]+)`/g)].map(([, path]) => path ?? '');
   expect(named.length).toBeGreaterThan(20);
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);

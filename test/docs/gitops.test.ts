@@ -21,7 +21,10 @@ const [ofAdoptions] = parseAllDocuments(/```yaml\n(healthCheckExprs:[^]*?)```/.e
   (document) => document.toJS() as Kustomization['spec'],
 );
 
-/** As Flux does (RFC 0009), without its rule for observedGeneration, which definitions do not have; an error is no verdict yet. */
+/**
+ * Evaluates the checks as Flux does (RFC 0009), without its rule for observedGeneration, which definitions do not have. An error gives no
+ * verdict yet.
+ */
 function judge(status: JsonObject | undefined, by = checks): string {
   const environment = kubernetesEnvironment('new').extend([{ name: 'status', type: types.DYN }]);
   for (const [verdict, source] of [
@@ -61,6 +64,6 @@ test.each<[string, JsonObject | undefined, string]>([
   expect(judge(status, ofAdoptions?.healthCheckExprs?.[0])).toBe(verdict);
 });
 
-test('objects wait for their definitions', () => {
+test('objects depend on their definitions', () => {
   expect(reports?.spec.dependsOn).toEqual([{ name: definitions?.metadata.name }]);
 });

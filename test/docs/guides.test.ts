@@ -28,7 +28,7 @@ suite(`guides on a server by itself${why}`, () => {
     guide = new Guide(folder, { kubectl: `"${kubectlPath}"` }, { ...names, PORT: await freePort() });
   });
 
-  /** Runs all blocks of a page in order; what they print. */
+  /** Runs all shell blocks of a page in order. Returns their output. */
   async function follow(page: string): Promise<string[]> {
     const printed: string[] = [];
     for (const { kind, text } of shellBlocks(page)) {
@@ -71,7 +71,7 @@ const missing = ['etcd', 'kube-apiserver', 'helm'].filter((name) => !existsSync(
 const [installs, whyNot] =
   missing.length === 0 && kubectlPath !== '' ? [describe, ''] : [describe.skip, ` (skipped: no ${missing.join(', ')})`];
 
-/** Kinds of others, as far as their API server looks at them here. */
+/** Third-party kinds, reduced to what their API server validates here. */
 const FOREIGN = ['certificates.cert-manager.io'].map((name) => {
   const dot = name.indexOf('.');
   const [plural, group] = [name.slice(0, dot), name.slice(dot + 1)];
@@ -132,14 +132,14 @@ installs(`install.md on a real kube-apiserver${whyNot}`, () => {
     expect(await get('.spec.issuerRef.name', 'certificate.cert-manager.io annex')).toBe('company');
   });
 
-  test('OpenShift: no user is asked for', async () => {
+  test('OpenShift: sets no user', async () => {
     await guide.run(blocks[4]?.text ?? '');
     expect(await get('.spec.template.spec.securityContext')).toBe(
       '{"runAsNonRoot":true,"seccompProfile":{"type":"RuntimeDefault"}}',
     );
   });
 
-  test('manifests, after what helm made is gone', async () => {
+  test('manifests, after helm uninstall', async () => {
     await guide.run('helm uninstall annex -n annex-system');
     expect(await guide.run(blocks[1]?.text ?? '')).toContain('deployment.apps/annex created');
     expect(await guide.run(blocks[2]?.text ?? '')).toBe('job.batch/annex-doctor created\n');
@@ -148,7 +148,7 @@ installs(`install.md on a real kube-apiserver${whyNot}`, () => {
   });
 });
 
-test('the figures of sizing.md are those of the results', () => {
+test('the figures of sizing.md match the results', () => {
   const results = ['v0.1.0.md', 'mongodb-v0.1.0.md', 'scale-v0.1.0.md']
     .map((name) => read(`test/bench/results/${name}`))
     .join('\n');

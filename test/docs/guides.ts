@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 import { freePorts } from '../convert/control-plane.js';
 import { eventually, MAIN, ROOT } from '../integration/server.js';
 
-/** What its fence says of a block: `sh` is run, `sh server` keeps running, `sh pods` needs Annex in a cluster, `sh mongodb` MongoDB's tools. */
+/** The kind of a block, from its fence: `sh` is run, `sh server` keeps running, `sh pods` needs Annex in a cluster, `sh mongodb` MongoDB's tools. */
 type Kind = 'sh' | 'sh server' | 'sh pods' | 'sh mongodb';
 
 interface Block {
@@ -12,7 +12,7 @@ interface Block {
   readonly text: string;
 }
 
-/** The blocks of a guide for shells, in order. */
+/** Returns the shell blocks of a guide, in order. */
 export function shellBlocks(page: string): Block[] {
   const text = readFileSync(join(ROOT, 'docs', page), 'utf8');
   return [...text.matchAll(/^```(sh(?: server| pods| mongodb)?)\n([^]*?)^```$/gm)].map(([, kind, block]) => ({
@@ -23,13 +23,13 @@ export function shellBlocks(page: string): Block[] {
 
 const LIMIT_MILLIS = 240_000;
 
-/** What Go has compiled before is in the home folder, which guides get one of their own of. */
+/** Go's caches are in the home folder, and guides run with a home folder of their own. */
 const goFolders = (): NodeJS.ProcessEnv => {
   const { status, stdout } = spawnSync('go', ['env', '-json', 'GOCACHE', 'GOMODCACHE'], { encoding: 'utf8' });
   return status === 0 ? (JSON.parse(stdout) as NodeJS.ProcessEnv) : {};
 };
 
-/** Runs blocks as their readers would: in bash, in the clone, with the programs on the PATH and what the guide names in `$NAMES`. */
+/** Runs blocks as readers would: in bash, in the clone, with the programs on the PATH and the files that the guide names in `$NAMES`. */
 export class Guide {
   private readonly servers: ChildProcess[] = [];
   private readonly env: NodeJS.ProcessEnv;
@@ -56,7 +56,7 @@ export class Guide {
     };
   }
 
-  /** What it printed; it must succeed. Variables that it exports hold in later blocks. */
+  /** Runs a script that must succeed. Returns its output. Variables that it exports are kept for later blocks. */
   async run(text: string): Promise<string> {
     const state = join(this.folder, 'exported');
     const script = `[ ! -e ${state} ] || . ${state}\n${text}\nexport -p | grep -E ' (KUBECONFIG)=' > ${state} || true\n`;
@@ -70,7 +70,7 @@ export class Guide {
     throw new Error([`exit ${String(status)}:`, text, ...out, ...err, this.log].join('\n'));
   }
 
-  /** Starts a server that the block describes, and waits until it serves. */
+  /** Starts the server that the block describes, and waits until it serves. */
   async serve(text: string): Promise<void> {
     const child = this.spawn(`exec ${text.trim()}`);
     let out = '';
@@ -88,7 +88,7 @@ export class Guide {
     return spawn('bash', ['-euo', 'pipefail', '-c', script], { cwd: ROOT, env: this.env, stdio, timeout });
   }
 
-  /** Ends the servers. */
+  /** Stops the servers. */
   async stop(): Promise<void> {
     for (const child of this.servers.splice(0)) {
       if (child.exitCode !== null) continue;

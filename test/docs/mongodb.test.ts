@@ -20,7 +20,7 @@ const documentsOf = (folder: string): object[] =>
     .map((document): unknown => document.toJS())
     .filter((value): value is object => typeof value === 'object' && value !== null);
 
-/** As much of mongosh as the page uses. */
+/** The part of mongosh that the page uses. */
 const shell = (db: Db): object => ({
   db: {
     createUser: ({ user, pwd, roles }: { user: string; pwd: string; roles: object[] }) =>
@@ -33,7 +33,7 @@ const shell = (db: Db): object => ({
 const isCursor = (value: unknown): value is { toArray(): Promise<unknown[]> } =>
   typeof value === 'object' && value !== null && 'toArray' in value;
 
-test('the page has its examples', () => {
+test('the page has five examples', () => {
   expect(blocks.length).toBe(5);
 });
 
@@ -84,7 +84,7 @@ described('the commands of docs/mongodb.md', () => {
     await set.dispose();
   });
 
-  test('do what it says', async () => {
+  test('the examples do what the page says', async () => {
     const results: unknown[] = [];
     await withClient(set.uri, async (client) => {
       for (const block of blocks) {

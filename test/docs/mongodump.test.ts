@@ -25,7 +25,7 @@ const why = 'path' in found ? (missing.length > 0 ? `no ${missing.join(', ')} on
   const guideFor = (set: ReplicaSet, name: string): Guide =>
     new Guide(join(folder, name), {}, { DUMP_URI: set.uri, ARCHIVE: join(folder, 'annex.archive') });
 
-  test('what was acknowledged before the dump is there after the restore, and nothing is torn', async () => {
+  test('a restore has every write acknowledged before the dump, and none is torn', async () => {
     const path = 'path' in found ? found.path : '';
     sets.push(await ReplicaSet.start(path), await ReplicaSet.start(path));
     const [from, to] = sets as [ReplicaSet, ReplicaSet];
@@ -51,7 +51,7 @@ const why = 'path' in found ? (missing.length > 0 ? `no ${missing.join(', ')} on
     await guideFor(from, 'dumping').run(dump?.text ?? '');
     dumping = false;
     await writers;
-    // It was dumped under load, so that the oplog matters.
+    // The dump ran under load, so that the oplog matters.
     expect([...acknowledged].some(([name, n]) => n > (before.get(name) ?? 0))).toBe(true);
     await server.stop();
 
@@ -65,7 +65,7 @@ const why = 'path' in found ? (missing.length > 0 ? `no ${missing.join(', ')} on
     restored.delete('kube-root-ca.crt');
     expect([...before].filter(([name, n]) => (restored.get(name) ?? -1) < n)).toEqual([]);
     expect([...restored].filter(([name, n]) => n > (acknowledged.get(name) ?? -1))).toEqual([]);
-    // Writes go on above the backup's revisions.
+    // Writes continue above the backup's revisions.
     expect((await again.post(maps, { metadata: { name: 'after' } })).status).toBe(201);
   }, 240_000);
 });

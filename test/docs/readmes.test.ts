@@ -14,7 +14,7 @@ const MODULES: Readonly<Record<string, object>> = {
   'node:http2': http2Client,
 };
 
-/** Runs the example of a README; resolves with the lines that it prints and those that its comments promise. */
+/** Runs the example of a README. Resolves with the lines that it prints, and those that its comments promise. */
 async function example(readme: string): Promise<{ readonly printed: string[]; readonly promised: string[] }> {
   const code = /```js\n([^]*?)```/.exec(readFileSync(join(ROOT, readme), 'utf8'))?.[1] ?? '';
   const promised = [...code.matchAll(/\/\/ prints: (.*)/g)].map(([, line]) => line ?? '');
