@@ -8,9 +8,9 @@ import { SPEC, rules, specs } from './cel-rules.js';
 import { FuzzClient } from './client.js';
 
 /**
- * Validation rules shaped by the grammar, written to Annex and to a kube-apiserver: what each says of every rule, and of every
- * object that it lets the rules judge, is compared to the letter. ANNEX_REFERENCE is `url,token,file of its CA`;
- * ANNEX_FUZZ_COUNT the number of rules, ANNEX_FUZZ_SEED where they start. What differs is listed in .cache/fuzz/cel.txt.
+ * Writes validation rules shaped by the grammar to Annex and to a kube-apiserver, and compares their responses to every rule, and to every
+ * object that the rules evaluate, to the letter. ANNEX_REFERENCE is `url,token,file of its CA`; ANNEX_FUZZ_COUNT is the number of rules,
+ * ANNEX_FUZZ_SEED the seed of the first. Differences are listed in .cache/fuzz/cel.txt.
  */
 const REFERENCE = process.env['ANNEX_REFERENCE'];
 const COUNT = Number(process.env['ANNEX_FUZZ_COUNT'] ?? 2000);
@@ -20,7 +20,7 @@ const OBJECTS = 6;
 const GROUP = `celfuzz${Date.now().toString(36)}.example.com`;
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
-/** Types of schemas are numbered. */
+/** Type names in messages are numbered. */
 const TYPE_NAMES = /\b(selfType)\d+/g;
 
 interface Answer {
@@ -31,7 +31,7 @@ interface Answer {
 const run = REFERENCE === undefined ? describe.skip : describe;
 
 function definition(plural: string, sources: readonly string[]): JsonObject {
-  // Rules on fields of their own, so that the limit of all rules together is seldom in the way.
+  // Rules apply to separate fields, so that the limit of all rules together is rarely reached.
   const spec = { type: 'object', properties: SPEC, 'x-kubernetes-validations': sources.map((rule) => ({ rule })) };
   const openAPIV3Schema = { type: 'object', properties: { spec } };
   return {
@@ -47,7 +47,7 @@ function definition(plural: string, sources: readonly string[]): JsonObject {
   };
 }
 
-/** What a refusal says, without what names the object. */
+/** Returns the status and causes of a refusal, without the name of the object. */
 const said = ({ status, body }: Answer): JsonValue => {
   const causes = dig(body, 'details', 'causes');
   return [status, causes === undefined && status >= 300 ? (body['message'] ?? null) : (causes ?? null)];
@@ -88,7 +88,7 @@ run('with kube-apiserver (skipped without ANNEX_REFERENCE, which names one)', ()
   function compare(what: string, answers: readonly Answer[]): boolean {
     const [theirs = '', ours = ''] = answers.map((answer) => JSON.stringify(said(answer)).replaceAll(TYPE_NAMES, '$1'));
     if (theirs === ours) return true;
-    // From some characters before the first that differs on.
+    // The texts are shown from shortly before the first difference.
     let at = 0;
     while (theirs[at] === ours[at]) at++;
     const shown = (text: string): string => text.slice(Math.max(0, at - 60), at + 1000);
@@ -96,7 +96,7 @@ run('with kube-apiserver (skipped without ANNEX_REFERENCE, which names one)', ()
     return false;
   }
 
-  /** The rules that both take. */
+  /** Returns the rules that both servers accept. */
   async function compile(sources: readonly string[]): Promise<string[]> {
     const taken: string[] = [];
     for (const source of sources) {
@@ -125,7 +125,7 @@ run('with kube-apiserver (skipped without ANNEX_REFERENCE, which names one)', ()
     await both('DELETE', `${CRDS}/${plural}.${GROUP}`);
   }
 
-  /** Names the causes that only one of the two has. */
+  /** Records the causes that only one of the two servers has. */
   function explain(spec: JsonObject, theirs: Answer, ours: Answer): void {
     const causes = (answer: Answer): string[] => {
       const list = dig(answer.body, 'details', 'causes');
@@ -143,7 +143,7 @@ run('with kube-apiserver (skipped without ANNEX_REFERENCE, which names one)', ()
     );
   }
 
-  test('rules are compiled and judged alike', async () => {
+  test('both servers compile and evaluate rules alike', async () => {
     const sources = fc.sample(rules, { numRuns: COUNT, seed: SEED });
     const objects = fc.sample(specs, { numRuns: Math.ceil(COUNT / BATCH) * OBJECTS, seed: SEED });
     const batches = Array.from({ length: Math.ceil(COUNT / BATCH) }, (_, i) => i);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../src/apimachinery/json/json.js';
 import { type GrammarOptions, type Kind, debris, expressions } from '../cel/grammar.js';
 
-/** The spec that rules are about; bounds keep most estimates within their limits. */
+/** The spec that rules apply to; bounds keep most estimates within their limits. */
 export const SPEC: JsonObject = {
   i: { type: 'integer' },
   j: { type: 'integer', format: 'int64' },
@@ -170,7 +170,7 @@ const MORE: NonNullable<GrammarOptions['more']> = {
 
 const FIELDS = [...Object.keys(SPEC), 'none', 'o.n', 'm.x', 'free.x', 'any.x'];
 
-/** Rules shaped by the grammar over SPEC, some with parts of wrong types, and some that are no expressions at all. */
+/** Rules shaped by the grammar over SPEC, some with parts of wrong types, and some that are not expressions at all. */
 export const rules: fc.Arbitrary<string> = fc
   .oneof(
     {
@@ -185,7 +185,7 @@ export const rules: fc.Arbitrary<string> = fc
     { weight: 1, arbitrary: debris.map((source) => ({ source })) },
   )
   .chain(({ source }) => fc.constantFrom(...FIELDS).map((field) => source.replaceAll('FIELD', field)))
-  // Texts that JSON cannot carry are for other tests.
+  // Texts that JSON cannot carry are covered by other tests.
   .filter((source) => source.length < 2000 && !/\p{Surrogate}/u.test(source));
 
 const texts = fc.constantFrom(

@@ -7,7 +7,7 @@ export interface Target {
   readonly ca: string;
 }
 
-/** One request. `{rv:…}`, `{uid:…}`, `{continue:…}` and `{ns}` stand for what only the server itself knows. */
+/** A request. `{rv:…}`, `{uid:…}`, `{continue:…}`, and `{ns}` stand for values that only the server knows. */
 export interface FuzzRequest {
   readonly method: string;
   readonly path: string;
@@ -19,11 +19,11 @@ export interface FuzzAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Buffer;
-  /** The client had enough before the server had ended; only watches are cut. */
+  /** True if the client ended the response; only watches are cut. */
   readonly cut: boolean;
 }
 
-/** HTTP/1.1, many connections; an answer that has not ended after `ruleYieldPoint` milliseconds is cut. */
+/** Sends requests over HTTP/1.1 on many connections. A response that has not ended after `ruleYieldPoint` milliseconds is cut. */
 export class FuzzClient {
   private readonly agent: Agent;
 

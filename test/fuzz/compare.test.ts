@@ -15,21 +15,21 @@ import { shapes } from './shapes.js';
 import { writes } from './writes.js';
 
 /**
- * The same mutated requests to Annex and to a kube-apiserver, and their answers compared. ANNEX_REFERENCE is
- * `url,token,file of its CA`; ANNEX_FUZZ_COUNT the number of requests of each sort, ANNEX_FUZZ_SEED where they start. What
- * differs is listed in .cache/fuzz/.
+ * Sends the same mutated requests to Annex and to a kube-apiserver, and compares their responses. ANNEX_REFERENCE is `url,token,file of its
+ * CA`; ANNEX_FUZZ_COUNT is the number of requests of each sort, ANNEX_FUZZ_SEED the seed of the first. Differences are listed in
+ * .cache/fuzz/.
  */
 const REFERENCE = process.env['ANNEX_REFERENCE'];
 const COUNT = Number(process.env['ANNEX_FUZZ_COUNT'] ?? 1000);
 const SEED = Number(process.env['ANNEX_FUZZ_SEED'] ?? 1);
 const KINDS = [...CUSTOM, ...PLAIN, ...BUILT_IN, ...RULES];
 const OWNED = KINDS.filter(({ root }) => !root.endsWith('v1beta1'));
-/** What changes the objects goes one by one, and begins anew when the two sides disagree. */
+/** Sorts that change objects: their requests run one at a time, from scratch after the two servers disagree. */
 const CHANGING = new Set(['writes', 'ownership', 'shapes']);
-/** What is wrong in several fields is told in an order that kube-apiserver leaves to chance. */
+/** Sorts with several invalid fields, whose errors kube-apiserver reports in random order. */
 const UNORDERED = new Set(['ratcheting', 'shapes']);
 const WIDTH = 32;
-/** Ages, compactions and differences between two wholes that nobody would notice: so many in a hundred may be left. */
+/** The tolerated percentage of differences: ages, compactions, and differences that no client would notice. */
 const TOLERATED = 2;
 
 const sorts: readonly (readonly [string, fc.Arbitrary<FuzzRequest>])[] = [
@@ -68,11 +68,11 @@ run('with kube-apiserver (skipped without ANNEX_REFERENCE, which names one)', ()
       .send(one)
       .catch((error: unknown) => ({ status: 0, headers: {}, body: Buffer.from(String(error)), cut: false }));
 
-  /** Whether both took or both refused it; what else differs is noted. */
+  /** Reports whether both servers accepted or both refused the request; other differences are recorded. */
   async function compare(one: FuzzRequest, unordered: boolean): Promise<boolean> {
     const [reference, annex] = sessions;
     const [theirs, ours] = await Promise.all([ask(reference, one), ask(annex, one)]);
-    // kube-apiserver breaks off where a body makes it panic; lists over all namespaces show what others have there.
+    // kube-apiserver breaks off if a body makes it panic. Lists over all namespaces include unrelated objects there.
     const foreign = theirs.status === 200 && ours.status === 200 && !/fuzz\.example|\{ns\}/.test(one.path);
     if (theirs.status === 0 || foreign) return true;
     const texts = [normalise(theirs, reference.namespace, unordered), normalise(ours, annex.namespace, unordered)];

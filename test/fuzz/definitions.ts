@@ -6,7 +6,7 @@ import { mostly, pick } from './parts.js';
 
 const PATH = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
-/** Values of every kind, for places where most of them are wrong. */
+/** Values of every kind, for places where most of them are invalid. */
 const WRONG: readonly JsonValue[] = [
   1,
   -1,
@@ -27,7 +27,7 @@ const WRONG: readonly JsonValue[] = [
   { type: 'string' },
 ];
 
-/** What a level of a schema can say, and what it should not. */
+/** Keywords of one level of a schema, with valid and invalid values. */
 const SAID: readonly (readonly [string, readonly JsonValue[]])[] = [
   ['type', ['string', 'integer', 'number', 'boolean', 'object', 'array', '', 'foo']],
   ['format', ['date-time', 'int32', 'foo', '']],
@@ -114,7 +114,7 @@ const isSchema = (path: Path): boolean => {
   return path.length === 0 || key === 'items' || key === 'additionalProperties' || above === 'properties';
 };
 
-/** Says something at a level of the schema. */
+/** Sets a keyword at some level of the schema. */
 const says: fc.Arbitrary<Edit> = fc
   .tuple(
     fc.nat(1000),
@@ -132,7 +132,7 @@ const says: fc.Arbitrary<Edit> = fc
     });
   });
 
-/** Puts something of the wrong kind anywhere. */
+/** Puts a value of the wrong kind at any path. */
 const breaks: fc.Arbitrary<Edit> = fc.tuple(fc.nat(1000), pick(WRONG)).map(([at, value]): Edit => (object) => {
   const paths = pathsOf(object);
   return edited(object, paths[at % paths.length] ?? ['type'], (container, key) => {
@@ -167,7 +167,7 @@ const all =
   (object) =>
     list.reduce((value, one) => one(value), object);
 
-/** Creations of definitions that are not stored: what their schemas say is sound, contradictory, or of the wrong kind. */
+/** Dry-run creations of definitions whose schemas are valid, contradictory, or of the wrong kind. */
 export const definitions: fc.Arbitrary<FuzzRequest> = fc
   .tuple(
     fc.array(says, { maxLength: 4 }).map(all),

@@ -8,10 +8,10 @@ import { collection, pick } from './parts.js';
 const VALUES: readonly JsonValue[] = ['x', 1, null, {}, [], { a: 'b' }, ['x'], true];
 
 interface Twice {
-  /** Which member of all, counted as they are printed. */
+  /** The index of the member, in the order of printing. */
   readonly at: number;
   readonly key: 'same' | 'unknown' | 'cased';
-  /** Absent: the value that is there. */
+  /** Undefined repeats the existing value. */
   readonly value: JsonValue | undefined;
 }
 
@@ -21,7 +21,7 @@ const twice: fc.Arbitrary<Twice> = fc.record({
   value: fc.oneof(fc.constant(undefined), pick(VALUES)),
 });
 
-/** Prints a value, with some members written a second time right after the first. */
+/** Prints a value, with some members repeated right after the first. */
 class Printer {
   private count = 0;
 
@@ -52,7 +52,7 @@ class Printer {
   }
 }
 
-/** Writes whose bodies hold a field twice, a field that nobody knows, or one in other letters. */
+/** Writes whose bodies contain a duplicate field, an unknown field, or a field in another case. */
 export function duplicates(kinds: readonly Kind[]): fc.Arbitrary<FuzzRequest> {
   const how = pick([
     ['POST', 'application/json'],

@@ -1,13 +1,13 @@
 import type { JsonObject } from '../../src/apimachinery/json/json.js';
 
-/** Resource types that requests go to. */
+/** A resource type that requests are sent to. */
 export interface Kind {
   readonly root: string;
   readonly plural: string;
   readonly namespaced: boolean;
   readonly apiVersion: string;
   readonly kind: string;
-  /** What a valid object has beside its metadata. */
+  /** The content of a valid object besides its metadata. */
   readonly content: JsonObject;
   readonly subresources: readonly string[];
 }
@@ -271,7 +271,7 @@ export const DEFINITIONS: readonly JsonObject[] = [
 
 export const NAMES = ['w1', 'w2', 'w3', 'w4', 'w5', 'w6', 'w7'];
 
-/** A valid object. */
+/** Returns a valid object. */
 export function objectOf(kind: Kind, name: string, index = 0): JsonObject {
   const app = ['a', 'b', 'c'][index % 3] ?? 'a';
   return {

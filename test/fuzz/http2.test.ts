@@ -2,7 +2,7 @@ import { Flag, FrameType, PREFACE } from '../../packages/http2/src/frames/frame.
 import { encode, type Peer, SessionServer } from '../../packages/http2/src/peer.fake.js';
 import { Random } from '../model/random.js';
 
-/** HTTP2_FUZZ_RUNS: connections; a run prints the seed of the one that fails, which ANNEX_FUZZ_SEED then names. */
+/** HTTP2_FUZZ_RUNS is the number of connections. A failing run prints the seed of its connection, to be passed in ANNEX_FUZZ_SEED. */
 const RUNS = Number(process.env['HTTP2_FUZZ_RUNS'] ?? 150);
 const SEED = Number(process.env['ANNEX_FUZZ_SEED'] ?? 1);
 const MOST_FRAMES = 40;
@@ -25,7 +25,7 @@ const FIELDS = [
 
 const server = new SessionServer();
 beforeAll(async () => {
-  // Some answer at once, some when the body has come, some in parts, some never, some break off.
+  // Handlers respond at once, after the body, in parts, or never, or break off.
   server.handle = (request, response) => {
     switch (request.url) {
       case '/echo':
@@ -52,7 +52,7 @@ afterAll(() => server.close());
 
 const noise = (random: Random, length: number): Buffer => Buffer.from(Array.from({ length }, () => random.below(256)));
 
-/** A frame of any kind, most of them nearly right. */
+/** Sends a frame of any kind, most of them almost valid. */
 function frame(random: Random, peer: Peer, opened: { last: number }): void {
   const known = random.pick([0, 1, 2, opened.last, Math.max(1, opened.last - 2), opened.last + 2, 2 ** 31 - 1]);
   const open = (): number => (opened.last += 2);
@@ -84,7 +84,7 @@ function frame(random: Random, peer: Peer, opened: { last: number }): void {
   ])();
 }
 
-/** Sends frames; returns once the connection has answered a ping after them, or has ended, where noise does not hide that. */
+/** Sends frames. Returns once the connection has answered a ping after them or has ended, unless noise hides that. */
 async function attack(seed: number): Promise<Peer> {
   const random = new Random(seed);
   const peer = server.stranger();
@@ -93,11 +93,11 @@ async function attack(seed: number): Promise<Peer> {
   const opened = { last: -1 };
   for (let i = random.below(MOST_FRAMES); i > 0; i--) {
     frame(random, peer, opened);
-    // Now and then the server sees what came before alone.
+    // Occasionally the server processes the previous frames by themselves.
     if (random.once(6)) await new Promise((resolve) => setImmediate(resolve));
   }
   if (random.once(8)) {
-    // What comes after is part of a frame, for all that the server knows, and has no answer.
+    // To the server, anything after this may be part of a frame, so it gets no response.
     peer.raw(noise(random, 1 + random.below(40)));
     return peer;
   }
@@ -105,7 +105,7 @@ async function attack(seed: number): Promise<Peer> {
   return peer;
 }
 
-/** What no client may ever see, whatever it sends. */
+/** Returns the violations that no client may ever see, whatever it sends. */
 function faults(peer: Peer): string[] {
   const found: string[] = [];
   const ended = new Set<number>();

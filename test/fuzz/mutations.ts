@@ -14,7 +14,7 @@ export function pathsOf(value: JsonValue, at: Path = []): Path[] {
   return here;
 }
 
-/** A copy with `edit` applied to the container of `path`. */
+/** Returns a copy with `edit` applied to the container of `path`. */
 export function edited(
   root: JsonObject,
   path: Path,
@@ -188,7 +188,7 @@ export const edits: fc.Arbitrary<Edit> = fc
 
 export const utf8 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 
-/** The text of a body: now and then broken, doubled, or of something else. */
+/** Returns the text of a body: occasionally broken, doubled, or of another object. */
 export const texts: fc.Arbitrary<(object: JsonObject) => string> = fc.oneof(
   { weight: 30, arbitrary: fc.constant((object: JsonObject) => JSON.stringify(object)) },
   { weight: 2, arbitrary: fc.nat(100).map((at) => (object: JsonObject) => JSON.stringify(object).slice(0, at)) },

@@ -13,14 +13,14 @@ const REPLACED: readonly (readonly [RegExp, string])[] = [
   [/(Too large resource version: \d+, current: )\d+/g, '$1<n>'],
   [/(ResourceVersion in (?:the precondition|record)[^(]*\()\d+/g, '$1<n>'],
   [/(invalid resource version: )\d+/g, '$1<n>'],
-  // Ages in tables that are YAML.
+  // Ages in tables as YAML.
   [/^( *- )\d+[smh](?:\d+s)?$/gm, '$1<age>'],
   [/(record\s+\()\d+/g, '$1<n>'],
 ];
 
 /**
- * An answer without what differs from server to server: identities, times, versions; with `unordered` the order, too, in which
- * kube-apiserver's walks over several properties come upon what is wrong in them.
+ * Returns a response without what differs between servers: identities, times, versions. With `unordered`, the order in which
+ * kube-apiserver's walk over several properties finds errors is ignored, too.
  */
 export function normalise(answer: FuzzAnswer, namespace: string, unordered = false): string {
   const lines = [`${String(answer.status)}${answer.cut ? ' (cut)' : ''}`];
@@ -47,7 +47,7 @@ function bodyText(answer: FuzzAnswer, unordered: boolean): string {
   return text;
 }
 
-/** Ages in tables, bookmarks and the order of managedFields depend on time. */
+/** Normalizes ages in tables, bookmarks, and the order of managedFields, which depend on time. */
 function jsonLine(line: string, unordered: boolean): string {
   if (!line.startsWith('{')) return line;
   try {
@@ -64,7 +64,7 @@ function jsonLine(line: string, unordered: boolean): string {
           return (one as unknown[]).map((cell) =>
             typeof cell === 'string' && /^\d+[smhdy]/.test(cell) ? '<age>' : cell,
           );
-        // Where several are in conflict, their order is that of a Go map.
+        // The order of several conflicts is that of a Go map.
         if (key === 'causes' && Array.isArray(one) && (value['code'] === 409 || unordered))
           return (one as unknown[]).map((cause) => JSON.stringify(sorted(cause))).sort();
         if (key === 'message' && typeof one === 'string') {
@@ -80,9 +80,9 @@ function jsonLine(line: string, unordered: boolean): string {
   }
 }
 
-/** A text in which what a Go map leaves to chance is sorted, or left out. */
+/** Sorts or omits the parts of a message whose order depends on a Go map. */
 function fixedOrder(message: string): string {
-  // The walk ends at the first unknown field, wherever that comes.
+  // The walk ends at the first unknown field, in any order.
   if (
     /^failed to (create typed (patch|live) object|create manager for existing fields|convert new object)/.test(message)
   ) {
@@ -99,7 +99,7 @@ function fixedOrder(message: string): string {
   return message;
 }
 
-/** Of no matter to clients: the order of a map's keys. */
+/** Sorts the keys of maps, whose order does not matter to clients. */
 const sorted = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? Object.fromEntries(

@@ -8,7 +8,7 @@ import { collection, pick } from './parts.js';
 const OWN = pick(['w1', 'w2', 'new1']);
 const MANAGERS = pick(['m', 'n', 'o']);
 
-/** Leaves out a field or an item: its manager gives it up. */
+/** Removes a field or an item, so that its manager gives it up. */
 export const drop: fc.Arbitrary<Edit> = fc.nat(1000).map((at): Edit => (object) => {
   const paths = pathsOf(object).filter(([first]) => first !== 'apiVersion' && first !== 'kind');
   const path = paths[at % paths.length];
@@ -19,7 +19,7 @@ export const drop: fc.Arbitrary<Edit> = fc.nat(1000).map((at): Edit => (object) 
   });
 });
 
-/** Another value of the same kind: what conflicts are about. */
+/** Changes a value to another one of the same kind, which causes conflicts. */
 const change: fc.Arbitrary<Edit> = fc.tuple(fc.nat(1000), fc.nat(3)).map(([at, by]): Edit => (object) => {
   const paths = pathsOf(object).filter(
     ([first, second]) => first !== 'apiVersion' && first !== 'kind' && second !== 'name',
@@ -31,7 +31,7 @@ const change: fc.Arbitrary<Edit> = fc.tuple(fc.nat(1000), fc.nat(3)).map(([at, b
   });
 });
 
-/** Another value of the same kind. */
+/** Returns another value of the same kind. */
 export function changed(value: JsonValue, by: number): JsonValue {
   if (typeof value === 'string')
     return /^[A-Za-z0-9+/]+=*$/.test(value) && value.length % 4 === 0 ? 'MTIz' : `${value}${String(by)}`;
@@ -57,7 +57,7 @@ const edits = fc
         list.reduce((value, one) => one(value), object),
   );
 
-/** Applies, and updates between them, of a few objects by a few managers: conflicts, fields given up, taken over and shared. */
+/** Applies, and updates between them, of a few objects by a few managers: conflicts, and fields that are given up, taken over, and shared. */
 export function ownership(kinds: readonly Kind[]): fc.Arbitrary<FuzzRequest> {
   const apply = (kind: Kind): fc.Arbitrary<FuzzRequest> =>
     fc
@@ -91,7 +91,7 @@ export function ownership(kinds: readonly Kind[]): fc.Arbitrary<FuzzRequest> {
   );
 }
 
-/** With the version that the object has by then, where its metadata can hold one. */
+/** Returns the object with its current resourceVersion, if its metadata can hold one. */
 export function withVersion(object: JsonObject): JsonObject {
   const { metadata } = object;
   return typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata)

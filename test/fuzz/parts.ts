@@ -3,18 +3,18 @@ import { type Kind, NAMES } from './fixtures.js';
 import * as values from './values.js';
 
 export const pick = <T>(list: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...list);
-/** The first is the usual one. */
+/** Picks `usual` most of the time. */
 export const mostly = <T>(usual: T, others: fc.Arbitrary<T>, weight = 6): fc.Arbitrary<T> =>
   fc.oneof({ weight, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: others });
 
 export type Pool = readonly (readonly [name: string, values: readonly string[]])[];
 
-/** Parameters that are sent as they stand, percent signs and all. */
+/** Parameters that are sent unencoded, including percent signs. */
 export const VERBATIM = new Set(['fieldManager', 'continue', 'resourceVersion']);
 export const encode = (name: string, value: string): string =>
   VERBATIM.has(name) ? value.replace(/ /g, '+') : encodeURIComponent(value).replace(/%7B(ns|rv:[^%]*)%7D/g, '{$1}');
 
-/** Some of the pool's parameters, now and then one twice. */
+/** Returns some of the pool's parameters, occasionally one of them twice. */
 export function query(pool: Pool, few = 3): fc.Arbitrary<string> {
   const one = pick(pool).chain(([name, list]) => pick(list).map((value) => `${name}=${encode(name, value)}`));
   const odd = pick([
@@ -105,7 +105,7 @@ export const subPath = (kind: Kind): fc.Arbitrary<string> =>
     ? objectPath(kind)
     : fc.tuple(nameOf, pick(kind.subresources)).map(([name, sub]) => `${collection(kind)}/${name}/${sub}`);
 
-/** Paths that nothing serves, or that serve something else. */
+/** Paths that nothing serves, or that serve another resource. */
 export const oddPath = (kind: Kind): fc.Arbitrary<string> =>
   pick([
     `${kind.root}/namespaces/{ns}/${kind.plural}`,

@@ -8,7 +8,7 @@ import { pick } from './parts.js';
 const GROUP = 'fuzz.example.com';
 const ROOT = `/apis/${GROUP}/v1/namespaces/{ns}/ratchets`;
 
-/** Every property as it was when the objects were stored, what it must hold by now, and values of which some don't. */
+/** A property: its schema when the objects were stored, its stricter schema now, and values of which some violate the latter. */
 interface Said {
   readonly loose: JsonObject;
   readonly strict: JsonObject;
@@ -213,7 +213,7 @@ const definition = (which: 'loose' | 'strict'): JsonObject => ({
 export const LOOSE = definition('loose');
 export const STRICT = definition('strict');
 
-/** Their type changed: an object that has one can no longer be applied at all, so few have. */
+/** Properties whose type changed. Objects that have one can no longer be applied at all, so few have one. */
 const RETYPED = ['retyped', 'reshaped', 'gone'];
 const KEPT = Object.keys(PROPERTIES).filter((name) => !RETYPED.includes(name));
 
@@ -227,7 +227,7 @@ const content: fc.Arbitrary<JsonObject> = fc
 
 const NAMES: readonly string[] = Array.from({ length: 60 }, (_, i) => `r${String(i)}`);
 
-/** What was stored before the definition became stricter. */
+/** The objects stored before the definition became stricter. */
 export const STORED: readonly JsonObject[] = fc
   .sample(fc.tuple(content, content), { numRuns: NAMES.length, seed: 4 })
   .map(([spec, status], i) => ({
@@ -240,7 +240,7 @@ export const STORED: readonly JsonObject[] = fc
 
 const below = (path: readonly string[]): boolean => path[0] === 'spec' || path[0] === 'status';
 
-/** Another value somewhere below spec or status. */
+/** Changes a value somewhere below spec or status. */
 const change: fc.Arbitrary<Edit> = fc.tuple(fc.nat(1000), fc.nat(3)).map(([at, by]): Edit => (one) => {
   const paths = pathsOf(one).filter((path) => below(path.map(String)) && path.length > 1);
   const path = paths[at % paths.length];
@@ -250,7 +250,7 @@ const change: fc.Arbitrary<Edit> = fc.tuple(fc.nat(1000), fc.nat(3)).map(([at, b
   });
 });
 
-/** A property as another object has it, or one that the object had not. */
+/** Sets a property, which the object may lack, to one of its possible values. */
 const replace: fc.Arbitrary<Edit> = fc
   .constantFrom(...Object.keys(PROPERTIES), 'must', 'late')
   .chain((name) =>
@@ -264,7 +264,7 @@ const replace: fc.Arbitrary<Edit> = fc
         }),
   );
 
-/** The items of a list in another order. */
+/** Reverses a list. */
 const turn: fc.Arbitrary<Edit> = fc.nat(1000).map((at): Edit => (one) => {
   const paths = pathsOf(one).filter((path) => below(path.map(String)));
   let list: JsonValue[] = [];
@@ -308,7 +308,7 @@ const edits: fc.Arbitrary<Edit> = fc
         list.reduce((value, edit) => edit(value), odds === 0 ? one : must(one)),
   );
 
-/** Patches of one part, as a client sends that knows only that. */
+/** Returns a patch of a single property, as sent by a client that knows no other. */
 const partOf = (one: JsonObject, at: number): JsonObject => {
   const part = one['spec'];
   if (typeof part !== 'object' || part === null || Array.isArray(part)) return { spec: part ?? null };
@@ -317,7 +317,7 @@ const partOf = (one: JsonObject, at: number): JsonObject => {
   return name === undefined ? {} : { spec: { [name]: part[name], must: 'x' } };
 };
 
-/** Writes that are not kept, of objects that were valid when they were stored, and are no longer. */
+/** Dry-run writes of objects that were valid when they were stored, and no longer are. */
 export const ratcheting: fc.Arbitrary<FuzzRequest> = fc
   .tuple(
     fc.nat(NAMES.length - 1),

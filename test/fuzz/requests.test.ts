@@ -7,7 +7,7 @@ import { reads, watches } from './requests.js';
 import { FuzzSession } from './session.js';
 import { writes } from './writes.js';
 
-/** ANNEX_FUZZ_SECONDS: how long; ANNEX_FUZZ_SEED: other requests. */
+/** ANNEX_FUZZ_SECONDS is the duration; ANNEX_FUZZ_SEED selects other requests. */
 const SECONDS = Number(process.env['ANNEX_FUZZ_SECONDS'] ?? 20);
 const SEED = Number(process.env['ANNEX_FUZZ_SEED'] ?? 1);
 const WORKERS = 16;
@@ -19,7 +19,7 @@ const REQUESTS = fc.oneof(
   { weight: 8, arbitrary: writes(KINDS) },
 );
 
-/** The 500s that kube-apiserver, too, gives for what is the client's fault. */
+/** Patterns of 500 responses that kube-apiserver, too, returns for client errors. */
 const CLIENTS_FAULT = [
   /strconv\.ParseUint/,
   /resourceVersion should not be set on objects to be created/,
@@ -87,7 +87,7 @@ function complaint(one: FuzzRequest, answer: FuzzAnswer | Error): string | undef
   return `${shown}\n${String(answer.status)} ${text.slice(0, 1000)}`;
 }
 
-/** Sends requests until the time is up and there were enough; gives the number sent and what is wrong with the answers. */
+/** Sends requests until the time is up and enough were sent. Returns the number sent, and the complaints about the responses. */
 async function fuzz(seconds: number, seed: number): Promise<{ sent: number; complaints: string[] }> {
   const end = performance.now() + seconds * 1000;
   const goesOn = (): boolean => performance.now() < end || sent < seconds * 10;
@@ -111,13 +111,13 @@ async function fuzz(seconds: number, seed: number): Promise<{ sent: number; comp
 test(
   `mutated requests are answered, and leave nothing behind (seed ${String(SEED)})`,
   async () => {
-    // What is made on first use is made before the first look.
+    // Everything created on first use is created before the first measurement.
     const warmUp = await fuzz(SECONDS / 4, SEED ^ 1);
     expect(warmUp.complaints).toEqual([]);
     const settled = async (): Promise<Figures> =>
       eventually('nothing in flight', async () => {
         const now = await figures();
-        // The question itself is in flight.
+        // This request itself is in flight.
         return now.inFlight <= 1 && now.watches === 0 ? now : undefined;
       });
     const before = await settled();
@@ -129,7 +129,7 @@ test(
       const { files } = await settled();
       return files <= before.files + WORKERS ? files : undefined;
     });
-    // A collection of garbage may still be due.
+    // A garbage collection may still be pending.
     await eventually('the heap is as large as it was', async () => {
       const { heap } = await figures();
       return heap < before.heap * 1.5 + 20 * 2 ** 20 ? heap : undefined;

@@ -14,7 +14,7 @@ const metadataOf = (answer: FuzzAnswer): Readonly<Record<string, string>> => {
   }
 };
 
-/** A server with known objects in it, and what of them only the server knows. */
+/** A server with known objects, and the values of them that only the server knows. */
 export class FuzzSession {
   readonly client: FuzzClient;
   private readonly known = new Map<string, string>();
@@ -32,7 +32,7 @@ export class FuzzSession {
     return `${this.prefix}${this.round}`;
   }
 
-  /** Once per server. */
+  /** Creates the definitions, once per server. */
   async define(): Promise<void> {
     for (const body of [...DEFINITIONS, SHAPES])
       await this.json('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', body);
@@ -44,7 +44,7 @@ export class FuzzSession {
     }
   }
 
-  /** Stores objects that are valid by a definition, which is then made stricter. */
+  /** Stores objects that are valid under a definition, which is then made stricter. */
   async tighten(loose: JsonObject, strict: JsonObject, path: string, objects: readonly JsonObject[]): Promise<void> {
     const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
     const name = (loose['metadata'] as { readonly name: string }).name;
@@ -53,7 +53,7 @@ export class FuzzSession {
       if (answer.status === 409) answer = await this.merge(`${definitions}/${name}`, { spec: by['spec'] ?? null });
       if (answer.status > 299) throw new Error(`the definition was not taken: ${answer.body.toString()}`);
     };
-    /** The dry creation that both definitions tell apart. */
+    /** Waits for the given status of a dry-run creation that the two definitions answer differently. */
     const probe = async (status: number): Promise<void> => {
       for (let i = 0; i < 400; i++) {
         const answer = await this.json('POST', `${path}?dryRun=All`, { ...objects[0], spec: {} });
@@ -79,7 +79,7 @@ export class FuzzSession {
     return this.client.send({ method: 'PATCH', path, headers, body: JSON.stringify(body) });
   }
 
-  /** All objects anew, in a namespace of their own. */
+  /** Creates all objects from scratch, in a new namespace. */
   async reset(): Promise<void> {
     this.round++;
     await this.json('POST', '/api/v1/namespaces', {
@@ -113,7 +113,7 @@ export class FuzzSession {
     }
   }
 
-  /** Away with the cluster-wide objects of the tests' names. */
+  /** Deletes the cluster-scoped objects that have the tests' names. */
   private async clear(path: string): Promise<void> {
     for (const name of [...NAMES, 'new1', 'new2', 'new3']) {
       const answer = await this.json('DELETE', `${path}/${name}?gracePeriodSeconds=0`);
@@ -147,7 +147,7 @@ export class FuzzSession {
       .replace(/\{(continue:\w+)\}/g, (_, key: string) => this.known.get(key) ?? '');
   }
 
-  /** The request as this server gets it. */
+  /** Returns the request with the placeholders filled in for this server. */
   async resolve(one: FuzzRequest): Promise<FuzzRequest> {
     const path = this.fill(one.path);
     if (one.body === undefined) return { ...one, path };

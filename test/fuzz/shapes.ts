@@ -4,7 +4,7 @@ import type { FuzzRequest } from './client.js';
 import { utf8 } from './mutations.js';
 import { pick } from './parts.js';
 
-/** Everything that a structural schema can say of who owns what, in two versions that differ in it. */
+/** Everything that a structural schema can declare about ownership, in two versions that differ in it. */
 const text: JsonObject = { type: 'string' };
 const integer: JsonObject = { type: 'integer' };
 const set = (items: JsonObject): JsonObject => ({ type: 'array', 'x-kubernetes-list-type': 'set', items });
@@ -148,7 +148,7 @@ const FIELDS: Record<string, Values> = {
 const ODD: Values = pick<JsonValue>([null, null, [], {}, 'x', 1, true, 1.5, [null], { a: null }]);
 const MOST = 6;
 
-/** A few fields, now and then with something in them that does not belong there. */
+/** Specs of a few fields, occasionally with an invalid value. */
 const specs: fc.Arbitrary<JsonObject> = fc
   .uniqueArray(pick(Object.keys(FIELDS)), { maxLength: MOST })
   .chain((keys) =>

@@ -1,4 +1,4 @@
-/** What clients put into parameters and headers: what is right, what is nearly right, what is wrong. */
+/** Values that clients put into parameters and headers: valid, almost valid, and invalid. */
 
 export const VERSIONS = [
   '',
@@ -293,7 +293,7 @@ export const PATCH_TYPES = [
   'abc/def;x',
 ];
 
-/** What stands where something else was meant. */
+/** Values of the wrong kind. */
 export const JUNK: readonly unknown[] = [
   null,
   0,

@@ -277,7 +277,7 @@ function deletes(kind: Kind): fc.Arbitrary<FuzzRequest> {
   }));
 }
 
-/** Requests that may change something, some of them restoring what others took away. */
+/** Requests that may change something; some restore what others deleted. */
 export function writes(kinds: readonly Kind[]): fc.Arbitrary<FuzzRequest> {
   const restore = (kind: Kind): fc.Arbitrary<FuzzRequest> =>
     OWN.map((name) => ({
