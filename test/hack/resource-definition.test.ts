@@ -40,7 +40,7 @@ describe('resource-definition', () => {
     ]);
   });
 
-  test('leaves out what a server wrote', () => {
+  test('omits fields that a server set', () => {
     const metadata = {
       name: 'as.example.com',
       uid: 'u',
@@ -62,7 +62,7 @@ describe('resource-definition', () => {
     ]);
   });
 
-  test('takes several documents and lists, and tells what it leaves out', () => {
+  test('accepts several documents and lists, and reports what it omits', () => {
     const list = { apiVersion: 'v1', kind: 'List', items: [crd('b.example.com'), crd('c.example.com')] };
     const other = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n' } };
     const { status, stdout, stderr } = convert('-', yaml(crd('a.example.com'), other, list));
@@ -72,7 +72,7 @@ describe('resource-definition', () => {
     expect(stderr).toBe('resource-definition: -: left out Namespace/n\n');
   });
 
-  test('integers beyond 2^53 stay what they are', () => {
+  test('preserves integers beyond 2^53', () => {
     const spec = { group: 'example.com', maximum: 9223372036854775807n };
     const { stdout } = convert('-', stringify({ ...crd('a.example.com'), spec }));
     expect(stdout).toContain('maximum: 9223372036854775807\n');
