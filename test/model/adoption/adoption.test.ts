@@ -3,7 +3,7 @@ import { ALL, type AdoptionGuards } from './guards.js';
 
 const SCHEDULES = 1_500;
 
-/** Some of them are needed once in a thousand schedules. */
+/** Some guards are needed once in a thousand schedules. */
 const MANY = 3_000;
 
 function failures(guards: AdoptionGuards, schedules = SCHEDULES): { readonly count: number; readonly told: string } {
@@ -15,12 +15,12 @@ function failures(guards: AdoptionGuards, schedules = SCHEDULES): { readonly cou
   return { count: told.length, told: told.join('\n') };
 }
 
-describe('an adoption, there and back, whatever stops wherever', () => {
-  test('no acknowledged write is lost, revisions never go back, reads do not fail, and informers converge', () => {
+describe('an adoption, there and back, with any party stopping anywhere', () => {
+  test('loses no acknowledged write, keeps revisions rising, fails no read, and lets informers converge', () => {
     expect(failures(ALL)).toEqual({ count: 0, told: '' });
   });
 
-  test('these schedules switch, return, give up, and acknowledge writes on both sides', () => {
+  test('the schedules switch, return, give up, and acknowledge writes on both sides', () => {
     const explored = Array.from({ length: 300 }, (_, seed) => exploreAdoption(seed + 1, ALL));
     const sum = (of: keyof Omit<(typeof explored)[number], 'violations'>): number =>
       explored.reduce((all, one) => all + one[of], 0);
@@ -53,7 +53,7 @@ describe('an adoption, there and back, whatever stops wherever', () => {
     ['back, with watches of Annex that go on', { endWatches: false }],
     ['back, by routes that go before the versions are served', { servedFirst: false }],
     ['back, by a back door that an earlier leader has, too', { ownDoor: false }],
-  ])('%s, something is found', (_, missing) => {
+  ])('reports a violation: %s', (_, missing) => {
     const { count, told } = failures({ ...ALL, ...missing }, MANY);
     expect(count).toBeGreaterThan(0);
     expect(told).toMatch(/lost|went back|stale|holds|failed|dead/);

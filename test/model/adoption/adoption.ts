@@ -8,16 +8,16 @@ export interface ExploredAdoption extends Readonly<World['counts']> {
   readonly violations: readonly string[];
 }
 
-/** One schedule: what the parties do, in an order that the seed decides. */
+/** Runs one schedule: the steps of the parties, in an order that the seed decides. */
 export function exploreAdoption(seed: number, guards: AdoptionGuards, steps = 2_500): ExploredAdoption {
   const world = new World(seed, guards, leaderOf);
   world.run(steps);
   return { violations: world.violations, ...world.counts };
 }
 
-/** A replica that believes it leads. Two of them may. */
+/** A replica that believes that it is the leader. There may be two. */
 export function* leaderOf(world: World): Party {
-  // Of the back door that it opened.
+  // The back door that this leader opened.
   const own = { door: 0 };
   for (;;) {
     yield;
@@ -37,7 +37,7 @@ export function* leaderOf(world: World): Party {
   }
 }
 
-/** The copy becomes the base; what changes in the cluster is carried over. */
+/** Makes the copy the base, and carries over changes in the cluster. */
 function* prepare(world: World, seen: Status): Steps<void> {
   const copy = new Map(world.etcd.objects);
   yield;
@@ -76,7 +76,7 @@ function* fencing(world: World, seen: Status): Steps<void> {
   world.advance(seen, { phase: 'Switching' });
 }
 
-/** Of the fence that held everywhere when the copy was complete. */
+/** The identity of the fence that held everywhere when the copy was complete. */
 const fences = new WeakMap<World, number>();
 
 function* switching(world: World, seen: Status): Steps<void> {
@@ -100,10 +100,10 @@ function* switching(world: World, seen: Status): Steps<void> {
   world.bring('Served');
 }
 
-/** As ordinary writes, while nobody else writes in Annex. */
+/** Carries changes over as ordinary writes, while nothing else writes in Annex. */
 function carryOver(world: World): void {
   const { annex, etcd, definition } = world;
-  // Whoever wakes up when Annex owns the group, or gives it back, has nothing to copy.
+  // A leader that resumes when Annex owns the group, or returns it, has nothing to copy.
   if (annex === undefined || (definition !== 'Copying' && definition !== 'Switching')) return;
   for (const key of KEYS) {
     const [theirs, ours] = [etcd.objects.get(key), annex.objects.get(key)];
@@ -120,11 +120,11 @@ function* fail(world: World, seen: Status): Steps<void> {
 function* giveUp(world: World, seen: Status): Steps<void> {
   const { guards, replicas } = world;
   world.counts.gaveUp++;
-  // Somebody may have removed it: nobody writes while others read the copy.
+  // The fence may have been removed: nothing may write while clients read the copy.
   world.set({ fence: guards.fence });
   yield* world.until(() => world.everywhere({ fence: guards.fence }));
   if (!world.isCurrent(seen)) return;
-  // Once the routes go, it has been raised already.
+  // Once the routes go, the revision has been raised already.
   if (world.wasRouted && world.definition !== 'Left') {
     world.bring('Returning');
     if (!(yield* world.until(() => replicas.every(({ stage, silent }) => silent || stage === 'Returning')))) return;
@@ -133,7 +133,7 @@ function* giveUp(world: World, seen: Status): Steps<void> {
     yield;
   }
   if (!world.isCurrent(seen)) return;
-  // The definition changes, so all watch caches begin anew.
+  // The definition changes, so all watch caches start from scratch.
   world.set({ served: true, annex: false, ...(guards.restart && { door: seen.door + 0.25 }) });
   world.bring('Left');
   if (!(yield* world.until(() => world.everywhere({ annex: false, served: true })))) return;
@@ -145,7 +145,7 @@ function* giveUp(world: World, seen: Status): Steps<void> {
   world.advance(seen, { phase: 'Failed' });
 }
 
-/** What a leader looks at while Annex owns the group. */
+/** Maintains the barriers while Annex owns the group. */
 function hold(world: World, seen: Status): void {
   if (!world.isCurrent(seen) || world.isMeddled) return;
   world.set({ fence: world.guards.fence, annex: true, served: !world.guards.unserved });

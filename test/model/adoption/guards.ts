@@ -1,42 +1,42 @@
-/** The guards of the protocol (docs/design/adoption.md); each can be taken away. */
+/** The guards of the protocol (docs/design/adoption.md); each can be disabled. */
 export interface AdoptionGuards {
-  /** There: writes in the cluster are denied before the copy is final, and for as long as the copy is there. */
+  /** There: writes in the cluster are denied before the copy is final, and as long as the copy exists. */
   readonly fence: boolean;
-  /** Annex takes writes only when every kube-apiserver routes to it, the cluster only when none does; without: when one does. */
+  /** Annex accepts writes only if every kube-apiserver routes to it, the cluster only if none does. Without: if one does. */
   readonly everyRoute: boolean;
-  /** There: writes that have passed admission are waited for, before what changed is carried over for the last time. */
+  /** There: writes that have passed admission are awaited before changes are carried over for the last time. */
   readonly drain: boolean;
-  /** There: what changed since the base was put in place is carried over. */
+  /** There: changes since the base was put in place are carried over. */
   readonly carryOver: boolean;
   /** There: versions are not served in the cluster from the switch on. */
   readonly unserved: boolean;
-  /** There: a fence that was changed in the middle ends the switch. */
+  /** There: a fence that was changed midway ends the switch. */
   readonly identity: boolean;
-  /** There: a cluster that has come to the first revision of Annex keeps the group. */
+  /** There: a cluster that has reached the first revision of Annex keeps the group. */
   readonly below: boolean;
-  /** There, given up: the watch caches of the cluster begin anew, above all that Annex has shown. */
+  /** There, given up: the watch caches of the cluster start from scratch, above every revision that Annex has shown. */
   readonly restart: boolean;
   /** The status changes by compare-and-write. */
   readonly compare: boolean;
-  /** Back: writes that have passed the gate are waited for. */
+  /** Back: writes that have passed the gate are awaited. */
   readonly gateDrain: boolean;
-  /** Back: a write that was committed after the gate closed is not acknowledged. */
+  /** Back: a write committed after the gate closed is not acknowledged. */
   readonly committedBefore: boolean;
-  /** Back: what changed until the gate closed is carried over. */
+  /** Back: changes up to the closing of the gate are carried over. */
   readonly lastCarry: boolean;
-  /** Back: the cluster's revision is raised above that of a state before the state is written. */
+  /** Back: the cluster's revision is raised above the revision of a state before the state is written. */
   readonly raiseEach: boolean;
-  /** Back: it is raised above all that was shown, before the cluster serves the versions. */
+  /** Back: it is raised above every revision that was shown, before the cluster serves the versions. */
   readonly raiseAll: boolean;
-  /** Back: lists of Annex show no revision above that at which the gate closed. */
+  /** Back: lists of Annex show no revision above the one at which the gate closed. */
   readonly pin: boolean;
-  /** Back: new watches get 410 while the gate is closed, and those that there are end. */
+  /** Back: new watches get 410 while the gate is closed, and existing ones end. */
   readonly endWatches: boolean;
-  /** Back: an object of another uid is removed, and not overwritten. */
+  /** Back: an object of another uid is removed, not overwritten. */
   readonly uids: boolean;
-  /** Back: the versions are served by every kube-apiserver before a route goes. */
+  /** Back: every kube-apiserver serves the versions before a route goes. */
   readonly servedFirst: boolean;
-  /** Back: each leader has a back door of its own. */
+  /** Back: each leader has its own back door. */
   readonly ownDoor: boolean;
 }
 

@@ -2,7 +2,7 @@ import type { Party } from '../parties.js';
 import { Side, type Value } from './side.js';
 import type { ApiServer, World } from './world.js';
 
-/** Lists, watches from there, and lists again where it is told to. */
+/** Lists, watches from there, and lists again when the watch requires it. */
 export class Informer {
   held = new Map<string, Value>();
   private revision = 0;
@@ -60,7 +60,7 @@ export class Informer {
     }
   }
 
-  /** Whoever comes with a revision that is still to come is told nothing until then. */
+  /** A watch from a future revision gets no events up to that revision. */
   private take({ changes, revision }: Side): void {
     for (const change of changes) {
       if (change.revision <= this.revision) continue;

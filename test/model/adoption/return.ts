@@ -2,12 +2,12 @@ import type { Steps } from '../parties.js';
 import type { Value } from './side.js';
 import { KEYS, type Replica, type Status, type World } from './world.js';
 
-/** Of uids in Annex those in the cluster, of the objects that this leader made. */
+/** Maps uids in Annex to those in the cluster, for the objects that this leader created. */
 type Uids = Map<string, string>;
 
 let made = 0;
 
-/** The cluster's copy becomes what Annex has, and nobody writes any more. */
+/** Makes the cluster's copy equal to Annex, and stops all writes. */
 export function* handOver(world: World, seen_: Status, own: { door: number }): Steps<void> {
   const { guards } = world;
   let seen = seen_;
@@ -38,13 +38,13 @@ export function* handOver(world: World, seen_: Status, own: { door: number }): S
     for (let i = 0; i < 3 && !isEqual(world, uids); i++) for (const key of KEYS) yield* bring(world, key, door, uids);
     if (!isEqual(world, uids)) return yield* stay(world, seen);
   }
-  // Small writes, 2,000 a second at most: whoever does not lead any more notices long before they pass the margin of the next switch.
+  // Small writes, at most 2,000 per second: a replica that lost the lease notices long before they pass the margin of the next switch.
   if (guards.raiseAll && world.annex !== undefined && world.isCurrent(seen)) world.raiseAbove(world.annex.revision);
   yield;
   next({ back: 'Routing' });
 }
 
-/** What one object is in Annex it becomes in the cluster. */
+/** Brings one object in the cluster to its state in Annex. */
 function* bring(world: World, key: string, door: number, uids: Uids): Steps<void> {
   const { guards, etcd } = world;
   const stored = world.annex?.objects.get(key);
@@ -80,7 +80,7 @@ function isEqual({ annex, etcd }: World, uids: Uids): boolean {
   });
 }
 
-/** Annex goes on serving the group. */
+/** Lets Annex continue to serve the group. */
 function* stay(world: World, seen: Status): Steps<void> {
   yield;
   if (!world.isCurrent(seen)) return;
@@ -90,10 +90,10 @@ function* stay(world: World, seen: Status): Steps<void> {
   world.advance(seen, { phase: 'Served', back: '' });
 }
 
-/** First who serves reads, then who takes writes. */
+/** Moves reads first, then writes. */
 export function* leave(world: World, seen: Status): Steps<void> {
   const { guards, servers } = world;
-  // Of a definition that changes all watch caches begin anew.
+  // When a definition changes, all of its watch caches start from scratch.
   const door = seen.door + 0.5;
   world.set({ served: true, door });
   if (guards.servedFirst && !(yield* world.until(() => world.everywhere({ served: true, door })))) return;

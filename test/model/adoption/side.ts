@@ -10,7 +10,7 @@ interface Change {
   readonly value: Value | undefined;
 }
 
-/** The objects of one side, and what has changed. */
+/** The objects of one side, and their changes. */
 export class Side {
   readonly objects = new Map<string, Value>();
   readonly changes: Change[] = [];

@@ -15,19 +15,19 @@ export interface Status {
   readonly version: number;
 }
 
-/** What the cluster's store says, and what one kube-apiserver has learned of it. */
+/** The settings in the cluster's store, or those that one kube-apiserver has observed. */
 interface Settings {
   readonly fence: boolean;
   readonly annex: boolean;
   readonly served: boolean;
-  /** Number of the back door; 0: none. */
+  /** The number of the back door; 0 if none exists. */
   readonly door: number;
 }
 
 export interface ApiServer {
   known: Settings;
   underWay: number;
-  /** Of its watch cache, which begins anew with the definition. */
+  /** The epoch of its watch cache, which starts from scratch with the definition. */
   epoch: number;
   cacheFrom: number;
 }
@@ -35,17 +35,17 @@ export interface ApiServer {
 export interface Replica {
   stage: Stage | undefined;
   underWay: number;
-  /** It stands still, in the middle of a write, for so long that nobody waits for it. */
+  /** Stalled in the middle of a write, for so long that no party waits for it. */
   silent: boolean;
 }
 
-/** The log of Annex goes on so much above the cluster's. */
+/** The distance between the log of Annex and the cluster's revision at which it starts. */
 export const MARGIN = 10_000;
 export const KEYS = ['a', 'b', 'c'];
 const PATIENCE = 60;
 const NOTHING = { op: 0, revision: 0, uid: '' };
 
-/** The cluster, Annex, and those who use them. */
+/** The cluster, Annex, and their clients. */
 export class World {
   readonly random: Random;
   readonly violations: string[] = [];
@@ -55,9 +55,9 @@ export class World {
   /** The base and the log together, once they are in place. */
   annex: Side | undefined;
   annexRevision = 0;
-  /** The log goes on above it. */
+  /** The log continues above this revision. */
   first = 0;
-  /** Clients may have seen Annex since it got the objects. */
+  /** True if clients may have seen Annex since it got the objects. */
   wasRouted = false;
   definition: Stage | undefined;
   closedAt: number | undefined;
@@ -65,23 +65,23 @@ export class World {
   settings: Settings = { fence: false, annex: false, served: true, door: 0 };
   fenceIdentity = 0;
   wanted: 'Annex' | 'Cluster' = 'Cluster';
-  /** Uids that somebody was told are gone. */
+  /** Uids whose deletion was acknowledged. */
   private readonly dead = new Set<string>();
   readonly counts = { acknowledged: 0, refused: 0, switched: 0, returned: 0, gaveUp: 0, stayed: 0, settled: 0 };
   private readonly parties: Parties;
-  /** The newest acknowledged write of each object, wherever it was made. */
+  /** The newest acknowledged write of each object, in either store. */
   private readonly truth = new Map<
     string,
     { readonly op: number; readonly revision: number; readonly there: boolean }
   >();
-  /** Writes since then whose outcome nobody knows, 0 for a deletion. */
+  /** Writes since then with unknown outcome; 0 for a deletion. */
   private readonly unknown = new Map<string, Set<number>>();
   private readonly informers: readonly Informer[];
   private readonly clients: Party[] = [];
   private ops = 0;
   private pending = 0;
   isMeddled = false;
-  /** Somebody has removed the fence in the middle of a switch, or a route on the way back: until that is over reads may be old, or fail. */
+  /** True if the fence was removed during a switch, or a route during the return: until that is over, reads may be stale, or fail. */
   private isBroken = false;
   private calm = false;
 
@@ -125,7 +125,7 @@ export class World {
     else this.closedAt ??= this.annex.revision;
   }
 
-  /** The copy goes. */
+  /** Removes the copy. */
   discard(): void {
     this.annex = undefined;
     this.definition = undefined;
@@ -137,7 +137,7 @@ export class World {
     );
   }
 
-  /** False where another leader was faster. */
+  /** Returns false if another leader was faster. */
   advance(seen: Status, next: Partial<Omit<Status, 'version'>>): boolean {
     if (this.guards.compare && this.status.version !== seen.version) return false;
     if (next.phase !== undefined && ['Failed', 'Served', 'InSync'].includes(next.phase)) this.isBroken = false;
@@ -149,7 +149,7 @@ export class World {
     return !this.guards.compare || this.status.version === seen.version;
   }
 
-  /** False where it takes too long. */
+  /** Returns false after a timeout. */
   *until(condition: () => boolean): Steps<boolean> {
     for (let i = 0; i < PATIENCE; i++) {
       if (condition()) return true;
@@ -158,7 +158,7 @@ export class World {
     return condition();
   }
 
-  /** Whether all revisions of the cluster are below those of Annex. */
+  /** Reports whether all revisions of the cluster are below those of Annex. */
   isBelow(): boolean {
     return !this.guards.below || this.etcd.revision < this.first;
   }
@@ -167,13 +167,13 @@ export class World {
     this.etcd.revision = Math.max(this.etcd.revision, revision);
   }
 
-  /** Who answers a read at a kube-apiserver; undefined: 404. */
+  /** Returns the store that answers a read at a kube-apiserver; undefined means 404. */
   store(server: ApiServer): Side | undefined {
     if (server.known.annex) return this.annex;
     return server.known.served ? this.etcd : undefined;
   }
 
-  /** A kube-apiserver learns of policies, routes and definitions by three watches, each at its own time. */
+  /** A kube-apiserver observes policies, routes, and definitions through three watches, each with its own delay. */
   private *learner(server: ApiServer): Party {
     for (;;) {
       yield;
@@ -189,7 +189,7 @@ export class World {
     }
     const { served, door } = settings;
     if (server.known.served === served && server.known.door === door) return;
-    // Served anew, all watches of before end.
+    // When it is served again, all earlier watches end.
     server.epoch++;
     server.cacheFrom = this.etcd.revision;
     server.known = { ...server.known, served, door };
@@ -202,11 +202,11 @@ export class World {
     }
   }
 
-  /** What other types write in both stores. */
+  /** Writes of other types in both stores. */
   private *others(): Party {
     for (;;) {
       for (let i = this.random.below(20); i > 0; i--) yield;
-      // Seldom far more than the margin allows for.
+      // Rarely far beyond the margin.
       this.etcd.revision += this.random.once(60) ? 2 * MARGIN : this.random.below(3);
       if (this.annex !== undefined) this.annexRevision = this.annex.revision += this.random.below(10);
       yield;
@@ -222,7 +222,7 @@ export class World {
     }
   }
 
-  /** Reads an object through some kube-apiserver, and writes it with a precondition through some other. */
+  /** Reads an object through any kube-apiserver, and writes it with a precondition through any other. */
   private *client(): Party {
     while (!this.calm) {
       yield;
@@ -234,7 +234,7 @@ export class World {
         continue;
       }
       const read = store.objects.get(key);
-      // Where somebody takes the route away, the cluster may still show its copy.
+      // If the route was removed, the cluster may still show its copy.
       if (!this.isMeddled && !this.isBroken) this.mustBeNew(key, read);
       yield;
       yield* this.write(this.random.pick(this.servers), key, read);
@@ -295,7 +295,7 @@ export class World {
     const revision = annex.write(key, next);
     this.annexRevision = revision;
     if (this.guards.committedBefore && revision > (this.closedAt ?? Infinity)) {
-      // Nobody is told: it may stay, or not.
+      // The client gets no answer: the write may persist, or not.
       const unknown = this.unknown.get(key) ?? new Set();
       this.unknown.set(key, unknown.add(next?.op ?? 0));
       return;
@@ -322,18 +322,18 @@ export class World {
     this.counts.acknowledged++;
   }
 
-  /** No object of the cluster has a uid of one that somebody was told is gone. */
+  /** Verifies that no object of the cluster has a uid whose deletion was acknowledged. */
   mustBeAlive(): void {
     for (const { uid } of this.etcd.objects.values())
       if (this.dead.has(uid)) this.violations.push(`the uid ${uid} is back from the dead`);
   }
 
-  /** A user who removes one of the barriers; somebody of Annex puts it back. */
+  /** A user who removes one of the barriers, which Annex then restores. */
   private *meddler(): Party {
     for (;;) {
       for (let i = 40 + this.random.below(120); i > 0; i--) yield;
       const { phase, back } = this.status;
-      // On the way back each of them is taken away for good.
+      // On the way back, each barrier is removed for good.
       if (['InSync', 'Preparing', 'Failed'].includes(phase) || (phase === 'Returning' && back !== 'Copying')) continue;
       const before = this.settings;
       const what = this.random.pick(['fence', 'annex', 'served'] as const);
@@ -351,10 +351,10 @@ export class World {
     }
   }
 
-  /** Nobody writes any more, everybody learns what there is to learn: then informers have what the owner of the group has. */
+  /** Stops all writes and completes every watch: then informers must hold the objects of the group's owner. */
   private settle(): void {
     this.calm = true;
-    // What fails while the last ones end is nobody's read.
+    // Failures while the last writes end are not reads of a client.
     this.isMeddled = true;
     for (let i = 0; i < 400 && this.pending > 0; i++) for (const party of this.clients) party.next();
     this.isMeddled = false;
