@@ -12,8 +12,8 @@ interface GlobalConfig {
 const UNIT = /^(\.\/)?(src|packages)(\/|$)/;
 
 /**
- * Before all tests: a folder for the logs of their servers, and a build of what the sources are now, so that no stale one is
- * tested. Jest resolves no imports of other sources here.
+ * Runs before all tests: creates a folder for the logs of their servers, and builds the current sources, so that no stale build is tested.
+ * Jest resolves no imports of other sources here.
  */
 export default function setup({ rootDir, testPathPatterns }: GlobalConfig): void {
   process.env['ANNEX_TEST_LOGS'] = mkdtempSync(join(tmpdir(), 'annex-test-logs-'));
