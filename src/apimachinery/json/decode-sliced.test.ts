@@ -11,11 +11,11 @@ function decode(text: string, piece: number): { readonly value: JsonValue; reado
   }
 }
 
-test('any value is the same as in one step', () => {
+test('any value is decoded as in one step', () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 6, noUnicodeString: false }), fc.integer({ min: 1, max: 60 }), (text, piece) => {
       const compact = JSON.stringify(JSON.parse(text));
-      // As text: the order of keys counts, too.
+      // Compared as text, because the order of keys matters.
       expect(stringifyJson(decode(compact, piece).value)).toBe(stringifyJson(parseJson(compact)));
     }),
     { seed: 7, numRuns: 2000 },
@@ -34,13 +34,13 @@ test.each([
   }
 });
 
-test('a text falls into as many steps as it has pieces', () => {
+test('decoding takes one step for each piece of the text', () => {
   const many = stringifyJson(Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`key-${String(i)}`, { i }])));
   const { steps } = decode(many, 1000);
   expect(steps).toBeGreaterThan(many.length / 1100);
   expect(decode(many, many.length).steps).toBe(1);
 });
 
-test.each(['{"a":1', '{"a":[1,2}', '[1,2]]', 'nonsense, indeed', ''])('%s is no JSON', (text) => {
+test.each(['{"a":1', '{"a":[1,2}', '[1,2]]', 'nonsense, indeed', ''])('%s is not valid JSON', (text) => {
   for (const piece of [1, 4]) expect(() => decode(text, piece)).toThrow(JsonError);
 });

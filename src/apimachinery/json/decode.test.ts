@@ -61,11 +61,11 @@ describe('parseJson', () => {
     expect(() => parseJson(text)).toThrow(message);
   });
 
-  test('half a surrogate pair becomes the replacement character', () => {
+  test('an unpaired surrogate becomes the replacement character', () => {
     expect(parseJson('["\\ud800","\\ud83d\\ude00"]')).toEqual(['\ufffd', '\u{1f600}']);
   });
 
-  test('the deepest allowed text is read, nothing deeper', () => {
+  test('the maximum nesting depth is accepted, and nothing deeper', () => {
     expect(() => parseJson('['.repeat(10001) + ']'.repeat(10001))).toThrow('exceeded max depth');
     expect(parseJson('['.repeat(10000) + ']'.repeat(10000))).toBeDefined();
   });
@@ -97,7 +97,7 @@ describe('decodeStrict', () => {
     ]);
   });
 
-  test('colons in strings are no keys', () => {
+  test('colons in strings are not mistaken for keys', () => {
     expect(decodeStrict('{"a:b":"c:d\\":","e":{}}').duplicateFields).toEqual([]);
   });
 
@@ -121,7 +121,7 @@ describe('interpretTypeMeta', () => {
   test.each(errors)('%j', (value, message) => {
     expect(() => interpretTypeMeta(value)).toThrow(`couldn't get version/kind; json parse error: ${message}`);
   });
-  test('missing and null texts are empty', () => {
+  test('missing and null fields are empty', () => {
     expect(interpretTypeMeta({ kind: null })).toEqual({ apiVersion: '', kind: '' });
   });
 });
@@ -130,17 +130,17 @@ test.each([
   ['{"kind":"A","KIND":"B"}', { apiVersion: '', kind: 'B' }],
   ['{"Kind":"B","kind":"A","ApiVersion":"v1"}', { apiVersion: 'v1', kind: 'A' }],
   ['{"kind":"A","KIND":null}', { apiVersion: '', kind: 'A' }],
-])('the kind is found in whatever letters, the last one counts: %s', (text, expected) => {
+])('keys are matched case-insensitively, and the last one wins: %s', (text, expected) => {
   expect(interpretTypeMeta(parseJson(text))).toEqual(expected);
 });
 
-test('a kind that is no text is refused in whatever letters', () => {
+test('a kind that is not a string is refused, whatever the case of its key', () => {
   expect(() => interpretTypeMeta(parseJson('{"kind":"A","KIND":[]}'))).toThrow(
     "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go struct field .kind of type string",
   );
 });
 
-/** As kube-apiserver reads the schemas of definitions. */
+/** The expectations are how kube-apiserver reads the schemas of definitions. */
 test.each([
   ['items', '{"items":{"type":"string","maxLength":3},"items":{"type":"integer"}}', { items: { type: 'integer' } }],
   [

@@ -11,21 +11,21 @@ const made = (): JsonObject => {
 };
 const innerOf = (object: JsonObject): JsonObject => (object['a'] as JsonObject[])[0] ?? {};
 
-test('copies carry the facts of an object and of what it holds', () => {
+test('copies carry the facts of an object and of its members', () => {
   for (const copy of [deepCopy(made()), { ...made() }, Object.assign({}, made())]) {
     expect(copy[FACTS]).toEqual({ mutated: true, incomplete: true });
     expect(innerOf(copy)[FACTS]).toEqual({ emptyMembers });
   }
 });
 
-test('a copy that learns something does not tell the original', () => {
+test('facts added to a copy do not affect the original', () => {
   const object = made();
   const copy = deepCopy(object);
   addFacts(copy, { unpruned: true });
   expect([copy[FACTS]?.unpruned, object[FACTS]?.unpruned]).toEqual([true, undefined]);
 });
 
-test('facts are no members', () => {
+test('facts are not members of the object', () => {
   const object = made();
   expect(stringifyJson(object)).toBe('{"a":[{"b":1}],"c":{}}');
   expect(deepEqual(object, { a: [{ b: 1 }], c: {} })).toBe(true);

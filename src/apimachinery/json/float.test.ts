@@ -12,7 +12,7 @@ function decoded(text: string): JsonObject {
 
 const TEXT = '{"metadata":{"generation":1.0},"spec":{"a":1.0,"b":[2,{"c":3e0}],"d":1.5,"e":4},"status":{"a":-0.0}}';
 
-test('floats stand in what is judged, numbers in what is kept', () => {
+test('validation sees Floats, and the stored object has plain numbers', () => {
   const object = decoded(TEXT);
   expect(JSON.stringify(object)).toBe(
     '{"metadata":{"generation":1},"spec":{"a":1,"b":[2,{"c":3}],"d":1.5,"e":4},"status":{"a":0}}',
@@ -27,14 +27,14 @@ test('floats stand in what is judged, numbers in what is kept', () => {
   expect(deepEqual(judged['spec'], object['spec'])).toBe(false);
 });
 
-test('an object without such floats is judged itself', () => {
+test('an object without whole floats is returned itself', () => {
   for (const text of ['{"spec":{"a":1,"d":1.5,"e":1e300}}', '{"metadata":{"generation":1.0}}']) {
     const object = decoded(text);
     expect(withFloats(object)).toBe(object);
   }
 });
 
-test('copies have them, too; fields that are not taken over, and values that have changed, have not', () => {
+test('copies keep their floats, except in fields not kept and in changed values', () => {
   const object = decoded(TEXT);
   const copy = deepCopy(object);
   keepFloats(copy, (field) => field === 'spec');
@@ -53,14 +53,14 @@ test('floats are printed as Go prints them', () => {
   expect(goTypeName(judged['a'])).toBe('float64');
 });
 
-test('a float is no object, and equals floats alone', () => {
+test('a Float is not an object, and equals only Floats', () => {
   const judged = withFloats(decoded('{"a":1.0,"b":1e0,"c":2.0}'));
   expect(isObject(judged['a'])).toBe(false);
   expect(deepEqual(judged['a'], judged['b'])).toBe(true);
   for (const other of [judged['c'], 1, {}]) expect(deepEqual(judged['a'], other)).toBe(false);
 });
 
-test('an integer beyond 2^53 equals no float, unless integers count as floats', () => {
+test('an integer beyond 2^53 equals no float, unless integers are compared as floats', () => {
   const big = 2n ** 53n + 1n;
   expect([deepEqual(big, 2 ** 53), deepEqual({ a: [2 ** 53] }, { a: [2n ** 53n] }), deepEqual(1n, 1)]).toEqual([
     false,

@@ -1,6 +1,6 @@
 import { formatFloat, goFormat, goTypeName } from './go-format.js';
 
-/** The expectations are what Go prints. */
+/** The expectations are the output of Go. */
 test.each([
   [1e20, '1e+20'],
   [1234567.5, '1.2345675e+06'],
@@ -15,11 +15,11 @@ test.each([
   expect(goFormat(value)).toBe(text);
 });
 
-test('numbers that no int64 holds are floats', () => {
+test('numbers that are not an int64 are floats', () => {
   expect([2 ** 53 - 1, 2n ** 60n, 1e20, 0.5].map(goTypeName)).toEqual(['int64', 'int64', 'float64', 'float64']);
 });
 
-test('maps and lists', () => {
+test('formats maps and lists', () => {
   expect(goFormat({ b: [1, 'x', null], a: true, c: { d: 1e20 } })).toBe('map[a:true b:[1 x <nil>] c:map[d:1e+20]]');
 });
 

@@ -35,7 +35,7 @@ describe('quantities', () => {
   ])('%j is refused', (text, message) => {
     expect(() => canonicalQuantity(text)).toThrow(new Error(message));
   });
-  test('the canonical form means the same and stays', () => {
+  test('the canonical form has the same value and is stable', () => {
     const suffix = fc.constantFrom('', 'm', 'k', 'M', 'Ki', 'Mi', 'Gi', 'e3', 'u');
     fc.assert(
       fc.property(fc.integer({ min: -1_000_000, max: 1_000_000 }), suffix, (number, unit) => {

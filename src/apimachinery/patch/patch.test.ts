@@ -99,7 +99,7 @@ describe('JSON patch', () => {
     expect(failure(() => decodeJsonPatch(body, strict))).toEqual(expected);
   });
 
-  test('strict errors', () => {
+  test('reports strict errors', () => {
     expect(decodeJsonPatch('[{"op":"add","op":"add","path":"/a","x":1}]', true).strictErrors).toEqual([
       'json patch duplicate field "[0].op"',
       'json patch unknown field "[0].x"',
@@ -133,7 +133,7 @@ describe('JSON merge patch', () => {
     expect(failure(() => decodeMergePatch(body, strict))).toEqual([400, message]);
   });
 
-  test('applying it twice changes nothing more', () => {
+  test('applying a patch twice has the same result as once', () => {
     const { object } = fc.letrec<{ object: JsonObject }>((tie) => ({
       object: fc.dictionary(
         fc.constantFrom('a', 'b', 'c'),
@@ -222,7 +222,7 @@ describe('strategic merge patch', () => {
     expect(object).toEqual(before);
   });
 
-  test('leaves of the patch what errors show', () => {
+  test('leaves the patch in the form that errors print', () => {
     const patch: JsonObject = { spec: { $retainKeys: ['hostname'], hostname: { a: null, b: 1 } } };
     apply({ spec: { hostname: 'x' } }, patch);
     expect(patch).toEqual({ spec: { hostname: { b: 1 } } });
@@ -290,7 +290,7 @@ describe('strategic merge patch', () => {
     expect(failure(() => apply(object, patch))).toEqual(expected);
   });
 
-  test('what is no object', () => {
+  test('refuses a patch that is not an object, and reports duplicate fields', () => {
     expect(failure(() => decodeStrategicMergePatch('[]', true))).toEqual([
       400,
       'json: cannot unmarshal array into Go value of type map[string]interface {}',
@@ -299,13 +299,13 @@ describe('strategic merge patch', () => {
   });
 });
 
-describe('texts of scalars', () => {
+describe('literals of scalars', () => {
   const patched = (document: JsonObject, body: string): JsonValue => {
     const { patch, literals } = decodeJsonPatch(body, false);
     return literals.resolve(applyJsonPatch(document, patch), new Map());
   };
 
-  test('a JSON patch compares them', () => {
+  test('a JSON patch test compares literals', () => {
     const test = (value: string): string => `[{"op":"test","path":"/a","value":${value}}]`;
     expect(patched({ a: 1 }, test('1'))).toEqual({ a: 1 });
     expect(failure(() => patched({ a: 1 }, test('1.0')))).toEqual(REJECTED);
@@ -316,11 +316,11 @@ describe('texts of scalars', () => {
     expect(patched({}, both)).toEqual({ a: [1] });
   });
 
-  test('operations and paths are read', () => {
+  test('operations and paths are unescaped', () => {
     expect(patched({}, '[{"op":"\\u0061dd","path":"\\/a","value":"\\u0062"}]')).toEqual({ a: 'b' });
   });
 
-  test('errors show them, and objects know what floats they bring', () => {
+  test('errors print literals, and resolve collects the floats', () => {
     const { patch, literals } = decodeMergePatch('{"a":{"b":1.0,"c":"\\u0041<"},"d":1.5}', true);
     const merged = applyMergePatch({ a: { e: 2 } }, patch) as { a: JsonObject };
     expect(literals.show(merged.a['b'])).toBe('1.0');

@@ -16,11 +16,11 @@ test.each([
   ['[{"containerPort":80,"name":"new"}]', '[map[containerPort:80 name:new]]'],
   ['[{"containerPort":80.0,"name":"new"}]', '[map[containerPort:80 name:new] map[containerPort:80 name:old]]'],
   ['[{"containerPort":8e1,"$patch":"delete"}]', '[map[containerPort:80 name:old]]'],
-])('a float is the merge key of no integer: %s', (ports, merged) => {
+])('a float merge key does not match an integer: %s', (ports, merged) => {
   expect(patched(ports)).toBe(merged);
 });
 
-test('two floats are the same key', () => {
+test('equal floats are the same merge key', () => {
   const { patch } = decodeStrategicMergePatch(
     '{"spec":{"containers":[{"name":"c","ports":[{"containerPort":81.0,"name":"a"},{"containerPort":8.1e1,"name":"b"}]}]}}',
     true,
@@ -29,7 +29,7 @@ test('two floats are the same key', () => {
   expect(goFormat(spec)).toContain('map[containerPort:81 name:b]');
 });
 
-test('floats are shown as such', () => {
+test('floats are printed as floats', () => {
   expect(goFormat(decodeStrategicMergePatch('{"a":1e6,"b":1000000,"c":-0.0}', true).patch)).toBe(
     'map[a:1e+06 b:1000000 c:-0]',
   );

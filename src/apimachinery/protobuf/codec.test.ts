@@ -18,7 +18,7 @@ const goldens = read('src/apimachinery/protobuf/goldens.json') as Record<
   { json: JsonObject; protobuf: string }
 >;
 
-/** What JSON prints though Protobuf does not carry it: empty values. */
+/** Removes empty values: JSON has them, Protobuf does not. */
 function withoutEmpty(value: JsonValue): JsonValue | undefined {
   if (Array.isArray(value)) return value.length === 0 ? undefined : value.map((item) => withoutEmpty(item) ?? null);
   if (isObject(value)) {
@@ -58,7 +58,7 @@ describe('Protobuf of kube-apiserver', () => {
   });
 
   test.each(['v1', 'coordination.k8s.io/v1', 'meta.k8s.io/v1', 'policy/v1beta1'])(
-    'so do those of the options that every group version has: %s',
+    'options that every group version has keep their zeros: %s',
     (apiVersion) => {
       const options = { apiVersion, kind: 'DeleteOptions', gracePeriodSeconds: 0, orphanDependents: false };
       const bytes = codec.encode({ ...options, preconditions: { uid: '' } });
@@ -95,7 +95,7 @@ describe('Protobuf of kube-apiserver', () => {
     expect(withoutMessage).toEqual([]);
   });
 
-  test('a watch event has its length before it', () => {
+  test('a watch event is prefixed with its length', () => {
     const object = Buffer.from(goldens['status']!.protobuf, 'base64');
     const event = Buffer.from(encodeWatchEvent('ERROR', object));
     expect(event.readUInt32BE(0)).toBe(event.length - 4);
@@ -132,7 +132,7 @@ describe('Protobuf of kube-apiserver', () => {
     expect(() => decodeProtobufBody(bytes, codec)).toThrow(message);
   });
 
-  // The answers of kube-apiserver to the content of a ConfigMap.
+  // The expectations are the responses of kube-apiserver to a ConfigMap with this content.
   const configMap = (content: string): Buffer => {
     const head = Buffer.from('k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12', 'latin1');
     return Buffer.concat([head, Buffer.from([content.length]), Buffer.from(content, 'latin1')]);
@@ -168,7 +168,7 @@ describe('Protobuf of kube-apiserver', () => {
     expect(codec.decode(configMap(content))).toEqual({ apiVersion: 'v1', kind: 'ConfigMap', ...expected });
   });
 
-  test('a version that cannot be one is that of the fallback, and another type than that has no content', () => {
+  test('an invalid apiVersion is replaced by that of the fallback, and the content of another type is dropped', () => {
     const fallback = { apiVersion: 'v1', kind: 'ConfigMap' };
     const decode = (type: string): JsonObject =>
       codec.decode(
@@ -265,7 +265,7 @@ describe('CBOR', () => {
     );
   });
 
-  // The words of kube-apiserver, for a body, and for one with the item as a member of an object whose type is known.
+  // The messages of kube-apiserver, for the item as the body, and as a member of an object whose type is known.
   test.each<[string, string, string]>([
     ['nothing', '', 'EOF'],
     ['a text cut off', '78ff', 'unexpected EOF'],
@@ -299,7 +299,7 @@ describe('CBOR', () => {
       'a2446b696e644161446b696e644161',
       'cbor: found duplicate map key "kind" at map element index 1',
     ],
-  ])('%s: the type cannot be told', (_name, hex, message) => {
+  ])('%s: the type cannot be determined', (_name, hex, message) => {
     expect(() => decodeCborBody(Buffer.from(hex, 'hex'))).toThrow(
       expect.objectContaining({ message: `unable to determine group/version/kind: ${message}` }) as Error,
     );
@@ -333,7 +333,7 @@ describe('CBOR', () => {
     ['lists', '81'],
     ['tags', 'd9d9f7'],
     ['objects', 'a14161'],
-  ])('%s nested as deeply as a body is long are read or refused', (_name, hex) => {
+  ])('%s nested over the whole length of a body are refused', (_name, hex) => {
     const body = Buffer.concat([Buffer.from(hex.repeat(300_000), 'hex'), Buffer.from([1])]);
     expect(() => decodeCborBody(body)).toThrow('cbor: exceeded max nested level 10000');
   });
@@ -350,7 +350,7 @@ describe('CBOR', () => {
     );
   });
 
-  test('whole floats are known', () => {
+  test('whole floats are recorded', () => {
     const floatsOf = (hex: string): [JsonValue, unknown][] =>
       [...(decodeCborBody(Buffer.from(hex, 'hex')).floats ?? [])].map(([holder, keys]) => [holder, [...keys]]);
     const one = 'fb3ff0000000000000';
@@ -365,11 +365,11 @@ describe('CBOR', () => {
         ],
       ],
     ]);
-    // Neither an integer nor what is too large to be taken for one.
+    // Neither an integer nor a float that is too large for one.
     expect(floatsOf('a2616101616281fb43f0000000000000')).toEqual([]);
   });
 
-  test('JSON survives', () => {
+  test('JSON survives a round trip', () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         const value = parseJson(text);

@@ -21,7 +21,7 @@ test.each<[JsonValue, JsonValue]>([
   [1.5, 1.5],
   ['80', '80'],
   [null, null],
-])('%p in a field of 32 bits is %p', (given, stored) => {
+])('%p in a 32-bit field becomes %p', (given, stored) => {
   expect(convertNumbers(pod.type, port(given))).toEqual(port(stored));
 });
 
@@ -32,19 +32,19 @@ test.each<[JsonValue, JsonValue]>([
   [2 ** 63, -(2n ** 63n)],
   [-1e300, -(2n ** 63n)],
   [0.5, 0.5],
-])('%p in a field of 64 bits is %p', (given, stored) => {
+])('%p in a 64-bit field becomes %p', (given, stored) => {
   expect(convertNumbers(pod.type, { spec: { priorityx: float(1), activeDeadlineSeconds: given } })).toEqual({
     spec: { priorityx: float(1), activeDeadlineSeconds: stored },
   });
 });
 
-test('what has a decoder of its own reads floats as the integers that are printed of them', () => {
+test('types with their own decoder read whole floats as integers', () => {
   const volumes = (size: JsonValue): JsonObject => ({ spec: { volumes: [{ emptyDir: { sizeLimit: size } }] } });
   expect(convertNumbers(pod.type, volumes(float(1000)))).toEqual(volumes(1000));
   expect(convertNumbers(secret.type, { data: { a: [float(1), 257] } })).toEqual({ data: { a: [1, 1] } });
 });
 
-test('what holds nothing of the kind is the same object', () => {
+test('an object without such numbers is returned itself', () => {
   const object = port(80);
   expect(convertNumbers(pod.type, object)).toBe(object);
 });
@@ -63,7 +63,7 @@ test.each<[JsonObject, string | undefined]>([
   expect(conversionError(pod.type, object)).toBe(message);
 });
 
-test('a tree that was merged is stored with the integers', () => {
+test('a merged object is stored with converted integers', () => {
   const { spec } = pod.normalize({ spec: { priority: 2147483648, activeDeadlineSeconds: 1e18 } });
   expect(spec).toMatchObject({ priority: -2147483648, activeDeadlineSeconds: 10n ** 18n });
 });

@@ -3,7 +3,7 @@ import { isRegistered, schemaOfSibling } from './registered-kinds.js';
 
 const CRD = 'apiextensions.k8s.io';
 
-// As a kube-apiserver answers objects of these kinds that are sent to types of the group.
+// The expectations are how kube-apiserver treats objects of these kinds that are sent to types of the group.
 test.each([
   ['', 'v1', 'ConfigMap', true],
   ['', 'apps/v1beta1', 'Deployment', true],

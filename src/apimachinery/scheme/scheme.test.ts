@@ -13,7 +13,7 @@ const decode = (
     true,
   );
 
-describe('fields that occur twice', () => {
+describe('duplicate fields', () => {
   const number = 'json: cannot unmarshal number into Go struct field';
   test.each([
     ['ConfigMap', '{"data":5,"data":{"a":"x"}}', `${number} ConfigMap.data of type map[string]string`],
@@ -38,13 +38,13 @@ describe('fields that occur twice', () => {
       '{"metadata":{"generation":9223372036854775808}}',
       'json: cannot unmarshal number 9223372036854775808 into Go struct field ObjectMeta.metadata.generation of type int64',
     ],
-  ])('%s %s: the first one that does not fit is told', (kind, text, message) => {
+  ])('%s %s: the first value of a wrong type is reported', (kind, text, message) => {
     expect(() =>
       requireSchema('', 'v1', kind).decode(decodeDetailed(text, { strict: false, merges: true }), false),
     ).toThrow(message);
   });
 
-  test('the first one may have what is unknown', () => {
+  test('unknown fields in the first value are reported', () => {
     const text = '{"spec":{"containers":[{"name":"a"},{"bogus":1}],"containers":[{"image":"i"}]}}';
     const { object, strictErrors } = requireSchema('', 'v1', 'Pod').decode(
       decodeDetailed(text, { strict: true, merges: true }),
@@ -124,7 +124,7 @@ describe('typed decoding', () => {
     expect(parseJson(stringifyJson(decode('', kind, given).object))).toEqual(expected);
   });
 
-  test('fields come in the order of the type, keys of maps sorted', () => {
+  test('fields are in the order of the type, and map keys are sorted', () => {
     expect(
       JSON.stringify(decode('', 'ConfigMap', { data: { b: '1', a: '2' }, metadata: {}, kind: 'ConfigMap' }).object),
     ).toBe('{"kind":"ConfigMap","metadata":{},"data":{"a":"2","b":"1"}}');
@@ -189,7 +189,7 @@ describe('typed decoding', () => {
     expect(() => decode('', kind, object)).toThrow(new Error(message));
   });
 
-  test('unknown and duplicate fields in the order of the text', () => {
+  test('reports unknown and duplicate fields in the order of the text', () => {
     const text = '{"zz":{"a":1,"a":2},"metadata":{"name":"a","x":1,"name":"b"},"data":{"k":"1","k":"2"},"data":{}}';
     expect(decode('', 'ConfigMap', text).strictErrors).toEqual([
       'unknown field "zz"',
@@ -200,7 +200,7 @@ describe('typed decoding', () => {
     ]);
   });
 
-  test('schemas within schemas are read, without a look for unknown fields', () => {
+  test('nested schemas are decoded without a check for unknown fields', () => {
     const { object, strictErrors } = decode('apiextensions.k8s.io', 'CustomResourceDefinition', {
       spec: {
         versions: [

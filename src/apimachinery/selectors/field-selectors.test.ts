@@ -33,7 +33,7 @@ describe('parseFieldSelector', () => {
   test.each(bad)('%j is refused', (text, message) => {
     expect(() => parseFieldSelector(text)).toThrow(new Error(message));
   });
-  test('unsupported fields', () => {
+  test('refuses unsupported fields', () => {
     expect(() => parseFieldSelector('data.x=1', metadataFieldNames)).toThrow(
       '"data.x" is not a known field selector: only "metadata.name", "metadata.namespace"',
     );
@@ -59,10 +59,10 @@ describe('parseFieldSelector', () => {
 });
 
 describe('compileSelection', () => {
-  test('nothing asked for', () => {
+  test('empty selectors select everything', () => {
     expect(compileSelection(LabelSelector.everything, FieldSelector.everything).everything).toBe(true);
   });
-  test('both', () => {
+  test('label and field selectors are combined', () => {
     const selection = compileSelection(
       parseLabelSelector('a=b'),
       parseFieldSelector('metadata.name=x,metadata.namespace!=y'),
@@ -73,7 +73,7 @@ describe('compileSelection', () => {
     expect(selection.matches({ a: 'b' }, { 'metadata.name': 'x', 'metadata.namespace': 'y' })).toBe(false);
     expect(selection.matches(undefined, { 'metadata.name': 'x' })).toBe(false);
   });
-  test('equal selections have equal ids, and others do not', () => {
+  test('equal selections have equal ids, and different ones have different ids', () => {
     const id = (labels: string, fields: string): string | undefined =>
       compileSelection(parseLabelSelector(labels), parseFieldSelector(fields)).id;
     expect(id('b in (y,x),a=1', 'c=2')).toBe(id('a=1,b in (x,y)', 'c==2'));
@@ -84,7 +84,7 @@ describe('compileSelection', () => {
     expect(compileSelection(LabelSelector.nothing, FieldSelector.everything).id).toBe('[true,[]]');
     expect(id(`a in (${Array.from({ length: 300 }, (_, i) => `v${i}`).join(',')})`, '')).toBeUndefined();
   });
-  test('labels alone, fields alone', () => {
+  test('label and field selectors work alone', () => {
     expect(compileSelection(parseLabelSelector('!a'), FieldSelector.everything).matches({ a: '' }, {})).toBe(false);
     expect(compileSelection(LabelSelector.everything, parseFieldSelector('a=1')).matches(undefined, { a: '1' })).toBe(
       true,

@@ -3,12 +3,12 @@ import { labelSelectorFromObject, validateLabelSelector } from './label-selector
 import { LabelSelector } from './labels.js';
 
 describe('LabelSelector objects', () => {
-  test('none selects nothing, the empty one everything', () => {
+  test('an absent selector selects nothing, an empty one everything', () => {
     expect(labelSelectorFromObject(undefined)).toBe(LabelSelector.nothing);
     expect(labelSelectorFromObject(undefined).matches({})).toBe(false);
     expect(labelSelectorFromObject({}).empty).toBe(true);
   });
-  test('labels and expressions', () => {
+  test('labels and expressions are combined', () => {
     const selector = labelSelectorFromObject({
       matchLabels: { a: 'b' },
       matchExpressions: [
@@ -20,7 +20,7 @@ describe('LabelSelector objects', () => {
     expect(selector.requiresExactMatch('a')).toBe('b');
     expect(selector.requiresExactMatch('c')).toBeUndefined();
   });
-  test('an unknown operator', () => {
+  test('refuses an unknown operator', () => {
     expect(() => labelSelectorFromObject({ matchExpressions: [{ key: 'a', operator: 'Gt', values: ['1'] }] })).toThrow(
       '"Gt" is not a valid label selector operator',
     );

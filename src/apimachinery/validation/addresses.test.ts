@@ -1,6 +1,6 @@
 import { addressErrors, addressWarnings, cidrErrors, cidrWarnings } from './addresses.js';
 
-/** As kube-apiserver says it. */
+/** The errors and warnings of kube-apiserver. */
 test.each([
   ['1.2.3.4', [], []],
   ['2001:db8::1', [], []],

@@ -48,14 +48,14 @@ describe('names', () => {
     expect(check(value).length === 0).toBe(ok);
   });
 
-  test('megabytes are checked in time', () => {
+  test('names of megabytes are checked in linear time', () => {
     const long = `${'a'.repeat(3_000_000)}!`;
     expect([isDns1123Subdomain(long).length, isQualifiedName(long).length, isLabelValue(long).length]).toEqual([
       2, 2, 2,
     ]);
   });
 
-  test('prefixes', () => {
+  test('validates prefixes', () => {
     expect(nameIsDnsSubdomain('abc-', 'prefix')).toEqual([]);
     expect(nameIsDnsSubdomain('abc-')).toHaveLength(1);
     expect(nameIsDnsLabel('-', 'prefix')).toHaveLength(1);
@@ -143,7 +143,7 @@ describe('validateObjectMeta', () => {
       'metadata.namespace: Forbidden: not allowed on this type',
     ]);
   });
-  test('labels', () => {
+  test('validates labels', () => {
     expect(texts({ ...good, labels: { 'a b': '' } })[0]).toMatch(
       /^metadata.labels: Invalid value: "a b": name part must consist/,
     );
@@ -215,6 +215,6 @@ test.each<[string, string[]]>([
   ['\udcff\t', ['fieldManager: Invalid value: "\\xff\\t": invalid character U+0009 (at position 1)']],
   ['a\tb', ['fieldManager: Invalid value: "a\\tb": invalid character U+0009 (at position 1)']],
   ['é\u200b', ['fieldManager: Invalid value: "é\\u200b": invalid character U+200B (at position 2)']],
-])('the errors of %j', (name, errors) => {
+])('the errors of field manager %j', (name, errors) => {
   expect(validateFieldManager(name, 'fieldManager').map(String)).toEqual(errors);
 });

@@ -7,7 +7,7 @@ test.each([
   { name: 'list of empty items', text: '-\n'.repeat(400) },
   { name: 'set', text: `{${'a,'.repeat(400)}}` },
   { name: 'map', text: 'a: b\n'.repeat(400) },
-])('a $name of too many members is refused', ({ text }) => {
+])('a $name with too many members is refused', ({ text }) => {
   expect(readYamlDocument(text, 1000)).toBeDefined();
   expect(() => readYamlDocument(text, 300)).toThrow(
     'Request entity too large: the YAML has too many members to be decoded',
@@ -21,6 +21,6 @@ test.each([
   { name: 'comments', text: `a: b\n${'# c\n'.repeat(1000)}` },
   { name: 'blank lines', text: `a: b\n${'  \n'.repeat(1000)}c: d` },
   { name: 'what follows the document', text: `a: b\n${'---\n- c\n'.repeat(1000)}` },
-])('$name is no matter of members', ({ text }) => {
+])('$name: does not count as members', ({ text }) => {
   expect(readYamlDocument(text, 30)).toBeDefined();
 });

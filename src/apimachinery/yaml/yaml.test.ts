@@ -44,13 +44,13 @@ describe('parseYaml', () => {
     expect(() => parseYaml(text)).toThrow(new Error(message));
   });
 
-  test('aliases cannot blow a document up', () => {
+  test('excessive aliasing is refused', () => {
     const levels = ['a0: &a0 [x,x,x,x,x,x,x,x,x,x]'];
     for (let i = 1; i < 9; i++) levels.push(`a${String(i)}: &a${String(i)} [${`*a${String(i - 1)},`.repeat(10)}]`);
     expect(() => parseYaml(levels.join('\n'))).toThrow('document contains excessive aliasing');
   });
 
-  // Lines and their order as kube-apiserver reports them.
+  // The line numbers and their order are those of kube-apiserver.
   test.each([
     ['a list begins below its key', 'a: 1\ntags:\n  - x\ntags:\n  - y\n', ['line 5: key "tags"']],
     ['a map begins with its first key', 'a:\n  b: 1\na:\n  b: 1\n', ['line 4: key "a"']],
@@ -62,11 +62,11 @@ describe('parseYaml', () => {
     ]);
   });
 
-  test('keys are decoded in their order', () => {
+  test('keys are decoded in sorted order', () => {
     expect(JSON.stringify(decodeYaml('b: 1\na:\n  - {d: 1, c: 2}\n', false).value)).toBe('{"a":[{"c":2,"d":1}],"b":1}');
   });
 
-  test('duplicates are found only when asked for', () => {
+  test('duplicates are reported only on request', () => {
     const text = 'a: 1\nb:\n  c: 1\n  c: 2\na: 3\n';
     expect(decodeYaml(text, false)).toEqual({ value: { a: 3, b: { c: 2 } }, duplicates: [] });
     expect(decodeYaml(text, true).sourceErrors).toEqual([
@@ -85,7 +85,7 @@ test.each<[string, JsonValue]>([
   ['9223372036854775808.0', 9223372036854775808],
   ['1e21', 1e21],
   ['-0.0', 0],
-])('the float %s is what is printed of it', (text, value) => {
+])('the float %s is read as the number that Go prints for it', (text, value) => {
   expect(parseYaml(`a: ${text}`).value).toEqual({ a: value });
 });
 
@@ -137,7 +137,7 @@ describe('toYaml', () => {
     ]);
   });
 
-  test('what is written is read again', () => {
+  test('written YAML is parsed back to the same value', () => {
     const text = fc.oneof(
       fc.string(),
       fc.constantFrom('yes', 'a: b', 'x\n y\n', '0x1', '1e3', "it's", '- a', '\n\n', '...'),
@@ -165,7 +165,7 @@ describe('toYaml', () => {
   });
 });
 
-describe('JSON that is read as YAML', () => {
+describe('parsePlainJson', () => {
   const slowly = (text: string): JsonValue => parseYaml(`\n${text}`).value;
 
   test.each([
@@ -195,7 +195,7 @@ describe('JSON that is read as YAML', () => {
     if (plain !== undefined) expect(plain).toEqual(slowly(text));
   });
 
-  test('means what the reader of YAML makes of it', () => {
+  test('returns the same value as the YAML parser', () => {
     const keys = fc.dictionary(fc.string(), fc.jsonValue() as fc.Arbitrary<JsonValue>);
     fc.assert(
       fc.property(keys, fc.constantFrom(undefined, 2), (value, indent) => {
@@ -209,7 +209,7 @@ describe('JSON that is read as YAML', () => {
   });
 });
 
-describe('long texts are folded where kube-apiserver folds them', () => {
+describe('long strings are folded where kube-apiserver folds them', () => {
   test.each([
     [
       'in single quotes',
@@ -240,7 +240,7 @@ describe('long texts are folded where kube-apiserver folds them', () => {
   });
 });
 
-describe('brackets that are nested too deeply', () => {
+describe('nesting depth of brackets', () => {
   test.each([
     ['closed', `\na: ${'['.repeat(10_001)}${']'.repeat(10_001)}`, 2],
     ['open', `a: b\nc: d\ne: ${'[{'.repeat(700_000)}`, 3],
@@ -253,19 +253,19 @@ describe('brackets that are nested too deeply', () => {
     ['side by side', `a:\n${'- [x]\n'.repeat(10_100)}`],
     ['in a text', `a: "${'['.repeat(10_100)}"`],
     ['in a plain text', `a: x${'['.repeat(10_100)}`],
-  ])('are none: %s', (_name, text) => {
+  ])('accepts brackets that are not nested: %s', (_name, text) => {
     expect(() => parseYaml(text)).not.toThrow();
   });
 });
 
-test('a list of too many members is refused', () => {
+test('a list with too many members is refused', () => {
   const refused: unknown = expect.objectContaining({
     status: expect.objectContaining({ code: 413, reason: 'RequestEntityTooLarge' }) as unknown,
   });
   expect(() => parseYaml(`[${'1,'.repeat(500_000)}1]`)).toThrow(refused as Error);
 });
 
-test('the time to write grows with the number of lines', () => {
+test('the time to write is linear in the number of lines', () => {
   const took = growth(60_000, (size) => {
     const items = Array.from({ length: size }, (_, i) => ({ name: `item-${String(i)}` }));
     return () => toYaml({ items });
@@ -273,8 +273,8 @@ test('the time to write grows with the number of lines', () => {
   expect(took).toBeLessThanOrEqual(1);
 });
 
-/** Messages as kube-apiserver gives them for the same bodies. */
-describe('what the reader and the scanner refuse', () => {
+/** The messages of kube-apiserver for the same bodies. */
+describe('errors of the reader and the scanner', () => {
   const bytes = (...all: number[]): Buffer => Buffer.from(all);
   test.each<[string, Buffer | string, string]>([
     ['a null byte', bytes(0x61, 0), 'yaml: control characters are not allowed'],
@@ -300,15 +300,15 @@ describe('what the reader and the scanner refuse', () => {
     expect(() => parseYaml(text)).toThrow(new JsonError(message));
   });
 
-  test('UTF-16 is read, and what UTF-8 allows', () => {
+  test('accepts UTF-16, and characters outside the BMP', () => {
     expect(parseYaml(Buffer.from('\ufeffa: \u00fc', 'utf16le')).value).toEqual({ a: '\u00fc' });
     expect(parseYaml(Buffer.from('\ufeffa: b', 'utf16le').swap16()).value).toEqual({ a: 'b' });
     expect(parseYaml('a: \u{1f600}\ufffd').value).toEqual({ a: '\u{1f600}\ufffd' });
   });
 });
 
-/** What two random comparisons with kube-apiserver found to be told apart. */
-describe("what Go's scanner and parser make of odd texts", () => {
+/** Cases found by two random comparisons with kube-apiserver. */
+describe('unusual documents are parsed as in Go', () => {
   test.each<[string, string, JsonValue]>([
     ['text behind the end of a root in brackets', "{a: b}}\n'x", { a: 'b' }],
     ['a plain text behind it', '{a: b} c', { a: 'b' }],
@@ -357,7 +357,7 @@ describe("what Go's scanner and parser make of odd texts", () => {
   });
 });
 
-/** As kube-apiserver reads the same texts. */
+/** The expectations are how kube-apiserver reads the same texts. */
 describe('YAML 1.1', () => {
   test.each<[string, string, JsonValue]>([
     ['a carriage return alone ends a line', 'a: b\rc: d\r', { a: 'b', c: 'd' }],
@@ -416,7 +416,7 @@ describe('YAML 1.1', () => {
     expect(() => parseYaml(text)).toThrow(new JsonError(message));
   });
 
-  test('merges without keys are counted', () => {
+  test('merges without keys count as aliases', () => {
     const lines = ['a0: &a0 {}'];
     for (let i = 1; i < 40; i++)
       lines.push(`a${String(i)}: &a${String(i)} {<<: [*a${String(i - 1)}, *a${String(i - 1)}]}`);
