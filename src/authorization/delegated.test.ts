@@ -36,7 +36,7 @@ function authorizer(clock: FakeClock, asked: string[]): DelegatedAuthorizer {
   });
 }
 
-test('paths that are always allowed are not asked about', async () => {
+test('always-allowed paths cause no SubjectAccessReview', async () => {
   const asked: string[] = [];
   const made = authorizer(new FakeClock(), asked);
   for (const name of ['/healthz', '/livez/ping'])
@@ -45,7 +45,7 @@ test('paths that are always allowed are not asked about', async () => {
   expect(await made.authorize(path('/healthz/ping'))).toMatchObject({ decision: 'no-opinion' });
 });
 
-test('answers are kept for as long as the flags say', async () => {
+test('responses are cached for the times in the flags', async () => {
   const asked: string[] = [];
   const clock = new FakeClock();
   const made = authorizer(clock, asked);

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { authorizationMetrics } from './metrics.js';
 
-test('every hook shows under the name that kube-apiserver gives it', async () => {
+test('metrics have the names of kube-apiserver', async () => {
   const registry = new Registry();
   const metrics = authorizationMetrics('server', registry);
   metrics.decision('RBAC', 'rbac', 'allowed');

@@ -33,7 +33,7 @@ const cert = createCertificate(
   { key: trusted.key.privateKey, certificate: new X509Certificate(trusted.pem) },
 );
 
-/** What the server was asked, and by which way the proxy was. */
+/** The requests that the server got, and those that the proxy got. */
 const asked: string[] = [];
 const proxied: string[] = [];
 const answer = (request: IncomingMessage): { readonly status: number; readonly location?: string } => {
@@ -103,26 +103,26 @@ describe('identity providers', () => {
     });
   };
 
-  test('through the proxy, trusted by the roots of the host', async () => {
+  test('are called through the proxy, with the root CAs of the host', async () => {
     expect(await get('https://provider.example/x')).toBe('{}');
     expect(proxied).toEqual([`CONNECT provider.example:443 ${BASIC}`]);
     expect(asked).toEqual(['provider.example/x nobody']);
   });
 
-  test('another host does not trust them', async () => {
+  test('a host without their CA does not trust them', async () => {
     await expect(get('https://provider.example/x', environment('other.pem'))).rejects.toThrow('certificate');
     await expect(get('https://provider.example/x', environment('nothing.pem'))).rejects.toThrow('certificate');
     expect(asked).toEqual([]);
   });
 
-  test('what is excepted is called directly', async () => {
+  test('hosts in NO_PROXY are called directly', async () => {
     const url = `https://provider.example:${(server.address() as AddressInfo).port}/x`;
-    // Nobody has this name.
+    // This name does not exist.
     await expect(get(url, { ...environment(), NO_PROXY: 'example' })).rejects.toThrow(/ENOTFOUND|EAI_AGAIN/);
     expect(proxied).toEqual([]);
   });
 
-  test('nine redirects, but not ten', async () => {
+  test('nine redirects are followed, but not ten', async () => {
     expect(await get('https://provider.example/few/0')).toBe('{}');
     expect(asked).toHaveLength(10);
     await expect(get('https://provider.example/round/0')).rejects.toThrow(
@@ -130,7 +130,7 @@ describe('identity providers', () => {
     );
   });
 
-  test('credentials do not go elsewhere', async () => {
+  test('credentials are not sent to another host after a redirect', async () => {
     await get('https://provider.example/away', environment(), 'secret');
     expect(asked).toEqual(['provider.example/away Bearer secret', 'elsewhere.example/end nobody']);
     expect(proxied).toHaveLength(2);
@@ -154,7 +154,7 @@ describe('webhooks', () => {
     return status;
   };
 
-  test('through the proxy, trusted by the roots of the host', async () => {
+  test('are called through the proxy, with the root CAs of the host', async () => {
     expect(await post('https://provider.example/hook')).toBe(200);
     expect(proxied).toEqual([`CONNECT provider.example:443 ${BASIC}`]);
   });
@@ -165,8 +165,8 @@ describe('webhooks', () => {
   });
 });
 
-describe('the roots of the host', () => {
-  test('a file and folders, each CA once', () => {
+describe('the root CAs of the host', () => {
+  test('are read from a file and directories, each CA once', () => {
     const certs = join(folder, 'certs');
     mkdirSync(certs);
     writeFileSync(join(certs, 'a'), `${other.pem}${trusted.pem}`);

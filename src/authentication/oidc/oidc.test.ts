@@ -245,7 +245,7 @@ describe('verification', () => {
     expect(await outcome(set, forged)).toMatch(`signed with unsupported algorithm, expected ["ES256" `);
   });
 
-  test('tokens of other issuers and no tokens at all are not its business', async () => {
+  test('tokens of other issuers, and malformed tokens, are ignored', async () => {
     const { set, clock, issuer } = setting();
     await set.start();
     const asked = issuer.asked.length;
@@ -255,13 +255,13 @@ describe('verification', () => {
     expect(issuer.asked).toHaveLength(asked);
   });
 
-  test('several audiences: one is enough', async () => {
+  test('one of several audiences is enough', async () => {
     const { set, clock } = setting({ issuer: { url: ISSUER, audiences: ['a', 'b'], audienceMatchPolicy: 'MatchAny' } });
     await set.start();
     expect(await outcome(set, await token(clock, { aud: ['b', 'z'] }))).toMatchObject({ name: 'jane' });
   });
 
-  test('new keys are found, old ones forgotten, and nobody makes the server fetch all the time', async () => {
+  test('new keys are fetched, old ones dropped, and unknown keys do not cause constant fetches', async () => {
     const { set, clock, issuer } = setting();
     await set.start();
     expect(await outcome(set, await token(clock))).toMatchObject({ name: 'jane' });
@@ -280,7 +280,7 @@ describe('verification', () => {
 });
 
 describe('providers that misbehave', () => {
-  test('not there yet: refused, and found later', async () => {
+  test('not available yet: tokens are refused, and accepted after a retry', async () => {
     const { set, clock, issuer, logged } = setting();
     const url = `${ISSUER}/.well-known/openid-configuration`;
     const document = issuer.documents.get(url);
@@ -319,7 +319,7 @@ describe('providers that misbehave', () => {
   });
 });
 
-test('groups that are kept somewhere else', async () => {
+test('distributed groups claims', async () => {
   const { set, clock, issuer } = setting({
     claimMappings: { username: { claim: 'sub', prefix: '' }, groups: { claim: 'groups', prefix: 'g:' } },
   });
@@ -436,7 +436,7 @@ describe('validation', () => {
     expect(aggregate(validateAuthenticationConfiguration(loaded, ['https://own']).errors)).toContain(expected);
   });
 
-  test('email may be used where a rule looks at email_verified', () => {
+  test('claims.email may be used if a rule checks email_verified', () => {
     const jwt = {
       claimMappings: { username: { expression: 'claims.email' } },
       claimValidationRules: [{ expression: 'claims.?email_verified.orValue(true) == true' }],
@@ -446,7 +446,7 @@ describe('validation', () => {
     );
   });
 
-  test('64 at most, each its own', () => {
+  test('at most 64 authenticators, with unique issuers', () => {
     const parsed = JSON.parse(configuration({})) as { jwt: object[] };
     const many = JSON.stringify({ ...parsed, jwt: Array.from({ length: 65 }, () => parsed.jwt[0]) });
     const { errors } = validateAuthenticationConfiguration(loadAuthenticationConfiguration(many), []);
@@ -497,7 +497,7 @@ describe('reload', () => {
     return { ...made, oidc, write, statuses, failures, ended };
   }
 
-  test('a changed file takes over, a broken one does not', async () => {
+  test('a changed file takes effect, an invalid one does not', async () => {
     const { oidc, write, statuses, failures, clock, ended } = reloading();
     await write(configuration({}));
     expect(await outcome(oidc, await token(clock))).toMatchObject({ name: 'jane' });
@@ -512,7 +512,7 @@ describe('reload', () => {
     ended.abort();
   });
 
-  test('a provider that does not answer leaves the old file in force, and is tried again', async () => {
+  test('if a provider does not respond, the old file stays in force, and the provider is retried', async () => {
     const { oidc, write, statuses, clock, issuer, ended } = reloading();
     await write(configuration({}));
     issuer.documents.set('https://slow/.well-known/openid-configuration', () => new Promise(() => undefined));

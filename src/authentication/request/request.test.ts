@@ -43,7 +43,7 @@ interface Wanted {
   readonly usage?: 'client' | 'server';
 }
 
-/** The end of a connection whose client showed such a certificate. */
+/** Returns the server's end of a connection whose client presented this certificate. */
 function connection(issuer: Authority, wanted: Wanted = {}): TLSSocket {
   const { commonName = 'jane', organizations = ['devs', 'ops'], usage = 'client' } = wanted;
   const pem = createCertificate(
@@ -119,18 +119,18 @@ describe('client certificates', () => {
     expect(answer).toContain(why);
   });
 
-  test('of an expired CA', () => {
+  test('a certificate of an expired CA is refused', () => {
     const late = authority('late', -1000);
     expect(ask(make(new CaBundle(late.pem)), connection(late))).toContain('signed by unknown authority');
   });
 
-  test('none, or one without a name, is nobody', () => {
+  test('no certificate, or one without a common name, is no user', () => {
     expect(ask(make(), undefined)).toBeUndefined();
     expect(ask(make(), { getPeerX509Certificate: () => undefined } as Partial<TLSSocket> as TLSSocket)).toBeUndefined();
     expect(ask(make(), connection(ca, { commonName: '' }))).toBeUndefined();
   });
 
-  test('several CAs, and others from now on, on connections that are open too', () => {
+  test('a bundle may have several CAs, and replaced CAs apply to open connections', () => {
     const pool = new CaBundle(ca.pem + other.pem);
     const method = make(pool);
     const [mine, theirs] = [connection(ca), connection(other)];
@@ -226,13 +226,13 @@ describe('headers of a proxy', () => {
       'x509: certificate has expired or is not yet valid',
     ],
   ];
-  test.each(forged)('headers %s are not believed', (_name, socket, why) => {
+  test.each(forged)('headers %s are not trusted', (_name, socket, why) => {
     const answer = ask(make(), socket, jane);
     if (why === undefined) expect(answer).toBeUndefined();
     else expect(answer).toContain(why);
   });
 
-  test('a connection is verified once, and again when the CAs change or time has passed', () => {
+  test('a connection is verified once, and again when the CAs change or its certificate expires', () => {
     const later = new FakeClock();
     const pool = new CaBundle(ca.pem);
     const verify = jest.spyOn(pool, 'verify');
@@ -256,7 +256,7 @@ describe('bearer tokens', () => {
     { authenticateToken: (token) => (token === 'good' ? { user: jane } : undefined) },
     [],
   );
-  // As kube-apiserver answers them.
+  // The expectations are the responses of kube-apiserver.
   const cases: readonly (readonly [string, string, object | string | undefined])[] = [
     ['good', 'Bearer good', { user: jane }],
     ['case of the scheme', 'bEARER good', { user: jane }],
@@ -304,14 +304,14 @@ describe('several methods', () => {
     expect(ask(new AuthenticatedGroupAdder(inner), undefined)).toMatchObject({ user: { groups: expected } });
   });
 
-  test('anonymous requests, everywhere or on some paths', () => {
+  test('anonymous requests are accepted on all or on some paths', () => {
     const anonymous = { user: { name: 'system:anonymous', groups: ['system:unauthenticated'] } };
     expect(ask(new AnonymousAuthenticator(), undefined)).toMatchObject(anonymous);
     expect(ask(new AnonymousAuthenticator(['/livez', '/healthz']), undefined)).toMatchObject(anonymous);
     expect(ask(new AnonymousAuthenticator(['/livez']), undefined)).toBeUndefined();
   });
 
-  test('only who shows nothing is anonymous', () => {
+  test('only requests without credentials are anonymous', () => {
     const anonymous = new AnonymousAuthenticator();
     expect(ask(new WithFallback(says(user('a')), anonymous), undefined)).toMatchObject(user('a'));
     expect(ask(new WithFallback(says(undefined), anonymous), undefined)).toMatchObject({

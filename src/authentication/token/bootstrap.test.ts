@@ -70,7 +70,7 @@ test.each(['', 'abcdef', 'abcdef.0123', 'ABCDEF.0123456789abcdef', `${TOKEN}\n`,
   },
 );
 
-test('the secret is compared in constant time, before anything else of the token is looked at', () => {
+test('the secret is compared in constant time, before any other part of the token is checked', () => {
   const compared = jest.mocked(secrets.sameSecret);
   const expired = { ...GOOD, expiration: '2025-01-01T00:00:00Z', 'usage-bootstrap-authentication': 'false' };
   for (const wrong of ['0123456789abcdeg', '1123456789abcdef']) {

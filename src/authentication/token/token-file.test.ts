@@ -9,7 +9,7 @@ const user = (name: string, uid: string, groups: readonly string[] = []): object
   user: { name, uid, groups, extra: {} },
 });
 
-test('users by their tokens', () => {
+test('finds users by their tokens', () => {
   const warnings: string[] = [];
   const file = load('t1,jane,1\nt2,joe,2,"a,b"\n,nobody,3\nt1,jim,4,c\n', (text) => warnings.push(text));
   expect(file.authenticateToken('t1')).toEqual(user('jim', '4', ['c']));
@@ -33,7 +33,7 @@ test.each([
 
 const tokens = fc.stringMatching(/^[a-zA-Z0-9._~+/-]{1,40}$/);
 
-test('whatever resembles a token is none: what it begins with, what begins with it, what differs in one letter', () => {
+test('prefixes and extensions of a token, and tokens that differ in one letter, are unknown', () => {
   fc.assert(
     fc.property(tokens, fc.nat(), (token, at) => {
       const file = load(`${token},jane,1`);
@@ -51,7 +51,7 @@ test('whatever resembles a token is none: what it begins with, what begins with 
   );
 });
 
-test('tokens are looked up by digests of one length that no two servers share, and are not kept', () => {
+test('tokens are looked up by salted digests of equal length, and are not kept', () => {
   const token = 'a-token-that-nobody-may-see';
   const keysOf = (file: object): string[] => [...(Reflect.get(file, 'byDigest') as Map<string, unknown>).keys()];
   const [a, b] = [load(`${token},jane,1\nx,joe,2`), load(`${token},jane,1\nx,joe,2`)];

@@ -101,7 +101,7 @@ const typed: readonly (readonly [string, unknown, string])[] = [
   ],
   ['value', { user: { extra: { k: [7] } } }, 'number into Go struct field UserInfo.status.user.extra of type string'],
 ];
-test.each(typed)('of another type: %s', async (_name, status, why) => {
+test.each(typed)('a field of another type: %s', async (_name, status, why) => {
   const { authenticator } = setting([review(status)]);
   expect(await outcome(authenticator.authenticateToken('t', [], NEVER_ABORTED))).toEqual({
     message: `json: cannot unmarshal ${why}`,
@@ -109,7 +109,7 @@ test.each(typed)('of another type: %s', async (_name, status, why) => {
   });
 });
 
-test('an answer need not say its kind', async () => {
+test('a response may omit its kind', async () => {
   const body = JSON.stringify({ status: { authenticated: true, user: USER } });
   const { authenticator } = setting([{ status: 200, body, contentType: '', retryAfter: false }]);
   expect(await outcome(authenticator.authenticateToken('t', [], NEVER_ABORTED))).toMatchObject({ user: JANE });
@@ -119,7 +119,7 @@ test.each(cases)('%s', async (_name, status, audiences, expected) => {
   expect(await outcome(authenticator.authenticateToken('t', audiences, NEVER_ABORTED))).toEqual(expected);
 });
 
-test.each(['v1', 'v1beta1'] as const)('what is sent: %s', async (version) => {
+test.each(['v1', 'v1beta1'] as const)('sends a TokenReview of version %s', async (version) => {
   const { authenticator, sent } = setting([review({}, version)], version);
   await authenticator.authenticateToken('t', [], NEVER_ABORTED);
   expect(JSON.parse(sent[0] ?? '')).toEqual({
@@ -134,7 +134,7 @@ test.each(['v1', 'v1beta1'] as const)('what is sent: %s', async (version) => {
 test.each([
   ['another version', review({ authenticated: true, user: USER }, 'v1beta1')],
   ['no JSON', { status: 200, body: 'secret-token', contentType: '', retryAfter: false }],
-])('%s is refused, and its words are not repeated', async (_name, answer) => {
+])('%s is refused, and its content is not logged', async (_name, answer) => {
   const { authenticator, failed } = setting([answer]);
   expect(await outcome(authenticator.authenticateToken('t', [], NEVER_ABORTED))).toMatchObject({ told: false });
   expect(failed.join()).not.toContain('secret-token');
@@ -153,7 +153,7 @@ async function settle(clock: FakeClock, pending: Promise<unknown>): Promise<unkn
   return result;
 }
 
-test('transient failures are tried again, five times in all', async () => {
+test('transient failures are retried, up to five attempts', async () => {
   const good = review({ authenticated: true, user: USER });
   const recovered = setting([failure(500), new ResponseError('reset', true), failure(429), good]);
   expect(
@@ -179,7 +179,7 @@ describe('cache', () => {
   };
   const good = review({ authenticated: true, user: USER });
 
-  test('a user is remembered for a time, and then without a promise', async () => {
+  test('a user is cached for a time, and returned synchronously', async () => {
     const { ask, sent, clock, cache } = cached([good]);
     const first = await ask();
     expect(cache.authenticateToken('t', [], NEVER_ABORTED)).toBe(first);
@@ -189,7 +189,7 @@ describe('cache', () => {
     expect(sent).toHaveLength(2);
   });
 
-  test('by token and audiences', async () => {
+  test('caches by token and audiences', async () => {
     const { ask, sent } = cached([good]);
     await ask('t');
     await ask('u');
@@ -197,7 +197,7 @@ describe('cache', () => {
     expect(sent).toHaveLength(3);
   });
 
-  test('nobody is remembered for a time of its own, errors not at all', async () => {
+  test('failures are cached for their own time, errors not at all', async () => {
     const nobody = cached([review({})]);
     await nobody.ask();
     await nobody.ask();
@@ -211,7 +211,7 @@ describe('cache', () => {
     expect(failing.sent).toHaveLength(2);
   });
 
-  test('requests at once share one call; one that is given up leaves the others', async () => {
+  test('concurrent requests share one call, which continues if one of them is canceled', async () => {
     const { ask, sent, cache } = cached([good]);
     const controller = new AbortController();
     const given = outcome(Promise.resolve(cache.authenticateToken('t', [], controller.signal)));

@@ -80,7 +80,7 @@ describe('decisions', () => {
   });
 });
 
-describe('files that cannot be read', () => {
+describe('invalid files', () => {
   const cases: readonly (readonly [string, string, string])[] = [
     ['cut off', '{"a":', "couldn't get version/kind; json parse error: unexpected end of JSON input"],
     [
@@ -120,7 +120,7 @@ describe('files that cannot be read', () => {
   });
 });
 
-test('rules of a user', () => {
+test('returns the rules of a user', () => {
   const text = [
     line('"user":"u","namespace":"ns","resource":"pods","readonly":true'),
     line('"group":"g","namespace":"*","nonResourcePath":"/x"'),

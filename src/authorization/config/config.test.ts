@@ -167,14 +167,14 @@ describe('the file', () => {
     expect(problem(text)).toBe(expected);
   });
 
-  test('in-cluster elsewhere, and types that must remain', () => {
+  test('accepts InClusterConfig on an aggregated server, and enforces required types', () => {
     expect(problem(at('connectionInfo: {type: InClusterConfig}'), { hostsReviews: false })).toBe('');
     expect(
       problem(at('connectionInfo: {type: InClusterConfig}'), { hostsReviews: false, requiredTypes: ['RBAC', 'Node'] }),
     ).toBe('missing required types: [Node RBAC]');
   });
 
-  test('defaults', () => {
+  test('sets defaults', () => {
     const [item] = loadAuthorizationConfiguration(
       `${HEAD}authorizers: [{type: Webhook, name: w, webhook: {cacheUnauthorizedRequests: false}}]`,
     ).authorizers;
@@ -317,7 +317,7 @@ describe('the chain', () => {
   ): Promise<AuthorizationResult> =>
     (await bed.build(more)).authorizer.authorize(question, new AbortController().signal);
 
-  test('system:masters come first, and are not counted', async () => {
+  test('system:masters is allowed first, and not counted', async () => {
     const bed = new Bed();
     expect(await decide(bed, { modes: ['AlwaysDeny'] }, ask('a', 'system:masters'))).toEqual({
       decision: 'allow',
@@ -326,7 +326,7 @@ describe('the chain', () => {
     expect(bed.counted).toEqual([]);
   });
 
-  test('modes in order, decisions counted', async () => {
+  test('modes are called in order, and decisions counted', async () => {
     const bed = new Bed();
     bed.rbac.upsert('ClusterRole', {
       metadata: { name: 'c' },
@@ -348,7 +348,7 @@ describe('the chain', () => {
     expect(bed.counted).toEqual(['RBAC rbac allowed', 'ABAC abac allowed']);
   });
 
-  test('the webhook mode', async () => {
+  test('supports the webhook mode', async () => {
     const bed = new Bed();
     const hook = { modes: ['Webhook'], webhookConfigFile: '/k', webhookVersion: 'v1' };
     expect(await decide(bed, hook, ask('jim'))).toEqual({ decision: 'allow', reason: 'hook' });
@@ -357,7 +357,7 @@ describe('the chain', () => {
     expect(bed.open.size).toBe(0);
   });
 
-  test('refused at the start', async () => {
+  test('refuses invalid configuration at the start', async () => {
     const bed = new Bed();
     await expect(bed.build({ modes: ['ABAC'], policyFile: '/none' })).rejects.toThrow(
       'open /none: no such file or directory',
@@ -391,7 +391,7 @@ describe('reload', () => {
     };
   };
 
-  test('when a change is seen', async () => {
+  test('happens when a change is noticed', async () => {
     const { bed, decide, set } = await start();
     expect(await decide()).toBe('no-opinion');
     set(RBAC, HOOK);
@@ -406,7 +406,7 @@ describe('reload', () => {
     expect(bed.counted.filter((text) => text.startsWith('reload'))).toEqual(['reload success', 'reload success']);
   });
 
-  test('every minute, without counting files that have not changed', async () => {
+  test('happens every minute, without counting unchanged files', async () => {
     const { bed, decide, set } = await start();
     bed.clock.advance(60_000);
     await settle();
@@ -429,7 +429,7 @@ describe('reload', () => {
       'authorizer type Node is not allowed if it was not enabled at initial server startup',
     ],
   ];
-  test.each(broken)('the old chain stays: %s', async (_name, text, why) => {
+  test.each(broken)('keeps the old chain: %s', async (_name, text, why) => {
     const { bed, decide, set } = await start();
     set(RBAC, HOOK);
     bed.changed();

@@ -220,7 +220,7 @@ describe('decisions', () => {
   });
 });
 
-test('without selectors nodes read all nodes and pods, and secrets as before', () => {
+test('without selectors, nodes may read all nodes and pods, but only their own secrets', () => {
   const authorizer = new NodeAuthorizer(filled(), { selectors: false });
   const decide = (attributes: AuthorizerAttributes): string => authorizer.authorize(attributes).decision;
   expect(decide(ask('list', 'pods'))).toBe('allow');
@@ -228,7 +228,7 @@ test('without selectors nodes read all nodes and pods, and secrets as before', (
   expect(decide(ask('list', 'secrets', { namespace: 'ns' }))).toBe('no-opinion');
 });
 
-test('changes of pods and volumes are in force at once', () => {
+test('changes of pods and volumes take effect immediately', () => {
   const graph = filled();
   const secret = (name: string, namespace = 'ns'): boolean => graph.hasPath('n1', 'secret', namespace, name);
   graph.upsertPod(pod('p2', 'n1', { imagePullSecrets: [{ name: 'pull' }] }));
@@ -244,7 +244,7 @@ test('changes of pods and volumes are in force at once', () => {
   expect(secret('vol')).toBe(false);
 });
 
-test('rules of nodes cannot be told', () => {
+test('the rules of nodes cannot be resolved', () => {
   const authorizer = new NodeAuthorizer(new NodeGraph());
   expect(authorizer.rulesFor(ask('get', 'x').user)).toMatchObject({
     incomplete: true,

@@ -98,7 +98,7 @@ describe('one rule', () => {
     const attributes = ask(user('jane'), question);
     expect(index.authorize(attributes).decision).toBe(allowed ? 'allow' : 'no-opinion');
     expect(readRules(role('r', '', rule)).some((read) => ruleAllows(read, attributes))).toBe(allowed);
-    // The same in a role with many rules and for a subject with many roles, which are looked up in tables.
+    // A role with many rules, and a subject with many roles, are looked up in tables: the decision is the same.
     const others = Array.from({ length: 20 }, (_, i) => ({
       apiGroups: ['other'],
       resources: [`r${i}`],
@@ -114,7 +114,7 @@ describe('one rule', () => {
   });
 });
 
-describe('who and where', () => {
+describe('subjects and namespaces', () => {
   const index = new RbacIndex();
   index.upsert('ClusterRole', role('cr', '', pods));
   index.upsert('Role', role('r', 'ns', pods));
@@ -182,7 +182,7 @@ describe('who and where', () => {
   });
 });
 
-describe('changes are in force at once', () => {
+describe('changes take effect immediately', () => {
   const decision = (index: RbacIndex, question: Partial<AuthorizerAttributes> = {}): string =>
     index.authorize(ask(user('jane'), { namespace: 'ns', ...question })).decision;
 
@@ -217,7 +217,7 @@ describe('changes are in force at once', () => {
     expect(decision(index)).toBe('allow');
   });
 
-  test('retain forgets what is gone, of one kind only', () => {
+  test('retain removes the other objects, of one kind only', () => {
     const index = new RbacIndex();
     index.upsert('Role', role('r', 'ns', pods));
     index.upsert('RoleBinding', binding('a', 'ns', 'Role', 'r', jane));
@@ -234,7 +234,7 @@ describe('changes are in force at once', () => {
   });
 });
 
-test('rules of a user: each binding once, paths apart, missing roles named', () => {
+test('rulesFor returns each binding once, separates non-resource rules, and reports missing roles', () => {
   const index = new RbacIndex();
   index.upsert('ClusterRole', role('c', '', pods, { nonResourceURLs: ['/x'], verbs: ['get'] }));
   index.upsert('ClusterRoleBinding', binding('c', '', 'ClusterRole', 'c', jane, { kind: 'Group', name: 'g' }));
@@ -254,8 +254,8 @@ test('rules of a user: each binding once, paths apart, missing roles named', () 
   expect(index.roleRules({ apiGroup: '', kind: 'Role', name: 'c' }, 'ns')).toBeUndefined();
 });
 
-/** Whatever the history of changes, the index decides as reading through all objects would. */
-test('property: decides as a reading of all objects does', () => {
+/** After any sequence of changes, the index decides the same as an evaluation of all objects. */
+test('property: decides the same as an evaluation of all objects', () => {
   const word = (...words: string[]): fc.Arbitrary<string> => fc.constantFrom(...words);
   const some = (arbitrary: fc.Arbitrary<string>): fc.Arbitrary<string[]> =>
     fc.array(arbitrary, { minLength: 1, maxLength: 3 });

@@ -43,18 +43,18 @@ describe('union', () => {
     expect(await new UnionAuthorizer(authorizers).authorize(attributes(), signal)).toEqual(expected);
   });
 
-  test('synchronous authorizers are answered synchronously', () => {
+  test('is synchronous if its authorizers are', () => {
     expect(new UnionAuthorizer([alwaysDeny]).authorize(attributes(), signal)).toEqual(none('Everything is forbidden.'));
   });
 });
 
-test('the privileged group', () => {
+test('the privileged group is allowed', () => {
   const authorizer = new PrivilegedGroupAuthorizer();
   expect(authorizer.authorize(attributes('a', 'system:masters')).decision).toBe('allow');
   expect(authorizer.authorize(attributes('system:master')).decision).toBe('no-opinion');
 });
 
-test('rules are joined, and incomplete where one part is', () => {
+test('rules are combined, and incomplete if one part is', () => {
   const user = attributes().user;
   const half = { rulesFor: () => ({ resourceRules: [], nonResourceRules: [], incomplete: true, error: 'half' }) };
   const rules = new UnionRuleResolver([alwaysAllow, alwaysDeny, half]).rulesFor(user, 'ns');

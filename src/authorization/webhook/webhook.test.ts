@@ -38,7 +38,7 @@ class Bed {
   readonly clock = new FakeClock();
   readonly sent: JsonObject[] = [];
   readonly counted: string[] = [];
-  /** Answers in order; the last one stays. */
+  /** The responses, in order; the last one is repeated. */
   answers: (WebhookResponse | Error)[] = [];
   readonly metrics: AuthorizationMetrics = {
     ...noMetrics,
@@ -76,7 +76,7 @@ class Bed {
     );
   }
 
-  /** Waits for the answer while time passes. */
+  /** Waits for the decision while the clock advances. */
   async ask(
     authorizer: WebhookAuthorizer,
     question = attributes(),
@@ -150,7 +150,7 @@ describe('answers', () => {
       http(403, 'kind: Status\napiVersion: v1\nstatus: Failure\nmessage: in YAML\n', 'application/yaml'),
       error('in YAML'),
     ],
-    // An error all the same: the client gets a 500 and no 403.
+    // Still an error: the client gets 500 instead of 403.
     ['a Status without a text', http(403, '{"kind":"Status","apiVersion":"v1","status":"Failure"}'), error('')],
     ['not found', http(404), error('the server could not find the requested resource')],
     ['redirect', http(302), error('the server responded with the status code 302 but did not return more information')],
@@ -169,7 +169,7 @@ describe('answers', () => {
 });
 
 describe('requests', () => {
-  test('v1, with selectors', async () => {
+  test('v1 has selectors', async () => {
     const bed = new Bed();
     bed.answers = [review({})];
     await bed.ask(
@@ -201,7 +201,7 @@ describe('requests', () => {
     });
   });
 
-  test('v1beta1 calls groups group; paths', async () => {
+  test('v1beta1 names groups `group`; paths are non-resource attributes', async () => {
     const bed = new Bed();
     bed.answers = [review({ allowed: true }, 'v1beta1')];
     const answer = await bed.ask(
@@ -218,7 +218,7 @@ describe('requests', () => {
 });
 
 describe('cache', () => {
-  test('allowed and other answers live as long as they were told to, and are given synchronously', async () => {
+  test('allowed and other decisions are cached for their TTLs, and returned synchronously', async () => {
     const bed = new Bed();
     bed.answers = [review({ allowed: true })];
     const authorizer = bed.authorizer();
@@ -258,7 +258,7 @@ describe('cache', () => {
     expect(bed.sent).toHaveLength(2);
   });
 
-  test('is bounded, the least recently used goes', () => {
+  test('is bounded, and evicts the least recently used entry', () => {
     const cache = new TtlCache<number>(2, new FakeClock());
     cache.set('a', 1, 10);
     cache.set('b', 2, 10);
@@ -274,14 +274,14 @@ describe('retries', () => {
     [500, 'text/plain', 'an error on the server ("oops")'],
     [502, '', 'an error on the server ("oops")'],
     [502, 'application/json', 'an error on the server ("unknown")'],
-  ])('transient failures, five attempts in all: %d %s', async (status, contentType, why) => {
+  ])('transient failures are retried, up to five attempts: %d %s', async (status, contentType, why) => {
     const bed = new Bed();
     bed.answers = [{ status, body: why.includes('""') ? '' : ' oops\n', contentType, retryAfter: false }];
     const answer = await bed.ask(bed.authorizer());
     expect(answer.error).toContain(why);
     expect(bed.counted).toEqual([...Array<string>(5).fill('w error'), 'w open error']);
   });
-  test('an answer after a failure', async () => {
+  test('succeeds after a failure', async () => {
     const bed = new Bed();
     bed.answers = [
       { status: 503, body: '', contentType: '', retryAfter: true },
@@ -291,13 +291,13 @@ describe('retries', () => {
     expect((await bed.ask(bed.authorizer())).decision).toBe('allow');
     expect(bed.counted).toEqual(['w error', 'w error', 'w success']);
   });
-  test('a timeout is not repeated', async () => {
+  test('a timeout is not retried', async () => {
     const bed = new Bed();
     bed.answers = [new ResponseError('slow', false, true)];
     await bed.ask(bed.authorizer());
     expect(bed.counted).toEqual(['w timeout', 'w open timeout']);
   });
-  test('a client that has gone ends it', async () => {
+  test('end when the client disconnects', async () => {
     const bed = new Bed();
     bed.answers = [{ status: 500, body: '', contentType: '', retryAfter: false }];
     await bed.ask(bed.authorizer(), attributes(), AbortSignal.abort());

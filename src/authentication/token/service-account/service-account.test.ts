@@ -105,7 +105,7 @@ describe('bound tokens', () => {
   test.each([
     ['RSA', rsa],
     ['ECDSA', ec],
-  ])('%s: who the token is', async (_name, key) => {
+  ])('%s: returns the user of the token', async (_name, key) => {
     const { authenticator, request } = setting();
     const { token, id } = await new JwtSigner(key, ISSUER).signBound(request);
     expect(await outcome(authenticator, token)).toEqual({
@@ -119,7 +119,7 @@ describe('bound tokens', () => {
     });
   });
 
-  test('the second use needs no signature and no promise, and gives the same response', async () => {
+  test('the second use verifies no signature, is synchronous, and returns the same response', async () => {
     const { authenticator, request } = setting();
     const token = await sign(request);
     const first = await outcome(authenticator, token);
@@ -223,13 +223,13 @@ describe('bound tokens', () => {
     expect(await outcome(authenticator, token)).toBe(message);
   });
 
-  test('an object that memory has not seen yet is asked for at the store', async () => {
+  test('an object that is not in the cache yet is read from the store', async () => {
     const { authenticator, request, objects } = setting();
     objects.memory.clear();
     expect(await outcome(authenticator, await sign({ ...request, pod: ref('pod') }))).toHaveProperty('user');
   });
 
-  test('audiences', async () => {
+  test('checks audiences', async () => {
     const { authenticator, request } = setting();
     const token = await sign({ ...request, audiences: ['a', 'b'] });
     expect(await outcome(authenticator, token)).toBe(
@@ -238,7 +238,7 @@ describe('bound tokens', () => {
     expect(await outcome(authenticator, token, ['b', 'c'])).toMatchObject({ audiences: ['b'] });
   });
 
-  test('time, with a minute for clocks that differ', async () => {
+  test('checks times, with a minute of clock skew', async () => {
     const { authenticator, request, clock } = setting();
     const token = await sign(request);
     clock.advance(659_000);
@@ -249,7 +249,7 @@ describe('bound tokens', () => {
     expect(await outcome(authenticator, early)).toBe('service account token is not valid yet');
   });
 
-  test('use after warnafter is noted', async () => {
+  test('use after warnafter is annotated', async () => {
     const { authenticator, request, clock } = setting();
     const token = await sign({ ...request, expirationSeconds: 10_000, warnAfterSeconds: 3607 });
     expect(await outcome(authenticator, token)).not.toHaveProperty('annotations');
@@ -262,14 +262,14 @@ describe('bound tokens', () => {
     });
   });
 
-  test('every issuer that is accepted', async () => {
+  test('accepts all configured issuers', async () => {
     const { authenticator, request } = setting();
     expect(await outcome(authenticator, await sign(request, rsa, 'https://old'))).toHaveProperty('user');
     expect(await outcome(authenticator, await sign(request, rsa, 'https://other'))).toBeUndefined();
   });
 });
 
-describe('forged and broken tokens', () => {
+describe('forged and malformed tokens', () => {
   const BAD = 'go-jose/go-jose: error in cryptographic primitive';
   const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
   type Parts = readonly [string, string, string];
@@ -308,12 +308,12 @@ describe('forged and broken tokens', () => {
     expect(await outcome(authenticator, forge(parts))).toBe(expected);
   });
 
-  test('a key of somebody else', async () => {
+  test('refuses a foreign key', async () => {
     const { authenticator, request } = setting();
     expect(await outcome(authenticator, await sign(request, foreign))).toBe('invalid signature, no keys found');
   });
 
-  test('HMAC with the public key as the secret', async () => {
+  test('refuses HMAC with the public key as the secret', async () => {
     const { authenticator } = setting();
     const { id, key } = verificationKey(rsa);
     const secret = Buffer.from(key.export({ type: 'spki', format: 'pem' }).toString());
@@ -321,7 +321,7 @@ describe('forged and broken tokens', () => {
     expect(await outcome(authenticator, token)).toBe(BAD);
   });
 
-  test('claims of wrong types are refused, not a failure of the server', async () => {
+  test('claims of wrong types are refused, not an internal error', async () => {
     const { authenticator } = setting();
     for (const claims of [
       { exp: 'x' },
@@ -352,7 +352,7 @@ describe('tokens in Secrets', () => {
     return { ...made, token };
   }
 
-  test('who the token is; its Secret is labelled once a day', async () => {
+  test('returns the user of the token, and labels its Secret once a day', async () => {
     const { authenticator, token, marked } = await legacy();
     const user = {
       name: 'system:serviceaccount:ns:sa',
@@ -378,14 +378,14 @@ describe('tokens in Secrets', () => {
     expect(jest.mocked(secrets.sameSecret)).toHaveBeenLastCalledWith('other', other.token);
   });
 
-  test('one that the account refers to comes with a warning', async () => {
+  test('warns about a token that the account references', async () => {
     const { authenticator, token } = await legacy({}, { secrets: [{ name: 'secret' }] });
     expect(await outcome(authenticator, token)).toMatchObject({
       warnings: [expect.stringContaining('TokenRequest API')],
     });
   });
 
-  test('one marked invalid is refused', async () => {
+  test('refuses a token that is marked invalid', async () => {
     const { authenticator, token, objects } = await legacy();
     const data = { token: Buffer.from(token).toString('base64') };
     objects.put('secrets', 'secret', { data, metadata: { labels: { [INVALID_SINCE]: '2025-01-01' } } });
@@ -394,7 +394,7 @@ describe('tokens in Secrets', () => {
     );
   });
 
-  test('revoked with its Secret or its account, unless they are not looked for', async () => {
+  test('are revoked with their Secret or account, unless lookup is off', async () => {
     const { authenticator, token, objects } = await legacy();
     objects.remove('serviceaccounts', 'sa');
     expect(await outcome(authenticator, token)).toBe('serviceaccounts "sa" not found');
@@ -411,13 +411,13 @@ describe('keys', () => {
   const publicPem = (key: KeyObject): string =>
     verificationKey(key).key.export({ type: 'spki', format: 'pem' }).toString();
 
-  test('several in one file, private and public; each counts once', () => {
+  test('a file may have several private and public keys, each of which counts once', () => {
     const keys = readVerificationKeys(`${pem(rsa)}\n# text\n${publicPem(ec)}${publicPem(rsa)}`);
     expect(keys.map(({ algorithm }) => algorithm)).toEqual(['RS256', 'ES384', 'RS256']);
     expect(uniqueKeys(keys)).toHaveLength(2);
   });
 
-  test('signing takes the private one', () => {
+  test('signing uses the private key', () => {
     expect(readSigningKey(publicPem(ec) + pem(rsa)).equals(createPrivateKey(pem(rsa)))).toBe(true);
     expect(() => readSigningKey(publicPem(ec))).toThrow('does not contain a valid RSA or ECDSA private key');
   });
