@@ -22,7 +22,7 @@ const validity = (lasts = 24 * HOUR): { notBefore: number; notAfter: number } =>
   notAfter: Date.now() + lasts,
 });
 
-/** A client certificate of any authority. */
+/** Issues a client certificate of any CA. */
 export function clientOf(by: Authority, commonName: string, lasts?: number): Pair {
   const { privateKey, publicKey } = generateKey();
   const request = { subject: { commonName }, publicKey, usage: 'client' as const, ...validity(lasts) };
@@ -34,7 +34,7 @@ export interface Pair {
   readonly key: string;
 }
 
-/** The certificates of a control plane, in files of a folder: `ca`, `apiserver`, `front-proxy-ca`, `front-proxy`, `sa`. */
+/** The certificates and keys of a control plane, as files in a folder: `ca`, `apiserver`, `front-proxy-ca`, `front-proxy`, `sa`. */
 export class Certificates {
   private readonly cluster = authority('cluster-ca');
   private readonly proxies = authority('front-proxy-ca');
@@ -54,12 +54,12 @@ export class Certificates {
     return this.cluster.pem;
   }
 
-  /** A client certificate of the cluster. */
+  /** Issues a client certificate of the cluster's CA. */
   client(commonName: string, organizations: readonly string[] = []): Pair {
     return this.issue(this.cluster, commonName, organizations, 'client');
   }
 
-  /** One of the front proxy's CA, under any name. */
+  /** Issues a client certificate of the front proxy's CA, under any name. */
   proxy(commonName: string, lasts?: number): Pair {
     return clientOf(this.proxies, commonName, lasts);
   }

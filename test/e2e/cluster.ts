@@ -14,19 +14,19 @@ import { apiserver, controllerManager, etcd, kubeconfig, type Ports, TOKENS, wri
 import { isReady, ServicePort } from './service.js';
 
 export const NAMESPACE = 'annex-system';
-/** The token that the replicas show to webhooks that are Services. */
+/** The token that the replicas send to webhooks that are Services. */
 export const WEBHOOK_TOKEN = 'token-for-webhooks';
-/** The group that Annex may copy. */
+/** A group that Annex may adopt. */
 export const ADOPTED_GROUP = 'adopted.example.com';
 const MAIN = process.env['ANNEX_MAIN'] ?? BUILT;
 const REPLICAS = 2;
 export const TOOLS = process.env['ANNEX_TOOLS_DIR'] ?? join(ROOT, '.cache/tools');
-/** Of the cluster's API server, for instance v1.36.3. */
+/** The version of the cluster's API server, for instance v1.36.3. */
 export const CLUSTER_VERSION = /v1\.\d+\.\d+/.exec(
-  // Null where the program is not there.
+  // Null if the program is missing.
   String(spawnSync(join(TOOLS, 'kube-apiserver'), ['--version']).stdout),
 )?.[0];
-/** Annex answers as this version does; what an older cluster answers differs from it in places. */
+/** Annex has the behavior of this Kubernetes version. An older cluster behaves differently in places. */
 export const IS_YARDSTICK = CLUSTER_VERSION?.startsWith('v1.36.') === true;
 const CHART = join(ROOT, 'charts/annex');
 
@@ -34,7 +34,7 @@ interface TestClusterOptions {
   readonly apiservers?: 1 | 2;
   readonly groups?: readonly string[];
   readonly traced?: boolean;
-  /** The replicas reach the cluster through proxies, which can be cut. */
+  /** True if the replicas reach the cluster through proxies that can be cut. */
   readonly proxied?: boolean;
 }
 
@@ -44,8 +44,8 @@ export interface Replica {
 }
 
 /**
- * A cluster with Annex in it, of real parts: etcd, kube-apiserver, kube-controller-manager, a replica set of three mongods, and two
- * replicas of Annex with the identity and the flags that the chart gives to its pods.
+ * A cluster of real components with Annex: etcd, kube-apiserver, kube-controller-manager, a MongoDB replica set of three members, and two
+ * replicas of Annex with the service account and flags that the chart gives to its pods.
  */
 export class TestCluster {
   readonly folder = mkdtempSync(join(tmpdir(), 'annex-e2e-'));
@@ -59,31 +59,31 @@ export class TestCluster {
   private portOfService: ServicePort | undefined;
   private receiver: OtlpReceiver | undefined;
   servicePort = 0;
-  /** Where webhooks that are Services listen. */
+  /** The port of webhooks that are Services. */
   hookPort = 0;
   kubectl!: Kubectl;
   http!: Http1;
-  /** Of each kube-apiserver. */
+  /** One client for each kube-apiserver. */
   readonly https: Http1[] = [];
   readonly apiservers: string[] = [];
-  /** Between the replicas and each kube-apiserver, where the options say so. */
+  /** The proxies between the replicas and each kube-apiserver, if the options ask for them. */
   readonly proxies: FaultProxy[] = [];
-  /** SIGKILL ends it as any other part. */
+  /** Can be stopped with SIGKILL like the other components. */
   etcd!: Daemon;
   apiserver!: Daemon;
   second: Daemon | undefined;
   manager!: Daemon;
 
   /**
-   * `apiservers`: how many there are. `traced`: the cluster's API server and the replicas send to a collector what a caller wants
-   * traced. `groups`: those that Annex may adopt.
+   * `apiservers`: the number of kube-apiservers. `traced`: the cluster's API server and the replicas export traces that a caller asks for
+   * to a collector. `groups`: the groups that Annex may adopt.
    */
   constructor(private readonly options: TestClusterOptions = {}) {
     mkdirSync(join(this.folder, 'pki'));
     this.certificates = new Certificates(join(this.folder, 'pki'));
   }
 
-  /** In order; each step is told to `step` before it begins. */
+  /** Starts the components in order. Calls `step` before each step. */
   async start(step: (what: string) => void): Promise<void> {
     step('etcd, kube-apiserver, three mongods');
     if (this.options.traced === true) this.receiver = await OtlpReceiver.start();
@@ -95,13 +95,13 @@ export class TestCluster {
     step('two replicas of Annex');
     await this.startReplicas();
     const service = 'apiservice/v1.kubeannex.io';
-    // A replica is ready before the cluster has its APIServices, and kubectl waits for no object that is not there.
+    // A replica is ready before its APIServices exist in the cluster, and kubectl cannot wait for a condition of a missing object.
     await this.kubectl.ok(['wait', service, '--for=create', '--timeout=60s']);
     await this.kubectl.ok(['wait', service, '--for=condition=Available', '--timeout=60s']);
     await this.trustAnew();
   }
 
-  /** Goes by the CAs that the APIService has now. */
+  /** Trusts the CAs that are now in the APIService. */
   async trustAnew(): Promise<void> {
     const path = 'jsonpath={.spec.caBundle}';
     const bundle = await this.kubectl.ok(['get', 'apiservice/v1.kubeannex.io', '-o', path]);
@@ -145,7 +145,7 @@ export class TestCluster {
     return this.kubeconfigOf(name, { token });
   }
 
-  /** Of the administrator. */
+  /** The administrator's kubeconfig file. */
   get adminConfig(): string {
     return join(this.folder, 'admin.kubeconfig');
   }
@@ -154,17 +154,17 @@ export class TestCluster {
     return this.file(`${name}.kubeconfig`, kubeconfig(this.address.url, this.certificates.ca, user));
   }
 
-  /** A replica itself, without the aggregator; its certificate is trusted by what the APIService says. */
+  /** Returns a client of one replica, without the aggregator. It trusts the CAs in the APIService. */
   direct(index: number): Http1 {
     return this.directly[index] ?? (this.directly[index] = new Http1(this.addressOf(index)));
   }
 
-  /** Runs helm against the cluster; its output. */
+  /** Runs helm against the cluster and returns its output. */
   helm(...args: string[]): Promise<string> {
     return run(join(TOOLS, 'helm'), args, { KUBECONFIG: this.adminConfig, HOME: this.folder });
   }
 
-  /** As `helm upgrade --install` with what the tests need changed, and more settings. */
+  /** Runs `helm upgrade --install` with the values that the tests need and additional settings. */
   release(command: 'install' | 'upgrade', ...settings: string[]): Promise<string> {
     const groups = this.options.groups ?? [ADOPTED_GROUP];
     const given = [`service.port=${this.servicePort}`, 'replicas=2', `adoption.groups={${groups.join()}}`];
@@ -174,7 +174,7 @@ export class TestCluster {
     return this.helm(command, 'annex', CHART, '--namespace', NAMESPACE, ...render, ...set);
   }
 
-  /** The processes of pods: their arguments are those of the Deployment, but for the places of a pod. */
+  /** Starts the processes that would run in pods. Their arguments are those of the Deployment, except for paths in the pod. */
   async startReplicas(): Promise<void> {
     const deployment = await this.kubectl.ok(['-n', NAMESPACE, 'get', 'deployment', 'annex', '-o', 'json']);
     const args = digList(treeOf({ text: deployment }), 'spec', 'template', 'spec', 'containers', 0, 'args').map(String);
@@ -214,8 +214,8 @@ export class TestCluster {
   }
 
   /**
-   * One more process on the same store, which the Service does not know: the flags of a replica but for those given here, where
-   * undefined leaves one out. `through` is a program that starts it.
+   * Starts one more process on the same store, which is not behind the Service. It has the flags of a replica, replaced by the given ones;
+   * undefined removes a flag. `through` is a program that starts the process.
    */
   async beside(
     name: string,
@@ -247,7 +247,7 @@ export class TestCluster {
     });
   }
 
-  /** What `annexbench` counts as the control plane. */
+  /** The process IDs that `annexbench` counts as the control plane. */
   get controlPlanePids(): string {
     return this.daemons
       .filter(({ name }) => name === 'etcd' || name === 'kube-apiserver')
@@ -255,7 +255,7 @@ export class TestCluster {
       .join(',');
   }
 
-  /** Ends everything and removes its files. */
+  /** Stops everything and removes the files. */
   async stop(): Promise<void> {
     this.portOfService?.close();
     await Promise.all(this.daemons.map((daemon) => daemon.stop('SIGKILL')));
@@ -265,7 +265,7 @@ export class TestCluster {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** The ends of all logs, for whoever has to find out what went wrong. */
+  /** The ends of all logs, to diagnose failures. */
   logs(): string {
     return this.daemons.map((daemon) => `== ${daemon.name}\n${daemon.log.slice(-3000)}`).join('\n');
   }
@@ -275,14 +275,14 @@ export class TestCluster {
     await isAnswering(this.http);
   }
 
-  /** The flag of both, in the version that all versions of the matrix read. */
+  /** Returns the tracing flag of both servers, in the config version that every tested Kubernetes version reads. */
   private tracing({ endpoint }: OtlpReceiver): string {
     const apiVersion = 'apiserver.config.k8s.io/v1beta1';
     const path = this.file('tracing.json', JSON.stringify({ apiVersion, kind: 'TracingConfiguration', endpoint }));
     return `--tracing-config-file=${path}`;
   }
 
-  /** Who calls the webhooks that are Services. */
+  /** Writes the configuration with the credentials for webhooks that are Services. */
   private admissionConfig(): string {
     const users = [{ name: `*.svc:${this.hookPort}`, user: { token: WEBHOOK_TOKEN } }];
     const kubeConfigFile = this.file('webhook-users', JSON.stringify({ apiVersion: 'v1', kind: 'Config', users }));
@@ -292,7 +292,7 @@ export class TestCluster {
     return this.file('admission.json', JSON.stringify({ apiVersion, kind: 'AdmissionConfiguration', plugins }));
   }
 
-  /** The kube-apiservers as the replicas reach them. */
+  /** Returns the addresses at which the replicas reach the kube-apiservers. */
   private async reached(): Promise<readonly string[]> {
     if (this.options.proxied !== true) return this.apiservers;
     for (const address of this.apiservers.slice(this.proxies.length))
@@ -356,7 +356,7 @@ export class TestCluster {
     await this.kubectl.ok(['create', 'namespace', NAMESPACE]);
     const standard = 'pod-security.kubernetes.io/enforce=restricted';
     await this.kubectl.ok(['label', 'namespace', NAMESPACE, standard]);
-    // The Deployment's pods, which nobody runs here, would read it.
+    // The pods of the Deployment would read this Secret, but they do not run here.
     const uri = `--from-literal=uri=${this.mongodb.uri}`;
     await this.kubectl.ok(['-n', NAMESPACE, 'create', 'secret', 'generic', 'annex-mongodb', uri]);
     await this.release('install');
@@ -369,14 +369,14 @@ const isAnswering = (http: Http1): Promise<unknown> =>
     return answer?.status === 200 ? true : undefined;
   });
 
-/** `annex serve` with other values for some flags, or without them. */
+/** Returns the arguments of `annex serve` with the values of some flags replaced, or the flags removed. */
 export function replaced(args: readonly string[], values: Readonly<Record<string, string | undefined>>): string[] {
   const kept = args.filter((arg) => !Object.keys(values).some((name) => arg.startsWith(`--${name}=`)));
   const given = Object.entries(values).filter(([, value]) => value !== undefined);
   return [...kept, ...given.map(([name, value]) => `--${name}=${value}`)];
 }
 
-/** The output of a program that must succeed. */
+/** Returns the output of a program that must succeed. */
 export async function run(
   path: string,
   args: readonly string[],
@@ -392,7 +392,7 @@ interface Outcome {
   readonly out: string;
 }
 
-/** How a program ended, and what it printed. */
+/** Returns the exit code and output of a program. */
 export function outcomeOf(
   path: string,
   args: readonly string[],

@@ -14,7 +14,7 @@ export interface Program {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A server process that can be stopped and started again; its output is kept in a file of its folder. */
+/** A server process that can be stopped and restarted. Its output goes to a file in its folder. */
 export class Daemon {
   private child: ChildProcess | undefined;
   private ended: Promise<void> = Promise.resolve();
@@ -48,12 +48,12 @@ export class Daemon {
     return this.child?.exitCode ?? null;
   }
 
-  /** 0 where it does not run. */
+  /** The process ID, or 0 if the process does not run. */
   get pid(): number {
     return this.alive ? (this.child?.pid ?? 0) : 0;
   }
 
-  /** In KiB. */
+  /** The resident memory, in KiB. */
   get memory(): number {
     const status = readFileSync(`/proc/${this.child?.pid ?? 0}/status`, 'utf8');
     return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0);
@@ -77,12 +77,12 @@ export class Daemon {
     this.ended.catch(() => undefined);
   }
 
-  /** SIGSTOP and SIGCONT, after which it lives on. */
+  /** For signals that the process survives: SIGSTOP and SIGCONT. */
   signal(name: NodeJS.Signals): void {
     this.child?.kill(name);
   }
 
-  /** Sends the signal and waits for the end; the milliseconds that took. */
+  /** Sends the signal and waits for the exit. Returns the milliseconds that took. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number> {
     const begun = performance.now();
     if (this.alive) this.child?.kill(signal);

@@ -6,10 +6,10 @@ import { pause } from '../storage/mongod.js';
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const RDS = '/apis/kubeannex.io/v1/resourcedefinitions';
-/** How long a group version may take to come through the aggregator. */
+/** The time limit for a group version to be served through the aggregator. */
 const SERVED_MILLIS = 5_000;
 
-/** What is said of a CustomResourceDefinition, as it is said of a ResourceDefinition. Only the first form may stand in a text. */
+/** Words for a CustomResourceDefinition, each with the one for a ResourceDefinition. A text may contain only the first form. */
 const WORDS: readonly (readonly [crd: string, rd: string])[] = [
   ['customresourcedefinitions.apiextensions.k8s.io', 'resourcedefinitions.kubeannex.io'],
   ['CustomResourceDefinition.apiextensions.k8s.io', 'ResourceDefinition.kubeannex.io'],
@@ -20,14 +20,14 @@ const WORDS: readonly (readonly [crd: string, rd: string])[] = [
 ];
 
 const toOurs = (text: string): string => WORDS.reduce((done, [crd, rd]) => done.replaceAll(crd, rd), text);
-/** A word that is the end of another, as after a replacement, is not taken for one. */
+/** Does not match a word that is the end of a longer one, such as the result of an earlier replacement. */
 const THEIRS = WORDS.map(
   ([crd, rd]) => [new RegExp(`(?<!Custom|custom)${rd.replaceAll('.', '\\.')}`, 'g'), crd] as const,
 );
 const toTheirs = (text: string): string => THEIRS.reduce((done, [rd, crd]) => done.replaceAll(rd, crd), text);
 
 /**
- * Lets programs that know CustomResourceDefinitions alone declare types to Annex: what they ask about those is asked about
+ * Lets programs that use CustomResourceDefinitions only declare types to Annex: their requests for those become requests for
  * ResourceDefinitions. A definition is answered when its versions are served through the aggregator.
  */
 export class DefinitionProxy {
@@ -47,7 +47,7 @@ export class DefinitionProxy {
           const { statusCode = 502, rawHeaders } = answer.response;
           const headers = answer.text === undefined ? rawHeaders : withoutLength(rawHeaders);
           outgoing.writeHead(statusCode, headers);
-          // Whoever watches is told that it began, also where nothing happens.
+          // A watch gets its headers at once, even if no event follows.
           outgoing.flushHeaders();
           if (answer.text === undefined) answer.response.pipe(outgoing);
           else outgoing.end(answer.text);
@@ -122,7 +122,7 @@ export class DefinitionProxy {
       ];
       const host = ['host', new URL(this.target.url).host];
       const { hostname, port } = new URL(this.target.url);
-      // The path as it came: a URL would be cleaned.
+      // The path is passed on unchanged. A URL object would normalize it.
       const options = { hostname, port, path, method, agent: this.agent, headers: [...host, ...sent] };
       const call = request(options, resolve);
       call.on('error', reject);
@@ -133,7 +133,7 @@ export class DefinitionProxy {
 
 interface Translated {
   readonly response: IncomingMessage;
-  /** Instead of what the response has. */
+  /** Replaces the text of the response. */
   readonly text?: string;
 }
 

@@ -14,11 +14,11 @@ interface Question {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly pair?: Pair | undefined;
-  /** To ask several times on one connection. */
+  /** An agent to send several requests on one connection. */
   readonly agent?: Agent;
 }
 
-/** Asks a replica itself, with what any client may send. */
+/** Sends a request directly to a replica, with any headers and client certificate. */
 export function directly({ port, path, headers, pair, agent }: Question): Promise<Seen> {
   return new Promise((resolve, reject) => {
     const options = {
@@ -43,7 +43,7 @@ export function directly({ port, path, headers, pair, agent }: Question): Promis
   });
 }
 
-/** The sum of a metric's series whose labels match, as one replica tells it. */
+/** Returns the sum of a metric's series with matching labels, from one replica. */
 export async function metricOf(cluster: TestCluster, name: string, labels = '', replica = 0): Promise<number> {
   const { text } = await cluster.direct(replica).send({ path: '/metrics', token: ADMIN });
   return [...text.matchAll(new RegExp(`^${name}(?:\\{([^}]*)\\})? (\\d+)$`, 'gm'))]

@@ -27,7 +27,7 @@ describeOnCluster('a cluster with Annex in it', { traced: true }, (cluster) => {
 
   install(cluster);
   describe('widgets', () => {
-    // Early: the controllers of the cluster take their time to find new types.
+    // Early, because the cluster's controllers take a while to discover new types.
     test('are defined', async () => {
       await defineWidgets(cluster, GROUP);
       rotation.begin();
@@ -47,7 +47,7 @@ describeOnCluster('a cluster with Annex in it', { traced: true }, (cluster) => {
   admission(cluster);
   watches(cluster);
   definitions(cluster);
-  test('meanwhile the CA of the replicas has been exchanged, and all trusted them all the time', async () => {
+  test('meanwhile the CA of the replicas is rotated, and the replicas are trusted throughout', async () => {
     expect(await rotation.end()).toBeGreaterThan(20);
   });
   alerts(cluster, say);

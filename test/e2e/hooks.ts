@@ -2,12 +2,12 @@ import { dig, digList, digText, treeOf } from '../integration/client.js';
 import { eventually } from '../integration/server.js';
 import { NAMESPACE, outcomeOf, replaced, type TestCluster } from './cluster.js';
 
-/** Flags whose values are places in a pod; here they have those of a replica. */
+/** Flags whose values are paths in a pod. Here they get the paths of a replica. */
 const PLACES = ['data-dir', 'cache-dir', 'mongodb-uri-file', 'kubeconfig', 'admission-control-config-file'];
 
 /**
- * What a kubelet does for the pod that a Job has: runs its command, as the account that it has, and reports how it ended. Resolves
- * with what the command printed.
+ * Plays the kubelet for the pod of a Job: runs its command under its service account, and reports how it ended. Resolves with the output of
+ * the command.
  */
 export async function runPodOf(cluster: TestCluster, job: string): Promise<string> {
   const pods = ['-n', NAMESPACE, 'get', 'pods', '-l', `batch.kubernetes.io/job-name=${job}`, '-o', 'json'];

@@ -4,12 +4,12 @@ import { digList, treeOf } from '../integration/client.js';
 import { eventually } from '../integration/server.js';
 import { GROUP } from './widgets.js';
 
-/** Of a program that `make e2e` builds where Go is there. */
+/** The path of a program that `make e2e` builds if Go is installed. */
 const PROGRAM = process.env['E2E_INFORMER'] ?? '';
 
 export const informerMissing = PROGRAM === '';
 
-/** An informer of client-go, in a process of its own, that follows the widgets of a namespace. */
+/** Runs a client-go informer in its own process. It follows the widgets of a namespace. */
 export class Informer {
   readonly lines: JsonObject[] = [];
   private rest = '';
@@ -17,7 +17,7 @@ export class Informer {
   private readonly child: ChildProcess;
   private readonly closed: Promise<void>;
 
-  /** `streaming`: whether it asks for the streaming list. */
+  /** `streaming`: whether the informer uses streaming lists. */
   constructor(kubeconfig: string, namespace: string, streaming: boolean, group = GROUP) {
     const env = { ...process.env, KUBE_FEATURE_WatchListClient: String(streaming) };
     const child = spawn(PROGRAM, [kubeconfig, group, 'v1', 'widgets', namespace], { env, stdio: 'pipe' });
@@ -48,7 +48,7 @@ export class Informer {
     return this.lines.filter((line) => line['event'] === event && line['name'] === name).length;
   }
 
-  /** What it holds at last, and the requests that it took. */
+  /** Ends the informer and returns its final keys and the number of requests it made. */
   async end(): Promise<{ keys: string[]; lists: number; watches: number; streamed: number }> {
     this.child.stdin?.end();
     await this.closed;

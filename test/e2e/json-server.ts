@@ -10,14 +10,14 @@ const HOUR = 3_600_000;
 
 type Answer = (body: JsonObject, headers: IncomingHttpHeaders) => Promise<JsonObject>;
 
-/** A webhook's HTTPS server on loopback, with a certificate of its own CA: a JSON object in, a JSON object out. */
+/** The HTTPS server of a webhook on loopback, with its own CA. It takes a JSON object and returns a JSON object. */
 export class JsonServer {
   private server: Server | undefined;
   private readonly ca;
 
   constructor(
     private readonly name: string,
-    /** Host names besides 127.0.0.1. */
+    /** Host names in addition to 127.0.0.1. */
     private readonly hosts: readonly string[],
     private readonly answer: Answer,
   ) {

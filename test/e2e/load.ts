@@ -6,17 +6,17 @@ import { widgetsPath, widgetText } from './widgets.js';
 const PAUSE_MILLIS = 20;
 
 export interface LoadReport {
-  /** Names and versions of what was acknowledged. */
+  /** The names and versions of acknowledged objects. */
   readonly acknowledged: ReadonlyMap<string, string>;
-  /** How often which other status was answered; 0: the connection broke. */
+  /** The number of answers with each other status. Status 0: the connection broke. */
   readonly refused: Readonly<Record<string, number>>;
-  /** What the refusals said. */
+  /** The texts of the refusals. */
   readonly said: readonly string[];
   /** The longest time from one acknowledged write to the next, in milliseconds. */
   readonly gap: number;
 }
 
-/** Creates objects through the aggregator, one after another, until it is stopped. */
+/** Creates objects through the aggregator, one after another, until stopped. */
 export class Load {
   private readonly acknowledged = new Map<string, string>();
   private readonly refused: Record<string, number> = {};

@@ -3,7 +3,7 @@ import { ADMIN, NOBODY } from '../integration/server.js';
 import type { Certificates } from './certificates.js';
 import type { Program } from './daemon.js';
 
-/** Where the parts listen. */
+/** The ports of the components. */
 export interface Ports {
   readonly etcd: number;
   readonly etcdPeer: number;
@@ -11,10 +11,10 @@ export interface Ports {
   readonly manager: number;
 }
 
-/** Users of the cluster by their tokens; of the second it knows no more than name and group. */
+/** The cluster's users by token. The second user has only a name and a group. */
 export const TOKENS = `${ADMIN},admin,admin,system:masters\n${NOBODY},jane,jane-uid,readers\n`;
 
-/** The controllers that have to do with what an extension server serves, and those that helm's objects need. */
+/** The controllers that deal with objects of an extension server, and those that helm's objects need. */
 const CONTROLLERS = [
   'namespace-controller',
   'garbage-collector-controller',
@@ -38,14 +38,14 @@ export function etcd(path: string, folder: string, ports: Ports): Program {
     `--listen-peer-urls=${peer}`,
     `--initial-advertise-peer-urls=${peer}`,
     `--initial-cluster=default=${peer}`,
-    // Nothing of it outlives the tests.
+    // The data need not outlive the tests.
     '--unsafe-no-fsync',
     '--log-level=warn',
   ];
   return { name: 'etcd', path, args };
 }
 
-/** What the cluster is asked about users, and by whom. */
+/** The log of TokenReviews and SubjectAccessReviews sent to the cluster, with the users who sent them. */
 export const AUDIT_LOG = 'reviews.log';
 const AUDIT_POLICY = 'audit-policy.json';
 const REVIEWS = [
@@ -59,7 +59,7 @@ export function writeAuditPolicy(files: Certificates): void {
   writeFileSync(files.file(AUDIT_POLICY), JSON.stringify(policy));
 }
 
-/** Without aggregator routing: a Service of type ExternalName then leads to the replicas. */
+/** Aggregator routing is off, so that a Service of type ExternalName points to the replicas. */
 export function apiserver(path: string, files: Certificates, ports: Ports): Program {
   const args = [
     `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
@@ -104,7 +104,7 @@ export function controllerManager(path: string, files: Certificates, kubeconfig:
   return { name: 'kube-controller-manager', path, args };
 }
 
-/** A kubeconfig as JSON, which is YAML. */
+/** Returns a kubeconfig as JSON, which is valid YAML. */
 export function kubeconfig(server: string, ca: string, user: object): string {
   return JSON.stringify({
     apiVersion: 'v1',

@@ -9,8 +9,8 @@ interface Endpoint {
 }
 
 /**
- * What a Service does where there are pods: takes connections and hands each to one of the replicas that are ready. Connections
- * that are there stay where they are, as kube-proxy leaves them.
+ * Plays a Service without pods: accepts connections and forwards each to a ready replica. Established connections stay on their replica, as
+ * with kube-proxy.
  */
 export class ServicePort {
   private readonly endpoints: Endpoint[];
@@ -21,7 +21,7 @@ export class ServicePort {
 
   private constructor(ports: readonly number[]) {
     this.endpoints = ports.map((port) => ({ port, ready: false }));
-    // A Service does not hold small packets back.
+    // A Service does not delay small packets.
     this.server = createServer({ noDelay: true }, (socket) => {
       this.take(socket);
     });
@@ -39,12 +39,12 @@ export class ServicePort {
     return service;
   }
 
-  /** How many replicas are ready, as of the last probe. */
+  /** The number of ready replicas at the last probe. */
   get ready(): number {
     return this.endpoints.filter(({ ready }) => ready).length;
   }
 
-  /** Looks at every replica now. */
+  /** Probes every replica now. */
   async probe(): Promise<void> {
     await Promise.all(
       this.endpoints.map(async (endpoint) => {

@@ -3,15 +3,12 @@ import { TestCluster } from './cluster.js';
 const START_MILLIS = 600_000;
 const begun = performance.now();
 
-/** Says what is going on, while it goes on: jest itself is silent until the end of a file. */
+/** Logs progress immediately: jest itself prints nothing until the end of a file. */
 export function say(line: string): void {
   process.stderr.write(`${((performance.now() - begun) / 1000).toFixed(0).padStart(4)} s  ${line}\n`);
 }
 
-/**
- * Describes tests on a cluster of their own, which is there before their own hooks run; skips them, with the reason, where there can be
- * none.
- */
+/** Describes tests on a cluster of their own, which runs before their own hooks do. Skips them, with the reason, if no cluster can be started. */
 export function describeOnCluster(
   title: string,
   options: ConstructorParameters<typeof TestCluster>[0],

@@ -1,14 +1,14 @@
 import { type JsonObject, objectAt, stringAt } from '../../src/apimachinery/json/json.js';
 import { JsonServer } from './json-server.js';
 
-/** What a webhook decides: refuses with a message, or answers with a JSON patch. */
+/** The decision of a webhook: a message to deny with, or a JSON patch. */
 export type Decision = { readonly deny: string } | { readonly patch: readonly JsonObject[] } | undefined;
 
-/** An admission webhook with a certificate of its own CA, which records its calls. */
+/** An admission webhook with its own CA, which records its calls. */
 export class Webhook {
-  /** `CREATE widgets name by user`, one a call. */
+  /** One entry per call, as `CREATE widgets name by user`. */
   readonly calls: string[] = [];
-  /** Calls that have arrived, answered or not. */
+  /** The number of calls received, answered or not. */
   asked = 0;
   /** The Authorization header of each call. */
   readonly credentials: (string | undefined)[] = [];
@@ -16,9 +16,9 @@ export class Webhook {
 
   constructor(
     private readonly decide: (request: JsonObject) => Decision,
-    /** The Service under whose name it is called, too. */
+    /** The Service whose name also reaches the webhook. */
     private readonly service: { readonly namespace: string; readonly name: string },
-    /** Responses wait for it. */
+    /** Runs before each response. */
     before: () => Promise<void> = () => Promise.resolve(),
   ) {
     this.server = new JsonServer('webhook', [`${service.name}.${service.namespace}.svc`], async (review, headers) => {

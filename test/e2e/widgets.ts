@@ -5,16 +5,16 @@ import { run, type TestCluster } from './cluster.js';
 
 const CONVERT = join(ROOT, 'hack/resource-definition.mjs');
 
-/** ResourceDefinitions as YAML, made of files with CustomResourceDefinitions by the tool for it. */
+/** Converts files of CustomResourceDefinitions to ResourceDefinitions in YAML, with the conversion tool. */
 export const converted = (...files: string[]): Promise<string> => run(process.execPath, [CONVERT, ...files]);
 
-/** Of the widgets that most tests are about. */
+/** The group of the widgets in most tests. */
 export const GROUP = 'e2e.example.com';
 
 const CRD = 'apiextensions.k8s.io/v1/CustomResourceDefinition';
 const RD = 'kubeannex.io/v1/ResourceDefinition';
 
-/** A type with all that a definition can ask for, as a type of Annex or as one of the cluster itself. */
+/** Returns a definition that uses every kind of field, for a type of Annex or of the cluster itself. */
 export function definitionText(group: string, by: 'annex' | 'cluster', versions: readonly string[] = ['v1']): string {
   const [, apiVersion, kind] = /^(.*)\/(\w+)$/.exec(by === 'annex' ? RD : CRD) ?? [];
   return JSON.stringify({
@@ -87,7 +87,7 @@ const VERSION = {
   },
 };
 
-/** Declares widgets of a group, and waits until the cluster serves them. */
+/** Creates the widgets definition of a group and waits until the cluster serves it. */
 export async function defineWidgets(
   cluster: TestCluster,
   group: string,
@@ -105,7 +105,7 @@ export function widgetText(name: string, spec: object, metadata: object = {}, gr
 export const widgetsPath = (namespace: string, name = '', group = GROUP): string =>
   `/apis/${group}/v1/namespaces/${namespace}/widgets${name === '' ? '' : `/${name}`}`;
 
-/** Waits until the aggregator passes requests for the group version on. */
+/** Waits until the aggregator proxies requests for the group version. */
 export async function available({ kubectl, http }: TestCluster, group: string, version: string): Promise<void> {
   const service = `apiservice/${version}.${group}`;
   await eventually(`${service} is there`, async () =>
@@ -120,8 +120,8 @@ export async function available({ kubectl, http }: TestCluster, group: string, v
 const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 
 /**
- * Waits until the cluster's discovery has the resource. It reads that of extension servers once a minute; a definition that comes
- * to a group version that is there must be seen sooner.
+ * Waits until the cluster's discovery lists the resource. The cluster reads the discovery of extension servers once a minute. A definition
+ * in an existing group version must appear sooner.
  */
 export async function discovered({ http }: TestCluster, group: string, resource: string): Promise<void> {
   await eventually(`${resource}.${group} is in the cluster's discovery`, async () => {
@@ -138,7 +138,7 @@ export interface Condition {
   readonly message: string;
 }
 
-/** A condition of an object, as soon as it is there. */
+/** Returns a condition of an object as soon as it is present. */
 export function condition(
   { kubectl }: TestCluster,
   object: string,
@@ -161,7 +161,7 @@ export function condition(
   });
 }
 
-/** Reads as client-go does: asks again where an answer says when. A kube-apiserver that loads a type answers so: 429, Retry-After. */
+/** Reads like client-go: retries after the time a response asks for. A kube-apiserver that is loading a type answers 429 with Retry-After. */
 export function read(http: Http1, path: string): Promise<Answer> {
   return eventually(`GET ${path}`, async () => {
     const answer = await http.get(path);

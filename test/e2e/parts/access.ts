@@ -6,7 +6,7 @@ import { GROUP, widgetText } from '../widgets.js';
 
 const PATH = `/apis/${GROUP}/v1/namespaces/access/widgets`;
 
-/** Who may do what: the cluster's RBAC, asked by kube-apiserver and by Annex. */
+/** Authorization by the cluster's RBAC, in kube-apiserver and in Annex. */
 export function access(cluster: TestCluster): void {
   const kubectl = (...args: string[]): Promise<string> => cluster.kubectl.ok(args);
   const denied = (verb: string, user: string, name = ''): string =>
@@ -24,7 +24,7 @@ export function access(cluster: TestCluster): void {
       });
     });
 
-    test('an ordinary user is refused by name', async () => {
+    test('a user without permissions gets a 403 that names the user', async () => {
       const said = await cluster.kubectl.fails(['get', `widgets.${GROUP}`, '-n', 'access', '--as', 'bob']);
       expect(said).toBe(`Error from server (Forbidden): ${denied('list', 'bob')}\n`);
       expect(
@@ -44,27 +44,27 @@ export function access(cluster: TestCluster): void {
       expect(await cluster.kubectl.fails([...patch, ...as])).toContain(denied('patch', 'bob', 'one'));
     });
 
-    test('definitions are for administrators', async () => {
+    test('only administrators may change definitions', async () => {
       const said = await cluster.kubectl.fails(['delete', 'rd', `widgets.${GROUP}`, '--as', 'bob']);
       expect(said).toContain(`User "bob" cannot delete resource "resourcedefinitions" in API group "kubeannex.io"`);
     });
 
-    test('headers of the front proxy are not believed without its certificate, and counted', async () => {
+    test('front proxy headers without its certificate are ignored and counted', async () => {
       const before = await metric('annex_untrusted_request_headers_total');
       const forged = { 'X-Remote-User': 'admin', 'X-Remote-Group': 'system:masters' };
       expect(await directly(forged)).toEqual({ status: 403, message: denied('list', 'system:anonymous') });
-      // A certificate of the cluster says who somebody is; the headers do not.
+      // With a client certificate of the cluster, its user counts, not the headers.
       const carol = cluster.certificates.client('carol');
       expect(await directly(forged, carol)).toEqual({ status: 403, message: denied('list', 'carol') });
       expect(await metric('annex_untrusted_request_headers_total')).toBe(before + 2);
     });
 
-    test('a certificate of the front proxy CA with another name is not the front proxy', async () => {
+    test('rejects a front proxy CA certificate with another name', async () => {
       const forged = { 'X-Remote-User': 'admin', 'X-Remote-Group': 'system:masters' };
       expect(await directly(forged, cluster.certificates.proxy('somebody'))).toMatchObject({ status: 401 });
     });
 
-    test('the front proxy is believed, and the user it names may no more than RBAC says', async () => {
+    test('trusts the front proxy, and its user has only the permissions of RBAC', async () => {
       const proxy = cluster.certificates.proxy('front-proxy-client');
       expect(await directly({ 'X-Remote-User': 'dave' }, proxy)).toEqual({
         status: 403,
@@ -74,7 +74,7 @@ export function access(cluster: TestCluster): void {
       expect(await directly(watcher, proxy)).toMatchObject({ status: 200 });
     });
 
-    test('tokens are asked of the cluster', async () => {
+    test('the cluster authenticates tokens', async () => {
       const before = await metric('apiserver_delegated_authn_request_total');
       expect(await directly({ authorization: `Bearer ${NOBODY}` })).toEqual({
         status: 403,
@@ -82,12 +82,12 @@ export function access(cluster: TestCluster): void {
       });
       expect(await directly({ authorization: 'Bearer nonsense' })).toEqual({ status: 401, message: 'Unauthorized' });
       expect(await directly({ authorization: `Bearer ${NOBODY}` })).toMatchObject({ status: 403 });
-      // The second question about the same token was answered from memory.
+      // The second request with the same token was answered from the cache.
       expect(await metric('apiserver_delegated_authn_request_total')).toBe(before + 2);
       expect(await metric('apiserver_delegated_authz_request_total')).toBeGreaterThan(0);
     });
 
-    test('health is for everybody', async () => {
+    test('health checks are open to everyone', async () => {
       for (const path of ['/healthz', '/livez', '/readyz']) {
         expect((await cluster.direct(1).send({ path, token: '' })).status).toBe(200);
       }

@@ -9,7 +9,7 @@ import { available, definitionText, GROUP, widgetsPath, widgetText } from '../wi
 const NAMESPACE = 'admitted';
 const API = 'admissionregistration.k8s.io/v1';
 const HOOK_SERVICE = { namespace: NAMESPACE, name: 'hook' };
-/** What the issue asks for: a change of a configuration holds after so long at the latest. */
+/** The required limit: a changed configuration takes effect within this time. */
 const FOLLOWED_MILLIS = 2_000;
 const PARAM_RULES = ['admission.paramRules[0].apiGroups[0]=', 'admission.paramRules[0].resources[0]=configmaps'];
 
@@ -46,7 +46,7 @@ function binding(
 
 const deny = (expression: string, message: string): JsonObject => ({ validations: [{ expression, message }] });
 
-/** Webhooks and policies of the cluster, for what its API server does not admit because it proxies it. */
+/** The cluster's webhooks and policies apply to objects that its API server only proxies. */
 export function admission(cluster: TestCluster): void {
   const create = (name: string, spec: object = { colour: 'red' }, token = ADMIN): Promise<Answer> =>
     cluster.http.send({
@@ -64,7 +64,7 @@ export function admission(cluster: TestCluster): void {
     `widgets.${GROUP} "${name}" is forbidden: ValidatingAdmissionPolicy '${by}' with binding '${by}' denied request: ${message}`,
   ];
   let count = 0;
-  /** Creates widgets until an answer is as wanted; how long that took. */
+  /** Creates widgets until an answer is as wanted. Returns the time it took. */
   const until = async (wanted: (answer: Answer, name: string) => boolean, spec?: object): Promise<number> => {
     const begun = performance.now();
     await eventually('the configuration holds', async () => {
@@ -85,7 +85,7 @@ export function admission(cluster: TestCluster): void {
   };
 
   describe('admission by the cluster', () => {
-    test('a policy refuses what Annex serves, as soon as it is there, on every replica', async () => {
+    test('a new policy is enforced on every replica', async () => {
       await cluster.kubectl.ok(['create', 'namespace', NAMESPACE]);
       expect(said(await create('before'))).toEqual([201, undefined]);
       await apply(policy('colours', deny("object.spec.colour != 'red'", 'no red ones')), binding('colours'));
@@ -97,7 +97,7 @@ export function admission(cluster: TestCluster): void {
       expect(other.status).toBe(201);
     });
 
-    test('a policy that changes is followed within two seconds', async () => {
+    test('a changed policy takes effect within two seconds', async () => {
       await apply(policy('colours', deny("object.spec.colour != 'green'", 'no green ones')));
       expect(await until(refused('no green ones'), { colour: 'green' })).toBeLessThan(FOLLOWED_MILLIS);
       await remove('validatingadmissionpolicybinding/colours');
@@ -105,7 +105,7 @@ export function admission(cluster: TestCluster): void {
       await remove('validatingadmissionpolicy/colours');
     });
 
-    test('expressions know the user of the cluster, the namespace, and what the user may', async () => {
+    test("expressions can read the user, the namespace, and the user's permissions", async () => {
       const may = "authorizer.group('').resource('secrets').namespace('default').check('create').allowed()";
       await cluster.kubectl.ok(['label', 'namespace', NAMESPACE, 'team=blue']);
       await cluster.kubectl.ok([
@@ -137,7 +137,7 @@ export function admission(cluster: TestCluster): void {
       await remove('validatingadmissionpolicy/users', 'validatingadmissionpolicybinding/users');
     });
 
-    test('a policy for one version of a type holds for the others, unless it is to match exactly', async () => {
+    test('a policy for one version of a type applies to the others, unless matchPolicy is Exact', async () => {
       const group = 'versions.e2e.example.com';
       await cluster.kubectl.ok(['create', '-f', '-'], { stdin: definitionText(group, 'annex', ['v1', 'v2']) });
       await available(cluster, group, 'v1');
@@ -158,7 +158,7 @@ export function admission(cluster: TestCluster): void {
         (await post(`v${++count}`)).status === 201 ? true : undefined,
       );
       await post('kept');
-      // As in kube-apiserver a policy keeps objects, but not the definition that takes them along.
+      // As in kube-apiserver, a policy protects objects from deletion, but not from deletion with their definition.
       const keep = { ...widgets(['DELETE']), apiGroups: [group] };
       await apply(policy('versions', { matchConstraints: { resourceRules: [keep] }, ...deny('false', 'it stays') }));
       await eventually('the policy keeps objects', async () => {
@@ -170,7 +170,7 @@ export function admission(cluster: TestCluster): void {
       await remove('validatingadmissionpolicybinding/versions', 'validatingadmissionpolicy/versions');
     });
 
-    test('params that may not be read: the failure policy decides, and it is reported', async () => {
+    test('without permission to read params, the failure policy decides, and it is reported', async () => {
       await cluster.kubectl.ok(['create', 'configmap', 'limit', '-n', NAMESPACE, '--from-literal=most=3']);
       const paramKind = { apiVersion: 'v1', kind: 'ConfigMap' };
       const spec = deny('object.spec.replicas <= int(params.data.most)', 'too many');
@@ -194,7 +194,7 @@ export function admission(cluster: TestCluster): void {
       await apply(policy('limits', { paramKind, ...spec }));
     });
 
-    test('params of the cluster, once the chart has given the right to read them', async () => {
+    test('reads params of the cluster once the chart grants the permission', async () => {
       await cluster.release('upgrade', ...PARAM_RULES);
       await until(refused('too many'), { colour: 'red', replicas: 4 });
       expect((await create('three', { colour: 'red', replicas: 3 })).status).toBe(201);
@@ -203,7 +203,7 @@ export function admission(cluster: TestCluster): void {
       await remove('validatingadmissionpolicy/limits', 'validatingadmissionpolicybinding/limits');
     });
 
-    // Kubernetes serves them in v1 since 1.36.
+    // Kubernetes serves mutating policies in v1 since 1.36.
     (IS_YARDSTICK ? test : test.skip)('a mutating policy changes what is stored', async () => {
       const kind = 'MutatingAdmissionPolicy';
       const expression = "Object{metadata: Object.metadata{labels: {'by': request.userInfo.username}}}";
@@ -243,7 +243,7 @@ export function admission(cluster: TestCluster): void {
         webhook.stop();
       });
 
-      test('refuse and mutate, and are asked once for each request', async () => {
+      test('refuse and mutate, and are called once per request', async () => {
         await apply(configuration('MutatingWebhookConfiguration'));
         const patched = (answer: Answer): boolean => digText(treeOf(answer), 'spec', 'size') === 'patched';
         expect(await until(patched)).toBeLessThan(FOLLOWED_MILLIS);
@@ -260,13 +260,13 @@ export function admission(cluster: TestCluster): void {
           'CREATE widgets once by admin',
           'DELETE widgets three by admin',
         ]);
-        // No kubeconfig names the address.
+        // No kubeconfig has credentials for the address.
         expect(new Set(webhook.credentials)).toEqual(new Set([undefined]));
         await remove('mutatingwebhookconfiguration/e2e');
         expect(await until((answer) => created(answer) && !patched(answer))).toBeLessThan(FOLLOWED_MILLIS);
       });
 
-      test('that are Services are called by their names, as the user of --admission-control-config-file', async () => {
+      test('that are Services are called by name, with credentials from --admission-control-config-file', async () => {
         webhook.credentials.length = 0;
         await apply(configuration('ValidatingWebhookConfiguration', webhook.serviceConfig));
         const tooLarge = 'admission webhook "e2e.example.com" denied the request: too large';
@@ -286,7 +286,7 @@ export function admission(cluster: TestCluster): void {
       });
     });
 
-    test('a cluster that is away: the last configuration holds, and a metric tells its age', async () => {
+    test('without the cluster, the last configuration applies, and a metric reports its age', async () => {
       await apply(policy('colours', deny("object.spec.colour != 'red'", 'no red ones')), binding('colours'));
       await until(refused('no red ones'));
       expect(await seen(0, 'annex_admission_configuration_age_seconds{')).toMatch(
@@ -308,13 +308,13 @@ export function admission(cluster: TestCluster): void {
         await cluster.apiserverReady();
       }
       await remove('validatingadmissionpolicybinding/colours', 'validatingadmissionpolicy/colours');
-      // The watches go on by themselves.
+      // The watches reconnect by themselves.
       await until(created);
     });
   });
 }
 
-/** Asks a replica as the front proxy would, for somebody whom no authorizer need be asked about. */
+/** Sends a request as the front proxy, for a user whom Annex allows without asking an authorizer. */
 function proxied(cluster: TestCluster, path: string, body?: string): Promise<Pick<Answer, 'status' | 'text'>> {
   return new Promise((resolve, reject) => {
     const call = request(

@@ -12,7 +12,7 @@ const OBJECTS = join(ROOT, 'examples/objects');
 const NAMESPACE = 'guided';
 export const GUIDED_GROUPS: readonly string[] = ['wgpolicyk8s.io', 'aquasecurity.github.io'];
 
-/** Without their owners, which are not here: the garbage collector would take them for orphans. */
+/** Returns the samples without owner references. Their owners are not here, so the garbage collector would delete them. */
 function samples(): string {
   const items = readdirSync(OBJECTS).map((file): JsonObject => {
     const object = parse(readFileSync(join(OBJECTS, file), 'utf8')) as JsonObject;
@@ -22,13 +22,13 @@ function samples(): string {
   return JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
 }
 
-/** docs/adopting-a-crd.md, command by command, for groups as their projects publish them. */
+/** Runs docs/adopting-a-crd.md, command by command, for groups as their projects publish them. */
 export function adoptionGuide(cluster: TestCluster): void {
   describe('the guide to adoptions', () => {
     const files = readdirSync(CRDS);
     const typesOf = (group: string): string[] =>
       files.filter((file) => file.startsWith(`${group}_`)).map((file) => file.slice(group.length + 1, -'.yaml'.length));
-    /** All objects of a group, in the version that its APIService prefers. */
+    /** Returns all objects of a group, in the preferred version of its APIService. */
     const objectsOf = async (group: string): Promise<JsonObject[]> => {
       const found: JsonObject[] = [];
       for (const plural of typesOf(group)) {
@@ -38,9 +38,9 @@ export function adoptionGuide(cluster: TestCluster): void {
       return found;
     };
 
-    test('the groups are types of the cluster, with objects', async () => {
+    test('the groups are types of the cluster and have objects', async () => {
       const { kubectl } = cluster;
-      // Until now Annex had them: the demonstration of definitions.
+      // The demo tests left these definitions in Annex.
       for (const group of GUIDED_GROUPS)
         for (const plural of typesOf(group))
           await kubectl.ok(['delete', 'rd', `${plural}.${group}`, '--ignore-not-found', '--timeout=60s']);
@@ -57,7 +57,7 @@ export function adoptionGuide(cluster: TestCluster): void {
       await kubectl.ok(['create', '-f', '-'], { stdin });
     });
 
-    test('make demo ends with a rehearsal of the group that it has filled', async () => {
+    test('make demo ends with a rehearsal of the group it has filled', async () => {
       const { cert, key } = cluster.certificates.client('demo', ['system:masters']);
       const [certificate, data] = [cert, key].map((text) => Buffer.from(text).toString('base64'));
       const config = cluster.kubeconfigOf('demo', { 'client-certificate-data': certificate, 'client-key-data': data });
@@ -123,13 +123,13 @@ export function adoptionGuide(cluster: TestCluster): void {
       expect(uids(await objectsOf(group))).toEqual(uids(before));
     };
 
-    test('does what it says, for groups of two projects', async () => {
+    test('the commands work for the groups of two projects', async () => {
       for (const [i, group] of GUIDED_GROUPS.entries())
         expect((await objectsOf(group)).length).toBeGreaterThanOrEqual([4, 3][i] ?? 1);
       await Promise.all(GUIDED_GROUPS.map(follow));
     });
 
-    test('nothing is left of it', async () => {
+    test('nothing of the adoptions is left', async () => {
       const { kubectl } = cluster;
       expect((await kubectl.ok(['get', 'adoptions', '-o', 'name'])).trim()).toBe('');
       await kubectl.ok(['delete', '-f', CRDS, '--timeout=60s']);

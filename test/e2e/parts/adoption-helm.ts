@@ -7,14 +7,14 @@ export const HELM_GROUP = 'helmed.example.com';
 const OBJECTS = 'helmed';
 const HOOK = ['-n', NAMESPACE, 'get', 'pods', '-l', 'app.kubernetes.io/name=annex-uninstall-check', '-o', 'json'];
 
-/** What helm does while a group moves, in each phase. */
+/** helm operations during each phase of a group's move. */
 export function adoptionHelm(cluster: TestCluster): void {
   describe('helm while a group moves', () => {
     const phase = async (): Promise<string> =>
       digText(treeOf(await cluster.http.get(`/apis/kubeannex.io/v1alpha1/adoptions/${HELM_GROUP}`)), 'status', 'phase');
     const object = (name: string): string => widgetText(name, { colour: 'red' }, {}, HELM_GROUP);
 
-    /** As the kubelet would: runs what the hook's pod says, as the account that it has, and tells how it ended. */
+    /** Plays the kubelet: runs the hook pod's command under its service account, and reports how it ended. */
     const runHook = async (signal: AbortSignal): Promise<void> => {
       const { args } = cluster.replica(0).daemon;
       const config = args.find((arg) => arg.startsWith('--kubeconfig=')) ?? '';
@@ -48,7 +48,7 @@ export function adoptionHelm(cluster: TestCluster): void {
       }
     };
 
-    /** Upgrades and rolls back until the phase is reached; the phases in which it did. */
+    /** Upgrades and rolls back until the phase is reached. Returns the phases in which it did so. */
     const upgradeUntil = async (wanted: string): Promise<Set<string>> => {
       const seen = new Set<string>();
       const writes = { acknowledged: 0, unexpected: [] as number[] };
@@ -77,7 +77,7 @@ export function adoptionHelm(cluster: TestCluster): void {
       expect(digList(list, 'items')).toHaveLength(total);
     };
 
-    test('upgrade and rollback do no harm on the way to Annex', async () => {
+    test('upgrade and rollback are harmless on the way to Annex', async () => {
       const { http, kubectl } = cluster;
       await kubectl.ok(['create', 'namespace', OBJECTS]);
       await kubectl.ok(['create', '-f', '-'], { stdin: definitionText(HELM_GROUP, 'cluster') });
@@ -96,10 +96,10 @@ export function adoptionHelm(cluster: TestCluster): void {
       await isComplete();
     });
 
-    test('uninstall is refused while Annex serves the group, and takes nothing away', async () => {
+    test('uninstall is refused while Annex serves the group, and removes nothing', async () => {
       const { http, kubectl } = cluster;
       await uninstallIsRefused();
-      // helm takes the release for one that is being uninstalled until somebody says otherwise.
+      // helm considers the release as being uninstalled until its status is changed.
       const history = JSON.parse(await cluster.helm('history', 'annex', '--namespace', NAMESPACE, '-o', 'json')) as {
         readonly revision: number;
       }[];
@@ -112,7 +112,7 @@ export function adoptionHelm(cluster: TestCluster): void {
       total++;
     });
 
-    test('the hook stays where the values do not name the group any more, and goes where a value says to leave it', async () => {
+    test('the hook stays when the values no longer name the group, and goes when a value allows it', async () => {
       const hooks = (): Promise<string> => cluster.helm('get', 'hooks', 'annex', '--namespace', NAMESPACE);
       await cluster.release('upgrade', 'adoption.groups=null');
       expect(await hooks()).toContain('args: [uninstall-check]');
@@ -121,7 +121,7 @@ export function adoptionHelm(cluster: TestCluster): void {
       await cluster.release('upgrade');
     });
 
-    test('upgrade, rollback and uninstall do no harm on the way back', async () => {
+    test('upgrade, rollback, and uninstall are harmless on the way back', async () => {
       const { kubectl } = cluster;
       const spec = { servedBy: 'Cluster', dependents: 'Abandon' };
       await kubectl.ok(['patch', 'adoption', HELM_GROUP, '--type=merge', '-p', JSON.stringify({ spec })]);

@@ -4,17 +4,17 @@ import { eventually } from '../../integration/server.js';
 import { run, type TestCluster } from '../cluster.js';
 import { condition, definitionText, widgetsPath, widgetText } from '../widgets.js';
 
-/** A group that the chart's values do not name. */
+/** A group that is not in the chart's values. */
 const GROUP = 'closed.example.com';
 const NAMESPACE = 'planned';
 
-/** What is told before a group moves: by the command, and by the Adoption. */
+/** The command and the Adoption report the plan before a group moves. */
 export function adoptionPlan(cluster: TestCluster): void {
   describe('the plan of an adoption', () => {
     const create = (object: object): Promise<string> =>
       cluster.kubectl.ok(['create', '-f', '-'], { stdin: JSON.stringify(object) });
 
-    /** The output and whether something is in the way. */
+    /** Returns the output, and whether anything blocks the adoption. */
     const plan = async (...args: string[]): Promise<{ readonly text: string; readonly stopped: boolean }> => {
       const main = cluster.replica(0).daemon.args[0] ?? '';
       const command = [main, 'adopt', GROUP, '--dry-run', '--kubeconfig', cluster.adminConfig, ...args];
@@ -26,7 +26,7 @@ export function adoptionPlan(cluster: TestCluster): void {
       }
     };
 
-    test('tells types, admission, quotas, dependents, changes and the role that is missing', async () => {
+    test('reports types, admission, quotas, dependents, changes, and the missing role', async () => {
       const { http, kubectl } = cluster;
       await kubectl.ok(['create', '-f', '-'], { stdin: definitionText(GROUP, 'cluster', ['v1', 'v1beta1']) });
       await kubectl.ok(['wait', `crd/widgets.${GROUP}`, '--for=condition=Established', '--timeout=60s']);
@@ -87,7 +87,7 @@ export function adoptionPlan(cluster: TestCluster): void {
       expect(digList(json, 'missingRights')).not.toEqual([]);
     });
 
-    test('the Adoption says the same, by conditions and events, and goes on when the role has been applied', async () => {
+    test('the Adoption reports the same in conditions and events, and continues once the role is applied', async () => {
       const { kubectl } = cluster;
       await create({ apiVersion: 'kubeannex.io/v1alpha1', kind: 'Adoption', metadata: { name: GROUP }, spec: {} });
       const on = `adoption/${GROUP}`;
@@ -115,7 +115,7 @@ export function adoptionPlan(cluster: TestCluster): void {
       });
     });
 
-    test('it is taken away', async () => {
+    test('deletes the Adoption and the objects of the test', async () => {
       const { http, kubectl } = cluster;
       await kubectl.ok(['delete', 'adoption', GROUP, '--timeout=60s']);
       await http.send({

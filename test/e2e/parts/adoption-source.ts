@@ -9,7 +9,7 @@ export const SOURCE_GROUPS: readonly string[] = [FREED, BY_HAND, LEFT];
 const NAMESPACE = 'sources';
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 
-/** What becomes of the cluster's own copy of a group that Annex serves. */
+/** The cluster's own copy of a group that Annex serves. */
 export function adoptionSource(cluster: TestCluster): void {
   describe("the cluster's copy", () => {
     const before = new Map<string, JsonObject[]>();
@@ -22,7 +22,7 @@ export function adoptionSource(cluster: TestCluster): void {
       (await cluster.kubectl.run(['get', ...object])).code === 0;
     const goes = (...object: string[]): Promise<unknown> =>
       eventually(`${object.join(' ')} goes`, async () => ((await isThere(...object)) ? undefined : true));
-    /** Nothing of it is different in Annex, and nobody's dependents are gone. */
+    /** Checks that Annex returns the same objects and that their dependents still exist. */
     const isAsBefore = async (group: string): Promise<void> => {
       expect(await listed(group)).toEqual(before.get(group));
       expect(await isThere('-n', NAMESPACE, 'configmap', `of-${group}`)).toBe(true);
@@ -33,7 +33,7 @@ export function adoptionSource(cluster: TestCluster): void {
       return out.split('\n').find((line) => line.startsWith('left-overs of adoptions:')) ?? '';
     };
 
-    test('is there when groups have been switched, and the Adoptions say how much it is', async () => {
+    test('remains after a switch, and the Adoption reports its size', async () => {
       const { http, kubectl } = cluster;
       await available(cluster, 'kubeannex.io', 'v1alpha1');
       await kubectl.ok(['create', 'namespace', NAMESPACE]);
@@ -77,7 +77,7 @@ export function adoptionSource(cluster: TestCluster): void {
       expect(await leftOvers()).toContain(`Annex serves ${FREED}, and the cluster keeps a copy in etcd`);
     });
 
-    test('goes with its finalizers where nobody wants it kept, and Annex has everything as it was', async () => {
+    test('is deleted with its finalizers if the spec does not retain it, and Annex keeps everything', async () => {
       const { kubectl } = cluster;
       const patch = '{"spec":{"source":{"retain":false}}}';
       await kubectl.ok(['patch', 'adoption', FREED, '--type=merge', '-p', patch]);
@@ -89,13 +89,13 @@ export function adoptionSource(cluster: TestCluster): void {
       expect(await leftOvers()).not.toContain(FREED);
     });
 
-    test('goes where somebody deletes the definition by hand, although objects with finalizers hold it up', async () => {
+    test('is deleted if its definition is deleted by hand, even if objects have finalizers', async () => {
       await cluster.kubectl.ok(['delete', 'crd', `widgets.${BY_HAND}`, '--timeout=90s']);
       await goes('validatingadmissionpolicy', `annex-adoption.${BY_HAND}`);
       await isAsBefore(BY_HAND);
     });
 
-    test('stays where the Adoption is deleted, as the group stays with Annex, and the doctor names it', async () => {
+    test('stays when the Adoption is deleted and Annex keeps the group, and the doctor names it', async () => {
       const { http, kubectl } = cluster;
       await kubectl.ok(['delete', 'adoption', LEFT, '--timeout=60s']);
       await isAsBefore(LEFT);
@@ -113,7 +113,7 @@ export function adoptionSource(cluster: TestCluster): void {
       for (const group of SOURCE_GROUPS) {
         const path = widgetsPath(NAMESPACE, 'held', group);
         await http.send({ method: 'PATCH', path, body: '{"metadata":{"finalizers":null}}', headers: MERGE });
-        // What its objects own goes with them, and not before.
+        // Dependents of its objects are deleted with the objects, and not before.
         await http.send({ method: 'DELETE', path: widgetsPath(NAMESPACE, 'owner', group) });
         await goes('-n', NAMESPACE, 'configmap', `of-${group}`);
         if (group !== LEFT) await kubectl.ok(['delete', 'adoption', group, '--timeout=60s']);

@@ -18,7 +18,7 @@ const pathOf = (namespace: string, name = ''): string => widgetsPath(namespace, 
 const adoptionText = (name: string, spec: object): string =>
   JSON.stringify({ apiVersion: 'kubeannex.io/v1alpha1', kind: 'Adoption', metadata: { name }, spec });
 
-/** Creates, changes and deletes objects until it is told to stop; how many writes were acknowledged. */
+/** Creates, changes, and deletes objects until stopped. Returns the number of acknowledged writes. */
 class Writer {
   private stopped = false;
   private readonly done: Promise<number>;
@@ -76,13 +76,13 @@ class Writer {
   }
 }
 
-/** The objects of the cluster, by key. */
+/** Returns the objects of the cluster, by key. */
 async function inCluster({ http }: TestCluster): Promise<Map<string, JsonObject>> {
   const list = treeOf(await http.get(`/apis/${ADOPTED_GROUP}/v1/widgets`));
   return byKey(digList(list, 'items') as JsonObject[]);
 }
 
-/** Those of the copy, as they are in MongoDB. */
+/** Returns the objects of the copy, from MongoDB. */
 function inCopy({ mongodb }: TestCluster): Promise<Map<string, JsonObject>> {
   return withClient(mongodb.uri, async (client) => {
     const db = client.db('annex');
@@ -110,7 +110,7 @@ async function adoptionStatus({ http }: TestCluster): Promise<JsonObject> {
   return objectAt(treeOf(answer), 'status') ?? {};
 }
 
-/** The copy is what the cluster has, once nobody writes. */
+/** Checks that the copy equals the cluster's objects once writes have stopped. */
 async function copyIsEqual(cluster: TestCluster): Promise<number> {
   const theirs = await inCluster(cluster);
   await eventually('the copy is equal', async () => {
@@ -127,7 +127,7 @@ async function copyIsEqual(cluster: TestCluster): Promise<number> {
   return theirs.size;
 }
 
-/** Rehearsals of adoptions: a group of the cluster is copied, followed and compared, whoever stops. */
+/** Rehearsals of adoptions: Annex copies, follows, and compares a group of the cluster, even if a replica is killed. */
 export function adoption(cluster: TestCluster): void {
   describe('adoption', () => {
     const inSync = (): Promise<unknown> =>
@@ -156,7 +156,7 @@ export function adoption(cluster: TestCluster): void {
       }
     });
 
-    test('an adoption of a group that nobody can adopt is refused', async () => {
+    test('an adoption of a group that cannot be adopted is refused', async () => {
       const { kubectl } = cluster;
       for (const [name, spec, why] of [
         ['apps', {}, /the name must be an API group/],
@@ -169,7 +169,7 @@ export function adoption(cluster: TestCluster): void {
       }
     });
 
-    test('copies everything while others write, and says when both sides are equal', async () => {
+    test('copies everything during writes, and reports when both sides are equal', async () => {
       const { kubectl } = cluster;
       const writers = NAMESPACES.map((namespace, i) => new Writer(cluster, namespace, `busy-${i}`));
       await kubectl.ok(['create', '-f', '-'], { stdin: adoptionText(ADOPTED_GROUP, { copyRate: 500 }) });
@@ -195,18 +195,18 @@ export function adoption(cluster: TestCluster): void {
       expect(await kubectl.ok(['explain', 'adoption.spec.copyRate'])).toContain('The maximum number of objects');
     });
 
-    test('nobody sees the copy', async () => {
+    test('clients cannot read the copy', async () => {
       const path = pathOf(NAMESPACES[0] ?? '');
       expect((await cluster.direct(0).get(path)).status).toBe(404);
       expect(digText(treeOf(await cluster.http.get(path)), 'kind')).toBe('WidgetList');
     });
 
-    test('the other replica goes on where the one that copied is killed', async () => {
+    test('the other replica continues when the copying one is killed', async () => {
       const before = digText(await adoptionStatus(cluster), 'leader');
       const { kubectl } = cluster;
       const writer = new Writer(cluster, NAMESPACES[0] ?? '', 'late');
       await kubectl.ok(['-n', NAMESPACES[1] ?? '', 'delete', `widgets.${ADOPTED_GROUP}`, 'w.1-x', 'w.3-x']);
-      // Which of them leads, nobody knows here: they are killed one after the other.
+      // The test does not know which replica leads, so it kills them one after the other.
       const killed: Replica[] = [];
       for (const replica of cluster.replicas) {
         await replica.daemon.stop('SIGKILL');
@@ -224,13 +224,13 @@ export function adoption(cluster: TestCluster): void {
       await copyIsEqual(cluster);
     });
 
-    test('the doctor tells how it stands', async () => {
+    test('the doctor reports the state of the adoption', async () => {
       const { args } = cluster.replica(0).daemon;
       const out = await run(process.execPath, [args[0] ?? '', 'doctor', ...args.slice(2)]);
       expect(out).toMatch(/^adoptions: ok \(adopted\.example\.com InSync \d+\/\d+\)$/m);
     });
 
-    test('takes the copy along when it is deleted, and nothing else', async () => {
+    test('deleting the Adoption removes the copy, and nothing else', async () => {
       const { kubectl } = cluster;
       const before = (await inCluster(cluster)).size;
       await kubectl.ok(['delete', 'adoption', ADOPTED_GROUP, '--timeout=60s']);
@@ -245,7 +245,7 @@ export function adoption(cluster: TestCluster): void {
     };
     const blocks = shellBlocks('adopting-a-crd.md').map(({ text }) => text);
 
-    test('the guide does what it says, as far as Annex', async () => {
+    test('the commands of the guide work, up to the switch to Annex', async () => {
       const before = await inCluster(cluster);
       const [plan = '', rehearsal = '', close = '', switched = '', kept = ''] = await inOrder(
         guide(),
@@ -265,7 +265,7 @@ export function adoption(cluster: TestCluster): void {
       for (const [key, object] of await inCluster(cluster)) expect([key, object]).toEqual([key, before.get(key)]);
     });
 
-    test('a group that Annex serves takes writes, and what going back comes to is told before', async () => {
+    test('a group that Annex serves accepts writes, and the plan of the way back is reported', async () => {
       const path = pathOf(NAMESPACES[0] ?? '', 'after');
       const text = widgetText('after', { colour: 'red' }, {}, ADOPTED_GROUP);
       const made = await cluster.http.send({ method: 'POST', path: pathOf(NAMESPACES[0] ?? ''), body: text });
@@ -289,10 +289,10 @@ export function adoption(cluster: TestCluster): void {
       expect(plan).toMatch(/^The objects created in Annex own no objects outside the group\.$/m);
     });
 
-    test('helm does not uninstall what serves it', async () => {
+    test('helm refuses to uninstall while Annex serves the group', async () => {
       const manifest = await cluster.helm('get', 'hooks', 'annex', '--namespace', 'annex-system');
       expect(manifest).toMatch(/helm.sh\/hook: pre-delete[^]*args: \[uninstall-check\]/);
-      // What the Job does, as the account that it has.
+      // Runs the command of the Job under its service account.
       const { args } = cluster.replica(0).daemon;
       const config = args.find((arg) => arg.startsWith('--kubeconfig=')) ?? '';
       await expect(run(process.execPath, [args[0] ?? '', 'uninstall-check', config])).rejects.toThrow(
@@ -300,7 +300,7 @@ export function adoption(cluster: TestCluster): void {
       );
     });
 
-    test('the cluster has it again, with what was written in Annex', async () => {
+    test('the cluster serves the group again, with the changes made in Annex', async () => {
       const [out = ''] = await inOrder(guide(), blocks.slice(-1));
       expect(out).toMatch(/^the cluster serves the group again; writes were refused for \d+\.\d s/m);
       expect(out).toMatch(/^Done\.$/m);

@@ -5,11 +5,11 @@ import { ROOT } from '../../integration/server.js';
 import type { TestCluster } from '../cluster.js';
 
 const found = findPrometheus();
-/** `make alerts` runs these: they take the cluster apart for minutes. */
+/** `make alerts` runs these tests. They take the cluster apart for minutes. */
 const wanted = process.env['ANNEX_ALERTS'] === 'all' && 'path' in found;
 const API = 'admissionregistration.k8s.io/v1';
 
-/** The alerts that have to do with the cluster, from faults of the cluster. */
+/** Fires the alerts about the cluster by faults of the cluster. */
 export function alerts(cluster: TestCluster, say: (line: string) => void): void {
   (wanted ? describe : describe.skip)('alerts of a cluster', () => {
     let prometheus: Prometheus | undefined;
@@ -46,12 +46,12 @@ export function alerts(cluster: TestCluster, say: (line: string) => void): void 
         },
       ));
 
-    test('Annex may not follow the cluster any more', () =>
+    test('Annex loses the permission to follow the cluster', () =>
       fire(
         ['AnnexClusterLinkBroken', 'AnnexAdmissionConfigurationStale'],
         async () => {
           await cluster.kubectl.ok(['delete', 'clusterrolebinding', 'annex']);
-          // What is followed already goes on until its connection ends.
+          // Existing watches continue until their connection ends.
           await cluster.apiserver.stop('SIGKILL');
           cluster.apiserver.start();
           await cluster.apiserverReady();
@@ -59,7 +59,7 @@ export function alerts(cluster: TestCluster, say: (line: string) => void): void 
         () => cluster.release('upgrade'),
       ));
 
-    test('params that Annex may not read', () => {
+    test('params that Annex has no permission to read', () => {
       const objects = [
         {
           apiVersion: API,

@@ -3,7 +3,7 @@ import { eventually } from '../../integration/server.js';
 import { NAMESPACE, type TestCluster } from '../cluster.js';
 import { available, condition, definitionText, widgetText } from '../widgets.js';
 
-/** How definitions become APIServices, and cease to. */
+/** Annex creates and deletes the APIServices of definitions. */
 export function definitions(cluster: TestCluster): void {
   const kubectl = (...args: string[]): Promise<string> => cluster.kubectl.ok(args);
   const create = (text: string): Promise<string> => cluster.kubectl.ok(['create', '-f', '-'], { stdin: text });
@@ -15,7 +15,7 @@ export function definitions(cluster: TestCluster): void {
     eventually(`${name} is gone`, async () => ((await service(name)) === '' ? true : undefined));
 
   describe('definitions', () => {
-    test('a group version that a CustomResourceDefinition has is refused, until it goes', async () => {
+    test('a group version that a CustomResourceDefinition serves is refused until that is deleted', async () => {
       const group = 'taken.example.com';
       await create(definitionText(group, 'cluster'));
       await available(cluster, group, 'v1');
@@ -36,7 +36,7 @@ export function definitions(cluster: TestCluster): void {
       await available(cluster, group, 'v1');
     });
 
-    test('each version has an APIService, by its place among them, and loses it with it', async () => {
+    test('each version has an APIService with its priority, which is deleted with the version', async () => {
       const group = 'versions.example.com';
       await create(definitionText(group, 'annex', ['v1', 'v2']));
       await available(cluster, group, 'v1');
@@ -55,7 +55,7 @@ export function definitions(cluster: TestCluster): void {
       expect(await kubectl('get', `widgets.v1.${group}`, 'old', '-o', 'name')).toBe(`widget.${group}/old\n`);
     });
 
-    test('nobody, not even system:masters, says how far an adoption is', async () => {
+    test('only Annex sets the progress of an adoption, not even system:masters may', async () => {
       const group = 'pretended.example.com';
       const stage = 'kubeannex.io/adoption';
       const refused =
@@ -85,7 +85,7 @@ export function definitions(cluster: TestCluster): void {
       await kubectl('delete', 'rd', `widgets.${group}`);
     });
 
-    test('an APIService that somebody changes or deletes is mended', async () => {
+    test('an APIService that is changed or deleted is reconciled', async () => {
       const name = 'v1.versions.example.com';
       await kubectl('patch', 'apiservice', name, '--type=merge', '-p', '{"spec":{"versionPriority":7}}');
       const priority = ['get', 'apiservice', name, '-o', 'jsonpath={.spec.versionPriority}'];
@@ -98,7 +98,7 @@ export function definitions(cluster: TestCluster): void {
       await mended();
     });
 
-    test('with a definition go its objects, those with finalizers last, then its APIService', async () => {
+    test('deleting a definition deletes its objects, those with finalizers last, then its APIService', async () => {
       const group = 'versions.example.com';
       const held = widgetText(
         'held',
@@ -121,10 +121,10 @@ export function definitions(cluster: TestCluster): void {
       expect((await cluster.http.get(`/apis/kubeannex.io/v1/resourcedefinitions/widgets.${group}`)).status).toBe(404);
     });
 
-    test('a missing permission is told by a condition and a metric, and forgotten when it is there', async () => {
+    test('a missing permission is reported by a condition and a metric until it is granted', async () => {
       const group = 'forbidden.example.com';
       await kubectl('delete', 'clusterrolebinding', 'annex');
-      // Until the cluster itself knows of it.
+      // Wait until the cluster's own authorizer has noticed.
       await eventually('the right is gone', async () => {
         const as = `system:serviceaccount:${NAMESPACE}:annex`;
         const { stdout } = await cluster.kubectl.run(['auth', 'can-i', 'create', 'apiservices', '--as', as]);

@@ -10,7 +10,7 @@ const CRDS = join(ROOT, 'examples/crds');
 const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 const REPORTS = 500;
 
-/** What the demonstration shows, through the cluster's API server. */
+/** The demo data, read through the cluster's API server. */
 export function demo(cluster: TestCluster): void {
   const kubectl = (...args: string[]): Promise<string> => cluster.kubectl.ok(args);
 
@@ -27,7 +27,7 @@ export function demo(cluster: TestCluster): void {
       await kubectl('create', 'namespace', 'reports');
     });
 
-    test('ResourceDefinitions are of a group of the cluster', async () => {
+    test('ResourceDefinitions belong to a group of the cluster', async () => {
       const [, ...types] = rows(await kubectl('api-resources', '--api-group=kubeannex.io'));
       expect(types).toEqual([
         ['adoptions', 'adopt', 'kubeannex.io/v1alpha1', 'false', 'Adoption'],
@@ -35,7 +35,7 @@ export function demo(cluster: TestCluster): void {
       ]);
     });
 
-    test('their status says that they are established and registered', async () => {
+    test('their status has the conditions Established and Registered', async () => {
       const object = 'rd/policyreports.wgpolicyk8s.io';
       expect(await condition(cluster, object, 'Established')).toMatchObject({ status: 'True' });
       const registered = await condition(cluster, object, 'Registered', ({ status }) => status === 'True');
@@ -43,14 +43,14 @@ export function demo(cluster: TestCluster): void {
       expect(registered.message).toMatch(/^the group version wgpolicyk8s\.io\/v1\w+ is registered with the cluster$/);
     });
 
-    test('the samples are taken as they are, and shown in their columns', async () => {
+    test('accepts the samples unchanged and prints their columns', async () => {
       await kubectl('apply', '-n', 'reports', '-f', join(ROOT, 'examples/objects'));
       const [head, ...reports] = rows(await kubectl('get', 'policyreports', '-n', 'reports'));
       expect(head).toEqual(['NAME', 'PASS', 'FAIL', 'WARN', 'ERROR', 'SKIP', 'AGE']);
       expect(reports).toHaveLength(4);
     });
 
-    test('many reports, made by the script', async () => {
+    test('the script creates many reports', async () => {
       const { cert, key } = cluster.certificates.client('demo', ['system:masters']);
       const user = { 'client-certificate-data': base64(cert), 'client-key-data': base64(key) };
       const config = cluster.kubeconfigOf('demo', user);
@@ -59,7 +59,7 @@ export function demo(cluster: TestCluster): void {
       expect(names.trim().split('\n')).toHaveLength(REPORTS);
     });
 
-    test('a watch sees a patch', async () => {
+    test('a watch delivers a patch', async () => {
       const watch = cluster.kubectl.start(['get', 'policyreport', 'report-00007', '-n', 'team-7', '-w', '-o', 'name']);
       const seen = (): number => watch.out().trim().split('\n').length;
       await eventually('the state', () => Promise.resolve(watch.out() === '' ? undefined : true));
@@ -70,14 +70,14 @@ export function demo(cluster: TestCluster): void {
       await watch.result;
     });
 
-    test('kubectl explain knows what the fields mean', async () => {
+    test('kubectl explain describes the fields', async () => {
       const text = await kubectl('explain', 'policyreport.summary');
       expect(text).toContain('GROUP:      wgpolicyk8s.io\nKIND:       PolicyReport\n');
       expect(text).toMatch(/FIELD: summary <Object>/);
       expect(text).toMatch(/fail\t<integer>/);
     });
 
-    test('aggregated discovery has the groups, and they are fresh', async () => {
+    test('aggregated discovery lists the groups as current', async () => {
       const answer = await cluster.http.get('/apis', { accept: DISCOVERY });
       const groups = digList(treeOf(answer), 'items');
       const group = groups.find((one) => digText(one, 'metadata', 'name') === 'wgpolicyk8s.io');

@@ -10,7 +10,7 @@ import { GROUP, widgetsPath, widgetText } from '../widgets.js';
 const NAMESPACE = 'faults';
 const STOP_MILLIS = 60_000;
 
-/** What fails is replaced, and nobody loses anything by it. */
+/** Failed components are replaced, and no data is lost. */
 export function faults(cluster: TestCluster, say: (line: string) => void): void {
   const path = widgetsPath(NAMESPACE);
 
@@ -25,7 +25,7 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
     );
   }
 
-  /** Every acknowledged write is there, as it was acknowledged. */
+  /** Checks that every acknowledged write exists, at the acknowledged version. */
   async function nothingLost(what: string, report: LoadReport): Promise<void> {
     for (const text of report.said) say(text);
     say(
@@ -37,7 +37,7 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
     expect(report.acknowledged.size).toBeGreaterThan(10);
   }
 
-  /** Whatever of the APIServices the server decides; their status is the cluster's. */
+  /** Returns what Annex decides about the APIServices. Their status belongs to the cluster. */
   async function registrations(): Promise<object[]> {
     const text = await cluster.kubectl.ok([
       'get',
@@ -50,7 +50,7 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
     ]);
     return digList(treeOf({ text }), 'items').map((item) => ({
       spec: dig(item, 'spec'),
-      // Times of its own writes.
+      // Includes the times of Annex's own writes.
       writes: digList(item, 'metadata', 'managedFields').filter((entry) => digText(entry, 'subresource') === ''),
     }));
   }
@@ -64,7 +64,7 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
   describe('faults', () => {
     beforeAll(() => cluster.kubectl.ok(['create', 'namespace', NAMESPACE]));
 
-    test('a rolling restart loses nothing, and no APIService is edited', async () => {
+    test('a rolling restart loses nothing and edits no APIService', async () => {
       const before = await registrations();
       const load = new Load(cluster, NAMESPACE, 'roll');
       for (const { daemon } of cluster.replicas) {
@@ -82,9 +82,9 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
       expect(await registrations()).toEqual(before);
     });
 
-    test('a replica that starts while MongoDB is away waits for it, and denies nothing that exists', async () => {
+    test('a replica started without MongoDB waits for it, and denies no valid request', async () => {
       const { daemon, port } = cluster.replica(1);
-      // Its certificate is in the store.
+      // The server's certificate is in the store, so it is unknown here.
       const http = new Http1({ url: `https://127.0.0.1:${port}`, ca: '' }, 16, { trusting: true });
       const ask = (at: string): Promise<Answer | undefined> => http.get(at).catch(() => undefined);
       await daemon.stop('SIGTERM');
@@ -98,7 +98,7 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
           const answer = await ask(at);
           expect([at, answer?.status, answer?.headers['retry-after']]).toEqual([at, 503, '5']);
         }
-        // Longer than one attempt to reach MongoDB takes.
+        // Longer than one attempt to reach MongoDB.
         await pause(8_000);
         expect([daemon.alive, (await ask('/livez'))?.status]).toEqual([true, 200]);
       } finally {
@@ -117,14 +117,14 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
       await cluster.replicasReady(2);
     });
 
-    test('a replica ends in time though a request does not', async () => {
+    test('a replica exits in time even if a request does not end', async () => {
       const { daemon, port } = cluster.replica(1);
       const headers = { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json', 'content-length': '100' };
       const held = request({ port, host: '127.0.0.1', method: 'POST', path, headers, rejectUnauthorized: false });
       held.on('error', () => undefined);
       held.write('{');
       let seen = 0;
-      // A reading tells of the time since the one before.
+      // The gauge covers the time since the previous reading.
       await eventually('it is in flight', async () => {
         const { text } = await cluster.direct(1).get('/metrics');
         seen = /^apiserver_current_inflight_requests\{request_kind="mutating"\} [1-9]/m.test(text) ? seen + 1 : 0;
@@ -160,7 +160,7 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
       expect(twice).toEqual([]);
     });
 
-    test('the primary of MongoDB steps down, and a new one goes on', async () => {
+    test('the primary of MongoDB steps down, and a new one takes over', async () => {
       const reader = await watch();
       const load = new Load(cluster, NAMESPACE, 'step');
       await pause(1_000);
@@ -170,7 +170,7 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
       const report = await load.stop();
       await nothingLost('step-down of the primary', report);
       for (const status of Object.keys(report.refused)) expect(['503', '504']).toContain(status);
-      // A watch that was there has seen all of it, once.
+      // The existing watch has delivered every event once.
       const names = [...report.acknowledged.keys()];
       await reader.until(({ events }) =>
         events.some(({ object }) => digText(object, 'metadata', 'name') === names.at(-1)),
@@ -179,7 +179,7 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
       expect(names.filter((name) => seen.filter((one) => one === name).length !== 1)).toEqual([]);
     });
 
-    test('without a majority of MongoDB reads of memory, discovery and health go on; then all is as before', async () => {
+    test('without a MongoDB majority, cached reads, discovery, and health continue; then all recovers', async () => {
       const [first, second] = cluster.mongodb.members;
       await Promise.all([first?.kill('SIGKILL'), second?.kill('SIGKILL')]);
       const replica = cluster.direct(0);
@@ -205,9 +205,9 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
       });
     });
 
-    test('the API server of the cluster starts anew', async () => {
+    test('the API server of the cluster restarts', async () => {
       await cluster.apiserver.stop('SIGKILL');
-      // What needs nobody to be asked goes on.
+      // Requests that need no answer from the cluster continue.
       expect((await cluster.direct(0).send({ path: '/readyz', token: '' })).status).toBe(200);
       cluster.apiserver.start();
       await cluster.apiserverReady();

@@ -14,7 +14,7 @@ interface Owner {
   readonly blockOwnerDeletion?: boolean;
 }
 
-/** The cluster's garbage collector knows no border between its own objects and those of Annex. */
+/** The cluster's garbage collector treats its own objects and those of Annex alike. */
 export function garbage(cluster: TestCluster): void {
   const posted = (path: string, body: object | string) => cluster.http.post(path, body);
 
@@ -47,14 +47,14 @@ export function garbage(cluster: TestCluster): void {
   describe('garbage collection', () => {
     beforeAll(() => cluster.kubectl.ok(['create', 'namespace', NAMESPACE]));
 
-    test('our object goes after its owner of the cluster', async () => {
+    test('an Annex object is deleted after its owner in the cluster', async () => {
       const owner = await map('owner-map');
       const dependent = await widget('of-map', [owner]);
       await remove(owner, 'Background');
       await gone(dependent);
     });
 
-    test("the cluster's object goes after its owner of ours", async () => {
+    test('a cluster object is deleted after its owner in Annex', async () => {
       const owner = await widget('owner-widget');
       const dependent = await map('of-widget', [owner]);
       const grandchild = await widget('of-of-widget', [dependent]);
@@ -63,7 +63,7 @@ export function garbage(cluster: TestCluster): void {
       await gone(grandchild);
     });
 
-    test('in the foreground the owner goes last', async () => {
+    test('foreground deletion deletes the owner last', async () => {
       const owner = await widget('foreground');
       const dependent = await map('foreground-map', [{ ...owner, blockOwnerDeletion: true }]);
       await remove(owner, 'Foreground');
@@ -71,7 +71,7 @@ export function garbage(cluster: TestCluster): void {
       expect(await there(dependent)).toBe(false);
     });
 
-    test('orphans stay, without the reference', async () => {
+    test('orphans stay, without the owner reference', async () => {
       const owner = await widget('orphaning');
       const [dependent, sibling] = [await map('orphan-map', [owner]), await widget('orphan-widget', [owner])];
       await remove(owner, 'Orphan');

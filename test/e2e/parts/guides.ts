@@ -4,7 +4,7 @@ import { Guide, shellBlocks } from '../../docs/guides.js';
 import { type TestCluster, TOOLS } from '../cluster.js';
 import { definitionText } from '../widgets.js';
 
-/** The commands of the guides that need a cluster with Annex in it. */
+/** Runs the commands of the guides that need a cluster with Annex. */
 export function guides(cluster: TestCluster): void {
   describe('the guides', () => {
     let guide: Guide;

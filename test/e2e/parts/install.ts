@@ -7,10 +7,10 @@ import { runPodOf } from '../hooks.js';
 
 const ACCOUNT = `system:serviceaccount:${NAMESPACE}:annex`;
 
-/** What helm put into the cluster, and what Annex made of it. */
+/** The objects that helm and Annex created in the cluster. */
 export function install(cluster: TestCluster): void {
   describe('helm install', () => {
-    test('the cluster has made pods, under the strictest security standard', async () => {
+    test('the cluster has created pods under the restricted pod security standard', async () => {
       const pods = await eventually('pods', async () => {
         const names = (await cluster.kubectl.ok(['-n', NAMESPACE, 'get', 'pods', '-o', 'name'])).trim().split('\n');
         return names.length === 2 ? names : undefined;
@@ -18,7 +18,7 @@ export function install(cluster: TestCluster): void {
       expect(pods).toEqual([expect.stringMatching(/^pod\/annex-/), expect.stringMatching(/^pod\/annex-/)]);
     });
 
-    test('the release has all its objects', async () => {
+    test('the release has created all its objects', async () => {
       const manifest = await cluster.helm('get', 'manifest', 'annex', '--namespace', NAMESPACE);
       const kinds = [...manifest.matchAll(/^kind: (\w+)$/gm)].map(([, kind]) => kind);
       expect(new Set(kinds)).toEqual(
@@ -27,12 +27,12 @@ export function install(cluster: TestCluster): void {
           ...['PodDisruptionBudget', 'NetworkPolicy'],
         ]),
       );
-      // All of them name their namespace.
+      // All objects have a namespace in the manifest.
       const file = cluster.file('manifest.yaml', manifest);
       await cluster.kubectl.ok(['get', '-f', file]);
     });
 
-    test('v1.kubeannex.io leads to the Service, is owned by the ClusterRole and trusts both replicas', async () => {
+    test('v1.kubeannex.io points to the Service, is owned by the ClusterRole, and trusts both replicas', async () => {
       const service = treeOf({
         text: await cluster.kubectl.ok(['get', 'apiservice', 'v1.kubeannex.io', '-o', 'json']),
       });
@@ -70,7 +70,7 @@ export function install(cluster: TestCluster): void {
       expect(stdout.trim()).toBe(expected ? 'yes' : 'no');
     });
 
-    test('the doctor finds nothing wrong', async () => {
+    test('the doctor reports no problem', async () => {
       const { args } = cluster.replica(0).daemon;
       const out = await run(process.execPath, [args[0] ?? '', 'doctor', ...args.slice(2)]);
       const lines = out.trim().split('\n');
@@ -79,14 +79,14 @@ export function install(cluster: TestCluster): void {
       expect(lines.length).toBeGreaterThan(9);
     });
 
-    test('helm test has the doctor look, in a pod of its own, and says how that ended', async () => {
+    test('helm test runs the doctor in its own pod and reports the result', async () => {
       const told = cluster.helm('test', 'annex', '--namespace', NAMESPACE, '--timeout', '2m');
       const [out, status] = await Promise.all([runPodOf(cluster, 'annex-doctor'), told]);
       expect(out).toMatch(/^store: ok/m);
       expect(status).toMatch(/^TEST SUITE: +annex-doctor\n(?:.*\n)*?Phase: +Succeeded$/m);
     });
 
-    test('readyz names its checks', async () => {
+    test('readyz lists its checks', async () => {
       const answer = await cluster.direct(0).send({ path: '/readyz?verbose', token: '' });
       expect(answer.status).toBe(200);
       expect(answer.text).toContain('[+]etcd ok\n');
@@ -95,7 +95,7 @@ export function install(cluster: TestCluster): void {
   });
 }
 
-/** The one that the server shows. */
+/** Returns the serving certificate. */
 function certificateOf(port: number): Promise<X509Certificate> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false }, () => {

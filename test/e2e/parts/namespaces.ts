@@ -5,7 +5,7 @@ import { GROUP, widgetsPath, widgetText } from '../widgets.js';
 
 const MANY = 150;
 
-/** The life of namespaces is the cluster's affair. */
+/** The cluster manages the lifecycle of namespaces. */
 export function namespaces(cluster: TestCluster): void {
   const kubectl = (...args: string[]): Promise<string> => cluster.kubectl.ok(args);
   const create = (namespace: string, name: string, metadata: object = {}) =>
@@ -16,18 +16,18 @@ export function namespaces(cluster: TestCluster): void {
     );
 
   describe('namespaces', () => {
-    test('nothing is created in one that is not there', async () => {
+    test('creates nothing in a namespace that does not exist', async () => {
       const answer = await create('nowhere', 'one');
       expect([answer.status, treeOf(answer)['message']]).toEqual([404, 'namespaces "nowhere" not found']);
     });
 
-    test('something is created in one that has just been made', async () => {
+    test('creates objects in a new namespace', async () => {
       await kubectl('create', 'namespace', 'fresh');
       expect((await create('fresh', 'one')).status).toBe(201);
       await kubectl('delete', 'namespace', 'fresh', '--wait=false');
     });
 
-    test('while one goes nothing new is created in it, and it goes with the last object', async () => {
+    test('a terminating namespace rejects new objects, and is deleted after its last object', async () => {
       await kubectl('create', 'namespace', 'going');
       expect((await create('going', 'held', { finalizers: ['example.com/hold'] })).status).toBe(201);
       await kubectl('delete', 'namespace', 'going', '--wait=false');
@@ -42,7 +42,7 @@ export function namespaces(cluster: TestCluster): void {
       const said = 'namespace going is being terminated';
       const cause = { reason: 'NamespaceTerminating', message: said, field: 'metadata.namespace' };
       expect(details).toMatchObject({ causes: [cause] });
-      // The namespace controller says what it waits for.
+      // The namespace controller reports what it waits for.
       await eventually('the condition of the namespace', async () => {
         const status = await kubectl('get', 'namespace', 'going', '-o', 'jsonpath={.status.conditions}');
         return status.includes(`widgets.${GROUP} has 1 resource instances`) ? true : undefined;
@@ -60,7 +60,7 @@ export function namespaces(cluster: TestCluster): void {
       await gone('going');
     });
 
-    test('with one go all its objects', async () => {
+    test('deleting a namespace deletes all its objects', async () => {
       await kubectl('create', 'namespace', 'full');
       const made = await Promise.all(Array.from({ length: MANY }, (_, i) => create('full', `w-${i}`)));
       expect(made.map(({ status }) => status)).toEqual(made.map(() => 201));

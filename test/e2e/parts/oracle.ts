@@ -10,8 +10,8 @@ const GOLDENS = join(ROOT, 'test/oracle/goldens');
 const ONE_BY_ONE = 300_000;
 
 /**
- * Scenarios of custom resources, of each family one; E2E_ORACLE names others by a regular expression. Those about the types of the
- * cluster itself, or that controllers of the cluster take part in, differ from what was recorded without controllers.
+ * One scenario of custom resources from each family. E2E_ORACLE selects others by a regular expression. Scenarios about the cluster's
+ * built-in types, or with objects that its controllers change, differ from the recordings, which were made without controllers.
  */
 const SAMPLE =
   /^(apply-conflict|cel-messages|crud-namespaced|list-matrix|patch-merge|schema-defaults|select-fields|sub-status|table-basic|watch-events)$/;
@@ -22,7 +22,7 @@ interface Report {
   readonly [scenario: string]: { readonly failed: readonly unknown[] };
 }
 
-/** What was recorded of kube-apiserver and its custom resources, asked of Annex through the aggregator. */
+/** Replays what was recorded from kube-apiserver's custom resources against Annex, through the aggregator. */
 export function oracle(cluster: TestCluster, say: (line: string) => void): void {
   const wanted = process.env['E2E_ORACLE'];
   const chosen = wanted === undefined ? SAMPLE : new RegExp(wanted);
@@ -30,12 +30,12 @@ export function oracle(cluster: TestCluster, say: (line: string) => void): void 
 
   (noPython ? describe.skip : describe)(`the oracle through the aggregator${note}`, () => {
     test(
-      'answers are those of custom resources',
+      'the answers equal those of custom resources',
       async () => {
         const proxy = await DefinitionProxy.listen(cluster.address, ADMIN);
         const report = join(cluster.folder, 'oracle.json');
         try {
-          // Revisions of the cluster and of Annex have nothing to do with each other.
+          // Revisions of the cluster and of Annex are unrelated.
           const options = ['--golden', GOLDENS, '--jobs', '6', '--ignore', 'resourceVersion', '--report', report];
           const files = scenarios(chosen);
           const out = await output(['check', ...options, '--server', proxy.url, '--token', ADMIN, ...files]);
@@ -57,7 +57,7 @@ const scenarios = (chosen: RegExp): string[] =>
     .filter((file) => file.endsWith('.yaml') && chosen.test(file.slice(0, -'.yaml'.length)))
     .map((file) => join(SCENARIOS, file));
 
-/** What the program that replays them prints. */
+/** Returns the output of the program that replays the scenarios. */
 function output(args: readonly string[]): Promise<string> {
   const child = spawn('python3', [join(ROOT, 'test/oracle/oracle.py'), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -6,7 +6,7 @@ import { GROUP, widgetsPath, widgetText } from '../widgets.js';
 const NAMESPACE = 'counted';
 const COUNT = `count/widgets.${GROUP}`;
 
-/** Quotas count what Annex serves. */
+/** Quotas count the objects that Annex serves. */
 export function quota(cluster: TestCluster): void {
   const create = (name: string) => cluster.http.post(widgetsPath(NAMESPACE), widgetText(name, { colour: 'red' }));
   const used = async (): Promise<string> => {
@@ -17,7 +17,7 @@ export function quota(cluster: TestCluster): void {
     eventually(`${wanted} are used`, async () => ((await used()) === wanted ? true : undefined));
 
   describe('a ResourceQuota', () => {
-    test('counts objects as they come and go', async () => {
+    test('counts objects as they are created and deleted', async () => {
       await cluster.kubectl.ok(['create', 'namespace', NAMESPACE]);
       await cluster.kubectl.ok(['create', 'quota', 'widgets', '-n', NAMESPACE, `--hard=${COUNT}=2`]);
       await counts('0');
@@ -26,7 +26,7 @@ export function quota(cluster: TestCluster): void {
       await counts('2');
     });
 
-    test('refuses what goes beyond it', async () => {
+    test('refuses objects beyond the limit', async () => {
       const answer = await create('three');
       expect([answer.status, treeOf(answer)['message']]).toEqual([
         403,

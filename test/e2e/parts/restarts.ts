@@ -5,15 +5,15 @@ import { pause } from '../../storage/mongod.js';
 import { NAMESPACE as RELEASE_NAMESPACE, type TestCluster } from '../cluster.js';
 import { GROUP, widgetsPath, widgetText } from '../widgets.js';
 
-/** A hundred are a matter of minutes. */
+/** The number of restarts. 100 restarts take minutes. */
 const RESTARTS = Number(process.env['ANNEX_RESTARTS'] ?? 4);
 const NAMESPACE = 'restarts';
 const READER = 'restarts-reader';
-/** Later than this a start is over, on a quiet machine. */
+/** On an idle machine, a start is over by then. */
 const START_MILLIS = 2_000;
 const AWAY_MILLIS = 2_500;
 
-/** What exists, as the aggregator asks for it: in the name of an administrator and of somebody with rights by the cluster's roles. */
+/** Requests for things that exist, as the aggregator sends them: for an administrator, and for a user with permissions by the cluster's roles. */
 function questions(path: string): Call[] {
   const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
   const patch = { method: 'PATCH', body: { metadata: { labels: { a: 'b' } } } };
@@ -33,7 +33,7 @@ function questions(path: string): Call[] {
   ]);
 }
 
-/** A replica that is killed and starts again, asked from the first moment; clients of the cluster ask for the same meanwhile. */
+/** Kills and restarts a replica. Requests go to it from the first moment on, and clients of the cluster send the same meanwhile. */
 export function restarts(cluster: TestCluster, say: (line: string) => void): void {
   const path = widgetsPath(NAMESPACE);
 
@@ -41,7 +41,7 @@ export function restarts(cluster: TestCluster, say: (line: string) => void): voi
     const { daemon, port } = cluster.replica(1);
     const { cert: certificate, key } = cluster.certificates.proxy('front-proxy-client');
     await daemon.stop('SIGKILL');
-    // Its certificate is in the store.
+    // The server's certificate is in the store, so it is unknown here.
     const address = { url: `https://127.0.0.1:${port}`, ca: '' };
     const direct = new Http1(address, 64, { key, certificate, trusting: true });
     let over = false;
@@ -57,7 +57,7 @@ export function restarts(cluster: TestCluster, say: (line: string) => void): voi
     return refusals(seen);
   }
 
-  /** The aggregator answers 503 itself where it reaches nobody. */
+  /** The aggregator itself answers 503 if it reaches no replica. */
   async function throughTheCluster(at: string, isOver: () => boolean): Promise<void> {
     while (!isOver()) {
       const answer = await once(cluster.http, { path: at });
@@ -81,7 +81,7 @@ export function restarts(cluster: TestCluster, say: (line: string) => void): voi
     });
 
     test(
-      'nothing that exists is denied while a replica restarts',
+      'no valid request is denied while a replica restarts',
       async () => {
         let refused = 0;
         for (let i = 0; i < RESTARTS; i++) refused += await restart(() => Promise.resolve());
@@ -92,7 +92,7 @@ export function restarts(cluster: TestCluster, say: (line: string) => void): voi
     );
 
     test(
-      'nor where MongoDB goes away at any moment of it',
+      'nor if MongoDB goes away at any point of the restart',
       async () => {
         const { daemon } = cluster.replica(1);
         for (let i = 0; i < RESTARTS; i++) {
@@ -109,7 +109,7 @@ export function restarts(cluster: TestCluster, say: (line: string) => void): voi
     );
 
     test(
-      'nor does a webhook of the cluster that points at Annex keep its replicas from starting',
+      'nor does a webhook of the cluster that points to Annex prevent its replicas from starting',
       async () => {
         const { kubectl, http } = cluster;
         const kinds = ['mutating', 'validating'];
@@ -144,7 +144,7 @@ export function restarts(cluster: TestCluster, say: (line: string) => void): voi
   });
 }
 
-/** A webhook for all that Annex serves, which the Service of Annex is to answer. */
+/** Returns a webhook configuration for everything that Annex serves, which points to the Service of Annex. */
 function itself(kind: string, { servicePort: port }: TestCluster, caBundle: string): string {
   const service = { namespace: RELEASE_NAMESPACE, name: 'annex', port, path: widgetsPath(NAMESPACE) };
   return JSON.stringify({

@@ -15,7 +15,7 @@ const PATH = `/apis/${GROUP}/v1/namespaces/access/widgets`;
 const KEPT_MILLIS = 10_000;
 const AT_ONCE = 20;
 
-/** Starts a program in a view of the files of its own, in which the folder is where a pod has its service account. */
+/** Starts a program in a mount namespace in which the folder is the pod's service account directory. */
 const AS_POD = [
   'unshare',
   '--mount',
@@ -29,13 +29,13 @@ const AS_POD = [
 const noPods =
   spawnSync('unshare', ['--mount', '--map-root-user', 'mount', '-t', 'tmpfs', 'none', '/mnt']).status !== 0;
 
-/** What Annex asks the cluster about its users: what, how often, and as whom. */
+/** Annex sends reviews to the cluster: their content, number, and sender. */
 export function reviews(cluster: TestCluster): void {
-  /** The reviews that the cluster has answered, as its audit log has them. */
+  /** Returns the reviews the cluster has answered, from its audit log. */
   const sent = (resource: string): JsonObject[] =>
     readFileSync(cluster.certificates.file(AUDIT_LOG), 'utf8')
       .split('\n')
-      // A line that is being written is not looked at.
+      // The last line may be incomplete.
       .slice(0, -1)
       .map((text) => treeOf({ text }))
       .filter((event) => digText(event, 'objectRef', 'resource') === resource);
@@ -50,7 +50,7 @@ export function reviews(cluster: TestCluster): void {
   let asked = 0;
 
   describe('reviews', () => {
-    test('equal questions at the same time are one', async () => {
+    test('concurrent equal reviews are sent once', async () => {
       begun = performance.now();
       const answers = await Promise.all(Array.from({ length: AT_ONCE }, () => ask(frank, proxy)));
       asked = performance.now();
@@ -64,7 +64,7 @@ export function reviews(cluster: TestCluster): void {
       expect(sent('tokenreviews')).toHaveLength(before + 1);
     });
 
-    test('an access review tells the selectors', async () => {
+    test('an access review includes the selectors', async () => {
       const query = `fieldSelector=${encodeURIComponent('spec.colour=red')}&labelSelector=${encodeURIComponent('size in (a,b),!old')}`;
       const headers = { 'impersonate-user': 'erin', 'impersonate-group': 'watchers' };
       const answer = await cluster.http.get(`${PATH}?${query}`, headers);
@@ -134,7 +134,7 @@ export function reviews(cluster: TestCluster): void {
           expect(seen.message).toContain('User "jane" cannot list resource "widgets"');
           expect(asker(sent('tokenreviews').at(-1))).toBe('annex-authn');
           expect(asker(about('jane').at(-1))).toBe('annex-authz');
-          // What the account of the pod is for: APIServices, namespaces and quotas, whose rights the others lack.
+          // The pod's service account has permissions that the others lack: for APIServices, namespaces, and quotas.
           await eventually('every link is in order', () =>
             Promise.resolve(pod.daemon.log.includes('run annex doctor') ? undefined : true),
           );
@@ -145,9 +145,9 @@ export function reviews(cluster: TestCluster): void {
       },
     );
 
-    test('answers are kept for ten seconds', async () => {
+    test('answers are cached for ten seconds', async () => {
       const isKept = (): boolean => performance.now() - begun < KEPT_MILLIS;
-      // Asked too late, the question is another one already.
+      // Later than that, the answer is no longer cached.
       if (isKept()) {
         await ask(frank, proxy);
         if (isKept()) expect(about('frank')).toHaveLength(1);
@@ -156,7 +156,7 @@ export function reviews(cluster: TestCluster): void {
       const before = about('frank').length;
       begun = performance.now();
       await ask(frank, proxy);
-      // The one before may have been asked late.
+      // The previous request may have been sent late.
       expect(about('frank').length - before).toBeLessThanOrEqual(1);
       expect(about('frank').length).toBeGreaterThan(1);
       const after = about('frank').length;

@@ -14,7 +14,7 @@ import { GROUP } from '../widgets.js';
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const LOOK_MILLIS = 250;
-/** Each replica looks once a minute. */
+/** Each replica checks the CAs once a minute. */
 const STEP_MILLIS = 120_000;
 const OURS = '/apis/apiregistration.k8s.io/v1/apiservices?labelSelector=app.kubernetes.io/managed-by%3Dannex';
 
@@ -24,8 +24,8 @@ interface Age {
 }
 
 /**
- * The CA that the replicas share is exchanged while the other tests run. It takes ten years to be due and an hour to sign, so its
- * certificates are made older in the store; their keys stay.
+ * Rotates the CA shared by the replicas while the other tests run. A CA is due after ten years and signs an hour after its creation, so the
+ * test backdates the certificates in the store. Their keys stay.
  */
 export class Rotation {
   private done: Promise<void> = Promise.resolve();
@@ -38,7 +38,7 @@ export class Rotation {
     this.done.catch(() => undefined);
   }
 
-  /** How often everything was found in order on the way. */
+  /** Waits for the rotation and returns the number of successful checks during it. */
   async end(): Promise<number> {
     await this.done;
     return this.rounds;
@@ -47,7 +47,7 @@ export class Rotation {
   private async run(): Promise<void> {
     const [old] = await this.bundle();
     await this.age([{ begun: 30 * DAY, left: 20 * DAY }]);
-    // The new one is known before anything is signed with it.
+    // The new CA is published before it signs anything.
     await this.until(
       'a second CA, beside the old one as it was and as it is now',
       async () => (await this.bundle()).length === 3 && (await this.shown(old)).every(Boolean),
@@ -62,7 +62,7 @@ export class Rotation {
     await this.cluster.trustAnew();
   }
 
-  /** Meanwhile whoever goes by an APIService accepts both replicas, and the aggregator's requests are answered. */
+  /** Until then, clients that trust the CAs in the APIServices accept both replicas, and the aggregator's requests succeed. */
   private async until(what: string, reached: () => Promise<boolean>): Promise<void> {
     const end = performance.now() + STEP_MILLIS;
     while (!(await reached())) {
@@ -76,16 +76,16 @@ export class Rotation {
     }
   }
 
-  /** The CAs that all APIServices have. */
+  /** Returns the CAs that all APIServices have. */
   private async bundle(): Promise<string[]> {
     const items = digList(treeOf(await this.cluster.http.get(OURS)), 'items');
     const bundles = items.map((item) => Buffer.from(digText(item, 'spec', 'caBundle'), 'base64').toString('utf8'));
-    // While they are renewed one after another, what the last of them has counts.
+    // The APIServices are updated one after another, so the one that is not yet updated counts.
     const shortest = bundles.sort((a, b) => a.length - b.length)[0] ?? '';
     return shortest.split(/(?<=-----END CERTIFICATE-----\n)/).filter((one) => one.trim() !== '');
   }
 
-  /** Of each replica, whether the CA has issued what it shows. */
+  /** For each replica, reports whether the CA issued its serving certificate. */
   private async shown(ca: string | undefined): Promise<boolean[]> {
     const issuer = new X509Certificate(ca ?? '');
     const all = (await this.bundle()).join('');
@@ -122,7 +122,7 @@ function aged(authority: JsonObject, age: Age | undefined): JsonObject {
   return { ...authority, cert: createCertificate(request, { key }) };
 }
 
-/** What a replica shows to somebody who trusts these CAs alone; throws where it is not accepted. */
+/** Returns the certificate of a replica. Throws if a client that trusts only these CAs does not accept it. */
 function leafOf(port: number, ca: string): Promise<X509Certificate> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', ca, servername: `annex.${NAMESPACE}.svc` }, () => {

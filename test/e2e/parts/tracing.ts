@@ -9,17 +9,17 @@ const WANTED = '1af7651916cd43dd8448eb211c80319c';
 const UNWANTED = '2af7651916cd43dd8448eb211c80319c';
 const asked = (trace: string): Record<string, string> => ({ traceparent: `00-${trace}-${CALLER}-01` });
 
-/** A request's trace goes through the aggregator. */
+/** Traces of requests through the aggregator. */
 export function tracing(cluster: TestCluster): void {
-  /** The name of the span and of those above it, up to the caller. */
+  /** Returns the span and its ancestors, up to the caller. */
   const pathOf = (span: ReceivedSpan, all: readonly ReceivedSpan[]): ReceivedSpan[] => {
     const parent = all.find(({ spanId }) => spanId === span.parentId);
     return parent === undefined ? [span] : [span, ...pathOf(parent, all)];
   };
 
-  test('the span of a request is a child of the one of the cluster’s API server', async () => {
+  test("the span of a request is a child of the API server's span", async () => {
     await cluster.kubectl.ok(['create', 'namespace', 'tracing']);
-    // Whoever is no administrator does not decide what is traced.
+    // Only an administrator may turn on tracing.
     expect((await cluster.http.send({ path: PATH, token: NOBODY, headers: asked(UNWANTED) })).status).toBe(403);
     expect((await cluster.http.get(PATH, asked(WANTED))).status).toBe(200);
     const { spans } = cluster.collector;
@@ -29,7 +29,7 @@ export function tracing(cluster: TestCluster): void {
       const path = list === undefined ? [] : pathOf(list, mine);
       return Promise.resolve(path.at(-1)?.parentId === CALLER ? path : undefined);
     });
-    // From the inside out: Annex' handler and request, the aggregator's call, the cluster's request.
+    // From the inside out: Annex's handler and request, the aggregator's call, the cluster's request.
     const instances = served.map(({ resource }) => resource['service.instance.id']);
     expect(new Set(instances).size).toBe(2);
     const entry = served.findLast(({ resource }) => resource['service.instance.id'] === instances[0]);

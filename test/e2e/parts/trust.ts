@@ -12,7 +12,7 @@ const ADMINISTRATOR = { 'X-Remote-User': 'admin', 'X-Remote-Group': 'system:mast
 const NAMES = 'requestheader-allowed-names';
 const CAS = 'requestheader-client-ca-file';
 
-/** What the cluster says about its front proxy, while it changes. */
+/** The cluster publishes its front proxy configuration, and changes it. */
 export function trust(cluster: TestCluster): void {
   let original: Readonly<Record<string, string>>;
   const other = authority('another-front-proxy-ca');
@@ -46,13 +46,13 @@ export function trust(cluster: TestCluster): void {
     });
     afterAll(() => change(original));
 
-    test('a new CA with a new name counts as soon as the cluster says so', async () => {
+    test('a new CA with a new name is trusted as soon as the cluster publishes it', async () => {
       expect(await ask(second)).toMatchObject({ status: 401 });
       await change({ [NAMES]: '["front-proxy-client","second-proxy"]', [CAS]: `${original[CAS]}${other.pem}` });
       await answered(second, 200);
     });
 
-    test('a ConfigMap that cannot be used leaves the last one in force, and is told', async () => {
+    test('an invalid ConfigMap leaves the last configuration in force and is reported', async () => {
       expect(await broken()).toBe(0);
       await change({ [NAMES]: '"front-proxy-client"' });
       await eventually('the link is broken', async () => ((await broken()) === 1 ? true : undefined));
@@ -65,7 +65,7 @@ export function trust(cluster: TestCluster): void {
       );
     });
 
-    test('what the cluster takes back no longer counts, and its own goes on', async () => {
+    test('what the cluster withdraws is distrusted, and its own proxy still works', async () => {
       await change(original);
       await answered(second, 401);
       await answered(cluster.certificates.proxy('front-proxy-client'), 200);
@@ -73,13 +73,13 @@ export function trust(cluster: TestCluster): void {
       expect(await doctor()).toMatch(/front-proxy trust: ok/);
     });
 
-    test('a certificate that expires is not believed any longer, on a connection that is there either', async () => {
+    test('an expired certificate is no longer trusted, even on an existing connection', async () => {
       let agent = new Agent();
       let pair = cluster.certificates.proxy('front-proxy-client');
       let lasts = 2_000;
       const expired = (): Promise<number> =>
         metricOf(cluster, 'annex_untrusted_request_headers_total', 'reason="expired"', 1);
-      // On a busy machine it may have expired before it is seen at all.
+      // On a busy machine, the certificate may expire before its first use.
       await eventually('it is believed', async () => {
         agent.destroy();
         agent = new Agent({ keepAlive: true, maxSockets: 1 });

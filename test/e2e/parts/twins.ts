@@ -4,7 +4,7 @@ import { type Answer, type Call, digList, digText, treeOf } from '../../integrat
 import { CLUSTER_VERSION, IS_YARDSTICK, type TestCluster } from '../cluster.js';
 import { defineWidgets, GROUP, widgetText } from '../widgets.js';
 
-/** The same type, served by the cluster itself. */
+/** The group of the same type in the cluster itself. */
 const TWIN = 'twin.example.com';
 const NAMESPACE = 'twins';
 const MERGE = { 'content-type': 'application/merge-patch+json' };
@@ -28,7 +28,7 @@ const red = (name: string, spec: object = {}, metadata: object = {}): string =>
   widgetText(name, { colour: 'red', ...spec }, metadata);
 const applied = (spec: object): string => widgetText('applied', spec);
 
-/** In order: each builds on those before it. Paths are of the collection. */
+/** The steps run in order, and each depends on the previous ones. Paths are relative to the collection. */
 const STEPS: readonly Step[] = [
   ['an empty list', 'GET', ''],
   ['create', 'POST', '', red('one', { free: { a: [1, 'x', null], 'b.c': 1.5, $d: {} } }, { labels: { n: '1' } })],
@@ -128,7 +128,7 @@ const STEPS: readonly Step[] = [
   ['nothing is left', 'GET', ''],
 ];
 
-/** What differs from server to server, or from moment to moment. */
+/** Removes what differs between servers or between moments. */
 function comparable(answer: Answer, group: string): object {
   const text = answer.text
     .replaceAll(group, 'GROUP')
@@ -146,7 +146,7 @@ function comparable(answer: Answer, group: string): object {
   return { status: answer.status, type, warning: answer.headers.warning ?? '', body };
 }
 
-/** kube-apiserver tells the errors of one object's fields in the order of a Go map. */
+/** kube-apiserver lists the errors of one object's fields in the order of a Go map. */
 function sorted(body: JsonObject): JsonObject {
   const details = body['details'];
   const causes = digList(details, 'causes');
@@ -156,7 +156,7 @@ function sorted(body: JsonObject): JsonObject {
   return { ...body, message, details: { ...(details as JsonObject), causes: texts } };
 }
 
-/** Whatever is asked about a type of Annex is answered as the cluster answers for a type of its own. */
+/** Annex answers every request for a type as the cluster answers it for a type of its own. */
 export function twins(cluster: TestCluster): void {
   const [comparison, why] = IS_YARDSTICK
     ? [describe, '']

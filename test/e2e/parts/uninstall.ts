@@ -6,14 +6,14 @@ import { available, discovered, GROUP } from '../widgets.js';
 
 const OURS = ['get', 'apiservices', '-l', 'app.kubernetes.io/managed-by=annex', '-o', 'name'];
 
-/** Definitions of what the chart makes for others, as their projects publish them. */
+/** The published definitions of the foreign objects that the chart creates. */
 const FOREIGN = [
   'cert-manager/cert-manager.io_certificates.yaml',
   'prometheus-operator/monitoring.coreos.com_servicemonitors.yaml',
 ];
 const MADE = ['certificates.cert-manager.io/annex', 'servicemonitors.monitoring.coreos.com/annex'];
 
-/** helm takes away what helm brought, and what Annex made of it. */
+/** helm removes what it installed, and what Annex created. */
 export function uninstall(cluster: TestCluster): void {
   const uid = async (): Promise<string> => {
     const text = await cluster.kubectl.ok(['get', 'apiservice', `v1.${GROUP}`, '-o', 'json']);
@@ -21,7 +21,7 @@ export function uninstall(cluster: TestCluster): void {
   };
 
   describe('helm', () => {
-    test('upgrade leaves the APIServices as they are', async () => {
+    test('upgrade leaves the APIServices unchanged', async () => {
       const before = await uid();
       await cluster.release('upgrade', 'resources.requests.cpu=50m');
       const text = await cluster.kubectl.ok(['-n', NAMESPACE, 'get', 'deployment', 'annex', '-o', 'json']);
@@ -29,7 +29,7 @@ export function uninstall(cluster: TestCluster): void {
       expect(await uid()).toBe(before);
     });
 
-    test('upgrade to cert-manager and a ServiceMonitor makes what their real definitions take, to the last field', async () => {
+    test('upgrade to cert-manager and a ServiceMonitor creates objects that are valid in every field', async () => {
       const corpus = new Corpus();
       for (const path of FOREIGN) {
         const file = cluster.file('definition.json', JSON.stringify(corpus.read(path)));
@@ -46,7 +46,7 @@ export function uninstall(cluster: TestCluster): void {
       for (const one of MADE) expect(out).toContain(`${one.replace('s.', '.')} serverside-applied`);
     });
 
-    test('rollback takes them away, and leaves the APIServices as they are', async () => {
+    test('rollback removes them and leaves the APIServices unchanged', async () => {
       const before = await uid();
       await cluster.helm('rollback', 'annex', '--namespace', NAMESPACE);
       const { code, stderr } = await cluster.kubectl.run(['-n', NAMESPACE, 'get', ...MADE]);
@@ -58,11 +58,11 @@ export function uninstall(cluster: TestCluster): void {
       expect(await uid()).toBe(before);
     });
 
-    test('uninstall leaves nothing behind in the cluster', async () => {
+    test('uninstall leaves nothing in the cluster', async () => {
       const [first, second] = cluster.replicas;
-      // Nobody runs the Job that would refuse it here; what that does is tested with the adoptions.
+      // No kubelet runs the Job that would refuse the uninstall. The adoption tests cover it.
       await cluster.helm('uninstall', 'annex', '--namespace', NAMESPACE, '--no-hooks');
-      // Pods get the signal when their Deployment is gone.
+      // Pods get the signal when their Deployment is deleted.
       await Promise.all([first?.daemon.stop('SIGTERM'), second?.daemon.stop('SIGTERM')]);
       await eventually('no APIService is left', async () =>
         (await cluster.kubectl.ok(OURS)).trim() === '' ? true : undefined,
@@ -77,11 +77,11 @@ export function uninstall(cluster: TestCluster): void {
         'app.kubernetes.io/instance=annex',
       ]);
       expect(left).toBe('');
-      // The namespace controller has nothing to ask Annex any more.
+      // The namespace controller no longer depends on Annex.
       await cluster.kubectl.ok(['delete', 'namespace', 'reports', '--timeout=60s']);
     });
 
-    test('installed again, it has all that it had', async () => {
+    test('reinstalled, it has all its data', async () => {
       await cluster.release('install');
       await cluster.startReplicas();
       await available(cluster, GROUP, 'v1');

@@ -7,7 +7,7 @@ import { widgetsPath, widgetText } from '../widgets.js';
 const NAMESPACE = 'watched';
 const WRITES = 60;
 
-/** Watches through the aggregator and from each replica, while both replicas are written to. */
+/** Watches through the aggregator and from each replica, during writes to both replicas. */
 export function watches(cluster: TestCluster): void {
   const path = widgetsPath(NAMESPACE);
   const clients = (): Http1[] => [cluster.http, cluster.direct(0), cluster.direct(1)];
@@ -23,7 +23,7 @@ export function watches(cluster: TestCluster): void {
   describe('watches', () => {
     beforeAll(() => cluster.kubectl.ok(['create', 'namespace', NAMESPACE]));
 
-    test('everybody sees every event once, in one order', async () => {
+    test('every watch delivers every event once, in the same order', async () => {
       const from = versionOf(await list(cluster.http));
       const readers = await Promise.all(clients().map((client) => watch(client, from)));
       const write = async (i: number): Promise<void> => {
@@ -44,7 +44,7 @@ export function watches(cluster: TestCluster): void {
       expect(versions).toEqual([...versions].sort((a, b) => (a < b ? -1 : 1)));
     });
 
-    test('a watch of one replica goes on at the other, and so does a list', async () => {
+    test('a watch or list of one replica continues on the other', async () => {
       const all = digList(await list(cluster.direct(0)), 'items').map(versionOf);
       const first = await list(cluster.direct(0), '?limit=25');
       const token = encodeURIComponent(digText(first, 'metadata', 'continue'));
@@ -56,7 +56,7 @@ export function watches(cluster: TestCluster): void {
       await resumed.until(({ events }) => events.length >= WRITES / 2 - 1);
     });
 
-    test('a replica has what the other has written', async () => {
+    test('a replica returns what the other has written', async () => {
       const made = await cluster.direct(0).post(path, widgetText('fresh', { colour: 'blue' }));
       const read = await cluster.direct(1).get(`${path}/fresh`);
       expect(treeOf(read)).toEqual(treeOf(made));

@@ -2,7 +2,7 @@ import { type JsonObject, objectAt } from '../../../src/apimachinery/json/json.j
 import { textOf } from '../../../src/apimachinery/json/values.js';
 import { JsonServer } from '../json-server.js';
 
-/** A conversion webhook: `spec.size` of `v1` is `spec.width` of `v2`. */
+/** A conversion webhook that maps `spec.size` of `v1` to `spec.width` of `v2`. */
 export class Converter {
   /** The number of objects converted so far. */
   converted = 0;
@@ -16,7 +16,7 @@ export class Converter {
     this.server.stop();
   }
 
-  /** `spec.conversion` of a definition. */
+  /** The `spec.conversion` of a definition. */
   get conversion(): JsonObject {
     const { caBundle, port } = this.server;
     const clientConfig = { url: `https://127.0.0.1:${port}/convert`, caBundle };

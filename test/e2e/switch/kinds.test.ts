@@ -10,7 +10,7 @@ import { describeOnCluster, say } from '../suite.js';
 const NAMESPACE = 'odd';
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 const APPLY = { 'content-type': 'application/apply-patch+yaml' };
-/** How many objects have ConfigMaps of the controller. */
+/** The number of objects for which the controller keeps ConfigMaps. */
 const SMALL = 40;
 
 const pathOf = (plural: string, name = '', version = 'v1'): string =>
@@ -58,7 +58,7 @@ describeOnCluster('kinds of all sorts move from the cluster into Annex, and back
     return found;
   };
 
-  test('objects of all sorts are there', async () => {
+  test('creates objects of every kind', async () => {
     const { kubectl, http } = cluster;
     await available(cluster, 'kubeannex.io', 'v1alpha1');
     await kubectl.ok(['create', 'namespace', NAMESPACE]);
@@ -86,7 +86,7 @@ describeOnCluster('kinds of all sorts move from the cluster into Annex, and back
     const parent = await thing('parent', { finalizers: ['example.com/a', 'example.com/b'] }, { size: 'c' }, 'v1');
     await map('of-parent', parent);
     await thing('of-parent', { ownerReferences: [ownedBy(parent)] }, { width: 'd' }, 'v2');
-    // Keys that MongoDB, JSON pointers, JavaScript and people stumble over.
+    // Keys that are hard to handle in MongoDB, JSON pointers, JavaScript, and for people.
     const keys = { 'a.b/$c~1': 1, $set: { '': null }, __proto__x: [], 'ü\u2028 ': '\u{1f600}', constructor: 1.5 };
     await thing(
       '0.1-2.x',
@@ -106,7 +106,7 @@ describeOnCluster('kinds of all sorts move from the cluster into Annex, and back
       );
     }
     await patched(`${pathOf('things', 'shared')}/status?fieldManager=four`, { status: { replicas: 2, phase: 'up' } });
-    // Deleted in the foreground: its dependent, which has a finalizer, keeps it.
+    // Foreground deletion: the object stays, because its dependent has a finalizer.
     const going = await thing('going', {}, { size: 'e' });
     await map('of-going', going, { blockOwnerDeletion: true });
     await patched(mapPath('of-going'), { metadata: { finalizers: ['example.com/hold'] } });
@@ -125,7 +125,7 @@ describeOnCluster('kinds of all sorts move from the cluster into Annex, and back
     if (!reconcilerMissing) reconciler = new Reconciler(cluster.adminConfig, ODD, 'Thing', NAMESPACE);
   });
 
-  test('a definition that changes during the rehearsal is followed, and objects that it does not fit are counted', async () => {
+  test('the rehearsal follows a changed definition and counts the objects that violate it', async () => {
     const { kubectl } = cluster;
     const text = { apiVersion: 'kubeannex.io/v1alpha1', kind: 'Adoption', metadata: { name: ODD }, spec: {} };
     await kubectl.ok(['create', '-f', '-'], { stdin: JSON.stringify(text) });
@@ -151,7 +151,7 @@ describeOnCluster('kinds of all sorts move from the cluster into Annex, and back
     }
   });
 
-  test('they are served as they were, in each version', async () => {
+  test('objects are unchanged in each version', async () => {
     await eventually('nothing changes any more', async () => {
       const [first, second] = [await all(), await all()];
       for (const [key, object] of second) before.set(key, object);
@@ -178,7 +178,7 @@ describeOnCluster('kinds of all sorts move from the cluster into Annex, and back
     expect(service).toBe('annex');
   });
 
-  test('they take writes: in each version, by scale, status and apply', async () => {
+  test('objects accept writes in each version, by scale, status, and apply', async () => {
     const { http, kubectl } = cluster;
     const asked = converter.converted;
     expect((await patched(pathOf('things', 'of-realm', 'v2'), { spec: { width: 'bb' } })).status).toBe(200);
@@ -193,7 +193,7 @@ describeOnCluster('kinds of all sorts move from the cluster into Annex, and back
     expect((await patched(pathOf('things', 'large'), { metadata: { labels: { a: 'b' } } })).status).toBe(200);
   });
 
-  test('what does not fit its schema may stay, and may not change into something else that does not', async () => {
+  test('an object that violates its schema may stay, but not change to another invalid value', async () => {
     expect((await patched(pathOf('looses', 'loose-2'), { spec: { note: 'kept' } })).status).toBe(200);
     expect((await patched(pathOf('looses', 'loose-2'), { spec: { colour: 'mauve' } })).status).toBe(422);
     expect((await patched(pathOf('looses', 'loose-2'), { spec: { colour: 'red' } })).status).toBe(200);
@@ -201,12 +201,12 @@ describeOnCluster('kinds of all sorts move from the cluster into Annex, and back
     expect(columns).toMatch(/^NAME +COLOUR/);
   });
 
-  test('owners and dependents on both sides are as they were, and go as they should', async () => {
+  test('owner references and dependents on both sides still work', async () => {
     const { http, kubectl } = cluster;
     const gone = (path: string): Promise<unknown> =>
       eventually(`${path} is gone`, async () => ((await statusOf(path)) === 404 ? true : undefined));
     if (reconciler !== undefined) {
-      // Each object has the ConfigMap that it had, and one that comes now gets one.
+      // Each object keeps its ConfigMap, and the controller updates it after a change.
       await patched(pathOf('things', 'small-1'), { spec: { size: 'new' } });
       await eventually('the controller goes on', async () =>
         digText(treeOf(await http.get(mapPath('small-1'))), 'data', 'size') === 'new' ? true : undefined,
@@ -237,7 +237,7 @@ describeOnCluster('kinds of all sorts move from the cluster into Annex, and back
     }
   });
 
-  test('they go back as they are, in each version, and nobody loses a dependent', async () => {
+  test('objects go back unchanged in each version, and no dependent is lost', async () => {
     const { http, kubectl } = cluster;
     const served = await all();
     const schemas = (type: string): Promise<string> =>
@@ -285,8 +285,8 @@ describeOnCluster('kinds of all sorts move from the cluster into Annex, and back
     );
     const did = await reconciler.end();
     say(JSON.stringify(did));
-    // It made each ConfigMap once: the garbage collector has taken none away that it should not. None for what was being deleted,
-    // and that of of-parent was there.
+    // The controller created each ConfigMap once, so the garbage collector deleted none of them by mistake. Two objects do not count:
+    // the one that was being deleted gets no ConfigMap, and the ConfigMap of of-parent existed before.
     expect(did['created']).toBe([...before.keys()].filter((key) => key.startsWith(`${pathOf('things')} `)).length - 2);
   });
 });

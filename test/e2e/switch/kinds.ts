@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../src/apimachinery/json/json.js';
 
-/** Kinds that differ in whatever a definition can say, in one group. */
+/** The group of kinds that together use every field of a definition. */
 export const ODD = 'odd.example.com';
 
 const text = { type: 'string' };
@@ -32,7 +32,7 @@ function definition(
 
 const common = { free: any, replicas: { type: 'integer', default: 1 } };
 
-/** Two versions of which the second is stored, and a webhook that converts between them; status and scale. */
+/** Two versions, of which the second is stored, with a conversion webhook, status, and scale. */
 export const things = (conversion: JsonObject): string =>
   definition(
     'things',
@@ -51,11 +51,11 @@ export const things = (conversion: JsonObject): string =>
     { conversion },
   );
 
-/** Of the cluster. */
+/** A cluster-scoped kind. */
 export const realms = (): string =>
   definition('realms', 'Realm', 'Cluster', [{ name: 'v1', served: true, storage: true, schema: schema(common) }]);
 
-/** `strict`: as it becomes while the group is rehearsed, which fits not all objects. */
+/** `strict`: the schema that the definition gets during the rehearsal, which some objects violate. */
 export const loose = (strict: boolean): string =>
   definition('looses', 'Loose', 'Namespaced', [
     {

@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { JsonObject } from '../../../src/apimachinery/json/json.js';
 import { treeOf } from '../../integration/client.js';
 
-/** Of a program that `make e2e-switch` builds where Go is there. */
+/** The path of a program that `make e2e-switch` builds if Go is installed. */
 const PROGRAM = process.env['E2E_RECONCILER'] ?? '';
 
 export const reconcilerMissing = PROGRAM === '';
 
-/** A controller of controller-runtime, in a process of its own, that keeps a ConfigMap for each object of a kind. */
+/** Runs a controller-runtime controller in its own process. It keeps a ConfigMap for each object of a kind. */
 export class Reconciler {
   log = '';
   private out = '';
@@ -24,7 +24,7 @@ export class Reconciler {
     });
   }
 
-  /** What it did, in numbers: created, updated, failed. */
+  /** Ends the controller and returns how many ConfigMaps it created, updated, and failed to write. */
   async end(): Promise<JsonObject> {
     this.child.stdin?.end();
     const code = await this.closed;
@@ -32,7 +32,7 @@ export class Reconciler {
     return treeOf({ text: this.out });
   }
 
-  /** Where a test failed before the end. */
+  /** For tests that fail before the end. */
   stop(): void {
     this.child.kill('SIGKILL');
   }

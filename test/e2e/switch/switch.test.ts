@@ -35,7 +35,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     return stringAt(objectAt(treeOf(answer), 'status'), 'phase') ?? '';
   };
 
-  /** Says what an Adoption says of itself, as that changes. */
+  /** Logs the conditions of an Adoption as they change. */
   const tellOf = async (group: string, signal: AbortSignal): Promise<void> => {
     for (let told = ''; !signal.aborted;) {
       const answer = await cluster.http.get(`/apis/kubeannex.io/v1alpha1/adoptions/${group}`);
@@ -48,12 +48,12 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     }
   };
 
-  // Nobody else writes their objects, also no earlier ones.
+  // Each writer has its own objects, which no other writer ever writes, not even an earlier one.
   let made = 0;
   const writers = (group: string, count: number): SwitchWriter[] =>
     Array.from({ length: count }, () => new SwitchWriter(cluster.https, group, NAMESPACE, `busy-${made++}`));
 
-  /** Waits until each of them has written some more. */
+  /** Waits until each writer has made another write. */
   const writeAgain = async (busy: readonly SwitchWriter[]): Promise<void> => {
     const counts = busy.map(({ acknowledged }) => acknowledged);
     await eventually('all write again', () =>
@@ -61,7 +61,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     );
   };
 
-  /** The condition Switched once the switch is over, either way. */
+  /** Returns the condition Switched when the switch has succeeded or failed. */
   const outcomeOf = (group: string): Promise<Condition> =>
     condition(
       cluster,
@@ -70,7 +70,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
       ({ status, reason }) => status === 'True' || reason === 'Failed',
     );
 
-  /** Names and revisions, in the form of an informer's keys. */
+  /** Returns names and revisions, in the form of an informer's keys. */
   const namesOf = (objects: ReadonlyMap<string, JsonObject>): string[] =>
     [...objects.values()].map(
       (one) => `${digText(one, 'metadata', 'name')}@${digText(one, 'metadata', 'resourceVersion')}`,
@@ -90,7 +90,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     );
   };
 
-  test('the groups have objects, and are rehearsed', async () => {
+  test('the groups have objects and are rehearsed', async () => {
     const { http, kubectl } = cluster;
     await available(cluster, 'kubeannex.io', 'v1alpha1');
     await kubectl.ok(['create', 'namespace', NAMESPACE]);
@@ -128,7 +128,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
       metadata: { name: 'child', ...owned(parent, `${GROUP}/v1`, 'Widget') },
     };
     await kubectl.ok(['-n', NAMESPACE, 'create', '-f', '-'], { stdin: JSON.stringify(child) });
-    // One is being deleted, and waits for its finalizer.
+    // One object is being deleted and waits for its finalizer.
     await http.send({ method: 'DELETE', path: widgetsPath(NAMESPACE, 'w.10-x', GROUP) });
     for (const group of GROUPS) {
       const adoption = { apiVersion: 'kubeannex.io/v1alpha1', kind: 'Adoption', metadata: { name: group }, spec: {} };
@@ -140,7 +140,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     expect(before.size).toBe(COUNT);
   });
 
-  test('switches while everybody writes, reads and watches', async () => {
+  test('switches during writes, reads, and watches', async () => {
     const page = treeOf(await cluster.http.get(`/apis/${GROUP}/v1/widgets?limit=10`));
     const informers = informerMissing
       ? []
@@ -171,7 +171,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     }
   });
 
-  test('Annex has it now: the cluster keeps a copy that takes no writes, and owners and dependents are as they were', async () => {
+  test("after the switch, the cluster's copy is read-only, and owners and dependents are unchanged", async () => {
     const { http, kubectl } = cluster;
     const crd = treeOf({ text: await kubectl.ok(['get', 'crd', `widgets.${GROUP}`, '-o', 'json']) });
     expect(digList(crd, 'spec', 'versions').map((version) => objectAt({ version }, 'version')?.['served'])).toEqual([
@@ -197,7 +197,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     );
   });
 
-  test('what somebody takes away is put back', async () => {
+  test('deleted APIServices and policies are restored', async () => {
     const { kubectl } = cluster;
     await kubectl.ok(['delete', 'apiservice', `v1.${GROUP}`]);
     await kubectl.ok(['delete', 'validatingadmissionpolicybinding', `annex-adoption.${GROUP}`]);
@@ -209,7 +209,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     expect((await all(GROUP)).size).toBeGreaterThan(COUNT - 10);
   });
 
-  /** Gives Annex what `annex release` says that it lacks to follow dependents. */
+  /** Grants Annex the permissions that `annex release` reports as missing for repointing dependents. */
   const allowRepointing = async (): Promise<void> => {
     const main = cluster.replica(0).daemon.args[0] ?? '';
     const args = ['--dry-run', '--dependents', 'Repoint', '--kubeconfig', cluster.adminConfig];
@@ -223,7 +223,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     expect(await run(process.execPath, [main, 'release', GROUP, ...args])).not.toContain('Blocked');
   };
 
-  /** Watches of Annex end with 410 while the group leaves, and new ones get it. */
+  /** Checks that Annex ends its watches with 410 when the group leaves, and answers new watches the same way. */
   const watchUntilGone = async (revision: string): Promise<void> => {
     const path = `/apis/${GROUP}/v1/namespaces/${NAMESPACE}/widgets?watch=true&resourceVersion=${revision}`;
     const [server] = cluster.https;
@@ -233,10 +233,10 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     expect(next?.text).toMatch(/"code":410/);
   };
 
-  test('goes back while everybody writes, reads and watches', async () => {
+  test('goes back during writes, reads, and watches', async () => {
     const { http, kubectl } = cluster;
     const owner = treeOf(await http.get(widgetsPath(NAMESPACE, 'zz-last', GROUP)));
-    // Born in Annex: one owned by another one, one that is being deleted, one that was made anew.
+    // Objects created in Annex: one with an owner, one that is being deleted, one that was recreated.
     const create = async (name: string, metadata: object = {}): Promise<JsonObject> => {
       const body = widgetText(name, { colour: 'red' }, metadata, GROUP);
       const answer = await http.send({ method: 'POST', path: widgetsPath(NAMESPACE, '', GROUP), body });
@@ -294,7 +294,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     over.abort();
     say(returned.message);
     await watched;
-    // Its continue tokens get 410 here when etcd has been compacted, five minutes after its start: not yet.
+    // Continue tokens of Annex get 410 here only after etcd is compacted, five minutes after its start.
     const late = await http.send({
       method: 'PUT',
       path: widgetsPath(NAMESPACE, 'zz-last', GROUP),
@@ -358,7 +358,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     }
   });
 
-  test('and forward again', async () => {
+  test('switches to Annex again', async () => {
     await condition(cluster, `adoption/${GROUP}`, 'InSync', ({ status }) => status === 'True');
     const busy = writers(GROUP, 2);
     await adopt(GROUP, 'Annex');
@@ -367,7 +367,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     await settle(GROUP, busy);
   });
 
-  test('replicas are killed in every phase, and another one goes on', async () => {
+  test('replicas are killed in every phase, and another one continues', async () => {
     const busy = writers(KILLED, 3);
     await adopt(KILLED, 'Annex');
     const killed: string[] = [];
@@ -377,7 +377,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
       if (now !== seen) say(now);
       if (now !== seen && now !== 'InSync' && now !== 'Served') {
         killed.push(now);
-        // Which of them leads, nobody knows here.
+        // The test does not know which replica leads, so it kills both in turn.
         for (const { daemon } of cluster.replicas) {
           await daemon.stop('SIGKILL');
           daemon.start();
@@ -395,7 +395,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     expect(end).toBe('Served');
   });
 
-  test('a fence that somebody removes in the middle ends the switch, and the cluster has the group', async () => {
+  test('removing the fence during a switch ends the switch, and the cluster keeps the group', async () => {
     const { kubectl } = cluster;
     const busy = writers(MEDDLED, 3);
     const name = `annex-adoption.${MEDDLED}`;
@@ -410,13 +410,13 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     expect(failed.message).toMatch(/^the switch is given up: the fence/);
     const service = await kubectl.ok(['get', 'apiservice', `v1.${MEDDLED}`, '-o', 'jsonpath={.spec.service}']);
     expect(service).toBe('');
-    // And anew.
+    // The switch succeeds on the second attempt.
     await adopt(MEDDLED, 'Cluster');
     await adopt(MEDDLED, 'Annex');
     await condition(cluster, `adoption/${MEDDLED}`, 'Switched', ({ status }) => status === 'True');
   });
 
-  test('a switch that is given up after clients were sent to Annex: the cluster has the group, and informers converge', async () => {
+  test('a switch that is given up late: the cluster keeps the group, and informers converge', async () => {
     const { kubectl } = cluster;
     const listed = async (server = cluster.http): Promise<number> =>
       Number(digText(treeOf(await server.get(`/apis/${GIVEN_UP}/v1/widgets?limit=1`)), 'metadata', 'resourceVersion'));
@@ -429,7 +429,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     };
     await eventually('the last step fails', isHeld);
     const shown = await Promise.all(cluster.https.map(listed));
-    // They list from Annex.
+    // These informers list from Annex.
     const informers = informerMissing
       ? []
       : [false, true].map((streaming) => new Informer(cluster.adminConfig, NAMESPACE, streaming, GIVEN_UP));
@@ -441,12 +441,12 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     say(`${failed.message}; it took ${((performance.now() - began) / 1000).toFixed(1)} s`);
     expect(failed.message).toMatch(/^the switch is given up: the fence/);
     await writeAgain(busy);
-    // What changed while Annex followed had revisions of Annex there (docs/design/adoption.md, what is not watched).
+    // While Annex followed the cluster, changed objects had Annex revisions there (docs/design/adoption.md, what is not watched).
     await settle(GIVEN_UP, busy, /went back/);
     for (const server of cluster.https) expect(await listed(server)).toBeGreaterThan(Math.max(...shown));
     const last = { method: 'POST', path: widgetsPath(NAMESPACE, '', GIVEN_UP) };
     const body = widgetText('zz-last', { colour: 'red' }, {}, GIVEN_UP);
-    // Each kube-apiserver notices by itself that the fence is gone.
+    // Each kube-apiserver observes for itself that the fence is gone.
     await eventually('the cluster takes writes', async () =>
       (await cluster.http.send({ ...last, body })).status === 201 ? true : undefined,
     );
@@ -459,7 +459,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     expect(digList(crd, 'spec', 'names', 'categories')).toEqual(['things']);
   });
 
-  /** Denies updates of a CustomResourceDefinition, at every kube-apiserver, until the function that it returns is called. */
+  /** Denies updates of a CustomResourceDefinition at every kube-apiserver. Returns a function that allows them again. */
   async function denyUpdates(name: string): Promise<() => Promise<void>> {
     const { http, kubectl } = cluster;
     const API = '/apis/admissionregistration.k8s.io/v1';

@@ -3,9 +3,9 @@ import { type Answer, digText, type Http1, treeOf } from '../../integration/clie
 import { pause } from '../../storage/mongod.js';
 import { widgetsPath, widgetText } from '../widgets.js';
 
-/** What was acknowledged of an object last. */
+/** The last acknowledged state of an object. */
 export interface Truth {
-  /** spec.size; undefined: it was deleted. */
+  /** The value of spec.size, or undefined if the object was deleted. */
   readonly value: string | undefined;
   readonly status: number;
   readonly revision: number;
@@ -13,27 +13,30 @@ export interface Truth {
 
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 const APPLY = { 'content-type': 'application/apply-patch+yaml' };
-/** A write whose outcome is unknown has been made by then, or never is. */
+/** After this time, a write with an unknown outcome has either been made or never will be. */
 const UNDER_WAY_MILLIS = 1_000;
-/** Answers of servers that refuse a write for now. */
+/** Statuses of servers that refuse a write for now. */
 const REFUSED: ReadonlySet<number> = new Set([403, 429]);
 
 export interface WriterOptions {
-  /** Waits for as long as a 429 says, as client-go does. Otherwise it tries again at once, which races more and takes more CPU. */
+  /**
+   * Waits as long as the Retry-After of a 429 says, like client-go. Otherwise the writer retries at once, which finds more races and takes
+   * more CPU.
+   */
   readonly isPatient?: boolean;
 }
 
-/** One writer of some objects, which nobody else writes, through kube-apiservers in turn. What it was told is kept. */
+/** Writes its own objects through the kube-apiservers in turn, and records the responses. No other client writes these objects. */
 export class SwitchWriter {
   readonly truth = new Map<string, Truth>();
   readonly problems: string[] = [];
   acknowledged = 0;
   refused = 0;
-  /** Reads that failed: the readers count. */
+  /** The number of failed reads before a write. SwitchReader counts failed reads as problems. */
   unread = 0;
-  /** Writes whose outcome nobody was told. */
+  /** The number of writes with an unknown outcome. */
   unknown = 0;
-  /** The longest time without an acknowledged write, in milliseconds, and when it ended. */
+  /** The longest time without an acknowledged write, in milliseconds. */
   longest = 0;
   private last = performance.now();
   private stopped = false;
@@ -144,7 +147,7 @@ export class SwitchWriter {
         this.refused++;
         if (this.options.isPatient === true) await pause(Number(answer.headers['retry-after'] ?? 0) * 1000);
       } else if (answer.status >= 500) await this.findOut(name, { value, status, revision: 0 });
-      // A conflict with a revision of the other side is no loss; whatever else is a problem.
+      // A conflict with a revision of the other side is not a loss. Everything else is a problem.
       else if (answer.status === 409 && call.method !== 'POST') await this.readAgain(name);
       else this.problems.push(`${call.method} ${name}: ${answer.status} ${answer.text.slice(0, 300)}`);
       return;
@@ -160,10 +163,10 @@ export class SwitchWriter {
     this.truth.set(name, { value, status, revision });
   }
 
-  /** Nobody was told whether the write was made: either is right. */
+  /** Reads an object after a write with an unknown outcome. Both the old and the new state are right. */
   private async findOut(name: string, wanted: Truth): Promise<void> {
     this.unknown++;
-    // What is still under way somewhere is given the time to end.
+    // A request that is still in flight gets time to finish.
     await pause(UNDER_WAY_MILLIS);
     let found = await this.send({ method: 'GET', path: this.path(name) });
     while (found.status >= 500 && !this.stopped) found = await this.send({ method: 'GET', path: this.path(name) });
@@ -180,7 +183,7 @@ export class SwitchWriter {
     else this.problems.push(`${name} is ${String(shown.value)} ${shown.status} after an unknown outcome`);
   }
 
-  /** After a conflict: the object is as it was acknowledged last, whatever its revision. */
+  /** After a conflict, checks that the object has the last acknowledged state, regardless of its revision. */
   private async readAgain(name: string): Promise<void> {
     const known = this.truth.get(name);
     let found = await this.send({ method: 'GET', path: this.path(name) });
@@ -203,7 +206,7 @@ export class SwitchWriter {
     if (revision < known.revision) this.problems.push(`${name} went back from ${known.revision} to ${revision}`);
   }
 
-  /** Compares everything that was acknowledged with what a server shows. */
+  /** Compares everything acknowledged with the objects of a server. */
   check(shown: ReadonlyMap<string, JsonObject>): void {
     for (const [name, known] of this.truth) {
       const object = shown.get(`${this.namespace}/${name}`);
@@ -217,7 +220,7 @@ export class SwitchWriter {
   private async send(call: Parameters<Http1['send']>[0]): Promise<Answer> {
     const server = this.servers[this.n % this.servers.length];
     if (server === undefined) throw new Error('there is no server');
-    // A connection that breaks says no more than that nobody knows.
+    // If the connection breaks, the outcome is unknown.
     return server.send(call).catch((error: unknown) => ({ status: 599, headers: {}, text: String(error) }));
   }
 
@@ -226,7 +229,7 @@ export class SwitchWriter {
   }
 }
 
-/** Lists and reads all the time: nothing of it may fail. */
+/** Lists and reads constantly. No read may fail. */
 export class SwitchReader {
   readonly problems: string[] = [];
   reads = 0;

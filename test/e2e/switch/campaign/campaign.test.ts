@@ -13,13 +13,13 @@ const ROUNDS = Number(process.env['ANNEX_ADOPTION_ROUNDS'] ?? 5);
 const NAMESPACE = 'campaign';
 const OBJECTS = 30;
 const GROUPS = Array.from({ length: ROUNDS }, (_, i) => `c${i}.example.com`);
-/** Every other group is on its way back to the cluster. */
+/** Every other group moves back to the cluster. */
 const RETURNING = GROUPS.filter((_, i) => i % 2 === 1);
 const MOMENTS = ['Preparing', 'Fencing', 'Switching', 'Served'];
 const MOMENTS_BACK = ['Copying', 'Closing', 'Routing', 'over'];
-/** From the end of a fault on: what was before stands again, or the switch has been completed. */
+/** After a fault ends, either the previous state is restored within this time, or the switch completes. */
 const SETTLED_MILLIS = 30_000;
-/** A machine that is busy with other things takes longer than that for everything. */
+/** The factor by which a busy machine may exceed all time limits. */
 const SLACK = Number(process.env['ANNEX_ADOPTION_SLACK'] ?? 2);
 const OPTIONS = { apiservers: 2 as const, groups: GROUPS, proxied: true };
 
@@ -89,7 +89,7 @@ describeOnCluster(`adoptions survive ${ROUNDS} faults (seed ${SEED})`, OPTIONS, 
     return new Map(items.map((one) => [`${NAMESPACE}/${digText(one, 'metadata', 'name')}`, one]));
   };
 
-  /** How far the way back is, at one of its steps or later. */
+  /** Waits until the way back has reached a step or a later one. Returns the step. */
   const returns = async (moment: string, group: string, millis: number): Promise<string> => {
     const wanted = MOMENTS_BACK.slice(MOMENTS_BACK.indexOf(moment));
     const end = performance.now() + millis;
@@ -122,7 +122,7 @@ describeOnCluster(`adoptions survive ${ROUNDS} faults (seed ${SEED})`, OPTIONS, 
       Promise.resolve(busy.every(({ acknowledged }, i) => acknowledged > (counts[i] ?? 0)) || undefined),
     );
     const again = performance.now() - healed;
-    // While nothing has been refused yet writes go on, of course: what counts is when it is over.
+    // Writes continue before anything was refused, of course, so what counts is the time until the move is over.
     const ends = isBack ? ['Served', 'InSync', 'Gone'] : ['Served', 'Failed', 'Gone'];
     const end = await reaches(group, ends, isBack ? 300_000 : 120_000);
     const settled = performance.now() - healed;
@@ -143,7 +143,7 @@ describeOnCluster(`adoptions survive ${ROUNDS} faults (seed ${SEED})`, OPTIONS, 
     }
     expect(busy.flatMap(({ problems }) => problems)).toEqual([]);
     if (end !== (isBack ? 'Served' : 'Failed')) return;
-    // Nothing is left behind that keeps the next move from its end.
+    // Nothing remains that blocks the next move.
     await want(group, isBack ? 'Annex' : 'Cluster');
     await want(group, isBack ? 'Cluster' : 'Annex');
     const last = isBack ? 'InSync' : 'Served';

@@ -4,10 +4,10 @@ import type { Random } from '../../../model/random.js';
 import { pause } from '../../../storage/mongod.js';
 import type { TestCluster } from '../../cluster.js';
 
-/** What goes wrong while a group is switched. */
+/** A fault during the switch of a group. */
 export interface Fault {
   readonly name: string;
-  /** Undefined where it could not be done now. */
+  /** Returns undefined if the fault cannot be injected now. */
   inject(cluster: TestCluster, group: string, random: Random): Promise<Heal | undefined>;
 }
 
@@ -16,7 +16,7 @@ type Heal = () => Promise<void>;
 const nothing: Heal = () => Promise.resolve();
 const RESOURCE_DEFINITIONS = '/apis/kubeannex.io/v1/resourcedefinitions';
 
-/** Of a request of somebody who meddles; it may fail where the object is not there, or a server is busy with itself. */
+/** Runs kubectl as a user who interferes. The command may fail if the object does not exist or a server is busy. */
 async function meddle(cluster: TestCluster, ...args: string[]): Promise<Heal | undefined> {
   return (await cluster.kubectl.run(args)).code === 0 ? nothing : undefined;
 }
@@ -97,7 +97,7 @@ export const FAULTS: readonly Fault[] = [
     async inject({ http }, group) {
       const path = `${RESOURCE_DEFINITIONS}/widgets.${group}`;
       const found = treeOf(await http.get(path));
-      // Once it is served, its objects would rightly go with it.
+      // Once the group is served, deleting its ResourceDefinition deletes its objects, as it should.
       const stage = dig(found, 'metadata', 'annotations', 'kubeannex.io/adoption');
       if (stage !== 'Copying' && stage !== 'Switching') return undefined;
       const preconditions = { resourceVersion: digText(found, 'metadata', 'resourceVersion') };
@@ -148,7 +148,7 @@ async function ready(cluster: TestCluster): Promise<void> {
   }
 }
 
-/** How far an Adoption is on its way back; '' where it is not on it, or nobody tells. */
+/** Returns the progress of an Adoption on the way back, or '' if it is not on the way back or no server answers. */
 export async function backOf({ http }: TestCluster, group: string): Promise<string> {
   const answer = await http.get(`/apis/kubeannex.io/v1alpha1/adoptions/${group}`).catch(() => undefined);
   if (answer?.status !== 200) return '';
@@ -156,7 +156,7 @@ export async function backOf({ http }: TestCluster, group: string): Promise<stri
   return typeof record?.['back'] === 'string' ? record['back'] : '';
 }
 
-/** The phase of an Adoption; `Gone` where there is none, '' where nobody tells. */
+/** Returns the phase of an Adoption, `Gone` if it does not exist, or '' if no server answers. */
 export async function phaseOf({ http }: TestCluster, group: string): Promise<string> {
   const path = `/apis/kubeannex.io/v1alpha1/adoptions/${group}`;
   const answer = await http.get(path).catch(() => undefined);
