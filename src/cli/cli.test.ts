@@ -76,7 +76,7 @@ async function respond(message: IncomingMessage, response: ServerResponse): Prom
   }
 }
 
-/** A clock on which nobody has to wait. */
+/** A clock whose timers fire immediately, and advance it by their delay. */
 function hastyClock(now: number): Clock {
   let passed = 0;
   return {
@@ -119,7 +119,7 @@ const info = (interactive: boolean, apiVersion = V1): object => ({
   spec: { interactive },
 });
 
-test('a person logs in once; then the token is kept, renewed, and asked for again when that fails', async () => {
+test('one log-in yields a token that is cached and refreshed, and a failed refresh requires a new log-in', async () => {
   const first = idToken('first', NOW + 600_000);
   answers = [
     [400, { error: 'authorization_pending' }],
@@ -135,7 +135,7 @@ test('a person logs in once; then the token is kept, renewed, and asked for agai
     status: { token: first, expirationTimestamp: '2026-01-01T00:10:00Z' },
   });
   expect(forms.map((form) => form.get('device_code'))).toEqual(['dc', 'dc', 'dc']);
-  // From now on nobody need be there.
+  // No interaction is needed from here on.
   expect((await run(info(false, `${V1}beta1`))).credential).toMatchObject({
     apiVersion: `${V1}beta1`,
     status: { token: first },
@@ -157,13 +157,13 @@ test.each([
   await expect(run()).rejects.toThrow(message);
 });
 
-test('time passes', async () => {
+test('fails if the code is not confirmed in time', async () => {
   answers = Array.from({ length: 50 }, () => [400, { error: 'authorization_pending' }]);
   await expect(run()).rejects.toThrow('the code was not confirmed in time');
 });
 
 test.each(['{', '{}', '{"kind":"ExecCredential","apiVersion":"v1"}', 'null'])(
-  'what the client says must be right: %s',
+  'KUBERNETES_EXEC_INFO must be valid: %s',
   (text) => {
     expect(() => readExecInfo(text)).toThrow('KUBERNETES_EXEC_INFO');
   },

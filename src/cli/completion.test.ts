@@ -13,7 +13,7 @@ const program = new Command('annex')
     new Command('completion').description('Prints.').addArgument(new Argument('<shell>').choices(['bash', 'zsh'])),
   );
 
-/** What bash offers after the words, the last of which is being typed. */
+/** Returns the completions of bash for the words, the last of which is being typed. */
 function offered(...words: string[]): string[] {
   const script = `${completionScript(program, 'bash')}
 COMP_WORDS=(annex "$@"); COMP_CWORD=$#; _annex; printf '%s\\n' "\${COMPREPLY[@]}"`;
@@ -30,7 +30,7 @@ test('bash completes commands, flags and arguments', () => {
   expect(offered('nothing', '')).toEqual([]);
 });
 
-test('zsh and fish get the first sentence of each description', () => {
+test('zsh and fish show the first sentence of each description', () => {
   const zsh = completionScript(program, 'zsh');
   expect(zsh).toContain("'serve:Serves.'");
   expect(zsh).toContain("'--data-dir=[The server’s folder: a-z.]:value:_files' '--dry-run[Does nothing.]'");

@@ -11,7 +11,7 @@ function watched(isTTY: boolean) {
   return { written, at, progress };
 }
 
-test('work of less than two seconds shows nothing', () => {
+test('prints nothing within the first two seconds', () => {
   const { written, at, progress } = watched(true);
   at(0, 0);
   at(1_999, 39);
@@ -19,14 +19,14 @@ test('work of less than two seconds shows nothing', () => {
   expect(written).toEqual([]);
 });
 
-test('a line every two seconds where there is no terminal', () => {
+test('without a terminal, prints a line every two seconds', () => {
   const { written, at, progress } = watched(false);
   for (let millis = 0; millis <= 5_000; millis += 500) at(millis, millis / 500);
   progress.clear();
   expect(written).toEqual(['4 of 40 files read\n', '8 of 40 files read\n']);
 });
 
-test('a bar on a terminal, redrawn five times a second, which goes', () => {
+test('on a terminal, redraws a bar five times a second, and clears it at the end', () => {
   const { written, at, progress } = watched(true);
   for (let millis = 1_900; millis <= 2_400; millis += 100) at(millis, millis / 100);
   progress.clear();

@@ -57,7 +57,7 @@ const plan = (answers: Record<string, JsonObject>, may: (attributes: JsonObject)
   makePlan(clusterOf({ ...READY, ...answers }, may), { group: GROUP, account: 'annex-system/annex' });
 
 describe('the plan of an adoption', () => {
-  test('tells what there is', async () => {
+  test('describes the definitions, objects and admission of the group', async () => {
     const made = await plan({
       [`${CONFIGURATIONS}/validatingwebhookconfigurations`]: {
         items: [
@@ -116,7 +116,7 @@ describe('the plan of an adoption', () => {
       expect(text).toContain(line);
   });
 
-  test('tells which admission does not hold any more, and why', async () => {
+  test('lists the admission that is no longer enforced, and why', async () => {
     const policy = (paramKind?: JsonObject): JsonObject => ({
       metadata: { name: paramKind === undefined ? 'plain' : 'param' },
       spec: {
@@ -192,7 +192,7 @@ describe('the plan of an adoption', () => {
     expect(planText(made, 'annex-system/annex')).toContain('Blocked:');
   });
 
-  test('is blocked where Annex is not there', async () => {
+  test('is blocked if Annex is not installed', async () => {
     const { '/apis/kubeannex.io/v1alpha1': _, ...rest } = READY;
     const made = await makePlan(
       clusterOf(rest, () => true),
@@ -201,7 +201,7 @@ describe('the plan of an adoption', () => {
     expect(made.blocks).toEqual([expect.stringContaining('Annex must be installed')]);
   });
 
-  test('has the role that is missing, ready to be applied', async () => {
+  test('contains the missing ClusterRole, ready to apply', async () => {
     const text = planText(await plan({}, () => false), 'annex-system/annex');
     expect(text).toMatch(/^RESOURCE +SCOPE +VERSIONS +CONVERSION +OBJECTS +SIZE +FINALIZERS +MANAGERS +OWNERS$/m);
     expect(text).toMatch(/^widgets +Namespaced +v1beta1,v1\* +None +2 +\d+ B +2 +kubectl,operator +Deployment$/m);
@@ -217,7 +217,7 @@ describe('the plan of an adoption', () => {
     expect(text).toMatch(/subjects:\n *- kind: ServiceAccount\n *name: annex\n *namespace: annex-system/);
   });
 
-  test('says what a conversion webhook means', async () => {
+  test('explains the effect of a conversion webhook', async () => {
     const made = await plan({ [CRDS]: { items: [crd(GROUP, 'widgets', 'Webhook')] } });
     expect(made.changes).toEqual(
       expect.arrayContaining([expect.stringContaining('Annex calls the conversion webhook of widgets')]),

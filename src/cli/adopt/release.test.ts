@@ -34,7 +34,7 @@ interface Seen {
   readonly said: string;
 }
 
-/** Releases a group of one object that was created in Annex; `mayListAll`: what the service account of Annex may do. */
+/** Releases a group with one object that was created in Annex. `mayListAll`: whether Annex's service account may list every type. */
 async function released(
   given: Partial<ReleaseOptions>,
   { mayListAll = false, ownerUid = 'other', phase = 'Served' } = {},
@@ -85,7 +85,7 @@ test.each<[string, Partial<ReleaseOptions>, boolean, ReleaseOptions['dependents'
   expect(said).toContain('the cluster serves the group again\nDone.\n');
 });
 
-test('what is owned outside of the group blocks it, and nothing is changed', async () => {
+test('dependents outside the group block the release, and nothing is changed', async () => {
   const { patches, isDeleted, isBlocked, said } = await released({}, { mayListAll: true, ownerUid: BORN.uid });
   expect([patches, isDeleted, isBlocked]).toEqual([[], false, true]);
   expect(said).toContain('Blocked: set --dependents to Repoint or Abandon');
@@ -96,7 +96,7 @@ test('a dry run changes nothing', async () => {
   expect([patches, isDeleted, isBlocked]).toEqual([[], false, false]);
 });
 
-test('a group that was only rehearsed does not go back: its copy goes', async () => {
+test('a group that was never switched is not returned: its copy is deleted', async () => {
   const { patches, isDeleted, said } = await released({}, { phase: 'InSync' });
   expect([patches, isDeleted]).toEqual([[], true]);
   expect(said).toContain('The copy (nothing) is deleted with the Adoption');

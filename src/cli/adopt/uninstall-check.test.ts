@@ -21,7 +21,7 @@ const cluster = (answers: Record<string, JsonObject[] | number>) => ({
   },
 });
 
-test('names groups that were moved here, and those that are moving', async () => {
+test('returns the groups that Annex serves, and those being switched', async () => {
   const answers = {
     [DEFINITIONS]: [definition('own.example.com'), definition('moved.example.com', 'Served')],
     [ADOPTIONS]: [
@@ -33,12 +33,12 @@ test('names groups that were moved here, and those that are moving', async () =>
   expect(await adoptedGroups(cluster(answers))).toEqual(['going.example.com', 'moved.example.com']);
 });
 
-test('a group stays named when its Adoption has been deleted', async () => {
+test('returns a group whose Adoption has been deleted', async () => {
   const answers = { [DEFINITIONS]: [definition('moved.example.com', 'Served')], [ADOPTIONS]: [] };
   expect(await adoptedGroups(cluster(answers))).toEqual(['moved.example.com']);
 });
 
-test('nothing is named where nothing is registered, and nothing is guessed where Annex does not answer', async () => {
+test('returns nothing if nothing is registered, and throws if Annex does not respond', async () => {
   expect(await adoptedGroups(cluster({}))).toEqual([]);
   await expect(adoptedGroups(cluster({ [DEFINITIONS]: 503 }))).rejects.toThrow(
     'GET /apis/kubeannex.io/v1/resourcedefinitions: no endpoints available: cannot determine which groups Annex serves',

@@ -58,7 +58,7 @@ function one(input: object, options: Partial<ConvertOptions> = {}): JsonObject {
   return objects[0] as JsonObject;
 }
 
-/** The reason for which an object is refused. */
+/** Returns the error for an object that is refused. */
 function refusal(input: object, options: Partial<ConvertOptions> = {}): string {
   const { code, out, err } = run(JSON.stringify(input), options);
   expect([code, out]).toEqual([1, '']);
@@ -87,7 +87,7 @@ describe('apps', () => {
     });
   });
 
-  test('what is written stays', () => {
+  test('explicit fields stay', () => {
     const spec = {
       selector: { matchLabels: { app: 'web', x: 'y' } },
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: '50%', maxUnavailable: 0 } },
@@ -122,7 +122,7 @@ describe('apps', () => {
     expect(refusal(bare)).toContain('spec.selector is missing');
   });
 
-  test('fields that went become annotations that controllers read', () => {
+  test('removed fields become annotations that controllers read', () => {
     expect(workload('apps/v1beta1', 'Deployment', { rollbackTo: { revision: 3 } })).toMatchObject({
       metadata: { annotations: { 'deprecated.deployment.rollback.to': '3' } },
     });
@@ -143,7 +143,7 @@ describe('Ingress', () => {
   });
   const withPath = (path: object): object => ingress({ rules: [{ host: 'h', http: { paths: [path] } }] });
 
-  test('backends and path types', () => {
+  test('converts backends and path types', () => {
     const paths = [
       { path: '/a', backend: { serviceName: 'a', servicePort: 80 } },
       { path: '/b', pathType: 'Exact', backend: { serviceName: 'b', servicePort: 'http' } },
@@ -172,7 +172,7 @@ describe('Ingress', () => {
     });
   });
 
-  test('a quoted number is the number, with a warning', () => {
+  test('a quoted port number becomes a number, with a warning', () => {
     const input = withPath({ backend: { serviceName: 'a', servicePort: '80' } });
     const { err, objects } = run(JSON.stringify(input));
     expect(err).toContain('warning: standard input:1: extensions/v1beta1 Ingress web: ');
@@ -193,7 +193,7 @@ describe('Ingress', () => {
     expect(refusal(withPath(path))).toContain(reason);
   });
 
-  test('a loss that is allowed', () => {
+  test('drops a field if loss is allowed', () => {
     const input = withPath({ backend: { serviceName: 'a', servicePort: 1, weight: 3 } });
     const { code, err, out } = run(JSON.stringify(input), { allowLoss: true });
     expect([code, err.includes('warning: '), out.includes('weight')]).toEqual([0, true, false]);
@@ -280,7 +280,7 @@ describe('webhook configurations', () => {
     webhooks,
   });
 
-  test('the old defaults are written out', () => {
+  test('the old defaults are made explicit', () => {
     expect(one(config({ name: 'a.b.c', sideEffects: 'None' }))).toMatchObject({
       apiVersion: 'admissionregistration.k8s.io/v1',
       webhooks: [
@@ -327,7 +327,7 @@ describe('policy', () => {
     JSON.stringify({ apiVersion: 'policy/v1beta1', kind: 'PodDisruptionBudget', metadata: { name: 'b' }, spec });
 
   test.each([[{}], [{ matchLabels: {} }], [{ matchLabels: null, matchExpressions: [] }]])(
-    'an empty selector goes on matching nothing: %j',
+    'an empty selector still matches nothing: %j',
     (empty) => {
       const { code, err, objects } = run(budget({ minAvailable: 1, selector: empty }));
       expect([code, objects[0]?.['apiVersion'], objects[0]?.['spec']]).toEqual([0, 'policy/v1', { minAvailable: 1 }]);
@@ -376,7 +376,7 @@ describe('flow control', () => {
   });
 });
 
-test('EndpointSlice: the node and the zone have fields of their own', () => {
+test('EndpointSlice: node and zone become fields', () => {
   const topology = { 'kubernetes.io/hostname': 'n', 'topology.kubernetes.io/zone': 'z' };
   const slice = (...endpoints: object[]): string =>
     JSON.stringify({
@@ -409,7 +409,7 @@ describe('events', () => {
   });
   const now = { eventTime: '2026-01-01T00:00:00.000000Z', reportingController: 'c', reportingInstance: 'i' };
 
-  test('a new event', () => {
+  test('converts an event of a new client', () => {
     const series = { count: 2, lastObservedTime: now.eventTime, state: 'Ongoing' };
     expect(one(event({ ...base, ...now, series }))).toEqual({
       ...event({ ...base, ...now }, 'events.k8s.io/v1'),
@@ -417,7 +417,7 @@ describe('events', () => {
     });
   });
 
-  test('an event of an old client', () => {
+  test('converts an event of an old client', () => {
     const old = {
       deprecatedSource: { component: 'c', host: 'i' },
       deprecatedFirstTimestamp: '2026-01-01T00:00:00Z',
@@ -428,7 +428,7 @@ describe('events', () => {
     expect(one(event({ ...base, ...old }))).toEqual({ ...event({ ...base, ...now }, 'events.k8s.io/v1'), series });
   });
 
-  test('core/v1 only on request', () => {
+  test('converts core/v1 events only on request', () => {
     const { regarding, note, ...rest } = base;
     const core = { ...rest, involvedObject: regarding, message: note, source: { component: 'c', host: 'i' } };
     const input = event({ ...core, firstTimestamp: '2026-01-01T00:00:00Z', count: 1 }, 'v1');
@@ -448,7 +448,7 @@ describe('events', () => {
 });
 
 describe('smaller changes', () => {
-  test('reviews', () => {
+  test('access reviews rename group to groups', () => {
     const spec = { user: 'u', group: ['g'] };
     const input = { apiVersion: 'authorization.k8s.io/v1beta1', kind: 'SubjectAccessReview', spec };
     expect(one(input)).toEqual({
@@ -458,7 +458,7 @@ describe('smaller changes', () => {
     });
   });
 
-  test('a time zone in the schedule of a CronJob', () => {
+  test('a time zone in the schedule of a CronJob becomes a field', () => {
     const spec = { schedule: 'TZ=Asia/Tokyo 0 1 * * *' };
     const input = { apiVersion: 'batch/v1beta1', kind: 'CronJob', metadata: { name: 'c' }, spec };
     expect(one(input)['spec']).toEqual({ schedule: '0 1 * * *', timeZone: 'Asia/Tokyo' });
@@ -477,7 +477,7 @@ describe('smaller changes', () => {
     ['scheduling.k8s.io/v1beta1', 'PriorityClass'],
     ['storage.k8s.io/v1beta1', 'CSIStorageCapacity'],
     ['storage.k8s.io/v1beta1', 'StorageClass'],
-  ])('%s %s changes its version alone', (apiVersion, kind) => {
+  ])('%s %s changes only its version', (apiVersion, kind) => {
     const input = { apiVersion, kind, metadata: { name: 'x' }, spec: { a: [1, { b: null }] } };
     const to = `${apiVersion.split('/')[0] ?? ''}/${kind === 'HorizontalPodAutoscaler' ? 'v2' : 'v1'}`;
     expect(one(input)).toEqual({ ...input, apiVersion: to });
@@ -495,7 +495,7 @@ describe('CertificateSigningRequest', () => {
   const manifests = readFileSync(join(__dirname, '../../../test/fixtures/manifests/certificates.yaml'));
   const ofNode = (readPieces(manifests)[0]?.value as { spec: { request: string } }).spec.request;
 
-  test('usages and signer that v1beta1 gave', () => {
+  test('the defaults of v1beta1 for usages and signer are made explicit', () => {
     const kubelet = ['digital signature', 'client auth'];
     expect(specOf(one(request({ request: ofNode, usages: kubelet })))).toEqual({
       request: ofNode,
@@ -542,7 +542,7 @@ describe('old alpha versions', () => {
     expect(out).toContain(advice);
   });
 
-  test('those whose fields stayed are converted, others refused', () => {
+  test('types with unchanged fields are converted, others refused', () => {
     expect(run(manifest('scheduling.k8s.io/v1alpha1', 'PriorityClass')).objects).toMatchObject([
       { apiVersion: 'scheduling.k8s.io/v1' },
     ]);

@@ -40,13 +40,13 @@ const KEPT = '# kept\napiVersion: v1\nkind: ConfigMap\nmetadata:   {name: c}\nda
 const BUDGET = '--- # next\napiVersion: policy/v1beta1 # old\nkind: PodDisruptionBudget\nmetadata: {name:   b}\n';
 const REFUSED = '---\napiVersion: policy/v1beta1\nkind: PodSecurityPolicy\nmetadata: {name: p}\n';
 
-test('what is refused stays in its file and is left out of the output; all else is kept to the byte', () => {
+test('refused objects stay in their file, and are omitted from the output; the rest is kept byte for byte', () => {
   const made = BUDGET.replace('v1beta1', 'v1');
   expect(run(KEPT + BUDGET + REFUSED)).toMatchObject({ code: 1, out: KEPT + made });
   expect(run(KEPT + BUDGET + REFUSED, { write: true })).toMatchObject({ code: 1, file: KEPT + made + REFUSED });
 });
 
-test('the check fails for what is removed, not for what is deprecated', () => {
+test('the check fails for removed versions, not for deprecated ones', () => {
   const check = { check: true, targetVersion: '1.24' };
   const before = run(BUDGET, check);
   expect([before.code, before.out.includes('warning:')]).toEqual([0, true]);
@@ -76,7 +76,7 @@ spec:
 const widget = (spec: string): string =>
   `apiVersion: example.com/v1alpha1\nkind: Widget\nmetadata: {name: w}\nspec: ${spec}\n`;
 
-test('custom resources by their definition: defaults, losses, what is not valid, webhooks', () => {
+test('custom resources are converted by their definition: defaults, losses, validation, webhooks', () => {
   const plain = run(definition('None') + widget('{}'));
   expect([plain.code, plain.out.includes('example.com/v1\n'), plain.out.includes('size: 1')]).toEqual([0, true, true]);
   expect(run(definition('None') + widget('{old: x}')).err).toContain('spec.old has no equivalent in example.com/v1');
