@@ -73,7 +73,7 @@ function client(user: object, cluster: object = {}): ClusterClient {
   return made;
 }
 
-/** A plugin that counts its runs and gives a token with the count. */
+/** An exec plugin that counts its runs, and returns a token with the count. */
 function plugin(expires: string | undefined): object {
   const script = join(folder, 'plugin.sh');
   const expiry = expires === undefined ? '' : `,"expirationTimestamp":"${expires}"`;
@@ -98,7 +98,7 @@ echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","s
 
 const authorizations = (): (string | undefined)[] => seen.map(({ authorization }) => authorization);
 
-test('what goes with a DELETE arrives', async () => {
+test('sends the body of a DELETE', async () => {
   const made = client({ token: 't' });
   const options = { preconditions: { uid: 'é' } };
   await made.call('DELETE', '/a', options);
@@ -110,7 +110,7 @@ test('what goes with a DELETE arrives', async () => {
   expect(connections).toBe(1);
 });
 
-describe('who calls', () => {
+describe('credentials', () => {
   const users: readonly (readonly [string, object, Record<string, unknown>])[] = [
     ['token', { token: 't' }, { authorization: 'Bearer t' }],
     [
@@ -134,7 +134,7 @@ describe('who calls', () => {
     expect(seen[0]).toMatchObject(headers);
   });
 
-  test('a token file is read anew', async () => {
+  test('a token file is read for each request', async () => {
     const file = join(folder, 'token');
     const calls = client({ tokenFile: 'token' });
     for (const token of ['one', 'two']) {
@@ -144,7 +144,7 @@ describe('who calls', () => {
     expect(authorizations()).toEqual(['Bearer one', 'Bearer two']);
   });
 
-  test('a plugin runs once until its token is refused, and is told of the cluster', async () => {
+  test('an exec plugin runs once until its token is refused, and gets the cluster info', async () => {
     const calls = client(plugin(undefined));
     await Promise.all([calls.call('GET', '/a'), calls.call('GET', '/b')]);
     refuse = 1;
@@ -158,14 +158,14 @@ describe('who calls', () => {
     });
   });
 
-  test('and again when it has expired', async () => {
+  test('an exec plugin runs again when its token has expired', async () => {
     const calls = client(plugin('2020-01-01T00:00:00Z'));
     await calls.call('GET', '/');
     await calls.call('GET', '/');
     expect(authorizations()).toEqual(['Bearer t1', 'Bearer t2']);
   });
 
-  test('a plugin that is not there is an error of the call', async () => {
+  test('a missing exec plugin fails the call', async () => {
     const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: './nowhere', interactiveMode: 'Never' };
     await expect(client({ exec }).call('GET', '/')).rejects.toThrow(/^exec: executable .*nowhere not found/);
   });
@@ -177,7 +177,7 @@ test('calls share connections', async () => {
   expect(connections).toBe(1);
 });
 
-test('a server by a path', async () => {
+test('a server URL may have a path', async () => {
   expect((await client({}, { server: `${url}/k8s/clusters/c-1/` }).call('GET', '/version')).body).toEqual({
     path: '/k8s/clusters/c-1/version',
   });
@@ -187,7 +187,7 @@ test.each(['http://127.0.0.1:1', 'nonsense', ''])('the server %j is refused', (a
   expect(() => client({}, { server: address })).toThrow('does not specify an https server');
 });
 
-describe('by way of a proxy', () => {
+describe('through a proxy', () => {
   async function proxy(handle: (socket: Socket) => void): Promise<number> {
     const made = createTcpServer((socket) => {
       handle(socket.on('error', () => undefined));
@@ -217,7 +217,7 @@ describe('by way of a proxy', () => {
     expect((await calls.call('GET', '/version')).status).toBe(200);
     expect(heads).toHaveLength(1);
     expect(heads[0]).toContain(Buffer.from('user:pass').toString('base64'));
-    // The proxy sees no more than the address.
+    // The proxy sees only the address.
     expect(heads[0]).not.toContain('Bearer');
   });
 
@@ -235,7 +235,7 @@ describe('by way of a proxy', () => {
     expect((await calls.call('GET', '/version')).status).toBe(200);
   });
 
-  test('a proxy that refuses is an error', async () => {
+  test('a refusal by the proxy is an error', async () => {
     const port = await proxy((socket) => {
       socket.once('data', () => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n'));
     });
@@ -244,7 +244,7 @@ describe('by way of a proxy', () => {
   });
 });
 
-describe('without kubeconfig, outside of a pod', () => {
+describe('without a kubeconfig, outside a pod', () => {
   const names = ['KUBERNETES_SERVICE_HOST', 'KUBERNETES_SERVICE_PORT'] as const;
   const before = names.map((name) => process.env[name]);
   afterEach(() => {

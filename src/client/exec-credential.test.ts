@@ -17,7 +17,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** A plugin that counts its runs, keeps what it was told, and prints `status`. */
+/** Writes a plugin that counts its runs, records its input, and prints `status`. */
 function plugin(status: string, apiVersion = V1): void {
   const path = join(directory, 'plugin');
   const printed = `{"kind":"ExecCredential","apiVersion":"${apiVersion}","status":${status}}`;
@@ -45,7 +45,7 @@ function source(entry: object = {}, more: { stdinIsTerminal?: boolean; clock?: F
   });
 }
 
-test('a token, asked for once, with arguments and environment; nothing of the cluster unless wanted', async () => {
+test('runs once for a token, with arguments and environment, and without cluster info by default', async () => {
   plugin('{"token":"t"}');
   const credentials = source({ args: ['y'], env: [{ name: 'EXTRA', value: 'x' }] });
   const answers = await Promise.all([credentials.credentials(NEVER_ABORTED), credentials.credentials(NEVER_ABORTED)]);
@@ -60,7 +60,7 @@ test('a token, asked for once, with arguments and environment; nothing of the cl
   });
 });
 
-test('what a plugin is told of the cluster', async () => {
+test('provideClusterInfo passes the cluster to the plugin', async () => {
   plugin('{"token":"t"}');
   await source({ provideClusterInfo: true }).credentials(NEVER_ABORTED);
   expect(JSON.parse(readFileSync(join(directory, 'info'), 'utf8'))).toMatchObject({
@@ -74,7 +74,7 @@ test('what a plugin is told of the cluster', async () => {
   });
 });
 
-test('kept until it expires, or is refused', async () => {
+test('a token is cached until it expires', async () => {
   plugin('{"token":"t","expirationTimestamp":"2026-01-01T00:01:00Z"}');
   const clock = new FakeClock();
   const credentials = source({}, { clock });
@@ -87,7 +87,7 @@ test('kept until it expires, or is refused', async () => {
   expect(runs()).toBe(2);
 });
 
-test('asked for again after a 401', async () => {
+test('the plugin runs again after a 401', async () => {
   plugin('{"token":"t"}');
   const credentials = source();
   await credentials.credentials(NEVER_ABORTED);
@@ -145,7 +145,7 @@ test.each([
   ['./plugin', '/d/plugin'],
   ['../bin/plugin', '/bin/plugin'],
   ['/usr/plugin', '/usr/plugin'],
-])('command %s is %s', (command, expected) => {
+])('command %s is resolved to %s', (command, expected) => {
   const config = readExecConfig({ command, apiVersion: V1BETA1 }, 'u', '/d');
   expect(config).toMatchObject({ command: expected, interactiveMode: 'IfAvailable' });
 });
@@ -157,7 +157,7 @@ describe('output', () => {
   const output = (status: unknown, apiVersion = V1): string =>
     JSON.stringify({ kind: 'ExecCredential', apiVersion, status });
 
-  test('a certificate with its key', () => {
+  test('may be a certificate with its key', () => {
     const key = keyPem(privateKey);
     const text = output({ clientCertificateData: certificate, clientKeyData: key });
     expect(readExecCredential(text, V1)).toEqual({ certificate, key });

@@ -8,7 +8,7 @@ const object = (name: string, version: number): KubeObject => ({
   metadata: { name, resourceVersion: String(version) },
 });
 const event = (type: string, about: JsonObject): JsonObject => ({ type, object: about });
-/** One watch: its lines are given by hand, and it ends when it is told to. */
+/** A watch whose lines, errors and end come from the test. */
 class Watch {
   private readonly waiting: (JsonObject | Error | undefined)[] = [];
   private wake: () => void = () => undefined;
@@ -31,7 +31,7 @@ class Watch {
   }
 }
 
-/** A watch that says this and ends. */
+/** Returns a watch that delivers these events, and ends. */
 function said(...events: (JsonObject | Error)[]): Watch {
   const watch = new Watch();
   watch.tell(...events, undefined);
@@ -84,7 +84,7 @@ class World implements Collection {
     for (let i = 0; i < 60; i++) await Promise.resolve();
   }
 
-  /** What was told since the last look. */
+  /** Returns the notifications since the last call. */
   async news(): Promise<string[]> {
     await this.settle();
     return this.told.splice(0);
@@ -98,7 +98,7 @@ const list = (version: number, items: KubeObject[], more = ''): JsonObject => ({
 
 const expired = event('ERROR', { code: 410, message: 'too old resource version' });
 
-test('a list in pages, then what a watch tells', async () => {
+test('delivers a list in pages, then watch events', async () => {
   const watch = new Watch();
   const world = new World([list(7, [object('a', 3)], 'next page'), list(7, [object('b', 5)])], [watch]);
   expect(await world.news()).toEqual(['=a,b', '.', '.']);
@@ -107,7 +107,7 @@ test('a list in pages, then what a watch tells', async () => {
   expect(await world.news()).toEqual(['+c', '.', '+a', '.', '-b', '.']);
 });
 
-test('a watch that ends goes on at once from the last event or bookmark, without a list', async () => {
+test('a watch that ends is resumed immediately from the last event or bookmark, without a list', async () => {
   const [first, second] = [new Watch(), new Watch()];
   const world = new World([list(7, [])], [first, second, new Watch()]);
   first.tell(event('ADDED', object('a', 8)), undefined);
@@ -120,7 +120,7 @@ test.each<[string, Watch | Error]>([
   ['an event', said(expired)],
   ['a refusal', new ClusterError(410, 'Gone')],
 ])(
-  'a version that the server has forgotten, by %s: everything is listed anew, and nobody complains',
+  'a resource version that is too old, reported by %s, causes a new list, and no error is reported',
   async (_, watch) => {
     const world = new World([list(7, [object('a', 1)]), list(30, [object('b', 2)])], [watch, new Watch()]);
     await world.settle();
@@ -130,7 +130,7 @@ test.each<[string, Watch | Error]>([
   },
 );
 
-test('a list that expires between its pages begins anew', async () => {
+test('a list that expires between its pages starts from scratch', async () => {
   const world = new World(
     [list(7, [object('a', 1)], 'x'), new ClusterError(410, 'Expired'), list(9, [object('a', 1)])],
     [new Watch()],
@@ -140,7 +140,7 @@ test('a list that expires between its pages begins anew', async () => {
   expect((await world.news()).filter((text) => text !== '.')).toEqual(['=a']);
 });
 
-test('a connection that breaks is told, and the watch goes on where it was; attempts become rare', async () => {
+test('a broken connection is reported, and the watch is resumed with exponential backoff', async () => {
   const [first, second] = [new Watch(), new Watch()];
   const world = new World([list(7, [])], [first]);
   await world.news();
@@ -157,14 +157,14 @@ test('a connection that breaks is told, and the watch goes on where it was; atte
   world.clock.advance(8000);
   expect(await world.news()).toEqual(['.']);
   expect(world.asked.filter((text) => text.startsWith('limit'))).toHaveLength(1);
-  // Whatever was heard since lets the next attempt come soon again.
+  // An established watch has reset the backoff.
   second.tell(new ClusterError(0, 'reset'));
   await world.settle();
   world.clock.advance(250);
   expect(await world.news()).toEqual(['reset', '.']);
 });
 
-test('a list that is refused is told every time, and nothing is told to be there', async () => {
+test('a refused list is reported every time, without a list of objects', async () => {
   const refusal = new ClusterError(403, 'forbidden');
   const world = new World([refusal, refusal], []);
   expect(await world.news()).toEqual(['forbidden']);
@@ -172,7 +172,7 @@ test('a list that is refused is told every time, and nothing is told to be there
   expect(await world.news()).toEqual(['forbidden']);
 });
 
-test('watches that end at once with nothing said are not opened in a loop', async () => {
+test('watches that end immediately without events are not reopened in a tight loop', async () => {
   const world = new World([list(7, [])], [said(), said(), said(), new Watch()]);
   await world.settle();
   expect(world.asked).toEqual(['limit=500', 'watch 7']);
@@ -181,7 +181,7 @@ test('watches that end at once with nothing said are not opened in a loop', asyn
   expect(world.asked).toHaveLength(3);
 });
 
-test('an abort ends it without a word', async () => {
+test('an abort ends it silently', async () => {
   const watch = new Watch();
   const world = new World([list(7, [])], [watch]);
   await world.news();

@@ -17,7 +17,7 @@ const NO_PROXY = [
   'bücher.example',
 ].join(',');
 
-describe('what has no proxy', () => {
+describe('NO_PROXY', () => {
   const proxyFor = proxyFromEnvironment({ HTTPS_PROXY: PROXY, NO_PROXY });
   test.each([
     ['other.example', true],
@@ -54,17 +54,17 @@ describe('what has no proxy', () => {
   });
 });
 
-test('each scheme has a proxy of its own, in upper case or lower case; others have none', () => {
+test('http and https have their own proxy variables, in upper or lower case; other schemes have none', () => {
   const proxyFor = proxyFromEnvironment({ https_proxy: 'secure.example:1', HTTP_PROXY: 'socks5://plain.example' });
   expect(proxyFor(new URL('https://a.example'))?.href).toBe('http://secure.example:1/');
   expect(proxyFor(new URL('http://a.example'))?.href).toBe('socks5://plain.example');
   expect(proxyFor(new URL('ftp://a.example'))).toBeUndefined();
 });
 
-test('* is everything', () => {
+test('* in NO_PROXY matches every host', () => {
   expect(proxyFromEnvironment({ HTTPS_PROXY: PROXY, NO_PROXY: 'a,*' })(new URL('https://b.example'))).toBeUndefined();
 });
 
-test('an address that is none is refused, without its text', () => {
+test('an invalid proxy address is refused, and not repeated in the error', () => {
   expect(() => proxyFromEnvironment({ HTTPS_PROXY: 'http://user:secret@a b' })).toThrow(/^invalid proxy address[^@]*$/);
 });

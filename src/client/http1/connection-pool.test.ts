@@ -6,7 +6,7 @@ import { type Address, ConnectionPool, type Received } from './connection-pool.j
 const ADDRESS: Address = { host: '127.0.0.1', port: 443, serverName: '' };
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n';
 
-/** A connection whose far end is in the hands of the test. */
+/** A connection whose far end the test controls. */
 class FakeSocket extends Duplex {
   sent = '';
   readonly setNoDelay = (): void => undefined;
@@ -58,7 +58,7 @@ function poolOf(
   return { pool, sockets, clock, ask, cancel: (what) => listeners.get(what)?.(new Error('cancelled')) };
 }
 
-test('a connection serves one request after the other', async () => {
+test('a connection serves requests one after another', async () => {
   const { sockets, ask } = poolOf(2);
   for (const name of ['one', 'two']) {
     const answer = ask(name);
@@ -78,7 +78,7 @@ test('nothing is sent before the handshake is over', async () => {
   await answer;
 });
 
-test('requests beyond the limit wait, and can be given up', async () => {
+test('requests beyond the limit wait, and can be canceled', async () => {
   const { sockets, ask, cancel } = poolOf(1);
   const [first, second, third] = [ask('1'), ask('2'), ask('3')];
   cancel('2');
@@ -91,7 +91,7 @@ test('requests beyond the limit wait, and can be given up', async () => {
   expect(await third).toBe('ok');
 });
 
-test('a request that is given up takes its connection along, and the next one gets a new one', async () => {
+test('canceling a request closes its connection, and the next one gets a new one', async () => {
   const { sockets, ask, cancel } = poolOf(1);
   const [first, second] = [ask('1'), ask('2')];
   cancel('1');
@@ -101,7 +101,7 @@ test('a request that is given up takes its connection along, and the next one ge
   expect(await second).toBe('ok');
 });
 
-test.each([true, false])('a connection that ends before it answers, having served others before: %s', async (used) => {
+test.each([true, false])('a connection that ends before it responds, after other requests: %s', async (used) => {
   const { sockets, ask } = poolOf(1);
   if (used) {
     const answer = ask('0');
@@ -116,7 +116,7 @@ test.each([true, false])('a connection that ends before it answers, having serve
   });
 });
 
-test('what does not keep alive is closed: by its words, by what it said of its patience, by its end', async () => {
+test('connections are not reused after Connection: close, their Keep-Alive timeout, or their end', async () => {
   const { sockets, clock, ask } = poolOf(5);
   const served = async (at: number, head: string): Promise<void> => {
     const answer = ask(String(at));
@@ -135,7 +135,7 @@ test('what does not keep alive is closed: by its words, by what it said of its p
   expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, true, false]);
 });
 
-test('an idle connection that leads elsewhere makes room', async () => {
+test('an idle connection to another address is closed to make room', async () => {
   const { sockets, ask } = poolOf(1);
   const there = ask('1');
   sockets[0]?.push(`${OK}\r\nok`);
@@ -149,7 +149,7 @@ test('an idle connection that leads elsewhere makes room', async () => {
   ]);
 });
 
-test('a pool that is retired closes what is idle, and the rest after its answer', async () => {
+test('a retired pool closes idle connections at once, and the others after their response', async () => {
   const { pool, sockets, ask } = poolOf(2);
   const [first, second] = [ask('1'), ask('2')];
   sockets[0]?.push(`${OK}\r\nok`);
@@ -161,7 +161,7 @@ test('a pool that is retired closes what is idle, and the rest after its answer'
   expect(sockets[1]?.destroyed).toBe(true);
 });
 
-test('who cannot connect is told', async () => {
+test('a failure to connect fails the request', async () => {
   const pool = new ConnectionPool(
     () => {
       throw new Error('bad certificate');

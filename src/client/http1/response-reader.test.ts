@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { ResponseReader } from './response-reader.js';
 
 const LIMIT = 10_000;
-/** What is read of a text that comes in pieces of the sizes given, the last as long as it is. */
+/** Reads a text in pieces of these sizes, and the rest as the last piece. */
 function readCut(text: string, cuts: readonly number[]): { reader: ResponseReader; complete: boolean } {
   const reader = new ResponseReader(LIMIT);
   let rest = Buffer.from(text);
@@ -26,7 +26,7 @@ const chunked = (body: string, sizes: readonly number[]): string => {
   return `${text}0\r\nTrailer: t\r\n\r\n`;
 };
 
-test('a response is the same however it is cut', () => {
+test('a response is parsed the same however it is split', () => {
   const ascii = fc.string({ unit: fc.constantFrom('a', '{', '\r', '\n', '0'), maxLength: 300 });
   const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 30 });
   fc.assert(
@@ -51,7 +51,7 @@ test('without a length the body ends with the connection', () => {
   expect([reader.body(), reader.keepsAlive]).toEqual(['all of it', false]);
 });
 
-test('a body that is cut off is not complete', () => {
+test('a truncated body is not complete', () => {
   const { reader, complete } = readCut('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf', []);
   expect([complete, reader.end(), reader.started]).toEqual([false, false, true]);
 });
@@ -78,6 +78,6 @@ test.each([
   ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n', 'malformed chunked encoding'],
   [`HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n${'x'.repeat(20000)}`, 'the response exceeds 10000 bytes'],
   [`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(70000)}`, 'the response header exceeds'],
-])('what is no response: %j', (text, error) => {
+])('refuses %j', (text, error) => {
   expect(() => readCut(text, [])).toThrow(error);
 });

@@ -23,7 +23,7 @@ const leafOf = (commonName: string, altNames: readonly string[]): string =>
     { key: authority.privateKey, certificate: new X509Certificate(ca) },
   );
 
-/** The same certificate, signed with SHA-1. */
+/** Returns the same certificate, signed with SHA-1. */
 function withSha1(certificate: string): string {
   const [body] = readDer(new X509Certificate(certificate).raw).children();
   const algorithm = sequence(oid('1.2.840.10045.4.1'));
@@ -38,7 +38,7 @@ afterAll(() => {
   for (const server of servers) server.close();
 });
 
-/** Asks a server with this certificate. */
+/** Posts to a server with this certificate. */
 async function ask(cert: string, skipVerification = false): Promise<string | ResponseError> {
   const server = createServer({ cert, key: keyPem(leaf.privateKey), ciphers: 'DEFAULT@SECLEVEL=0' }, (_, response) => {
     response.end('answer');
@@ -79,7 +79,7 @@ beforeEach(() => {
   certificateFaults.missingSan = certificateFaults.insecureSha1 = 0;
 });
 
-test('the name of a host in the subject alone does not count', async () => {
+test('a host name only in the subject is not accepted, and is counted', async () => {
   const error = await ask(leafOf('hook.example.com', []));
   expect(error).toMatchObject({
     message: `${start}certificate relies on legacy Common Name field, use SANs instead`,
@@ -91,14 +91,14 @@ test('the name of a host in the subject alone does not count', async () => {
   expect(counts()).toEqual([1, 0]);
 });
 
-test('a certificate without any name of the host is no such case', async () => {
+test('a certificate for another host is not counted as missing SANs', async () => {
   const error = await ask(leafOf('elsewhere.example.com', []));
   const message = `${start}certificate is not valid for any names, but wanted to match hook.example.com`;
   expect(error).toMatchObject({ message, annotation: undefined });
   expect(counts()).toEqual([0, 0]);
 });
 
-test('a signature with SHA-1 counts as none', async () => {
+test('a SHA-1 signature is not accepted, and is counted', async () => {
   const error = await ask(withSha1(leafOf('hook', ['hook.example.com'])));
   const why = '"x509: cannot verify signature: insecure algorithm ECDSA-SHA1"';
   expect(error).toMatchObject({
@@ -108,7 +108,7 @@ test('a signature with SHA-1 counts as none', async () => {
   expect(counts()).toEqual([0, 1]);
 });
 
-test('where nothing is verified, each call is counted', async () => {
+test('without verification, each call is counted', async () => {
   expect(await ask(leafOf('hook', []), true)).toBe('answer');
   expect(counts()).toEqual([2, 0]);
   expect(await ask(leafOf('hook', ['hook.example.com']))).toBe('answer');

@@ -2,7 +2,7 @@ import { answeredObject } from './answer.js';
 import { ResponseError } from './connection.js';
 import { postError } from './post-error.js';
 
-/** As kube-apiserver's webhooks decide it. */
+/** The expectations are the decisions of kube-apiserver's webhook client. */
 test.each([
   ['InternalError', 500, true],
   ['', 500, true],
@@ -14,7 +14,7 @@ test.each([
   ['ServiceUnavailable', 503, false],
   ['Forbidden', 500, false],
   ['', 400, false],
-])('a Status of reason %j and code %d: asked again %p', (reason, code, transient) => {
+])('a Status of reason %j and code %d: retried %p', (reason, code, transient) => {
   const body = JSON.stringify({ apiVersion: 'v1', kind: 'Status', status: 'Failure', message: 'why', reason, code });
   const error = postError({ status: code, body, contentType: 'application/json', retryAfter: false });
   expect([error.transient, error.message, error.code]).toEqual([transient, 'why', code]);
@@ -28,12 +28,12 @@ test.each([
   [503, false, false],
   [503, true, true],
   [404, false, false],
-])('an answer of status %d without a Status, Retry-After %p: asked again %p', (status, retryAfter, transient) => {
+])('a response of status %d without a Status, Retry-After %p: retried %p', (status, retryAfter, transient) => {
   const error = postError({ status, body: '<html>', contentType: 'text/html', retryAfter });
   expect([error.transient, error.code]).toEqual([transient, status]);
 });
 
-test.each([200, 403])('an answer of no media type is an internal error, whatever its status (%d)', (status) => {
+test.each([200, 403])('a response with an invalid media type is an internal error for status %d', (status) => {
   const asked = { group: 'g', version: 'v1', kind: 'K' };
   const read = (): unknown => answeredObject({ status, body: '{}', contentType: 'a b/c', retryAfter: false }, asked);
   const message = 'Internal error occurred: mime: expected slash after first token';

@@ -23,7 +23,7 @@ async function run(answers: readonly WebhookResponse[], timeoutMillis = 10_000) 
     },
   };
   const result = postRetrying(transport, 'body', timeoutMillis, clock, new AbortController().signal);
-  // More time than all attempts take.
+  // Longer than all attempts take.
   for (let i = 0; i < 40; i++) {
     await flush();
     clock.advance(500);
@@ -37,22 +37,22 @@ test.each([
   [404, 1],
   [429, undefined],
   [503, undefined],
-])('%d with Retry-After %p is taken as it is', async (status, seconds) => {
+])('%d with Retry-After %p is not retried', async (status, seconds) => {
   expect(await run([answer(status, seconds)])).toEqual({ status, timeouts: [10_000] });
 });
 
-test.each([429, 500, 503])('%d is tried again when it says, within the time for all', async (status) => {
+test.each([429, 500, 503])('%d is retried after Retry-After, within the total timeout', async (status) => {
   const { status: last, timeouts } = await run([answer(status, 1), answer(status, 2), answer(200)]);
   expect(last).toBe(200);
   expect(timeouts).toEqual([10_000, 9000, 7000]);
 });
 
-test('an attempt that is due after the end has no time left', async () => {
+test('an attempt that is due after the timeout has no time left', async () => {
   const { timeouts } = await run([answer(429, 60), answer(200)], 2000);
   expect(timeouts).toEqual([2000, 0]);
 });
 
-test('ten more attempts are made at most', async () => {
+test('retries at most ten times', async () => {
   const { status, timeouts } = await run([answer(429, 0)]);
   expect(status).toBe(429);
   expect(timeouts).toHaveLength(11);

@@ -9,9 +9,9 @@ import { ResponseError } from './connection.js';
 import { KubeconfigError, loadKubeconfig, type RemoteConfig } from './kubeconfig.js';
 import { HttpsTransport } from './transport.js';
 
-/** For answers that come: a busy machine may take its time. */
+/** The timeout, in milliseconds, for calls that get a response: generous, for a busy machine. */
 const PATIENCE = 240_000;
-/** Called when a request came that is not answered. */
+/** Called when a request arrives that gets no response. */
 let hanging = (): void => undefined;
 
 const notBefore = Date.now() - 60_000;
@@ -101,7 +101,7 @@ const load = (text: string, files: Record<string, string> = {}): Promise<RemoteC
 const noFile = (): Promise<string> => Promise.reject(new Error('no file'));
 const signal = new AbortController().signal;
 
-test('a service is dialled where it is said to be, under its own name', async () => {
+test('a service is dialed at its resolved address, under its own name', async () => {
   const remote = await load(kubeconfig('https://hook.somewhere.svc:443/convert', 'token: t'));
   const { port } = server.address() as AddressInfo;
   const dial = () => Promise.resolve({ host: '127.0.0.1', port });
@@ -115,14 +115,14 @@ test('a service is dialled where it is said to be, under its own name', async ()
   );
 });
 
-test('a user that has a name alone is there, and has no credentials', async () => {
+test('a user with only a name exists, and has no credentials', async () => {
   const bare = kubeconfig('https://h/x').replace('{name: u, user: {}}', '{name: u}');
   expect(bare).toContain('users: [{name: u}]');
   expect((await load(bare)).url.href).toBe('https://h/x');
   await expect(load(bare.replace('user: u}', 'user: v}'))).rejects.toThrow('user "v" was not found for context "x"');
 });
 
-test('a token webhook may be http and have a query; its credentials are sent', async () => {
+test('a token webhook may use http and a query, and gets the credentials', async () => {
   const asked: { readonly url: string | undefined; readonly authorization: string | undefined }[] = [];
   const plain = createPlainServer((request, response) => {
     asked.push({ url: request.url, authorization: request.headers.authorization });
@@ -143,7 +143,7 @@ test('a token webhook may be http and have a query; its credentials are sent', a
   );
 });
 
-test('a large question goes in pieces, and arrives whole', async () => {
+test('a large request body arrives complete', async () => {
   const transport = new HttpsTransport(await load(kubeconfig(base)), noFile, undefined);
   const asked = '0123456789ä'.repeat(100_000);
   expect(await transport.post(asked, PATIENCE, signal)).toMatchObject({ status: 200, body: 'answer' });
@@ -183,7 +183,7 @@ describe('credentials', () => {
     transport.close();
   });
 
-  test('of a plugin, told when they are rejected', async () => {
+  test('may come from an exec plugin', async () => {
     const remote = await load(kubeconfig(`${base}/`));
     let rejected = 0;
     const transport = new HttpsTransport(remote, noFile, {
@@ -196,7 +196,7 @@ describe('credentials', () => {
     transport.close();
   });
 
-  test('of a plugin: another certificate means another connection, and the first one is closed', async () => {
+  test('another certificate from an exec plugin uses a new connection, and the old one is closed', async () => {
     const remote = await load(kubeconfig(`${base}/`));
     const other = issue('renewed', 'client');
     const given = [client, client, other];
@@ -221,7 +221,7 @@ describe('credentials', () => {
   });
 });
 
-test('a user with a plugin, but nobody to run it', async () => {
+test('refuses a user with an exec plugin if none can run', async () => {
   const remote = await load(kubeconfig(`${base}/`, 'exec: {command: x}'));
   expect(() => new HttpsTransport(remote, noFile, undefined)).toThrow(KubeconfigError);
 });
@@ -253,7 +253,7 @@ describe('failures', () => {
     expect([error.timeout, error.transient]).toEqual([true, false]);
     expect(error.message).toContain('context deadline exceeded');
   });
-  test('the caller gives up', async () => {
+  test('cancellation by the caller', async () => {
     const caller = new AbortController();
     hanging = () => {
       caller.abort();
@@ -268,11 +268,11 @@ describe('failures', () => {
     );
     expect((await post('/', PATIENCE, { ca: foreign })).message).toMatch(/^Post "https:\/\/127.0.0.1:\d+\/": /);
   });
-  test('who hangs up on a new connection is not asked again', async () => {
+  test('a new connection that is closed without a response is not transient', async () => {
     const error = await post('/gone', PATIENCE);
     expect([error.message, error.transient]).toEqual([`Post "${base}/gone": EOF`, false]);
   });
-  test('a connection that was kept and is gone does not count against the service', async () => {
+  test('a reused connection that was closed is transient', async () => {
     const remote = await load(kubeconfig(`${base}/`));
     const transport = new HttpsTransport(remote, noFile, undefined);
     await transport.post('{}', PATIENCE, signal);
@@ -280,17 +280,17 @@ describe('failures', () => {
     await expect(transport.post('{}', PATIENCE, signal)).rejects.toMatchObject({ transient: true });
     transport.close();
   });
-  test('an endless answer', async () => {
+  test('a response that is too large', async () => {
     expect((await post('/big', PATIENCE)).message).toContain('the response exceeds');
   });
-  test('an answer that asks to come back', async () => {
+  test('a response with Retry-After', async () => {
     const transport = new HttpsTransport(await load(kubeconfig(`${base}/busy`)), noFile, undefined);
     expect(await transport.post('{}', PATIENCE, signal)).toMatchObject({ status: 503, retryAfter: true });
     transport.close();
   });
 });
 
-describe('kubeconfig files that are refused', () => {
+describe('refuses kubeconfig files', () => {
   const cases: readonly (readonly [string, string, string])[] = [
     ['http', kubeconfig('http://h/x'), 'must use https'],
     ['parameters', kubeconfig('https://h/x?a=b'), 'must not have query parameters'],

@@ -29,13 +29,13 @@ test.each([
   ],
   [{ url: 'https://a.b.example.com/x' }, 'a.b.example.com:443', { certificate: 'certificate', key: 'key' }],
   [{ url: 'https://127.0.0.1:9/x' }, '127.0.0.1:9', { token: 'fallback' }],
-])('who calls %j', async (config, target, user) => {
+])('the user for %j', async (config, target, user) => {
   const users = await loadWebhookUsers('/etc/hooks.conf', readFile);
   expect(webhookTarget(config)).toBe(target);
   expect(users(target)).toMatchObject(user);
 });
 
-test('a user for all goes before that of the context, and without either nobody in particular calls', async () => {
+test('the user * applies to every webhook, and without users calls have no credentials', async () => {
   const config = (more: object): string => JSON.stringify({ kind: 'Config', apiVersion: 'v1', ...more });
   const all = await loadWebhookUsers('/x', () =>
     Promise.resolve(config({ users: [{ name: '*', user: { token: 'all' } }] })),
@@ -50,6 +50,6 @@ test.each([
   [{ url: 'https://h:8443' }, 'https://h:8443/?timeout=3s'],
   [{ service: { name: 's', namespace: 'n', path: '/p' } }, 'https://s.n.svc/p?timeout=3s'],
   [{ service: { name: 's', namespace: 'n', port: 99 } }, 'https://s.n.svc:99/?timeout=3s'],
-])('where %j is', (config, url) => {
+])('the URL of %j', (config, url) => {
   expect(webhookRemote(config, nowhere, 3).url.href).toBe(url);
 });
