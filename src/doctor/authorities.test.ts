@@ -29,7 +29,7 @@ describe('servedAuthorities', () => {
     ...over,
   });
 
-  test('those of the store', async () => {
+  test('returns the CAs in the store', async () => {
     const backend = new EmbeddedBackend({ directory: join(dataDir, 'store'), clock: systemClock });
     await backend.open();
     const { caBundle } = await SharedAuthority.open(backend, systemClock, ['annex.system.svc']);
@@ -38,7 +38,7 @@ describe('servedAuthorities', () => {
     expect(await servedAuthorities(options(), systemClock)).toEqual(expected);
   });
 
-  test('those of the file', async () => {
+  test('returns the CAs in the file', async () => {
     const { privateKey, publicKey } = generateKey();
     const request = { subject: { commonName: 'ca' }, publicKey, usage: 'ca' as const, notBefore: 0, notAfter: 4e12 };
     const pem = createCertificate(request, { key: privateKey });
@@ -48,13 +48,13 @@ describe('servedAuthorities', () => {
     expect(found).toEqual([new X509Certificate(pem).fingerprint256]);
   });
 
-  test('none where there is neither', async () => {
+  test('returns undefined without a store and a file', async () => {
     expect(await servedAuthorities(options(), systemClock)).toBeUndefined();
     const gone = options({ tlsCertFile: 'tls.crt', serviceCaFile: join(dataDir, 'none') });
     expect(await servedAuthorities(gone, systemClock)).toBeUndefined();
   });
 });
 
-test('without APIServices there is no caBundle to look at', () => {
+test('without APIServices the caBundle check is skipped', () => {
   expect(lineOf(checkCaBundles([], [], 0))).toBe('caBundle: skipped (no APIService has one)');
 });

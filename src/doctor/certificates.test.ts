@@ -86,7 +86,7 @@ describe('checkCertificates', () => {
     expect(check(cert, key, bundle)).toMatch(new RegExp(expected));
   });
 
-  test('none is needed where Annex issues it itself', () => {
+  test('is skipped if Annex issues the certificate itself', () => {
     const options = {
       tlsCertFile: '',
       tlsPrivateKeyFile: '',

@@ -22,7 +22,7 @@ describe('annex doctor', () => {
     ['text', []],
     ['json', ['-o', 'json']],
     ['json', ['--output=json']],
-  ])('shows findings as %s with %j', async (wanted, args) => {
+  ])('prints findings as %s with %j', async (wanted, args) => {
     let seen: string | undefined;
     const command = doctorCommand((_, { output }) => {
       seen = output;

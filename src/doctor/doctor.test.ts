@@ -51,7 +51,7 @@ const healthy = {
     'requestheader-allowed-names': '["front-proxy-client"]',
   } as JsonObject | undefined,
   adoptions: { status: 200, body: { items: [] } } as ClusterAnswer,
-  /** By path below admissionregistration.k8s.io. */
+  /** The policies, by their path below admissionregistration.k8s.io. */
   policies: {} as Readonly<Record<string, readonly JsonObject[]>>,
 };
 
@@ -103,7 +103,7 @@ async function lines(over: Partial<typeof healthy>): Promise<string[]> {
 }
 
 describe('examineCluster', () => {
-  test('a cluster where everything is well', async () => {
+  test('a healthy cluster', async () => {
     expect(await lines({})).toEqual([
       'cluster: ok (https://c, v1.36.3)',
       'rights: ok',
@@ -121,14 +121,14 @@ describe('examineCluster', () => {
     ]);
   });
 
-  test('without credentials nothing else is tried', async () => {
+  test('if credentials are refused, the other checks are skipped', async () => {
     const found = await lines({ version: { status: 401, body: { gitVersion: '' } } });
     expect(found).toHaveLength(2);
     expect(found[0]).toMatch(/^cluster: failed: https:\/\/c does not accept the credentials in use; fix: /);
     expect(found[1]).toMatch(/^everything else: skipped/);
   });
 
-  test('a cluster that does not answer', async () => {
+  test('a cluster that does not respond', async () => {
     const call = (): Promise<never> => Promise.reject(new ClusterError(0, 'connect ECONNREFUSED'));
     const one: Cluster = { call, must: call };
     const found: string[] = [];
@@ -141,11 +141,11 @@ describe('examineCluster', () => {
   test.each([
     [403, 'adoptions: warning (the identity in use may not list adoptions.kubeannex.io)'],
     [404, 'adoptions: skipped (the cluster does not serve them)'],
-  ])('adoptions that are answered with %p are no error', async (status, line) => {
+  ])('status %p for adoptions is not an error', async (status, line) => {
     expect(await lines({ adoptions: { status, body: {} } })).toContain(line);
   });
 
-  test('admission that is switched off is a warning, not an error', async () => {
+  test('disabled admission is a warning, not an error', async () => {
     const one = cluster({ ...healthy, may: ({ group }) => group !== 'admissionregistration.k8s.io' });
     const clients = { main: one, authn: one, authz: one, server: 'https://c', close: () => undefined };
     const found: string[] = [];
@@ -156,7 +156,7 @@ describe('examineCluster', () => {
     ]);
   });
 
-  test('the kinds of params that policies of any version refer to are told, also those that are not served', async () => {
+  test('reports the paramKinds of policies in any version, and those that are not served', async () => {
     const params = async (policies: (typeof healthy)['policies']): Promise<string | undefined> =>
       (await lines({ policies })).find((line) => line.startsWith('rights to read params'));
     const mine = { 'v1/validatingadmissionpolicies': [withParams('v1', 'ConfigMap'), { spec: {} }] };
@@ -283,7 +283,7 @@ describe('examineCluster', () => {
       { accessReview: refused },
       'SubjectAccessReview: failed: forbidden (status 403); fix:',
     ],
-  ])('%s is told, and the rest is looked at', async (_, state, start) => {
+  ])('%s is reported, and the other checks run', async (_, state, start) => {
     const found = await lines(state);
     expect(found.filter((line) => line.includes(': failed: '))).toEqual([expect.stringContaining(start)]);
     expect(found.length).toBeGreaterThanOrEqual(9);

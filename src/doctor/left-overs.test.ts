@@ -56,7 +56,7 @@ test.each<[string, Record<string, JsonObject[]>, RegExp]>([
   expect(lineOf(finding)).toMatch(line);
 });
 
-test('a list that is refused is no finding', async () => {
+test('a refused list skips the check', async () => {
   const refused = { call: () => Promise.resolve({ status: 403, body: {} }), must: () => Promise.resolve(undefined) };
   expect((await checkLeftOvers(refused)).verdict).toBe('skipped');
 });

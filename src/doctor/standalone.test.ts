@@ -34,7 +34,7 @@ describe('checkServer', () => {
   });
 });
 
-test('readiness names the checks that fail', async () => {
+test('readiness names the failing checks', async () => {
   expect(lineOf(await checkReadiness(answering(200, { message: 'ok' })))).toBe('readiness: ok');
   const message =
     '[+]ping ok\n[-]etcd failed: reason withheld\n[-]store-writes failed: reason withheld\nreadyz check failed';
@@ -43,7 +43,7 @@ test('readiness names the checks that fail', async () => {
   );
 });
 
-test('definitions whose names are not accepted are told', async () => {
+test('definitions whose names are not accepted are reported', async () => {
   const named = (name: string, status: string): JsonObject => ({
     metadata: { name },
     status: { conditions: [{ type: 'NamesAccepted', status, message: `"${name}" is in use` }] },
@@ -76,7 +76,7 @@ describe('checkOwnCertificates', () => {
   }
   const line = (tlsCertFile = ''): string => lineOf(checkOwnCertificates({ dataDir, tlsCertFile }, NOW));
 
-  test('the first that ends counts', () => {
+  test('the earliest expiry counts', () => {
     put('pki/ca.crt', NOW + 400 * DAY);
     put('pki/apiserver.crt', NOW + 40 * DAY);
     expect(line()).toBe('certificates: ok (the earliest expires on 2026-02-10T00:00:00.000Z)');
@@ -86,7 +86,7 @@ describe('checkOwnCertificates', () => {
     expect(line()).toMatch(/^certificates: failed: .*admin\.crt expired on 2025-12-31.*; fix: restart annex/);
   });
 
-  test('the file of --tls-cert-file counts instead of the own one', () => {
+  test("the file of --tls-cert-file counts instead of Annex's own certificate", () => {
     put('pki/apiserver.crt', NOW - DAY);
     expect(line(put('tls.crt', NOW + 40 * DAY))).toBe(
       'certificates: ok (the earliest expires on 2026-02-10T00:00:00.000Z)',
@@ -94,7 +94,7 @@ describe('checkOwnCertificates', () => {
     expect(line(put('tls.crt', NOW - DAY))).toMatch(/failed: .*tls\.crt expired .*; fix: renew it$/);
   });
 
-  test('none before the first start; garbage is told', () => {
+  test('no certificates are fine before the first start; an invalid file is reported', () => {
     expect(line()).toBe('certificates: ok (created at the first start)');
     writeFileSync(join(dataDir, 'pki/ca.crt'), 'x');
     expect(line()).toMatch(/^certificates: failed: .*ca\.crt: .*; fix: put a PEM certificate/);

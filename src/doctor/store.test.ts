@@ -30,25 +30,25 @@ describe('checkStore', () => {
     return backend;
   };
 
-  test('a store that does not exist yet is not made', async () => {
+  test('a store that does not exist yet is not created', async () => {
     expect(await check()).toBe(`store: ok (${join(dataDir, 'store')}, created at the first start)`);
     expect(readdirSync(dataDir)).toEqual([]);
   });
 
-  test('a store that nobody has open is opened, and left', async () => {
+  test('a store that is not in use is opened and closed again', async () => {
     await (await open()).close();
     expect(await check()).toBe(`store: ok (${join(dataDir, 'store')}, at revision 1)`);
     await (await open()).close();
   });
 
-  test('a store that a server has open stays its', async () => {
+  test('a store that a server has open is skipped', async () => {
     const backend = await open();
     expect(await check()).toMatch(/^store: skipped \(.* is in use by a running server/);
     await backend.ping();
     await backend.close();
   });
 
-  test('a directory of somebody else', async () => {
+  test('a directory that is not a store', async () => {
     mkdirSync(join(dataDir, 'store'));
     writeFileSync(join(dataDir, 'store', 'thesis.txt'), '');
     expect(await check()).toMatch(/^store: failed: .* is not a data directory of Annex .*; fix: /);
@@ -77,7 +77,7 @@ describe('missingIn', () => {
       [{ resource: { db: 'annex', collection: '' }, actions: ['find', 'changeStream'] }],
       ['insert', 'update', 'remove', 'createCollection', 'createIndex'],
     ],
-  ])('of rights to %s', (_, privileges, missing) => {
+  ])('with privileges on %s', (_, privileges, missing) => {
     expect(missingIn(privileges, 'annex')).toEqual(missing);
   });
 });
