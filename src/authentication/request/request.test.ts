@@ -160,7 +160,7 @@ describe('client certificates', () => {
   });
 });
 
-describe('headers of a proxy', () => {
+describe('headers of the front proxy', () => {
   const config = {
     usernameHeaders: ['X-Remote-User', 'X-User'],
     uidHeaders: ['X-Remote-Uid'],
