@@ -1,17 +1,17 @@
 import type { Random } from './random.js';
 
-/** A party of a model; at each `yield` it may stand still for any time, or for ever. */
+/** A party of a model. At each `yield` it may stop for any time, or forever. */
 export type Party = Generator<undefined, void>;
-/** A part of what a party does. */
+/** A part of a party's steps. */
 export type Steps<T> = Generator<undefined, T>;
 
-/** How parties fall asleep. */
+/** How parties pause. */
 export interface Naps {
-  /** Once in so many steps of a party. */
+  /** A party pauses once in this many of its steps. */
   readonly once: number;
-  /** For less than so many steps of the schedule. */
+  /** A short pause lasts fewer than this many steps of the schedule. */
   readonly short: number;
-  /** Once in so many naps it may be for the rest of the schedule. */
+  /** Once in this many pauses, it may last for the rest of the schedule. */
   readonly longOnce: number;
 }
 
@@ -28,7 +28,7 @@ export class Parties {
     this.parties.push({ party, asleep: 0 });
   }
 
-  /** One party that is awake makes its next step, if there is one. */
+  /** Advances one party that is awake by one step, if any is awake. */
   advance(step: number, steps: number): void {
     const { random, naps } = this;
     const awake = this.parties.filter(({ asleep }) => asleep <= step);

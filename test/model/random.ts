@@ -1,13 +1,13 @@
-/** Numbers that look random and are the same for the same seed (mulberry32). */
+/** A deterministic pseudorandom number generator (mulberry32). */
 export class Random {
   constructor(private state: number) {}
 
-  /** From 0 to before 1. */
+  /** Returns a number from 0, below 1. */
   next(): number {
     return this.whole() / 2 ** 32;
   }
 
-  /** From 0 to before `end`. */
+  /** Returns an integer from 0, below `end`. */
   below(end: number): number {
     return this.whole() % end;
   }
@@ -16,7 +16,7 @@ export class Random {
     return this.next() < probability;
   }
 
-  /** True once in `times` on average. */
+  /** Returns true once in `times` calls on average. */
   once(times: number): boolean {
     return this.below(times) === 0;
   }
@@ -27,7 +27,7 @@ export class Random {
     return chosen;
   }
 
-  /** One of them, according to their weights. */
+  /** Picks one value according to the weights. */
   weighted<T>(of: readonly (readonly [number, T])[]): T {
     let at = this.next() * of.reduce((sum, [weight]) => sum + weight, 0);
     for (const [weight, value] of of) {

@@ -1,7 +1,7 @@
 import { FakeClock } from '../../src/util/clock.fake.js';
 import type { Random } from './random.js';
 
-/** Now and then, with this chance at each look, something takes so long that work is done in several slices. */
+/** A clock that jumps ahead by `millis` with the given chance at each reading, so that work is split into several slices. */
 export class RestlessClock extends FakeClock {
   private extra = 0;
 

@@ -2,9 +2,9 @@ import { Random } from './random.js';
 
 /** Drives a model through one schedule. */
 export interface Explorer {
-  /** What it did so far. */
+  /** The steps so far. */
   readonly trace: readonly string[];
-  /** Throws where the model is violated. */
+  /** Throws if the model is violated. */
   run(steps: number): Promise<void>;
 }
 
@@ -15,7 +15,7 @@ interface Schedules<E> {
   readonly done?: (explorer: E) => void;
 }
 
-/** Runs so many schedules, or those whose seeds ANNEX_MODEL_SEED names; an error tells the seed and the last steps. */
+/** Runs this many schedules, or those whose seeds ANNEX_MODEL_SEED names. An error names the seed and the last steps. */
 export async function explore<E extends Explorer>(
   explorerOf: (random: Random) => E,
   { schedules, steps, done }: Schedules<E>,

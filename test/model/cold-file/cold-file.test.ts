@@ -3,7 +3,7 @@ import { Explorer } from './explorer.js';
 
 const SCHEDULES = 120;
 
-test('a process that goes on with the file of another one shows what the store has, whatever happened in between', async () => {
+test('a process that reuses the file of an earlier one always shows the state of the store', async () => {
   let resumed = 0;
   await explore((random) => new Explorer(random), {
     schedules: SCHEDULES,

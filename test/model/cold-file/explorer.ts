@@ -19,7 +19,7 @@ import { ModelStore, RESOURCE } from './store.js';
 
 export class Violation extends Error {}
 
-/** More than one leaf has room for. */
+/** More keys than fit into one leaf. */
 const KEYS = Array.from({ length: 180 }, (_, i) => `a/k${String(i).padStart(3, '0')}`);
 const FEW = 14;
 const EXPECTED = new Set(['unavailable', 'initializing', 'too-large', 'compacted', 'closed']);
@@ -31,10 +31,10 @@ interface Process {
   readonly clock: FakeClock;
 }
 
-/** One directory, used by one process after the other; what each shows is compared with what the store has. */
+/** Explores one directory, used by one process after another, and compares what each serves with the store. */
 export class Explorer {
   readonly trace: string[] = [];
-  /** How often a type was served from what another process had left. */
+  /** How often a type was served from the file of an earlier process. */
   resumed = 0;
   private readonly directory = mkdtempSync(join(tmpdir(), 'annex-model-'));
   private readonly store = new ModelStore();
@@ -113,7 +113,7 @@ export class Explorer {
     for (let i = this.random.below(4); i > 0; i--) await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** It ends as if it were killed: nothing is written at its end. */
+  /** Ends the process as if it were killed: nothing is written at its end. */
   private async stop(): Promise<void> {
     const { process, store } = this;
     this.process = undefined;
@@ -142,7 +142,7 @@ export class Explorer {
     await this.start();
   }
 
-  /** One bit of a value. */
+  /** Flips one bit of a value. */
   private async damage(kind: number): Promise<void> {
     this.trace.push(`  damage ${kind}`);
     const root = open<Buffer, Buffer>(join(this.directory, 'cold.mdb'), {
@@ -189,7 +189,7 @@ export class Explorer {
     if (store.loads === loads) this.resumed++;
   }
 
-  /** A list shows exactly what there is at its revision. */
+  /** Verifies that a list shows exactly the state at its revision. */
   private async check(): Promise<void> {
     const { process, store } = this;
     if (process === undefined) return;
@@ -210,7 +210,7 @@ export class Explorer {
     throw new Violation('there is no answer');
   }
 
-  /** Undefined where it has to be tried again. */
+  /** Returns undefined if the list has to be retried. */
   private async list(
     { cache, clock }: Process,
     least: Revision,

@@ -19,22 +19,22 @@ interface Written {
   readonly batch: string;
 }
 
-/** A store as replicas see it: one log, which is trimmed, raised and restored. Its answers are true, or there is none. */
+/** A store as replicas see it: one log, which is trimmed, raised, and restored. Its answers are correct, or errors. */
 export class ModelStore implements Pick<
   Backend,
   'list' | 'currentRevision' | 'compactedRevision' | 'events' | 'atHand'
 > {
-  /** Of the process that runs now. */
+  /** The file of the running process. */
   file: LocalStates | undefined;
-  /** Nothing is answered. */
+  /** True if every request fails. */
   down = false;
-  /** How often the type was read as a whole. */
+  /** How often the whole type was read. */
   loads = 0;
   private log: Written[] = [];
-  /** Revisions up to here have no events: there were none, or nobody is told of them. */
+  /** Revisions up to this one have no events: none happened, or they are not delivered. */
   private oldest: Revision = 1;
   private newest: Revision = 1;
-  /** Batches below are gone, but for the newest. */
+  /** Batches below this revision are gone, except for the newest. */
   private kept: Revision = 1;
   private history = 0;
   private readonly gaps = new Map<Revision, string>();
@@ -55,20 +55,20 @@ export class ModelStore implements Pick<
     this.append({ revision, resource: RESOURCE, key, type, object: { ...object, revision }, previous: before });
   }
 
-  /** Of another type of the log. */
+  /** Writes an object of another type of the log. */
   writeOther(): void {
     const revision = this.newest + 1;
     this.append({ revision, resource: OTHER, key: 'x', type: 'ADDED', object: this.stored('x', revision, {}) });
   }
 
-  /** The log ends a few revisions ago. */
+  /** Trims the log to the latest revisions. */
   trim(leaves: number): void {
     this.oldest = Math.max(this.oldest, this.newest - leaves);
     this.kept = Math.max(this.kept, this.oldest);
     this.wake();
   }
 
-  /** Goes on above; nobody is told of what was before. A copy may be put in its place. */
+  /** Continues above the newest revision, without delivering earlier events. A copy may replace the states. */
   raise(by: number, states = this.stateAt(this.newest)): void {
     this.newest += by;
     this.bases.set(this.newest, states);
@@ -78,7 +78,7 @@ export class ModelStore implements Pick<
     this.wake();
   }
 
-  /** A copy of what was some time ago, in the place of what is. No process runs. */
+  /** Replaces the current state by an earlier one. No process is running. */
   restore(revision: Revision): void {
     if (revision < this.oldest) return;
     this.log = this.log.filter(({ event }) => event.revision <= revision);
@@ -156,7 +156,7 @@ export class ModelStore implements Pick<
     }
   }
 
-  /** Whoever waits looks again. */
+  /** Makes all waiting readers check again. */
   wake(): void {
     const { waiting } = this;
     this.waiting = new Set();

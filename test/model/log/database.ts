@@ -1,12 +1,12 @@
 /** A document of the log: one batch. */
 export interface Batch {
-  /** Of the attempt to append it; a retry has the same. */
+  /** The id of the attempt to append it; a retry has the same. */
   readonly id: number;
   readonly first: number;
   readonly writes: readonly Write[];
-  /** Of a gap: the last of its revisions. It has no writes. */
+  /** The last revision of a gap, which has no writes. */
   readonly last?: number;
-  /** The writer's own idea of the time, for people. */
+  /** The time according to the writer, for human readers. */
   readonly date: number;
   readonly projected: boolean;
 }
@@ -23,12 +23,12 @@ export interface State {
   readonly deleted: boolean;
 }
 
-/** Everything that MongoDB holds at a moment. Never changed. */
+/** The contents of MongoDB at one moment. Immutable. */
 export interface Version {
   readonly time: number;
   readonly log: ReadonlyMap<number, Batch>;
   readonly floor: number;
-  /** All up to there is projected, and nobody is told what happened. */
+  /** Everything up to this revision is projected, and its events are no longer delivered. */
   readonly base: number;
   readonly mark: { readonly revision: number; readonly moment: number };
   readonly projection: ReadonlyMap<string, State>;
@@ -43,7 +43,7 @@ export interface Ticket {
 
 export const endOf = ({ first, writes, last }: Batch): number => last ?? first + writes.length - 1;
 
-/** What stands in the truth for the revisions of a gap. */
+/** The entry of the truth for the revisions of a gap. */
 const NOTHING: Write = { op: 0, key: '', creates: false, deletes: false };
 
 const EMPTY: Version = {
@@ -57,8 +57,8 @@ const EMPTY: Version = {
 };
 
 /**
- * A replica set of the model that writes single documents. A majority has the versions up to `majority`; a failover takes back the
- * rest. Each version has a time of its own, which never goes back. `truth` is what the log says to somebody who never sleeps.
+ * A model of a replica set that writes single documents. A majority has the versions up to `majority`; a failover rolls back the rest. Each
+ * version has its own time, which never goes back. `truth` is the log as an observer that never stops would read it.
  */
 export class Database {
   private versions: Version[] = [EMPTY];
@@ -70,12 +70,12 @@ export class Database {
   private readonly firsts = new Set<number>();
   readonly violations: string[] = [];
 
-  /** A majority read that is not linearizable: after an election it may show what was, as far back as a deposed primary answers. */
+  /** A majority read that is not linearizable: after an election it may show an earlier state, as far back as a deposed primary answers. */
   past(back: number): Version {
     return this.versions[Math.max(0, this.majority - back)] ?? EMPTY;
   }
 
-  /** What linearizable reads show; its time is the reply's operationTime. */
+  /** The state that linearizable reads show; its time is the reply's operationTime. */
   get settled(): Version {
     return this.versions[this.majority] ?? EMPTY;
   }
@@ -84,7 +84,7 @@ export class Database {
     return this.versions.at(-1) ?? EMPTY;
   }
 
-  /** The newest time that anybody can have heard of. */
+  /** The newest time that any party can have observed. */
   get now(): number {
     return this.clock;
   }
@@ -96,7 +96,7 @@ export class Database {
     return { index: this.versions.length - 1, term: this.term };
   }
 
-  /** Undefined: there is a document with this `_id`. */
+  /** Returns undefined if a document with this `_id` exists. */
   insert(batch: Batch): Ticket | undefined {
     if (this.latest.log.has(batch.first)) return undefined;
     return this.write(({ log }) => ({ log: new Map(log).set(batch.first, batch) }));
@@ -121,13 +121,13 @@ export class Database {
     this.pass(jump);
   }
 
-  /** Time goes by: the primary writes its periodic no-op. */
+  /** Lets time pass: the primary writes its periodic no-op. */
   pass(ticks: number): void {
     this.clock += ticks;
     this.write(() => ({}));
   }
 
-  /** What a key is at a revision. */
+  /** Returns the state of a key at a revision. */
   truly(key: string, revision: number): State | undefined {
     for (let at = revision; at > 0; at--) {
       const write = this.truth[at - 1];
@@ -140,7 +140,7 @@ export class Database {
     const { truth, violations, firsts } = this;
     if (batch.first > truth.length + 1) violations.push(`there is nothing before ${batch.first}`);
     if (batch.first <= truth.length) {
-      // Void: the revision was taken, and is below the floor. Nobody may ever rely on it.
+      // Void: the revision was taken, and is below the floor. No reader may ever rely on it.
       if (!firsts.has(batch.first)) violations.push(`${batch.first} lies inside the range of another batch`);
       if (batch.first > this.settled.floor) violations.push(`revision ${batch.first} was taken again above the floor`);
       return;

@@ -1,13 +1,13 @@
 import { ALL, explore, type Explored, type Guards } from './log.js';
 
 const SCHEDULES = 400;
-/** Schedules that go wrong, and show the same. */
+/** The number of failing schedules after which exploration stops. */
 const ENOUGH = 1;
 
-/** Some guards are seldom needed: schedules in which they are begin here. */
+/** Some guards are rarely needed. These are the seeds from which to search for schedules that need them. */
 const RARE: Partial<Record<keyof Guards, number>> = { marks: 1_600, holdsFirst: 10_800, heldAfter: 2_500 };
 
-/** What goes wrong in some of the schedules. */
+/** Returns the violations of the first failing schedules. */
 function failures(guards: Guards, from = 1): string[] {
   const told: string[] = [];
   let count = 0;
@@ -20,12 +20,12 @@ function failures(guards: Guards, from = 1): string[] {
   return told;
 }
 
-describe('the log as the database, whatever stops wherever', () => {
-  test('an acknowledged write is there once, a refused one never, and all who read see the same', () => {
+describe('the log as the database, with any party stopping anywhere', () => {
+  test('an acknowledged write exists once, a refused one never, and all readers see the same', () => {
     expect(failures(ALL)).toEqual([]);
   });
 
-  test('these schedules acknowledge, refuse, do not know, and trim', () => {
+  test('the schedules acknowledge, refuse, leave outcomes unknown, and trim', () => {
     const explored = Array.from({ length: 100 }, (_, seed) => explore(seed + 1, ALL));
     const sum = (of: (one: Explored) => number): number => explored.reduce((all, one) => all + of(one), 0);
     expect(sum(({ acknowledged }) => acknowledged)).toBeGreaterThan(1_000);

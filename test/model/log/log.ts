@@ -2,35 +2,35 @@ import { Parties, type Party, type Steps } from '../parties.js';
 import { Random } from '../random.js';
 import { Database, endOf, type Batch, type State, type Ticket, type Version, type Write } from './database.js';
 
-/** The guards of the protocol (docs/design/mongodb-log.md); each can be taken away. */
+/** The guards of the protocol (docs/design/mongodb-log.md); each can be disabled. */
 export interface Guards {
-  /** An append counts at once only if its answer is less than half a window younger than the writer's head. */
+  /** An append counts as committed at once only if its answer is less than half a window younger than the writer's head. */
   readonly fence: boolean;
   /** An entry below the floor is void only if the floor was read early enough. */
   readonly admitsIgnorance: boolean;
-  /** The floor never passes what is not projected. */
+  /** The floor never passes an unprojected batch. */
   readonly projectedFirst: boolean;
   /** A majority has the floor before anything is deleted. */
   readonly floorFirst: boolean;
-  /** A revision is as old as MongoDB's time since it was seen; without: as the date that its writer gave it. */
+  /** The age of a revision is MongoDB's time since it was seen. Without: since the date that its writer gave it. */
   readonly marks: boolean;
-  /** Whoever has read the log reads the floor afterwards. */
+  /** A party that has read the log reads the floor afterwards. */
   readonly floorAfter: boolean;
   /** A document of the projection never goes back to an older revision. */
   readonly onlyForward: boolean;
   /** A deletion leaves its revision in the projection until the floor has passed it. */
   readonly tombstones: boolean;
-  /** Who projects a batch of somebody else's first keeps the tombstones of its keys from going. */
+  /** A party that takes over the batch of another replica first holds the keys, so that their tombstones stay. */
   readonly holds: boolean;
-  /** Who takes a batch over reads the floor once a majority knows that the keys are held. */
+  /** A party that takes over a batch reads the floor after a majority has the held keys. */
   readonly holdsFirst: boolean;
   /** Everything before a gap is projected before `base` is set to its end. */
   readonly settledFirst: boolean;
-  /** Who loads and finds that the floor has passed where he began, or the base, begins anew. */
+  /** A load starts from scratch if the floor has passed its start, or if `base` has. */
   readonly loadsAnew: boolean;
-  /** A snapshot that shows less projected than was known before is not used. */
+  /** A snapshot is not used if it shows less projected than was known before. */
   readonly notFromThePast: boolean;
-  /** Who trims reads which keys are held once a majority has the floor, not when it chooses the mark. */
+  /** A trimmer reads the held keys after a majority has the floor, not when it chooses the mark. */
   readonly heldAfter: boolean;
 }
 
@@ -53,7 +53,7 @@ export const ALL: Guards = {
 
 type Verdict = 'committed' | 'anew' | 'again' | 'unknown';
 
-/** What a replica knows: the state of each key at the newest revision, and for which moment that is the newest. */
+/** The knowledge of a replica: the state of each key at the newest revision, and the moment at which that was the newest. */
 interface Known {
   readonly states: Map<string, State>;
   head: number;
@@ -61,10 +61,10 @@ interface Known {
 }
 
 const WINDOW = 40;
-/** The last ones are written seldom, so that some stay deleted for long. */
+/** The last keys are rarely written, so that some stay deleted for long. */
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'];
 const BUSY = 2;
-/** A projector takes over one in so many of the batches that it finds. */
+/** A projector takes over one in PATIENCE of the batches that it finds. */
 const PATIENCE = 3;
 
 export interface Explored {
@@ -72,11 +72,11 @@ export interface Explored {
   readonly acknowledged: number;
   readonly refused: number;
   readonly unknown: number;
-  /** How far the floor came. */
+  /** The final floor. */
   readonly floor: number;
 }
 
-/** One schedule: what the parties do, in an order that the seed decides. */
+/** Runs one schedule: the steps of the parties, in an order that the seed decides. */
 export function explore(seed: number, guards: Guards, steps = 3_000): Explored {
   return new Schedule(seed, guards).run(steps);
 }
@@ -161,7 +161,7 @@ class Schedule {
     }
   }
 
-  /** The writes that are possible in the states that are known; the others are refused. */
+  /** Returns a batch of the writes that fit the known states; the others are refused. */
   private batchOf(open: readonly { op: number; key: string; expected: number }[], known: Known): Batch {
     const writes: Write[] = [];
     const taken = new Set<string>();
@@ -174,9 +174,9 @@ class Schedule {
     return { id: ++this.ids, first: known.head + 1, writes, date: known.moment, projected: false };
   }
 
-  /** Appends until it is clear what came of it. `moment`: when the batch's predecessor was the newest. */
+  /** Appends until the outcome is known. `moment` is when the batch's predecessor was the newest. */
   private *commit(batch: Batch, moment: number): Steps<Verdict> {
-    // Known before the first attempt is sent, so that no attempt is older.
+    // Read before the first attempt is sent, so that no attempt is older.
     const sent = this.database.settled.time;
     yield;
     for (let attempt = 1; ; attempt++) {
@@ -190,10 +190,10 @@ class Schedule {
     }
   }
 
-  /** The time of the answer, or what else came of an insert. */
+  /** Returns the time of the answer, or another outcome of the insert. */
   private *append(batch: Batch): Steps<number | 'duplicate' | 'lost'> {
     if (this.random.once(8)) {
-      // It is held up on its way, and the connection is given up meanwhile.
+      // The request is delayed, and the connection is given up meanwhile.
       this.parties.add(this.straggler(batch));
       return 'lost';
     }
@@ -210,7 +210,7 @@ class Schedule {
     this.database.insert(batch);
   }
 
-  /** Reads what came of an append: first the document, then the floor. */
+  /** Reads the outcome of an append: first the document, then the floor. */
   private *settle(batch: Batch, sent: number): Steps<Verdict> {
     const found = this.database.settled.log.get(batch.first);
     yield;
@@ -225,14 +225,14 @@ class Schedule {
     return this.database.outcome(ticket) === 'durable';
   }
 
-  /** Applies the log from where a replica is; loads anew where it is not all there. */
+  /** Applies the log from the head of a replica; loads from scratch if entries are missing. */
   private *readOn(known: Known): Steps<void> {
     yield;
     const read = this.database.settled;
     const batches = following(read, known.head);
     yield;
     const { floor } = this.database.settled;
-    // What was read at or below the floor may have been trimmed, or void.
+    // Entries at or below the floor may have been trimmed, or may be void.
     const gone = this.guards.floorAfter ? floor > known.head : read.floor > known.head && batches.length === 0;
     if (gone) {
       yield* this.load(known);
@@ -243,12 +243,12 @@ class Schedule {
     this.check('a replica', known);
   }
 
-  /** What is not read linearizably may be from before an election. */
+  /** A read that is not linearizable may be from before an election. */
   private maybePast(): Version {
     return this.database.past(this.random.once(6) ? this.random.below(12) : 0);
   }
 
-  /** Lets the log go on above a revision, now and then. */
+  /** Occasionally lets the log continue above a revision. */
   private *raiser(): Party {
     const { database, guards, random } = this;
     for (;;) {
@@ -262,7 +262,7 @@ class Schedule {
       const gap: Batch = { id: ++this.ids, first, last, writes: [], date: begun, projected: true };
       const ticket = database.insert(gap);
       if (ticket === undefined || !(yield* this.durable(ticket))) continue;
-      // Later the revision may have been taken, and trimmed.
+      // After that, the revision may have been taken and trimmed.
       if (database.now >= begun + WINDOW / 2) continue;
       while (guards.settledFirst && projectedUpTo(database.settled) < last) yield;
       yield;
@@ -270,7 +270,7 @@ class Schedule {
     }
   }
 
-  /** The projection, and the rest of the log. The projection is read in pieces, without a snapshot. */
+  /** Loads the projection, then the rest of the log. The projection is read in pieces, without a snapshot. */
   private *load(known: Known): Steps<void> {
     for (;;) {
       yield;
@@ -305,7 +305,7 @@ class Schedule {
     for (;;) yield* this.load({ states: new Map(), head: 0, moment: 0 });
   }
 
-  /** As a load, in one snapshot, over which goes what the log has from the first batch on that was not known to be projected. */
+  /** Like a load, but in one snapshot, to which the log is applied from the first batch that was not known to be projected. */
   private *lister(): Party {
     for (;;) {
       yield;
@@ -319,7 +319,7 @@ class Schedule {
     }
   }
 
-  /** Shows all events from where it is; where they are gone it goes on from the floor. */
+  /** Shows all events from its position. If they are gone, it continues from the floor. */
   private *follower(): Party {
     let position = 0;
     for (;;) {
@@ -341,12 +341,12 @@ class Schedule {
     }
   }
 
-  /** Who has committed projects; it may be held up for any time, and another one does it meanwhile. */
+  /** Projects a committed batch. It may be delayed for any time, and another party projects the batch meanwhile. */
   private *writer(batch: Batch): Party {
     yield* this.project(batch);
   }
 
-  /** Takes over what nobody has projected for a while. */
+  /** Takes over batches that have not been projected for a while. */
   private *projector(): Party {
     const { database, guards } = this;
     for (;;) {
@@ -385,7 +385,7 @@ class Schedule {
     database.write(({ log }) => ({ log: changed(log, batch, { ...batch, projected: true }) }));
   }
 
-  /** What is new is inserted, which fails where anything is; then, as all else, it replaces what is older. */
+  /** A new object is inserted, which fails if a document exists; otherwise, as for all other writes, it replaces an older state. */
   private projectOne({ key, creates, deletes }: Write, revision: number): Ticket {
     const { database, guards } = this;
     return database.write(({ projection }) => {
@@ -398,7 +398,7 @@ class Schedule {
     });
   }
 
-  /** Takes away what was seen, projected, a window ago. */
+  /** Trims everything that was seen projected a window ago. */
   private *trimmer(): Party {
     const { database } = this;
     let early: Version['held'] = new Set();
@@ -442,7 +442,7 @@ class Schedule {
   }
 }
 
-/** Up to where the log is there without a hole, or was trimmed, and all is projected. */
+/** Returns the revision up to which the log is complete, or trimmed, and projected. */
 function projectedUpTo(version: Version): number {
   let upTo = oldestOf(version);
   for (const batch of following(version, version.floor)) {
@@ -452,10 +452,10 @@ function projectedUpTo(version: Version): number {
   return upTo;
 }
 
-/** What lies before is told to nobody. */
+/** Events before this revision are not delivered. */
 const oldestOf = ({ floor, base }: Version): number => Math.max(floor, base);
 
-/** The batches after a revision, up to the first that is not there. */
+/** Returns the batches after a revision, up to the first that is missing. */
 function following({ log }: Version, after: number): Batch[] {
   const batches: Batch[] = [];
   for (let batch = log.get(after + 1); batch !== undefined; batch = log.get(endOf(batch) + 1)) batches.push(batch);
@@ -470,7 +470,7 @@ function apply(known: Known, batch: Batch): void {
   known.head = endOf(batch);
 }
 
-/** 0: there is no such object. */
+/** Returns the revision of a state; 0 if the object does not exist. */
 function revisionOf(state: State | undefined): number {
   return state === undefined || state.deleted ? 0 : state.revision;
 }

@@ -11,7 +11,7 @@ export function contentOf(state: ReadonlyMap<string, LogEvent>): string[] {
   return [...state.values()].map((event) => `${event.key}@${event.revision}`).sort();
 }
 
-/** A list holds what there was at its revision: neither less nor more. */
+/** Verifies that a list holds exactly the state at its revision. */
 export function checkList(backend: FakeBackend, resource: string, list: CachedList): void {
   const shown = [...list.items()].map((item) => `${item.key}@${item.revision}`).sort();
   same(`the list of ${resource} at ${list.revision}`, shown, contentOf(backend.stateAt(resource, list.revision)));
@@ -24,20 +24,20 @@ export function same(what: string, found: readonly string[], expected: readonly 
   throw new Violation(`${what}: missing [${missing.join(', ')}], beyond [${extra.join(', ')}]; has ${found.length}`);
 }
 
-/** What a watch was told, against what there was to tell. */
+/** Compares the events that a watch received with those that it should receive. */
 export class WatchAccount {
   watcher: Watcher | undefined;
   over: string | undefined;
   problem: Violation | undefined;
   private readonly initial: string[] = [];
-  /** Everything up to here has been told; undefined while the initial events come. */
+  /** Everything up to this revision has been delivered; undefined during the initial events. */
   private told: Revision | undefined;
 
   constructor(
     private readonly backend: FakeBackend,
     readonly resource: string,
     start: Revision | undefined,
-    /** The initial state may not be older. */
+    /** The lowest revision that the initial state may have. */
     private readonly lowest: Revision,
     private readonly room: () => boolean,
   ) {
@@ -57,7 +57,7 @@ export class WatchAccount {
     this.over = reason instanceof Error ? reason.message : reason;
   }
 
-  /** After everything has been told. */
+  /** Verifies the watch after everything has been delivered. */
   complete(): void {
     if (this.over !== undefined) return;
     if (this.told === undefined) throw new Violation(`a watch of ${this.resource} has no initial state`);

@@ -13,11 +13,11 @@ import { FakeBackend } from './fake-backend.js';
 const RESOURCES = ['widgets.example.com', 'gadgets.example.com'];
 const KEYS = ['a/a', 'a/b', 'b/a', 'b/b', 'c/a'];
 const COLORS = ['red', 'green', ''];
-/** Errors that a read may end with while the store has trouble. */
+/** Errors that a read may end with while the store is failing. */
 const EXPECTED = new Set(['unavailable', 'initializing', 'too-large', 'compacted', 'closed']);
 const ROUNDS_TO_SETTLE = 60;
 
-/** Types whose every object seems to be of one color, or of the color that it has. */
+/** Returns a type whose objects all appear green if `painted`, otherwise in their own color. */
 function typeOf(resource: string, painted: boolean): CachedType {
   return {
     resource,
@@ -28,7 +28,7 @@ function typeOf(resource: string, painted: boolean): CachedType {
   };
 }
 
-/** Drives a cacher through one schedule of events, faults and reads, and checks all that it shows. */
+/** Drives a cacher through one schedule of events, faults, and reads, and verifies everything that it serves. */
 export class Explorer {
   readonly trace: string[] = [];
   private readonly backend: FakeBackend;
@@ -36,7 +36,7 @@ export class Explorer {
   private readonly cacher: StorageCacher;
   private readonly caches = new Map<string, ResourceCache>();
   private readonly painted = new Map<string, boolean>();
-  /** How often a type was described anew. */
+  /** How often a type was redefined. */
   private readonly described = new Map<string, number>();
   private readonly watches = new Set<WatchAccount>();
   private readonly reads = new Set<Promise<void>>();
@@ -49,7 +49,7 @@ export class Explorer {
     this.cacher = new StorageCacher({
       backend: this.backend as unknown as Backend,
       clock: this.clock,
-      // What has room in memory changes what lies in a file alone.
+      // The room in memory decides which objects are only in the file.
       warmth: new WorkingSet(random.pick([0, 2_000, 1 << 20])),
       historyEvents: 12,
       maxPending: 6,
@@ -233,7 +233,7 @@ export class Explorer {
     action();
   }
 
-  /** Lets some of what is due happen, or all. */
+  /** Runs some, or all, of the pending work. */
   private async breathe(): Promise<void> {
     if (this.random.chance(0.3)) return;
     if (this.random.chance(0.4)) {
@@ -287,7 +287,7 @@ export class Explorer {
     ]);
   }
 
-  /** The oldest state that a read may show. */
+  /** Returns the oldest revision that a read may show. */
   private lowest(at: ReadAt): Revision {
     if (at.mode === 'most-recent') return this.backend.newest;
     return at.mode === 'any' ? 0 : at.revision;
@@ -306,7 +306,7 @@ export class Explorer {
       if (at.mode === 'exact' && list.revision !== at.revision) throw new Violation(`shows ${list.revision}`);
       if (list.revision > this.backend.newest) throw new Violation(`shows ${list.revision}, which is to come`);
       if (!selecting) checkList(this.backend, resource, list);
-      // What selectors see is known where it has not changed meanwhile.
+      // The selected objects are known only if the type has not been redefined meanwhile.
       else if (described === this.described.get(resource))
         this.checkSelection(resource, list.revision, [...list.items()]);
     });
@@ -375,7 +375,7 @@ export class Explorer {
     this.reads.add(read);
   }
 
-  /** The store is well, and time goes on. */
+  /** Lets the store recover, and time pass. */
   private async settle(): Promise<void> {
     for (let i = 0; i < ROUNDS_TO_SETTLE; i++) {
       this.backend.settle();

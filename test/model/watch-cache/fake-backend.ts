@@ -13,7 +13,7 @@ import type {
 import { widget } from '../../storage/fixtures.js';
 import type { Random } from '../random.js';
 
-/** A question under way: what it reads is read at some time, and told at some later time. */
+/** A pending request: it reads at some time, and is answered at some later time. */
 interface Question {
   read: boolean;
   look(): void;
@@ -37,7 +37,7 @@ class Stream {
     return (this.log.at(-1)?.revision ?? 1) - this.position;
   }
 
-  /** Hands out the next events as one batch. */
+  /** Delivers the next events as one batch. */
   deliver(count: number): void {
     const from = this.position - 1;
     this.ready.push(...this.log.slice(from, from + count));
@@ -45,7 +45,7 @@ class Stream {
     this.wake?.();
   }
 
-  /** Leaves events out, as no backend should. */
+  /** Skips events, which a correct backend never does. */
   skip(count: number): void {
     this.position = Math.min(this.position + count, this.log.at(-1)?.revision ?? 1);
   }
@@ -79,7 +79,7 @@ class Stream {
   }
 }
 
-/** A store whose answers come when the explorer says so, and a log of what was really written. */
+/** A store that answers when the explorer decides, and a log of what was really written. */
 export class FakeBackend implements Pick<
   Backend,
   'list' | 'currentRevision' | 'compactedRevision' | 'events' | 'atHand'
@@ -89,9 +89,9 @@ export class FakeBackend implements Pick<
   private questions: Question[] = [];
   private streams: Stream[] = [];
   private floor: Revision = 1;
-  /** Lists may be of the past, as from a primary that has just been elected. */
+  /** True if lists may show the past, as on a primary that has just been elected. */
   stale = false;
-  /** Whether objects can be read without waiting, from a file. */
+  /** True if objects can be read from a file without waiting. */
   private readonly hasFile: boolean;
 
   constructor(private readonly random: Random) {
@@ -116,7 +116,7 @@ export class FakeBackend implements Pick<
     else this.states.set(id, object);
   }
 
-  /** What there was at a revision: the revision of each key's last write. */
+  /** Returns the state at a revision: the last write of each key. */
   stateAt(resource: string, revision: Revision): Map<string, LogEvent> {
     const state = new Map<string, LogEvent>();
     for (const event of this.log) {
@@ -155,7 +155,7 @@ export class FakeBackend implements Pick<
     };
   }
 
-  /** States that were superseded at or below the floor are gone. */
+  /** Returns the state that `revision` wrote; undefined if it was superseded at or below the floor. */
   private kept(resource: string, key: string, revision: Revision): StoredObject | undefined {
     const ofKey = this.log.filter((event) => event.resource === resource && event.key === key);
     const at = ofKey.findIndex((event) => event.revision === revision);
@@ -179,7 +179,7 @@ export class FakeBackend implements Pick<
     return { batches: stream.read(signal) };
   }
 
-  /** Lets one question read, or tells its answer. */
+  /** Lets one request read, or answers it. */
   answer(): void {
     const question = this.questions.length === 0 ? undefined : this.random.pick(this.questions);
     if (question === undefined) return;
@@ -204,12 +204,12 @@ export class FakeBackend implements Pick<
     });
   }
 
-  /** A reader of the log loses it; with `compact`, what it had not read yet is gone. */
+  /** Makes a reader of the log fail, or skip events. With 'compacted', the events that it had not read yet are gone. */
   lose(how: 'unavailable' | 'compacted' | 'hole'): void {
     this.withStream((stream) => {
       if (how === 'unavailable') stream.fail(new StorageError('unavailable', 'the stream broke off'));
       else if (how === 'hole') {
-        // Nobody can tell before something follows.
+        // A hole is only detectable once something follows.
         if (stream.behind < 2) return;
         stream.skip(1 + this.random.below(stream.behind - 1));
         stream.deliver(2);
@@ -220,14 +220,14 @@ export class FakeBackend implements Pick<
     });
   }
 
-  /** History up to now is given up; readers that are behind lose it. */
+  /** Discards the history up to now. Readers that are behind fail. */
   compact(): void {
     this.floor = this.newest;
     for (const stream of this.streams)
       if (stream.position < this.floor) stream.fail(compacted(stream.position, this.floor));
   }
 
-  /** Everything that is asked is answered, and everything told. */
+  /** Answers all requests, and delivers all events. */
   settle(): void {
     for (const question of this.questions.splice(0)) {
       if (!question.read) question.look();
