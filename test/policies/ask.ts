@@ -2,7 +2,7 @@ import type { JsonObject } from '../../src/apimachinery/json/json.js';
 import { type Address, digText, Http1 } from '../integration/client.js';
 import { collectionOf, type Manifest } from './published.js';
 
-/** What a server answers to an object: 201, or the code and message of the refusal. */
+/** A server's response to an object: 201, or the code and message of the refusal. */
 export interface Answer {
   readonly code: number;
   readonly message: string;
@@ -38,14 +38,14 @@ export class Asked {
     return this.send('POST', collectionOf(object), object);
   }
 
-  /** Creates what may be there. */
+  /** Creates an object that may exist already. */
   async ensure(object: Manifest): Promise<void> {
     const { code, message } = await this.create(object);
     if (code !== 201 && code !== 409)
       throw new Error(`${object.kind} ${object.metadata.name}: ${String(code)} ${message}`);
   }
 
-  /** Whether the object could be created with these labels. */
+  /** Dry-runs the creation of the object with these labels. */
   async rehearse(object: Manifest, labels: JsonObject): Promise<Answer> {
     const metadata = { ...object.metadata, labels: { ...object.metadata.labels, ...labels } };
     const { code, message, warnings } = await this.send('POST', `${collectionOf(object)}?dryRun=All`, {
@@ -62,7 +62,7 @@ const textOfWarning = (header: string): string =>
     .replace(/^299 - "(.*)"$/, '$1')
     .replace(/\\(.)/g, '$1');
 
-/** What `ask` gives for each of them, in their order; eight are asked at once. */
+/** Returns the results of `ask` for the items, in their order. Eight requests run at once. */
 export async function forEach<T, R>(items: readonly T[], ask: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   let next = 0;

@@ -11,18 +11,18 @@ import {
   type Published,
 } from './published.js';
 
-/** Objects with this label are refused when they violate the policy of this name. */
+/** Objects with this label are refused if they violate the policy that it names. */
 export const DENY = 'denied-by';
-/** Objects with this label are warned by the policies of a batch, or by all. */
+/** Objects with this label get warnings of one batch of policies, or of all. */
 export const WARN = 'warned-by';
-/** So many policies warn at once that their warnings stay whole. */
+/** The number of policies that warn together without exceeding the limit on warnings. */
 const BATCH = 6;
 
 /** The policy that is installed last. */
 const LAST = 'zz-last';
 const PROBE: Manifest = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'probe' } };
 
-/** A policy's name as the value of a label. */
+/** Returns the name of a policy as a label value. */
 export const labelOf = (policy: string): string => policy.slice(-60).replace(/^[^a-z0-9]+/, '');
 
 export const batchesOf = ({ policies }: Published): string[] =>
@@ -31,7 +31,7 @@ export const batchesOf = ({ policies }: Published): string[] =>
 /** A policy that was refused. */
 export type Refusal = readonly [name: string, code: number, message: string];
 
-/** Makes a server serve what the samples are, and installs the policies with a binding that denies and one that warns. */
+/** Makes a server serve the types of the samples, and installs the policies, each with a binding that denies and one that warns. */
 export async function install(server: Asked, published: Published): Promise<Refusal[]> {
   const namespace = { apiVersion: 'v1', kind: 'Namespace' };
   await server.ensure({ ...namespace, metadata: { name: NAMESPACE, labels: { environment: 'staging' } } });
@@ -56,7 +56,7 @@ export async function install(server: Asked, published: Published): Promise<Refu
   return refusals;
 }
 
-/** Removes the policies; no answer is theirs any more when it resolves. */
+/** Removes the policies. Once it resolves, no response is affected by them. */
 export async function uninstall(server: Asked): Promise<void> {
   for (const kind of ['validatingadmissionpolic', 'mutatingadmissionpolic']) {
     for (const ending of ['ybindings', 'ies']) {
@@ -111,7 +111,10 @@ async function isServed(server: Asked, definition: Manifest): Promise<void> {
   }
 }
 
-/** Both servers take up policies and bindings in the order of their creation; kube-apiserver finds the kinds of params later. */
+/**
+ * Waits until all policies are in force. Both servers load policies and bindings in the order of their creation; kube-apiserver finds the
+ * kinds of params later.
+ */
 async function areInForce(server: Asked, { policies, objects }: Published): Promise<void> {
   const last = { apiVersion: 'admissionregistration.k8s.io/v1', kind: 'ValidatingAdmissionPolicy' };
   const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] };

@@ -8,7 +8,7 @@ import { batchesOf, DENY, install, labelOf, uninstall, WARN } from './install.js
 import { type Manifest, type Published, readPublished } from './published.js';
 import { type Found, readRecorded, type Recorded, writeRecorded } from './recorded.js';
 
-/** RECORD_POLICIES: the answers are kube-apiserver's, and are written down. */
+/** RECORD_POLICIES records the responses of kube-apiserver. */
 const RECORDS = process.env['RECORD_POLICIES'] !== undefined;
 
 let stop: (() => Promise<unknown>) | undefined;
@@ -68,7 +68,7 @@ describe.each(['kubernetes-docs', 'kubescape', 'kyverno', 'gateway-api'])('%s', 
     );
   });
 
-  test('all the warnings at once are cut as kube-apiserver cuts them', async () => {
+  test('cuts a total of too many warnings as kube-apiserver does', async () => {
     const answers = await forEach(published.objects, (object) => server.rehearse(object, { [WARN]: 'all' }));
     answers.forEach(({ warnings }, i) => {
       expectCut(warnings, found.warned[i] ?? []);
@@ -76,7 +76,7 @@ describe.each(['kubernetes-docs', 'kubescape', 'kyverno', 'gateway-api'])('%s', 
   });
 });
 
-test('discovery tells of the versions that kube-apiserver stores policies in', async () => {
+test('discovery has the storage version hashes of kube-apiserver', async () => {
   const { tree } = await server.send('GET', '/apis/admissionregistration.k8s.io/v1');
   const hashes = digList(tree, 'resources').map((entry) => [
     digText(entry, 'name'),
@@ -93,7 +93,7 @@ test('discovery tells of the versions that kube-apiserver stores policies in', a
   });
 });
 
-/** The warnings of all the policies, a few policies at a time, so that none is cut. */
+/** Returns the warnings of all policies, a few policies at a time, so that none is cut. */
 async function warningsOf(object: Manifest, published: Published): Promise<string[]> {
   const texts = new Set<string>();
   for (const batch of batchesOf(published)) {
@@ -108,8 +108,8 @@ const ITEM_RUNES = 256;
 const runes = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + Array.from(text).length, 0);
 
 /**
- * kube-apiserver warns in the order of a Go map, so which warnings are left out differs from one of its runs to the next.
- * What holds of each: all are whole when they fit; else each is cut, and they go on until the limit is reached.
+ * kube-apiserver warns in the order of a Go map, so the omitted warnings differ from run to run. In each run, all warnings are whole if
+ * they fit; otherwise each is cut, and they continue until the limit is reached.
  */
 function expectCut(warnings: readonly string[], whole: readonly string[]): void {
   const sorted = [...warnings].sort();

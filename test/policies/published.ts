@@ -19,7 +19,7 @@ export interface Policy extends Manifest {
   };
 }
 
-/** An object, about which policy it is a sample, and the name that its project gave it. */
+/** An object, the policy that it is a sample of, and the name that its project gave it. */
 export interface Sample {
   readonly policy: string;
   readonly name: string;
@@ -40,7 +40,7 @@ interface File {
   readonly params?: readonly Manifest[];
   readonly policies: readonly Policy[];
   readonly objects?: readonly Manifest[];
-  /** The project whose objects the samples are. */
+  /** The project whose objects are the samples. */
   readonly objectsOf?: string;
   readonly samples: readonly (readonly [string, string, number])[];
 }
@@ -65,7 +65,7 @@ export function readPublished(project: string): Published {
   };
 }
 
-/** Annex does not serve these groups by itself: custom resources of other groups stand for them, on both servers. */
+/** Groups that Annex does not serve itself: on both servers, custom resources of other groups replace them. */
 const MOVED: Readonly<Record<string, string>> = {
   apps: 'apps.example.com',
   autoscaling: 'autoscaling.example.com',
@@ -97,7 +97,7 @@ function groupVersion({ apiVersion }: Manifest): { group: string; version: strin
   return second === undefined ? { group: '', version: first } : { group: first, version: second };
 }
 
-/** The definitions of what `moved` made custom resources. */
+/** Returns the definitions of the custom resources that `moved` produces. */
 export function definitionsOfMoved(objects: readonly Manifest[]): Manifest[] {
   const found = new Map<string, Manifest>();
   for (const object of objects) {
@@ -143,7 +143,7 @@ export const NAMESPACE = 'published';
 
 export const isNamespaced = ({ kind }: Manifest): boolean => !CLUSTER_SCOPED.has(kind);
 
-/** Where objects of this kind are created. */
+/** Returns the path where objects of this kind are created. */
 export function collectionOf(object: Manifest): string {
   const { group, version } = groupVersion(object);
   const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;

@@ -3,22 +3,22 @@ import { join } from 'node:path';
 import type { Refusal } from './install.js';
 import { DATA } from './published.js';
 
-/** What kube-apiserver answers. */
+/** The recorded responses of kube-apiserver. */
 export interface Recorded {
-  /** Of policies that it does not take. */
+  /** Refused policies. */
   readonly refusals: readonly Refusal[];
-  /** Of samples that a policy refuses: the index of the sample, code and message. */
+  /** Samples that a policy refuses: the index of the sample, code, and message. */
   readonly denials: readonly (readonly [number, number, string])[];
   readonly warnings: readonly string[];
-  /** Of each object, which of `warnings` all the policies give. */
+  /** For each object, the indices of `warnings` that all policies together return. */
   readonly warned: readonly (readonly number[])[];
 }
 
-/** What the server of this run answers. */
+/** The responses of this run's server. */
 export interface Found {
   refusals: readonly Refusal[];
   denials: Recorded['denials'];
-  /** Of each object, in their order. */
+  /** The warnings of each object, in the order of objects. */
   warned: readonly (readonly string[])[];
 }
 
