@@ -29,7 +29,7 @@ suite(`hack/release.sh${why}`, () => {
     if (built.status !== 0) throw new Error(built.stdout + built.stderr);
   }, 600_000);
 
-  test('makes what docs/releasing.md lists, with checksums', () => {
+  test('builds the files that docs/releasing.md lists, with checksums', () => {
     const names = readdirSync(out).sort();
     expect(names).toEqual(
       [
@@ -55,7 +55,7 @@ suite(`hack/release.sh${why}`, () => {
     expect(read('NOTES.md')).toContain('\n- ');
   });
 
-  test('the SBOM is of CycloneDX and names what is shipped, with versions and licences', () => {
+  test('the CycloneDX SBOM lists the shipped packages with versions and licenses', () => {
     const sbom = JSON.parse(read(`annex-${VERSION}.cdx.json`)) as {
       readonly bomFormat: string;
       readonly components: readonly { readonly name: string; readonly version: string }[];
@@ -73,7 +73,7 @@ suite(`hack/release.sh${why}`, () => {
     expect([...listed].some((entry) => entry.startsWith('jest '))).toBe(false);
   });
 
-  test('chart and manifests name the version’s image', () => {
+  test('chart and manifests reference the image of the version', () => {
     const rendered = spawnSync(
       helm.stdout.trim(),
       ['template', 'annex', join(out, `annex-${VERSION}.tgz`), '--kube-version', '1.36.0'],
@@ -89,9 +89,9 @@ suite(`hack/release.sh${why}`, () => {
     }
   });
 
-  test('the archive runs without anything installed, and kubectl works with it', async () => {
+  test('the archive runs without any installed program, and kubectl works with it', async () => {
     expect(spawnSync('tar', ['xzf', join(out, `${NAME}.tar.gz`), '-C', folder]).status).toBe(0);
-    // Of programs only those that its script calls; it is found by a link.
+    // Only the programs that its script calls are on the PATH. The archive is reached through a link.
     const bin = join(folder, 'bin');
     mkdirSync(bin);
     for (const name of ['dirname', 'readlink']) {

@@ -25,7 +25,7 @@ const FILES = [
   ...['amd64', 'arm64'].map((one) => `annex-9.8.7-image-linux-${one}.tar`),
 ];
 
-/** Programs that publish: each call is noted, and fails where a file that it names is missing. */
+/** Fakes of publishing programs: each call is recorded, and fails if a file that it names is missing. */
 const FAKE = `#!/bin/bash
 printf '%s %s\\n' "\${0##*/}" "$*" >> "$CALLS"
 for word; do
@@ -42,7 +42,7 @@ case "$*" in *login*) cat > /dev/null ;; esac
 
 const folder = scratchFolder();
 
-test('the steps of the release workflow run, with what publishes replaced, and name what they publish', () => {
+test('the steps of the release workflow run with fake publishing programs, and name what they publish', () => {
   const bin = join(folder, 'bin');
   const file = (name: string): string => join(folder, name);
   const program = (path: string, text: string): void => {
@@ -114,7 +114,7 @@ test('the steps of the release workflow run, with what publishes replaced, and n
 test.each([
   ['gomod', 'go.mod'],
   ['pip', 'requirements.txt'],
-])('Dependabot looks at every folder with a %s file', (ecosystem, name) => {
+])('Dependabot covers every folder with a %s file', (ecosystem, name) => {
   interface Updates {
     readonly updates: readonly { readonly 'package-ecosystem': string; readonly directories?: readonly string[] }[];
   }
