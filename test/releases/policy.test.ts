@@ -31,7 +31,7 @@ function ofThisTree(): Elements {
 const STABLE: Element = { stage: 'STABLE' };
 const GOING: Element = { stage: 'STABLE', deprecated: true };
 
-describe('an element that is gone', () => {
+describe('a removed element', () => {
   const cases: readonly (readonly [string, string, readonly (Element | undefined)[], string[]])[] = [
     [
       'a flag that nobody deprecated',
@@ -67,7 +67,7 @@ describe('an element that is gone', () => {
 describe('this tree', () => {
   const current = ofThisTree();
 
-  test('has what former releases had, unless its time is over', () => {
+  test('has every element of former releases until its deprecation window ends', () => {
     const releases = recorded();
     expect(releases.length).toBeGreaterThan(0);
     for (const elements of [...releases, current]) {
@@ -78,7 +78,7 @@ describe('this tree', () => {
     expect(removedTooEarly(releases, current)).toEqual([]);
   });
 
-  test('CHANGELOG.md names every deprecated flag, option and gate', () => {
+  test('CHANGELOG.md names every deprecated flag, option, and gate', () => {
     const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
     const silent = ['commands', 'flags', 'gates'].flatMap((kind) =>
       Object.entries(current[kind] ?? {}).filter(
@@ -88,7 +88,7 @@ describe('this tree', () => {
     expect(silent).toEqual([]);
   });
 
-  test('nothing is deprecated for a flag that does not exist or is deprecated itself', () => {
+  test('deprecated flags name existing replacements that are not deprecated', () => {
     const flags: readonly Flag<unknown>[] = Object.values(FLAGS);
     const lasting = new Set(flags.filter(({ deprecated }) => deprecated === undefined).map(({ name }) => name));
     const deprecated = flags.flatMap((flag) => flag.deprecated ?? []);

@@ -1,4 +1,4 @@
-/** What users may depend on: how stable it is, and whether its removal has been announced. */
+/** An element that users may depend on: its stability, and whether its removal has been announced. */
 export interface Element {
   readonly stage: string;
   readonly deprecated?: boolean;
@@ -8,8 +8,9 @@ export interface Element {
 export type Elements = Readonly<Record<string, Readonly<Record<string, Element>>>>;
 
 /**
- * Releases for which an element works after the one that announced its removal (rules 5, 9 and 11 of the specification, whose longer
- * terms in months are for releases that come every four). What has no entry goes without notice.
+ * The number of releases for which an element keeps working after the one that announced its removal (rules 5, 9 and 11 of the
+ * specification, whose longer terms in months are for releases that come every four months). Elements without an entry may be removed
+ * without notice.
  */
 const WINDOWS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   commands: { STABLE: 2, BETA: 1 },
@@ -19,10 +20,7 @@ const WINDOWS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   metrics: { STABLE: 3, BETA: 1 },
 };
 
-/**
- * What `current`, the release after the last one of `releases` (the oldest first), may not lack: a line for each element that has
- * gone before its window has passed.
- */
+/** Returns a line for each element that `current`, the release after the last of `releases` (oldest first), lacks before its window has passed. */
 export function removedTooEarly(releases: readonly Elements[], current: Elements): string[] {
   const errors: string[] = [];
   for (const [kind, windows] of Object.entries(WINDOWS)) {
@@ -39,7 +37,7 @@ export function removedTooEarly(releases: readonly Elements[], current: Elements
   return errors;
 }
 
-/** `history`: the element in each release, undefined where it was not there. */
+/** `history` is the element in each release, undefined where it does not exist. */
 function tooEarly(
   history: readonly (Element | undefined)[],
   windows: Readonly<Record<string, number>>,
