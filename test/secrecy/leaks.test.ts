@@ -5,7 +5,7 @@ import { FOLDER_VARIABLE, keepLog, leaksIn, leaksOf, plant } from './leaks.js';
 
 const SECRET = 'planted-for-this-test-4711';
 
-describe('secrets in logs are found', () => {
+describe('leak detection', () => {
   const cases: readonly (readonly [string, string, string])[] = [
     ['a signed token', 'token eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJqYW5lIn0.c2lnbmF0dXJlLW9mLXRva2Vu!', 'a signed token'],
     ['a bootstrap token', 'for 07401b.f395accd246ae52d', 'a bootstrap token'],
@@ -28,11 +28,11 @@ describe('secrets in logs are found', () => {
     'mongodb://localhost:27017/annex?replicaSet=rs0',
     'k8s.io/client-go v0.36.3, system.indexes, eyJhbGciOiJSUzI1NiJ9',
     '-----BEGIN CERTIFICATE-----',
-  ])('nothing in %s', (line) => {
+  ])('finds nothing in %s', (line) => {
     expect(leaksOf(line, [SECRET])).toEqual([]);
   });
 
-  test('in the folder of a run', () => {
+  test('finds the leaks in the folder of a run', () => {
     const { [FOLDER_VARIABLE]: before } = process.env;
     const folder = mkdtempSync(join(tmpdir(), 'annex-leaks-'));
     process.env[FOLDER_VARIABLE] = folder;

@@ -1,13 +1,13 @@
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The folder of a run of tests, made by setup.ts: what servers and commands logged, and the secrets that the tests gave them. */
+/** The folder of a test run, created by global-setup.ts: the logs of servers and commands, and the secrets that the tests planted. */
 export const FOLDER_VARIABLE = 'ANNEX_TEST_LOGS';
 const PLANTED = 'planted';
 
 const folder = (): string | undefined => process.env[FOLDER_VARIABLE];
 
-/** A secret that must never stand in a log; returns it. */
+/** Registers a secret that must never appear in a log. Returns it. */
 export function plant(secret: string): string {
   const at = folder();
   if (at !== undefined) appendFileSync(join(at, PLANTED), `${JSON.stringify(secret)}\n`);
@@ -24,7 +24,7 @@ export function keepLog(name: string, text: string): void {
   writeFileSync(join(at, `${name}-${process.pid}-${logs++}.log`), text);
 }
 
-/** Secrets that can be told by their looks, whoever made them. */
+/** Patterns of secrets that are recognizable without being planted. */
 const LOOKS: readonly (readonly [string, RegExp])[] = [
   ['a signed token', /eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{16,}/],
   ['a bootstrap token', /\b(?=[a-z]*\d)[a-z0-9]{6}\.(?=[a-z]*\d)[a-z0-9]{16}\b/],
@@ -39,7 +39,7 @@ export interface Leak {
   readonly line: number;
 }
 
-/** Where a text holds a secret. Planted ones are looked for in base64 and in hexadecimal digits too. */
+/** Returns the leaks in a text. Planted secrets are also searched for in base64 and hexadecimal. */
 export function leaksOf(text: string, planted: readonly string[]): Leak[] {
   const forms = planted.flatMap((secret) => [
     secret,
@@ -53,7 +53,7 @@ export function leaksOf(text: string, planted: readonly string[]): Leak[] {
   });
 }
 
-/** All leaks of a run. */
+/** Returns all leaks of a run. */
 export function leaksIn(path: string): string[] {
   const files = readdirSync(path);
   const planted = files.includes(PLANTED)
@@ -72,7 +72,7 @@ export function leaksIn(path: string): string[] {
     );
 }
 
-/** After all tests: fails the run where a log holds a secret, and keeps the logs then. */
+/** Runs after all tests: fails the run if a log contains a secret, and then keeps the logs. */
 export default function teardown(): void {
   const { [FOLDER_VARIABLE]: folder } = process.env;
   if (folder === undefined) return;

@@ -7,7 +7,7 @@ import { type Leak, leaksOf, plant } from './leaks.js';
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const NS = '/api/v1/namespaces/default';
 
-/** Secrets of this file, all different, so that a leak tells where it comes from. */
+/** The secrets of this file, all different, so that a leak identifies its source. */
 const planted: string[] = [ADMIN, NOBODY];
 function secret(what: string): string {
   const text = `${what}-planted-${planted.length}-9b1e`;
@@ -17,7 +17,7 @@ function secret(what: string): string {
 
 const leaks = (text: string): Leak[] => leaksOf(text, planted);
 
-describe.each(['json', 'text'])('a server that says everything, as %s', (format) => {
+describe.each(['json', 'text'])('a server with full logs and audit, as %s', (format) => {
   let server: TestServer | undefined;
   const folder = scratchFolder(async () => server?.stop('SIGKILL'));
   const path = (name: string): string => join(folder, name);
@@ -56,7 +56,7 @@ current-context: x
     ]);
   });
 
-  test('of credentials that are refused', async () => {
+  test('logs no refused credentials', async () => {
     const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
     const basic = `annex:${secret('password')}`;
     planted.push(basic);
@@ -75,7 +75,7 @@ current-context: x
     keptQuiet();
   });
 
-  test('of Secrets, whatever is done with them', async () => {
+  test('logs no content of Secrets in any operation', async () => {
     const value = secret('content');
     const named = (name: string, more: object): object => ({
       apiVersion: 'v1',
@@ -126,7 +126,7 @@ current-context: x
     keptQuiet();
   });
 
-  test('of tokens that it makes', async () => {
+  test('logs no tokens that it issues', async () => {
     const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'robot' } };
     expect((await post(`${NS}/serviceaccounts`, account)).status).toBe(201);
     const asked = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
@@ -147,7 +147,7 @@ current-context: x
     keptQuiet();
   });
 
-  test('of bootstrap tokens', async () => {
+  test('logs no bootstrap tokens', async () => {
     const [id, half] = ['07401b', 'f395accd246ae52d'];
     planted.push(plant(half));
     const stringData = {
@@ -168,14 +168,14 @@ current-context: x
     keptQuiet();
   });
 
-  test('of its own keys, in metrics and under way', async () => {
+  test('reveals none of its own keys in metrics, configz, or logs', async () => {
     expect(leaks((await send({ path: '/metrics' })).text)).toEqual([]);
     expect(leaks((await send({ path: '/configz' })).text)).toEqual([]);
     keptQuiet();
   });
 });
 
-describe('a server that does not start', () => {
+describe('a server that fails to start', () => {
   const folder = scratchFolder();
   const file = (name: string, content: string): string => {
     writeFileSync(join(folder, name), content);
@@ -208,7 +208,7 @@ describe('a server that does not start', () => {
       () => ['--storage-backend', 'mongodb', '--mongodb-uri', `mongodb//annex:${secret('address')}@127.0.0.1`],
     ],
   ];
-  test.each(cases)('because of its %s', async (_name, flags) => {
+  test.each(cases)('reveals no secret of its %s', async (_name, flags) => {
     const { code, stdout, stderr } = await run([
       ...['serve', '--data-dir', join(folder, 'data'), '--secure-port', '0', '--bind-address', '127.0.0.1', '-v', '10'],
       ...flags(),
@@ -218,7 +218,7 @@ describe('a server that does not start', () => {
     expect(leaks(stdout + stderr)).toEqual([]);
   });
 
-  test('a server that waits for its store tells nobody the password', async () => {
+  test('a server that waits for its store does not reveal the password', async () => {
     const command = new Command([
       ...['serve', '--data-dir', join(folder, 'data'), '--secure-port', '0', '--bind-address', '127.0.0.1'],
       ...['-v', '10', '--storage-backend', 'mongodb', '--mongodb-uri'],
