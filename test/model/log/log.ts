@@ -26,7 +26,7 @@ export interface Guards {
   readonly holdsFirst: boolean;
   /** Everything before a gap is projected before `base` is set to its end. */
   readonly settledFirst: boolean;
-  /** A load starts from scratch if the floor has passed its start, or if `base` has. */
+  /** A load starts from scratch if the floor has passed the revision where it began, which was the floor or `base` at that time. */
   readonly loadsAnew: boolean;
   /** A snapshot is not used if it shows less projected than was known before. */
   readonly notFromThePast: boolean;
