@@ -496,7 +496,7 @@ describe('an owner', () => {
     expect(told.at(-1)).toBe('owner: Error: ClusterRole annex not found; registration requires it');
   });
 
-  test('that may not be read is omitted', async () => {
+  test('that may not be read is left out', async () => {
     const { cluster, told } = setUp({ owner: 'annex' });
     cluster.synced();
     cluster.fail(ROLES, new ClusterError(403, 'forbidden'));

@@ -72,7 +72,7 @@ describe('FrontProxyTrust', () => {
     await expect(new FrontProxyTrust().load(client(found))).rejects.toThrow(message);
   });
 
-  test('a cluster without a front proxy authenticates no users', async () => {
+  test('without a front proxy, no CA and no headers are trusted', async () => {
     const trust = new FrontProxyTrust();
     await trust.load(client(map({})));
     expect([trust.proxy, trust.clients, trust.config.usernameHeaders]).toEqual([undefined, undefined, []]);

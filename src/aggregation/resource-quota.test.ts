@@ -121,7 +121,7 @@ async function outcome(
 }
 
 describe('ClusterQuotas', () => {
-  test('charges concurrent creations in one write, and refuses those beyond the limit', async () => {
+  test('charges concurrent creations together, and refuses those beyond the limit', async () => {
     const cluster = new Cluster(quota('q', '3', '1'));
     const result = await outcome(quotasOf(cluster), creation('a'), creation('b'), creation('c'));
     // The first is charged alone; the others wait for its write and share the next one.
@@ -148,7 +148,7 @@ describe('ClusterQuotas', () => {
     ['creations, of an update', quota('q', '0', '0'), { operation: 'UPDATE' }],
     ['objects, of a subresource', quota('q', '0', '0'), { subresource: 'status' }],
     ['namespaces, of what is in none', quota('q', '0', '0'), { namespace: '' }],
-  ])('a quota of %s is passed synchronously', (_, one, over) => {
+  ])('a quota of %s is skipped synchronously', (_, one, over) => {
     expect(quotasOf(new Cluster(one)).validate(creation('a', over))).toBeUndefined();
   });
 

@@ -157,7 +157,7 @@ test('a broken connection is reported, and the watch is resumed with exponential
   world.clock.advance(8000);
   expect(await world.news()).toEqual(['.']);
   expect(world.asked.filter((text) => text.startsWith('limit'))).toHaveLength(1);
-  // An established watch has reset the backoff.
+  // The established watch reset the backoff.
   second.tell(new ClusterError(0, 'reset'));
   await world.settle();
   world.clock.advance(250);

@@ -103,7 +103,7 @@ async function lines(over: Partial<typeof healthy>): Promise<string[]> {
 }
 
 describe('examineCluster', () => {
-  test('a healthy cluster', async () => {
+  test('a healthy cluster passes all checks', async () => {
     expect(await lines({})).toEqual([
       'cluster: ok (https://c, v1.36.3)',
       'rights: ok',
@@ -128,7 +128,7 @@ describe('examineCluster', () => {
     expect(found[1]).toMatch(/^everything else: skipped/);
   });
 
-  test('a cluster that does not respond', async () => {
+  test('a cluster that does not respond fails the first check, and the others are skipped', async () => {
     const call = (): Promise<never> => Promise.reject(new ClusterError(0, 'connect ECONNREFUSED'));
     const one: Cluster = { call, must: call };
     const found: string[] = [];

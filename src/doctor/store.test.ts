@@ -48,7 +48,7 @@ describe('checkStore', () => {
     await backend.close();
   });
 
-  test('a directory that is not a store', async () => {
+  test('a directory that is not a store is reported', async () => {
     mkdirSync(join(dataDir, 'store'));
     writeFileSync(join(dataDir, 'store', 'thesis.txt'), '');
     expect(await check()).toMatch(/^store: failed: .* is not a data directory of Annex .*; fix: /);

@@ -316,7 +316,7 @@ describe('literals of scalars', () => {
     expect(patched({}, both)).toEqual({ a: [1] });
   });
 
-  test('operations and paths are unescaped', () => {
+  test('escapes in operations, paths and values are decoded', () => {
     expect(patched({}, '[{"op":"\\u0061dd","path":"\\/a","value":"\\u0062"}]')).toEqual({ a: 'b' });
   });
 

@@ -20,7 +20,7 @@ test.each([
   [CRD, `${CRD}/v1beta1`, 'ConversionReview', true],
   [CRD, 'v1', 'ConfigMap', false],
   [CRD, 'apps/v1', 'Deployment', false],
-])('the decoder of %p and %s %s: %p', (group, groupVersion, kind, wanted) => {
+])('the decoder of group %p knows %s %s: %p', (group, groupVersion, kind, wanted) => {
   const gv = parseGroupVersion(groupVersion) ?? { group: '', version: '' };
   expect(isRegistered(group, { ...gv, kind })).toBe(wanted);
 });

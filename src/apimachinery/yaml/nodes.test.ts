@@ -21,6 +21,6 @@ test.each([
   { name: 'comments', text: `a: b\n${'# c\n'.repeat(1000)}` },
   { name: 'blank lines', text: `a: b\n${'  \n'.repeat(1000)}c: d` },
   { name: 'what follows the document', text: `a: b\n${'---\n- c\n'.repeat(1000)}` },
-])('$name: does not count as members', ({ text }) => {
+])('$name: not counted as members', ({ text }) => {
   expect(readYamlDocument(text, 30)).toBeDefined();
 });

@@ -300,7 +300,7 @@ describe('errors of the reader and the scanner', () => {
     expect(() => parseYaml(text)).toThrow(new JsonError(message));
   });
 
-  test('accepts UTF-16, and characters outside the BMP', () => {
+  test('accepts UTF-16, and all valid characters of UTF-8', () => {
     expect(parseYaml(Buffer.from('\ufeffa: \u00fc', 'utf16le')).value).toEqual({ a: '\u00fc' });
     expect(parseYaml(Buffer.from('\ufeffa: b', 'utf16le').swap16()).value).toEqual({ a: 'b' });
     expect(parseYaml('a: \u{1f600}\ufffd').value).toEqual({ a: '\u{1f600}\ufffd' });

@@ -160,7 +160,7 @@ describe('client certificates', () => {
   });
 });
 
-describe('headers of the front proxy', () => {
+describe('headers of a proxy', () => {
   const config = {
     usernameHeaders: ['X-Remote-User', 'X-User'],
     uidHeaders: ['X-Remote-Uid'],
@@ -274,7 +274,7 @@ describe('bearer tokens', () => {
   });
 });
 
-describe('several methods', () => {
+describe('unions and fallbacks of authenticators', () => {
   const says = (answer: AuthenticationResponse | undefined): RequestAuthenticator => ({
     authenticateRequest: () => answer,
   });

@@ -120,7 +120,7 @@ describe('invalid files', () => {
   });
 });
 
-test('returns the rules of a user', () => {
+test('rulesFor returns the rules of a user', () => {
   const text = [
     line('"user":"u","namespace":"ns","resource":"pods","readonly":true'),
     line('"group":"g","namespace":"*","nonResourcePath":"/x"'),

@@ -220,7 +220,7 @@ describe('decisions', () => {
   });
 });
 
-test('without selectors, nodes may read all nodes and pods, but only their own secrets', () => {
+test('without selectors, nodes may read all nodes and pods, but not list secrets', () => {
   const authorizer = new NodeAuthorizer(filled(), { selectors: false });
   const decide = (attributes: AuthorizerAttributes): string => authorizer.authorize(attributes).decision;
   expect(decide(ask('list', 'pods'))).toBe('allow');

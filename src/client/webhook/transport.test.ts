@@ -248,19 +248,19 @@ describe('failures', () => {
     }
     throw new Error('no failure');
   };
-  test('timeout', async () => {
+  test('a timeout is not transient', async () => {
     const error = await post('/hang', 50);
     expect([error.timeout, error.transient]).toEqual([true, false]);
     expect(error.message).toContain('context deadline exceeded');
   });
-  test('cancellation by the caller', async () => {
+  test('cancellation by the caller is not a timeout', async () => {
     const caller = new AbortController();
     hanging = () => {
       caller.abort();
     };
     expect((await post('/hang', PATIENCE, {}, caller.signal)).timeout).toBe(false);
   });
-  test('unknown authority', async () => {
+  test('a certificate of an unknown authority is refused', async () => {
     const other = generateKey();
     const foreign = createCertificate(
       { subject: { commonName: 'x' }, publicKey: other.publicKey, usage: 'ca', notBefore, notAfter },
@@ -280,10 +280,10 @@ describe('failures', () => {
     await expect(transport.post('{}', PATIENCE, signal)).rejects.toMatchObject({ transient: true });
     transport.close();
   });
-  test('a response that is too large', async () => {
+  test('a response that is too large is refused', async () => {
     expect((await post('/big', PATIENCE)).message).toContain('the response exceeds');
   });
-  test('a response with Retry-After', async () => {
+  test('Retry-After is reported', async () => {
     const transport = new HttpsTransport(await load(kubeconfig(`${base}/busy`)), noFile, undefined);
     expect(await transport.post('{}', PATIENCE, signal)).toMatchObject({ status: 503, retryAfter: true });
     transport.close();

@@ -59,7 +59,7 @@ async function pass(clock: FakeClock, seconds: number): Promise<void> {
 }
 
 describe('a Lease in the cluster', () => {
-  test('has one holder, and the next one takes over soon after that releases it', async () => {
+  test('has one holder, and another takes over soon after it is released', async () => {
     const [cluster, clock] = [new Cluster(), new FakeClock()];
     const first = contender(cluster, clock, 'one');
     await pass(clock, 1);

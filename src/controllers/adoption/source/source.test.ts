@@ -75,7 +75,7 @@ async function ended(work: Promise<void>, clock: FakeClock): Promise<string> {
   return result ?? 'it does not end';
 }
 
-describe('the copy in the cluster', () => {
+describe('Source', () => {
   test('removes finalizers through the back door, then the definition, both with preconditions', async () => {
     const { clock, steps, notes, source } = setUp();
     expect(await ended(source.free(new AbortController().signal), clock)).toBe('');
@@ -112,7 +112,7 @@ describe('the copy in the cluster', () => {
     expect(steps).toEqual([]);
   });
 
-  test('is reported with its size while it exists', async () => {
+  test('reports the size of the copy while it exists', async () => {
     const { notes, source } = setUp();
     await source.reportRetained();
     expect(notes).toEqual([
@@ -130,7 +130,7 @@ describe('the copy in the cluster', () => {
     [false, [crd()], true],
     [false, [], false],
     [true, [{ ...crd(), metadata: { ...crd().metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }], true],
-  ])('retain %p: freed or not, case %#', (retain, crds, expected) => {
+  ])('isFreed with retain %p, case %#', (retain, crds, expected) => {
     expect(isFreed({ metadata: {}, spec: { source: { retain } } }, crds)).toBe(expected);
   });
 });
