@@ -6,7 +6,7 @@ const OP_REPLY = 1;
 const OP_QUERY = 2004;
 const OP_MSG = 2013;
 
-/** Something that says of itself that it is the primary of a replica set of an old version, whatever it is asked. */
+/** Starts a server that answers every command as the primary of a replica set of an old version. */
 export async function ancientMongod(maxWireVersion: number): Promise<{ readonly uri: string; close(): void }> {
   const server: Server = createServer((socket) => {
     let input = Buffer.alloc(0);
@@ -39,7 +39,7 @@ function reply(request: number, opcode: number, port: number, maxWireVersion: nu
     ...{ minWireVersion: 0, maxWireVersion, maxBsonObjectSize: 16_777_216, maxMessageSizeBytes: 48_000_000 },
     ...{ maxWriteBatchSize: 100_000, logicalSessionTimeoutMinutes: 30, readOnly: false },
   });
-  // Flags of the answer, no cursor, one document from the first on; or flags and a section with the document.
+  // OP_REPLY: flags, no cursor, and one document from position 0. OP_MSG: flags and a section with the document.
   const before =
     opcode === OP_QUERY ? Buffer.from([8, 0, 0, 0, ...new Array<number>(12).fill(0), 1, 0, 0, 0]) : Buffer.alloc(5);
   const header = Buffer.alloc(HEADER);

@@ -37,13 +37,13 @@ describe.each(fixtures)('backend $name', (fixture) => {
     await backend.open();
   };
 
-  test('an empty store has a revision that is not 0', async () => {
+  test('an empty store has a non-zero revision', async () => {
     expect(await backend.currentRevision()).toBe(1);
     expect(await backend.list(RESOURCE, everything)).toEqual({ items: [], revision: 1, more: false, remaining: 0 });
     expect(await backend.get(RESOURCE, 'a/b')).toBeUndefined();
   });
 
-  test('create, update and delete under consecutive revisions', async () => {
+  test('creates, updates, and deletes get consecutive revisions', async () => {
     const created = await commit(backend, put('a/b', 0, { n: 1 }));
     expect(created.revision).toBe(2);
     expect(decode(created)).toEqual({
@@ -64,7 +64,7 @@ describe.each(fixtures)('backend $name', (fixture) => {
     expect(await backend.currentRevision()).toBe(4);
   });
 
-  test.each([1979, 5000, 60_000])('there is no object of a name of %i characters', async (length) => {
+  test.each([1979, 5000, 60_000])('a name of %i characters is not found', async (length) => {
     const key = `a/${'x'.repeat(length)}`;
     expect(await backend.get(RESOURCE, key)).toBeUndefined();
     expect(await backend.write(remove(key, 7))).toEqual({ outcome: 'conflict', current: undefined });
@@ -72,7 +72,7 @@ describe.each(fixtures)('backend $name', (fixture) => {
     expect((await backend.list(RESOURCE, { ...everything, prefix: `${key}/` })).items).toEqual([]);
   });
 
-  test('a write that expects another state is a conflict and changes nothing', async () => {
+  test('a write with another expected state is a conflict and changes nothing', async () => {
     await commit(backend, put('a/b', 0, { n: 1 }));
     for (const request of [put('a/b', 0), put('a/b', 1), remove('a/b', 7), put('a/b', 3)]) {
       const result = await backend.write(request);
@@ -85,7 +85,7 @@ describe.each(fixtures)('backend $name', (fixture) => {
     expect(await backend.currentRevision()).toBe(2);
   });
 
-  test('of many concurrent writes to one object one wins', async () => {
+  test('one of many concurrent writes to an object succeeds', async () => {
     const results = await Promise.all(Array.from({ length: 20 }, (_, n) => backend.write(put('a/b', 0, { n }))));
     expect(results.filter((result) => result.outcome === 'committed')).toHaveLength(1);
     for (const result of results) {
@@ -94,7 +94,7 @@ describe.each(fixtures)('backend $name', (fixture) => {
     expect(await backend.currentRevision()).toBe(2);
   });
 
-  test('one object may change several times in one commit', async () => {
+  test('one commit may change an object several times', async () => {
     await commit(backend, put('a/old', 0, { n: 0 }));
     const writes = [
       ...[put('a/x', 0, { n: 1 }), put('a/x', 3, { n: 2 }), remove('a/x', 4), put('a/x', 0, { n: 3 })],
@@ -121,7 +121,7 @@ describe.each(fixtures)('backend $name', (fixture) => {
     ]);
   });
 
-  test('types and keys that begin alike are kept apart', async () => {
+  test('types and keys with a common prefix are kept apart', async () => {
     await commit(backend, put('a/b', 0, {}, 'widgets.example'));
     await commit(backend, put('a/b', 0, {}, 'widgets.example.com'));
     await commit(backend, put('ab/b', 0, {}, 'widgets.example'));
@@ -152,7 +152,7 @@ describe.each(fixtures)('backend $name', (fixture) => {
     expect(prefixed).toMatchObject({ more: true, remaining: 1, items: [{ key: 'a/10' }] });
   });
 
-  test('a list at every past revision shows exactly the state of then', async () => {
+  test('a list at every past revision returns exactly the state at that revision', async () => {
     const model = new Map<string, number>();
     const states = new Map<number, [string, number][]>([[1, []]]);
     let seed = 7;
@@ -183,7 +183,7 @@ describe.each(fixtures)('backend $name', (fixture) => {
     await expect(backend.list(RESOURCE, { ...everything, revision: 302 })).rejects.toMatchObject({ code: 'too-large' });
   });
 
-  test('events tell every write once, in order, with the states before and after', async () => {
+  test('every write has one event, in order, with the states before and after', async () => {
     await commit(backend, put('a/b', 0, { n: 1 }));
     await commit(backend, put('a/b', 2, { n: 2 }));
     await commit(backend, put('other', 0, {}, 'others'));
@@ -207,7 +207,7 @@ describe.each(fixtures)('backend $name', (fixture) => {
     check(await collect(backend, 1, 4));
   });
 
-  test('concurrent writers and readers of events: no hole, nothing twice', async () => {
+  test('concurrent writers and event readers: no event is missing or repeated', async () => {
     const total = 1500;
     const readers = [1, 1, 1].map((after) => collect(backend, after, total));
     const writers = Array.from({ length: 30 }, async (_, w) => {
@@ -244,7 +244,7 @@ describe.each(fixtures)('backend $name', (fixture) => {
     await expect(backend.get(RESOURCE, 'a/b')).rejects.toMatchObject({ code: 'closed' });
   });
 
-  test('compaction forgets the past and keeps the present', async () => {
+  test('compaction drops the past and keeps the present', async () => {
     for (let i = 0; i < 10; i++) await commit(backend, put('a/b', i === 0 ? 0 : i + 1, { i }));
     await commit(backend, put('a/c', 0));
     await commit(backend, remove('a/c', 12));
@@ -267,7 +267,7 @@ describe.each(fixtures)('backend $name', (fixture) => {
     expect((await commit(backend, put('a/b', 0))).revision).toBe(15);
   });
 
-  test('everything is there after reopening', async () => {
+  test('all data is present after reopening', async () => {
     for (let i = 0; i < 50; i++) await commit(backend, put(`a/k${i}`, 0, { i }));
     await reopen();
     const list = await backend.list(RESOURCE, everything);
@@ -276,7 +276,7 @@ describe.each(fixtures)('backend $name', (fixture) => {
     expect((await commit(backend, put('a/k0', 2, { i: 'new' }))).revision).toBe(52);
   });
 
-  test('a long list lets writes through and stays at its revision', async () => {
+  test('a long list does not block writes and stays at its revision', async () => {
     await Promise.all(
       Array.from({ length: 5000 }, (_, i) => commit(backend, put(`a/k${String(i).padStart(5, '0')}`, 0, { i }))),
     );
@@ -292,7 +292,7 @@ describe.each(fixtures)('backend $name', (fixture) => {
     ]);
     const list = await listing;
     await writes;
-    // It runs beside the writes, so it may be at any of their revisions, and shows exactly what was there then.
+    // The list runs concurrently with the writes, so its revision may be any of theirs. It returns exactly the state at that revision.
     const keysAt = async (at: number): Promise<string[]> =>
       (await backend.list(RESOURCE, { ...everything, revision: at })).items.map(({ key }) => key);
     expect(list.revision).toBeGreaterThanOrEqual(revision);
@@ -301,7 +301,7 @@ describe.each(fixtures)('backend $name', (fixture) => {
     expect((await backend.list(RESOURCE, everything)).items).toHaveLength(5000);
   });
 
-  test('flags stay with a state, in every way to read it, and are no part of its text', async () => {
+  test('flags stay with a state in every read, and are not part of its text', async () => {
     const flagged = put('a/b', 0, { n: 1 });
     const value = flagged.value === undefined ? undefined : { ...flagged.value, flags: INCOMPLETE | UNSEEN_MEMBERS };
     const written = await commit(backend, { ...flagged, value });
@@ -333,7 +333,7 @@ describe.each(fixtures)('backend $name', (fixture) => {
     expect(gone.flags).toBe(3);
   });
 
-  test('bytes that are no object stay where they are', async () => {
+  test('bytes that are not an object are kept unchanged', async () => {
     await commit(backend, put('a/b', 0));
     await commit(backend, put('a/c', 0));
     await backend.corrupt(RESOURCE, 'a/b', Buffer.from('{"half'));
@@ -344,10 +344,10 @@ describe.each(fixtures)('backend $name', (fixture) => {
     expect((await collect(backend, 4, 1)).map(describeEvent)).toEqual(['5 DELETED a/b was 4']);
   });
 
-  // MongoDB measures by its own time: test/storage/mongodb.test.ts.
+  // MongoDB uses its own time: see test/storage/mongodb.test.ts.
   if (fixture !== embedded) return;
 
-  test('history leaves by itself when its window has passed', async () => {
+  test('history is trimmed automatically after its window', async () => {
     const clock = new FakeClock();
     await reopen({ clock, historyMillis: 60_000 });
     await commit(backend, put('a/b', 0, { n: 1 }));

@@ -27,7 +27,7 @@ export function attributes(object: JsonObject): Attributes {
 
 export const widgets: CachedType = { resource: RESOURCE, attributes };
 
-/** Objects whose spec.color is the given one. */
+/** Selects objects with this spec.color. */
 export function colored(color: string, id?: string): SelectionPredicate {
   return {
     everything: false,
@@ -43,7 +43,7 @@ export const identity: Representation = {
   separator: ',',
 };
 
-/** Key and revision of each object, made from what it says. */
+/** Renders the key and revision of each object, from its decoded form. */
 export const brief: Representation = {
   id: 'brief',
   render: (object: CachedObject) => {
@@ -74,11 +74,11 @@ export function joined(list: CachedList, representation: Representation): string
   return Buffer.concat([...list.chunks(representation)]).toString();
 }
 
-/** A receiver that keeps what it gets, and can be told to be full. */
+/** A receiver that keeps its events and can be made full. */
 export class Recorder {
   readonly events: WatchEvent[] = [];
   readonly ends: ('slow' | 'closed' | Error)[] = [];
-  /** After this many more events it says that it is full. */
+  /** The number of further events until it reports that it is full. */
   room = Infinity;
   watcher: Watcher | undefined;
 

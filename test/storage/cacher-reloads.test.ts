@@ -15,7 +15,7 @@ const mongodb = mongodbFixtures();
 const fixtures: StoreFixture[] = [embedded, ...mongodb];
 const newest: ReadAt = { mode: 'most-recent' };
 
-/** What is shown is what the store says of that very revision. */
+/** Expects a list to equal the store's state at its revision. */
 async function expectWhole(backend: Backend, list: CachedList): Promise<void> {
   const { items } = await backend.list(RESOURCE, { prefix: '', from: '', limit: 0, revision: list.revision });
   expect([list.revision, ...[...list.items()].map(({ key, revision }) => [key, revision])]).toEqual([
@@ -24,7 +24,7 @@ async function expectWhole(backend: Backend, list: CachedList): Promise<void> {
   ]);
 }
 
-/** Ways to lose events: what the stream fails with, or how many it leaves out. */
+/** Ways to lose events: the error of the stream, or the number of events that it skips. */
 const WAYS: readonly (readonly [string, (after: number) => readonly [Error | undefined, number]])[] = [
   ['the events are no longer kept', (after) => [compacted(after, after + 1), 0]],
   ['the log is said to be shorter than it was', (after) => [tooLarge(after, after - 1), 0]],
@@ -47,7 +47,7 @@ describe.each(fixtures)('a cacher that reloads, over $name', (fixture) => {
       backend: interposed.backend,
       waitMillis: 200_000,
       maxPending: 5,
-      // Where there is a file, nothing else holds the objects' bytes.
+      // With a file, nothing else may hold the objects' bytes.
       warmth: new WorkingSet(0),
     });
     await cacher.start();
@@ -61,7 +61,7 @@ describe.each(fixtures)('a cacher that reloads, over $name', (fixture) => {
     await store.dispose();
   });
 
-  /** Writes that the cacher is not told of. */
+  /** Writes objects without delivering the events to the cacher. */
   const unseen = async (count: number): Promise<number> => {
     interposed.silence();
     let last = 0;
@@ -69,7 +69,7 @@ describe.each(fixtures)('a cacher that reloads, over $name', (fixture) => {
     return last;
   };
 
-  test.each(WAYS)('%s: readers who wait get what is there then, and none gets the old state', async (way, lose) => {
+  test.each(WAYS)('%s: waiting readers get the current state, and none gets the old one', async (way, lose) => {
     const before = cache.revision();
     const last = await unseen(4);
     const ended = await watch(cache, { start: { mode: 'exact', revision: before } });
@@ -84,7 +84,7 @@ describe.each(fixtures)('a cacher that reloads, over $name', (fixture) => {
     await until(() => interposed.asked > 1, 'the question for the newest revision');
     const { listed } = interposed;
     const release = interposed.hold();
-    // A batch that leaves events out ends with one that is told.
+    // A batch with missing events ends with one that is delivered.
     if (way.startsWith('a batch')) await commit(backend, put('y/last', 0));
     interposed.lose(...lose(before));
     await until(() => interposed.listed > listed, 'the load');
@@ -110,13 +110,13 @@ describe.each(fixtures)('a cacher that reloads, over $name', (fixture) => {
       'y/3',
     ]);
     expect(ended.ends).toEqual(['closed']);
-    // It goes on from there.
+    // The cacher continues after the reload.
     const { revision } = await commit(backend, put('z/z', 0));
     await expectWhole(backend, await cache.list({ mode: 'not-older-than', revision }, page()));
     await until(() => events.at(-1)?.object?.key === 'z/z', 'the next event');
   });
 
-  test('while the newest revision is not to be had, the old state stays under its old revision', async () => {
+  test('while the newest revision is unavailable, the old state keeps its old revision', async () => {
     const before = cache.revision();
     const last = await unseen(2);
     interposed.refused = 2;
@@ -127,7 +127,7 @@ describe.each(fixtures)('a cacher that reloads, over $name', (fixture) => {
     await expectWhole(backend, await cache.list({ mode: 'not-older-than', revision: last }, page()));
   });
 
-  test('more events than can be kept come during a load: it begins anew', async () => {
+  test('a load that is overtaken by more events than the cache keeps starts again', async () => {
     const before = cache.revision();
     await unseen(1);
     const release = interposed.hold();
@@ -146,7 +146,7 @@ describe.each(fixtures)('a cacher that reloads, over $name', (fixture) => {
     await expectWhole(backend, list);
   });
 
-  test('a list that is older than what was told already is not shown', async () => {
+  test('a list older than the delivered events is not returned', async () => {
     const stale = await backend.list(RESOURCE, { prefix: '', from: '', limit: 0, revision: 0 });
     const { revision } = await commit(backend, put('v/v', 0));
     await cache.get('v/v', { mode: 'not-older-than', revision });
@@ -157,7 +157,7 @@ describe.each(fixtures)('a cacher that reloads, over $name', (fixture) => {
     expect(keysOf(list)).toContain('v/v');
   });
 
-  test('a load that fails again and again is told to those who wait, and tried again for the next', async () => {
+  test('a load that keeps failing is reported to its waiters, and retried for the next reader', async () => {
     const before = cache.revision();
     await unseen(1);
     for (let i = 0; i < 5; i++)
@@ -175,7 +175,7 @@ describe.each(fixtures)('a cacher that reloads, over $name', (fixture) => {
     await expectWhole(backend, await cache.list({ mode: 'any' }, page()));
   });
 
-  test('while a type loads, the store answers what needs no walk; other reads wait, a bounded number for a bounded time', async () => {
+  test('during a load, the store answers reads without a walk; others wait, in limited number and for limited time', async () => {
     const clock = new FakeClock();
     const release = interposed.hold(false);
     const patient = new StorageCacher({ backend: interposed.backend, clock, maxLoadWaits: 2 });
@@ -206,7 +206,7 @@ describe.each(fixtures)('a cacher that reloads, over $name', (fixture) => {
     await patient.stop();
   });
 
-  test('an event that cannot be applied costs its type a load, and others nothing', async () => {
+  test('an event that cannot be applied reloads its type and does not affect others', async () => {
     let broken = 0;
     const others = cacher.add({ ...widgets, resource: 'others.example.com' });
     const recorder = await watch(others);
@@ -227,7 +227,7 @@ describe.each(fixtures)('a cacher that reloads, over $name', (fixture) => {
     expect(recorder.ends).toEqual([]);
   });
 
-  test('a reader that is let go and a type that is removed in the same step: no empty list', async () => {
+  test('a reader released in the same step that removes its type gets no empty list', async () => {
     interposed.silence();
     const { revision } = await commit(backend, put('y/y', 0));
     const reads = [1, 2].map(() => cache.list({ mode: 'not-older-than', revision }, page()));
@@ -244,7 +244,7 @@ describe.each(fixtures)('a cacher that reloads, over $name', (fixture) => {
 (mongodb.length > 0 ? describe : describe.skip)('a cacher behind a partition', () => {
   const { opened, closeAll } = new OpenBackends();
 
-  test('others write on and trim the log: lists that wait when it heals have everything', async () => {
+  test("other replicas write and trim the log: lists that wait for the partition's end are complete", async () => {
     const { members } = await sharedReplicaSet();
     const [member] = members;
     const proxy = await FaultProxy.start(member?.port ?? 0);

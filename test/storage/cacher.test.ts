@@ -40,7 +40,7 @@ import { mongodbFixtures, mongodbWithFile } from './mongodb-fixtures.js';
 
 const mongodb = mongodbFixtures();
 
-/** With a bound, what exceeds it is packed: its bytes lie in the store's file alone. */
+/** If `warmBytes` is set, objects beyond that many bytes are packed: their bytes are in the store's file only. */
 const fixtures: (StoreFixture & { readonly warmBytes?: number })[] = [
   embedded,
   { ...embedded, name: 'embedded, all packed', warmBytes: 0 },
@@ -93,7 +93,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     await store.dispose();
   });
 
-  test('shows what was there before and what is written', async () => {
+  test('serves existing objects and new writes', async () => {
     await commit(backend, put('a/b', 0, { n: 1 }));
     await restart();
     expect(decode(await cache.get('a/b', { mode: 'any' }))).toMatchObject({ spec: { n: 1 } });
@@ -109,7 +109,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect(cache.revision()).toBe(5);
   });
 
-  test('a read waits for the revision it asks for, and not for ever', async () => {
+  test('a read waits for its revision, up to a time limit', async () => {
     await restart({ waitMillis: 200_000 });
     await cache.ready();
     const waiting = cache.get('a/b', { mode: 'not-older-than', revision: 2 });
@@ -124,14 +124,14 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     await expect(cache.list({ mode: 'exact', revision: 9 }, page())).rejects.toMatchObject({ code: 'too-large' });
   });
 
-  test('lists that take what there is show the version of the last change of their type', async () => {
+  test('lists from the cache have the revision of the last change of their type', async () => {
     const clock = new FakeClock();
     await restart({ clock });
     const shown = async (at: ReadAt, limit = 0): Promise<number> => (await cache.list(at, page({ limit }))).revision;
     const another = async (): Promise<number> => {
       await commit(backend, { ...put(`a/${String(own)}`, 0), resource: 'example.com/others' });
       own++;
-      // A single object says nothing of its type.
+      // Reading one object does not advance the revision of its type.
       await cache.get('a/b', { mode: 'not-older-than', revision: own });
       return own;
     };
@@ -150,7 +150,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect(await shown({ mode: 'any' })).toBe(fourth);
   });
 
-  test('a read that does not wait is refused at once, unless the store has the revision', async () => {
+  test('a read that does not wait is rejected at once, unless the store has the revision', async () => {
     await restart({ waitMillis: 600_000 });
     await cache.ready();
     const refused = { code: 'too-large', info: { revision: 9, current: 1, atOnce: true } };
@@ -162,7 +162,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect((await cache.get('a/b', { ...later, revision: 2 }))?.revision).toBe(2);
   });
 
-  test('what is there already is given without waiting, and nothing else', async () => {
+  test('getNow returns only what is available without waiting', async () => {
     await commit(backend, put('a/b', 0));
     await restart({ waitMillis: 200_000 });
     expect(cache.getNow?.('a/b', { mode: 'any' })).toBeUndefined();
@@ -173,7 +173,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect(cache.getNow?.('a/b', { mode: 'not-older-than', revision: 3 })).toBeUndefined();
     expect(cache.getNow?.('a/b', { mode: 'exact', revision: 2 })).toBeUndefined();
     await commit(backend, put('a/b', 2));
-    // Nothing older than a write that has been acknowledged.
+    // It never returns a state older than an acknowledged write.
     expect(cache.getNow?.('a/b', newest)?.revision ?? 3).toBe(3);
     expect((await cache.get('a/b', newest))?.revision).toBe(3);
     expect(cache.getNow?.('a/b', newest)?.revision).toBe(backend.revisionNow === undefined ? undefined : 3);
@@ -187,7 +187,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     return chunks.length === 0 ? '' : gunzipSync(Buffer.concat(chunks)).toString();
   };
 
-  test('lists, whole and in parts, have the bytes of their items', async () => {
+  test('whole and partial lists contain the bytes of their items', async () => {
     await fill(1000);
     await fill(300, 'b');
     const cases = [
@@ -222,7 +222,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect([...whole.chunks(identity)].length).toBeLessThan(30);
   });
 
-  test('objects that say that they are incomplete are rendered, among others that are not', async () => {
+  test('objects flagged as incomplete are rendered, among others that are not', async () => {
     await fill(40);
     const object = widget('a/k00020', { color: 'red' });
     addFacts(object, { incomplete: true });
@@ -251,7 +251,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     await check();
   });
 
-  test('unchanged blocks are the same bytes, and only changed ones are made again', async () => {
+  test('unchanged blocks keep their bytes, and only changed ones are rebuilt', async () => {
     await fill(1000);
     // Blocks of packed leaves are kept from the second list on.
     await cache.list(newest, page()).then((list) => [...list.chunks(identity)]);
@@ -269,7 +269,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect(Buffer.from(object?.bytes ?? []).toString()).toContain('"i":500');
   });
 
-  test('selectors choose items and say whether more may follow', async () => {
+  test('selectors choose items and report whether more may follow', async () => {
     await fill(100);
     const list = await cache.list(newest, page({ predicate: colored('red') }));
     expect(keysOf(list)).toEqual(Array.from({ length: 10 }, (_, i) => `a/k000${i}0`));
@@ -310,7 +310,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     await expect(cache.list({ mode: 'exact', revision: 33 }, page())).rejects.toMatchObject({ code: 'compacted' });
   });
 
-  test('watches tell initial state and changes, each once and in order', async () => {
+  test('watches deliver the initial state and every change, once and in order', async () => {
     await fill(3);
     const all = await watch(cache, { initialEventsBookmark: true });
     await until(() => all.events.length === 4);
@@ -342,7 +342,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect(later.lines()).toEqual(['ADDED b/z 9']);
   });
 
-  test('watches of a namespace, an object, a name and a selection get what is theirs', async () => {
+  test('watches of a namespace, an object, a name, and a selector get matching events only', async () => {
     await cache.ready();
     const start = { mode: 'exact', revision: 1 } as const;
     const named = {
@@ -389,14 +389,14 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect(recorders.redToo.lines()).toEqual(recorders.red.lines());
     expect(recorders.redThree.events[0]).toBe(recorders.redToo.events[0]);
     expect(recorders.redInA.lines()).toEqual(['ADDED a/x 4', 'MODIFIED a/x 5', 'DELETED a/x 6']);
-    // An object that leaves the selection is shown as it was, with the revision at which it left.
+    // An object that stops matching is sent in its previous state, with the revision at which it stopped.
     expect(decode(recorders.red.events[3]?.object)).toMatchObject({
       metadata: { resourceVersion: '6' },
       spec: { color: 'red', n: 1 },
     });
   });
 
-  test('a watch from before the memory reaches back reads the log; too old is compacted', async () => {
+  test('a watch from before the cached history reads the log, and fails as compacted if that is too old', async () => {
     await restart({ historyEvents: 10 });
     await cache.ready();
     await fill(60);
@@ -419,7 +419,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     await until(() => edge.events.length === 32);
   });
 
-  test('watches that begin under load have neither holes nor doubles', async () => {
+  test('watches that start under load miss no event and repeat none', async () => {
     const total = 2000;
     await cache.ready();
     const recorders: { recorder: Recorder; from: number }[] = [];
@@ -471,7 +471,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect(recorders.length).toBeGreaterThan(4);
   });
 
-  test('a full watcher catches up when there is room again, and is ended when it lags too far', async () => {
+  test('a full watcher catches up once it has room, and is ended if it lags too far', async () => {
     await restart({ maxBacklog: 50 });
     await cache.ready();
     const recorder = new Recorder();
@@ -490,7 +490,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect(cacher.stats().types[0]?.watchers).toBe(0);
   });
 
-  test('without snapshots (ListFromCacheSnapshot off) the backend is asked for past states at once', async () => {
+  test('without snapshots (ListFromCacheSnapshot off), past states are read from the backend at once', async () => {
     await restart({ snapshots: false });
     await cache.ready();
     await commit(backend, put('a/b', 0, { n: 1 }));
@@ -501,7 +501,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect([revision, asked.mock.calls.length]).toEqual([2, 1]);
   });
 
-  test('past states stay in memory for 75 s, then the backend is asked', async () => {
+  test('past states stay in memory for 75 s, and then are read from the backend', async () => {
     const clock = new FakeClock();
     await restart({ clock });
     await cache.ready();
@@ -516,7 +516,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect([await past(), asked.mock.calls.length]).toEqual([2, 1]);
   });
 
-  test('bookmarks come about each minute and shortly before the end', async () => {
+  test('bookmarks are sent about once a minute and shortly before the end', async () => {
     const clock = new FakeClock();
     await restart({ clock });
     await cache.ready();
@@ -542,7 +542,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect(without.events).toEqual([]);
   });
 
-  test('an object that cannot be decoded does not stand in the way of the others', async () => {
+  test('an object that cannot be decoded does not affect the others', async () => {
     await fill(3);
     await backend.corrupt(RESOURCE, 'a/k00001', Buffer.from('{"half'));
     await restart();
@@ -559,7 +559,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect(recorder.lines()).toEqual(['DELETED a/k00001 6']);
   });
 
-  test('what was selected before is selected again, whatever has changed since', async () => {
+  test('a repeated selection is up to date after every change', async () => {
     await fill(300);
     const chosen = (options: Partial<CacheListOptions>, at: ReadAt = newest): Promise<string[]> =>
       cache.list(at, page(options)).then(keysOf);
@@ -584,7 +584,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     }
   });
 
-  test('a type described anew is selected anew; a removed one ends its watchers', async () => {
+  test('redefining a type selects its objects again; removing it ends its watchers', async () => {
     await fill(20);
     const other = {
       resource: RESOURCE,
@@ -605,7 +605,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect((await cacher.add(widgets).list(newest, page())).length).toBe(20);
   });
 
-  test('tells how many objects are in memory', async () => {
+  test('reports the number of objects in memory', async () => {
     const { warmBytes } = fixture;
     await fill(500);
     await cache.list(newest, page());
@@ -626,11 +626,11 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     expect(budget.evictions).toBeGreaterThan(0);
   });
 
-  test.each(['the last object goes', 'the type goes'])('derived bytes go when %s', async (what) => {
+  test.each(['the last object goes', 'the type goes'])('derived bytes are dropped when %s', async (what) => {
     await fill(3);
     const shown = async (): Promise<string> => joined(await cache.list(newest, page()), brief);
     await shown();
-    // What was joined before is kept for the list that follows.
+    // The joined bytes of before are kept for the next list.
     await commit(backend, put('a/k00000', 2, { color: 'red' }));
     await cache.list(newest, page());
     expect(cacher.stats().budget.bytes).toBeGreaterThan(0);

@@ -54,7 +54,7 @@ const newest = (revision: number, ...states: NewestState[]): NewestStates => ({
   inMemory: () => states.map(({ key }) => key),
   stateOf: (key) => states.find((each) => each.key === key),
 });
-/** A save, and what it waits for. */
+/** Triggers a save and waits for it to finish. */
 async function save(type: LocalStates, states: NewestStates): Promise<void> {
   clock.advance(31_000);
   type.save?.(states);
@@ -68,7 +68,7 @@ const walked = async (type: LocalStates): Promise<string[]> => {
   return objects;
 };
 
-test('states are read as they were put in, each type its own', () => {
+test('states are read as they were kept, separately for each type', () => {
   const [one, two] = [typeOf(), typeOf()];
   expect(one.keep?.([state(7, 'seven'), state(2 ** 40, 'late', 'a/l')])).toBe(true);
   expect(one.read('a/k', 7)).toMatchObject({ key: 'a/k', revision: 7, flags: 1 });
@@ -81,7 +81,7 @@ test('states are read as they were put in, each type its own', () => {
   expect(statSync(join(directory, 'cold.mdb')).mode & 0o77).toBe(0);
 });
 
-test('what has a successor is there for a while', () => {
+test('a replaced state stays readable for a while', () => {
   const type = typeOf();
   type.keep?.([state(1, 'one')]);
   type.keep?.([state(2, 'two')]);
@@ -91,7 +91,7 @@ test('what has a successor is there for a while', () => {
   expect([textOf(type, 1), textOf(type, 2)]).toEqual([undefined, 'two']);
 });
 
-test('a type that is read anew has what it had for a while, then only what it was given since', async () => {
+test('after a reload, a type keeps its old states for a while, then only the new ones', async () => {
   const type = typeOf();
   type.keep?.(Array.from({ length: 1_200 }, (_, i) => state(i + 1, 'old', `a/k${i}`)));
   await type.walk(() => undefined);
@@ -103,7 +103,7 @@ test('a type that is read anew has what it had for a while, then only what it wa
 });
 
 describe('the next process', () => {
-  /** What another process has left: a/k of revision 1, a/l of revision 2, saved at 5. */
+  /** Leaves the file of an earlier process: a/k at revision 1, a/l at revision 2, saved at revision 5. */
   async function leave(): Promise<void> {
     const type = typeOf();
     type.keep?.([state(1, 'k'), state(2, 'l', 'a/l')]);
@@ -120,7 +120,7 @@ describe('the next process', () => {
     changesAfter: () => Promise.resolve({ states: new Map(states), revision }),
   });
 
-  test('goes on with what was saved, under what the log tells', async () => {
+  test('continues with the saved states and the changes in the log', async () => {
     await leave();
     await next();
     const asked: unknown[] = [];
@@ -139,12 +139,12 @@ describe('the next process', () => {
     });
     expect(await walked(type)).toEqual(['a/l@2 l kept', 'b/n@9 n']);
     expect(asked).toEqual([expect.objectContaining({ revision: 5, batch: 'batch 5' })]);
-    // Once: what makes another load necessary may lie in the file.
+    // Only once: the reason for another load may be in the file itself.
     expect(await walked(type)).toEqual([]);
     expect(asked).toHaveLength(1);
   });
 
-  test('begins anew where nothing was saved, the log tells too little, or the machine was started anew', async () => {
+  test('starts from scratch if nothing was saved, the log is too short, or the machine was rebooted', async () => {
     typeOf().keep?.([state(1, 'k')]);
     await next();
     expect(await walked(typeOf(file, told(9)))).toEqual([]);
@@ -158,7 +158,7 @@ describe('the next process', () => {
     expect(await walked(typeOf(file, told(9)))).toEqual([]);
   });
 
-  test('does not believe what is newer than the checkpoint and unknown to the log', async () => {
+  test('ignores states newer than the checkpoint that are not in the log', async () => {
     await leave();
     await next();
     const one = typeOf(file, told(6, ['a/k', state(6, 'k6')]));
@@ -172,7 +172,7 @@ describe('the next process', () => {
     ['has no header any more', (path) => writeFileSync(path, Buffer.alloc(40_000, 7))],
     ['was cut short', (path) => truncateSync(path, statSync(path).size / 4)],
     ['is gone', (path) => rmSync(path)],
-  ])('begins anew with a file that %s', async (_, damage) => {
+  ])('starts from scratch with a file that %s', async (_, damage) => {
     const type = typeOf();
     type.keep?.(Array.from({ length: 600 }, (_, i) => state(i + 1, 'x'.repeat(10_000), `a/k${i}`)));
     await save(type, newest(1_000));
@@ -186,7 +186,7 @@ describe('the next process', () => {
     expect(await walked(typeOf(file, told(5)))).toHaveLength(2);
   });
 
-  test('removes what no type claims', async () => {
+  test('removes the states of types that no longer exist', async () => {
     await leave();
     await next();
     clock.advance(10 * 60_000);
@@ -196,7 +196,7 @@ describe('the next process', () => {
     expect(await walked(typeOf(file, told(9)))).toEqual([]);
   });
 
-  test('does not go on with a type that is no longer served', async () => {
+  test('drops the states of a type that is no longer served', async () => {
     await leave();
     await next();
     const type = typeOf(file, told(5));
@@ -209,7 +209,7 @@ describe('the next process', () => {
 
 describe('a save', () => {
   const kept = [state(1, 'k'), state(2, 'l', 'a/l')];
-  /** What the next process is told where the log tells nothing after a revision; "store": it reads the type from there. */
+  /** Returns the objects that the next process loads if the log has no changes up to a revision, or "store" if it reads the store instead. */
   async function shown(revision: number): Promise<string[] | 'store'> {
     await file.close();
     file = new LimitedFile({ directory, clock, keepMillis: KEEP });
@@ -224,7 +224,7 @@ describe('a save', () => {
     return store.isRead ? 'store' : objects;
   }
 
-  test('that the disk refuses is made up for by the next one', async () => {
+  test('that the disk rejects is made up for by the next one', async () => {
     const type = typeOf();
     type.keep?.(kept);
     await save(type, newest(5, ...kept));
@@ -236,7 +236,7 @@ describe('a save', () => {
     expect(await shown(9)).toEqual(['a/k@1 k kept']);
   });
 
-  test('is not gone on with where the disk refused to forget it, and takes its objects away later', async () => {
+  test('is discarded if the disk failed to delete it, and its objects are removed later', async () => {
     const type = typeOf();
     type.keep?.(kept);
     await save(type, newest(5, ...kept));
@@ -247,7 +247,7 @@ describe('a save', () => {
     expect(await shown(5)).toBe('store');
   });
 
-  test('takes nothing from a cache that is closed', async () => {
+  test('ignores a closed cache', async () => {
     const type = typeOf();
     type.keep?.(kept);
     await save(type, newest(5, ...kept));
@@ -256,7 +256,7 @@ describe('a save', () => {
     expect(await shown(5)).toEqual(['a/k@1 k kept', 'a/l@2 l kept']);
   });
 
-  test('tells what was deleted before it began from what was deleted since', async () => {
+  test('distinguishes deletions before its start from later ones', async () => {
     const type = typeOf();
     type.keep?.(kept);
     type.changed?.('a/k');
@@ -269,11 +269,11 @@ describe('a save', () => {
         return undefined;
       },
     });
-    // The log would tell of the later one, if it were the same log.
+    // In the same log, the later deletion would be among the changes.
     await expect(shown(5)).rejects.toThrow('belongs to a different history of the store');
   });
 
-  test('leaves nothing of what was superseded to the next process', async () => {
+  test('leaves no replaced states for the next process', async () => {
     const type = typeOf();
     type.keep?.(kept);
     await save(type, newest(5, ...kept));
@@ -335,7 +335,7 @@ describe('without room', () => {
     await small.close();
   }
 
-  test('at its limit it says so and takes nothing; what it has can be read; what it removes is room again', () =>
+  test('a full file reports it and keeps nothing new; its states stay readable, and deletions make room', () =>
     fillsAndEmpties(new ColdFile({ directory: join(directory, 'small'), clock, keepMillis: KEEP, limit: ROOM })));
 
   const onDisk = noDisk === undefined ? test : test.skip;
@@ -366,7 +366,7 @@ describe('under a cache', () => {
       },
     });
     backend = Object.assign(Object.create(real) as Backend, { atHand: () => type });
-    // More than one leaf: the first object of a load is held in memory.
+    // These are several leaves, because the first object of a load stays in memory.
     const names = [...Array.from({ length: 300 }, (_, i) => `f${i}`), 'one', 'two'];
     await Promise.all(names.map((name) => commit(backend, put(`a/${name}`, 0, { text: `the text of ${name}` }))));
     cacher = new StorageCacher({ backend, warmth: new WorkingSet(0) });
@@ -379,7 +379,7 @@ describe('under a cache', () => {
   });
   const mostRecent = { mode: 'most-recent' } as const;
 
-  test('a damaged file costs one answer: the type is read from the store again', async () => {
+  test('a damaged file costs one failed read: the type is reloaded from the store', async () => {
     const cache = cacher.add(widgets);
     await cache.ready();
     expect(joined(await cache.list(mostRecent, page()), identity)).toContain('the text of two');

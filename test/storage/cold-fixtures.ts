@@ -1,6 +1,6 @@
 import { ColdFile } from '../../src/storage/mongodb/cold/file.js';
 
-/** A file that may be full, or on a disk that takes nothing at all. */
+/** A file that can be made full, or placed on a disk that fails every write. */
 export class LimitedFile extends ColdFile {
   isFull = false;
   isBroken = false;

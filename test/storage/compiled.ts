@@ -4,10 +4,7 @@ import { transformSync } from '@swc/core';
 
 const ROOT = join(__dirname, '../..');
 
-/**
- * Compiles sources so that a child process can run them, and returns the folder that stands for the project's. Tests that
- * kill a process need one of its own.
- */
+/** Compiles sources for a child process and returns the folder with the output. Tests that kill a process need one that is not their own. */
 export function compileSources(name: string, folders: readonly string[]): string {
   const out = join(ROOT, '.cache', 'compiled', name);
   rmSync(out, { recursive: true, force: true });

@@ -3,8 +3,8 @@ import { EmbeddedBackend } from '../../src/storage/embedded/backend.js';
 import { put, remove, RESOURCE } from './fixtures.js';
 
 /**
- * A process that writes until it is killed: `crash-writer <directory> <seed>`. For every acknowledged write it
- * prints a line: key, revision, and the value or `-` for a deletion.
+ * A process that writes until it is killed: `crash-writer <directory> <seed>`. For every acknowledged write it prints a line: key,
+ * revision, and the value, or `-` for a deletion.
  */
 const [directory = '', seed = '1'] = process.argv.slice(2);
 const WRITERS = 12;

@@ -10,11 +10,11 @@ const ROUNDS = 20;
 
 interface Acknowledged {
   readonly revision: number;
-  /** `-`: deleted. */
+  /** The value, or `-` if the key was deleted. */
   readonly value: string;
 }
 
-/** Runs a writer, kills it at a random moment of its work, and returns what it had acknowledged. */
+/** Runs a writer, kills it at a random moment of its work, and returns everything it had acknowledged. */
 async function killInMidWork(script: string, directory: string, round: number): Promise<Map<string, Acknowledged>> {
   const child = spawn(process.execPath, [script, directory, String(round)], { stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
@@ -36,7 +36,7 @@ async function killInMidWork(script: string, directory: string, round: number): 
   return acknowledged;
 }
 
-test('a process killed at any moment has lost no acknowledged write and left no half one', async () => {
+test('a process killed at any moment loses no acknowledged write and leaves no partial one', async () => {
   const script = join(
     compileSources('crash', [
       'src/storage',
@@ -57,7 +57,7 @@ test('a process killed at any moment has lost no acknowledged write and left no 
       const backend = new EmbeddedBackend({ directory });
       await backend.open();
       const current = await backend.currentRevision();
-      // Revisions go on from the last run's, and cover everything that was acknowledged.
+      // Revisions continue from those of the last run and include every acknowledged one.
       expect(acknowledged.get('open')?.revision).toBe(last === 0 ? 1 : last);
       acknowledged.delete('open');
       const list = await backend.list(RESOURCE, everything);
@@ -76,7 +76,7 @@ test('a process killed at any moment has lost no acknowledged write and left no 
       const gone = new Map<string, number>();
       for (const event of events) if (event.type === 'DELETED') gone.set(event.key, event.revision);
       for (const [key, { revision, value }] of acknowledged) {
-        // What is missing was deleted, by this write or by a later one that was under way.
+        // A missing object was deleted, by this write or by a later one that was in flight.
         if (!found.has(key) && revision > backend.compactedRevision())
           expect(gone.get(key)).toBeGreaterThanOrEqual(revision);
         if (value === '-' && found.has(key)) expect(found.get(key)?.revision).toBeGreaterThan(revision);
@@ -93,7 +93,7 @@ test('a process killed at any moment has lost no acknowledged write and left no 
   expect(writes).toBeGreaterThan(ROUNDS);
 }, 120_000);
 
-test('two processes cannot open one directory, and a killed one does not hold it', async () => {
+test('two processes cannot open one directory, and a killed one releases it', async () => {
   const script = join(
     compileSources('lock', ['src/storage', 'src/util', 'src/apimachinery', 'src/scheduling', 'src/go', 'test/storage']),
     'test/storage/crash-writer.js',

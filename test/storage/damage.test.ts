@@ -15,20 +15,20 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Changes one byte of what a text in the store's file says. */
+/** Changes one byte of every occurrence of a text in the store's file. */
 function damage(text: string, path = join(directory, 'data.mdb')): void {
   const bytes = readFileSync(path);
   for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + 1)) bytes.write('X', at);
   writeFileSync(path, bytes);
 }
 
-test('an object whose record was damaged on the disk is reported by its key, and the rest is served', async () => {
+test('an object with a damaged record is reported by its key, and the rest is served', async () => {
   let backend = new EmbeddedBackend({ directory });
   await backend.open();
   for (const name of ['one', 'two', 'three'])
     await commit(backend, put(`a/${name}`, 0, { text: `the text of ${name}` }));
   await backend.close();
-  // It is JSON as before: nothing but a checksum tells.
+  // The record is still valid JSON, so only its checksum reveals the damage.
   damage('the text of two');
 
   backend = new EmbeddedBackend({ directory });
@@ -48,7 +48,7 @@ test('an object whose record was damaged on the disk is reported by its key, and
     info: { undecodable: [{ key: 'a/two', revision: 3 }] },
   });
   expect(joined(await cache.list(newest, page({ prefix: 'a/o' })), identity)).toContain('the text of one');
-  // The way out: what cannot be read can be deleted.
+  // An object that cannot be read can still be deleted.
   const deleted = await backend.write({ resource: RESOURCE, key: 'a/two', expected: 3, value: undefined });
   expect(deleted.outcome).toBe('committed');
   expect((await cache.list(newest, page())).length).toBe(2);
@@ -85,11 +85,11 @@ describe('annex doctor --verify-store', () => {
     await backend.close();
   });
 
-  test('a sound store', async () => {
+  test('reports a sound store', async () => {
     expect(await check()).toMatch(/^records: ok \(6 records of 3 objects, \d+\.\d MiB\)$/);
   });
 
-  test('damaged objects are named, of each type', async () => {
+  test('lists damaged objects of each type', async () => {
     damage('the text of two', join(store(), 'data.mdb'));
     damage('the text of three', join(store(), 'data.mdb'));
     expect(await check()).toBe(
@@ -98,12 +98,12 @@ describe('annex doctor --verify-store', () => {
     );
   });
 
-  test('what only the history has is no loss', async () => {
+  test('damaged history without current objects is only a warning', async () => {
     damage('the former text of one', join(store(), 'data.mdb'));
     expect(await check()).toMatch(/^records: warning \(.*; 1 damaged records in the history, which no object needs\)$/);
   });
 
-  test('a store in use is left alone, and MongoDB looks after its own', async () => {
+  test('skips a store in use, and a store in MongoDB', async () => {
     const backend = await opened();
     expect(await check()).toMatch(/^records: skipped \(.* is in use by a running server/);
     await backend.close();

@@ -99,7 +99,7 @@ test.each(damages)('$name is refused in one line and left untouched', async ({ n
   expect(content()).toEqual(before);
 });
 
-test('an empty directory and one that does not exist become stores', async () => {
+test('an empty directory and a missing one become stores', async () => {
   for (const exists of [false, true]) {
     rmSync(directory, { recursive: true, force: true });
     if (exists) mkdirSync(directory);
@@ -113,7 +113,7 @@ test('an empty directory and one that does not exist become stores', async () =>
 test.each([
   ['before its file', []],
   ['with a file that is not written yet', ['data.mdb', 'lock.mdb']],
-])('a store whose making was cut short %s is made', async (_name, files) => {
+])('completes a store whose creation was interrupted %s', async (_name, files) => {
   mkdirSync(directory);
   for (const file of ['FORMAT.new', ...files]) writeFileSync(join(directory, file), '');
   const backend = new EmbeddedBackend({ directory });
@@ -127,7 +127,7 @@ test.each([
   await backend.close();
 });
 
-test('where there is no flock, a socket keeps others out; one left behind does not', async () => {
+test('without flock, a socket locks the directory; a stale socket does not', async () => {
   mkdirSync(directory);
   const first = await lockDirectory(directory, '/nonexistent/flock');
   await expect(lockDirectory(directory, '/nonexistent/flock')).rejects.toMatchObject({
@@ -143,7 +143,7 @@ test('where there is no flock, a socket keeps others out; one left behind does n
   expect(readdirSync(directory)).toEqual(['lock']);
 });
 
-test('a full disk: writes are refused, reads go on, nothing acknowledged is lost', async () => {
+test('a full disk: writes fail, reads continue, and no acknowledged write is lost', async () => {
   const script = join(
     compileSources('full', ['src/storage', 'src/util', 'src/apimachinery', 'src/scheduling', 'src/go', 'test/storage']),
     'test/storage/full-writer.js',

@@ -7,10 +7,10 @@ import { EmbeddedBackend } from '../../src/storage/embedded/backend.js';
 import type { Backend, LogEvent, Revision, StoredObject, WriteRequest } from '../../src/storage/interfaces.js';
 import type { Clock } from '../../src/util/clock.js';
 
-/** A way to make a store for a test, again and again on the same data. */
+/** Prepares stores for tests that open the same data repeatedly. */
 export interface StoreFixture {
   readonly name: string;
-  /** Empty data, not opened. */
+  /** Prepares an empty store that is not open. */
   prepare(): Promise<PreparedStore>;
 }
 
@@ -52,7 +52,7 @@ export function remove(key: string, expected: Revision, resource = RESOURCE): Wr
   return { resource, key, expected, value: undefined };
 }
 
-/** The write's object; fails the test on a conflict. */
+/** Returns the written object. Fails the test on a conflict. */
 export async function commit(backend: Backend, request: WriteRequest): Promise<StoredObject> {
   const result = await backend.write(request);
   if (result.outcome !== 'committed')
@@ -69,7 +69,7 @@ export function describeEvent(event: LogEvent): string {
   return `${event.revision} ${event.type} ${event.key}${event.previous === undefined ? '' : ` was ${event.previous.revision}`}`;
 }
 
-/** Collects events after a revision until there are as many as wanted. */
+/** Collects this many events after a revision. */
 export async function collect(backend: Backend, after: Revision, count: number): Promise<LogEvent[]> {
   const controller = new AbortController();
   const events: LogEvent[] = [];

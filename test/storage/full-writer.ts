@@ -4,8 +4,8 @@ import { StorageError } from '../../src/storage/errors.js';
 import { everything, put, RESOURCE } from './fixtures.js';
 
 /**
- * A process whose files may not grow beyond a limit, as if the disk were full: `full-writer <directory>`. It writes until
- * it is refused, shows that reads go on, and prints what was acknowledged: key and revision.
+ * A process whose files may not grow beyond a limit, as on a full disk: `full-writer <directory>`. It writes until a write fails, checks
+ * that reads still work, and prints each acknowledged write: key and revision.
  */
 async function main(directory: string): Promise<void> {
   const backend = new EmbeddedBackend({ directory });

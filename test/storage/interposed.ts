@@ -9,15 +9,15 @@ import type {
   StoredObject,
 } from '../../src/storage/interfaces.js';
 
-/** A real backend for a cacher, with a hand on what it tells. */
+/** Wraps a real backend for a cacher, and controls what the cacher receives. */
 export class Interposed {
   readonly backend: Backend;
-  /** Lists wait for it. */
+  /** Lists wait for this promise. */
   private held: Promise<void> | undefined;
   private holdsPages = true;
-  /** What the next lists fail with, or say instead. */
+  /** Replacements for the results of the next lists, or their errors. */
   readonly lists: ((list: StoredList) => StoredList)[] = [];
-  /** Questions for the newest revision that fail. */
+  /** The number of upcoming requests for the newest revision that fail. */
   refused = 0;
   listed = 0;
   asked = 0;
@@ -30,7 +30,7 @@ export class Interposed {
       list: (resource: string, options: ListOptions) => this.list(real, resource, options),
       ...(real.atHand === undefined ? {} : { atHand: (resource: string) => this.atHand(real, resource) }),
       currentRevision: () => this.currentRevision(real),
-      // It may lag behind the store here, so nothing is known without asking.
+      // The cacher lags behind the store here, so it must ask for the revision.
       revisionNow: undefined,
       events: (after: Revision, signal: AbortSignal): EventStream => ({
         batches: this.events(real, after, signal),
@@ -38,19 +38,19 @@ export class Interposed {
     });
   }
 
-  /** From now on the stream tells nothing. */
+  /** Holds back all events of the stream. */
   silence(): void {
     this.silent = true;
   }
 
-  /** The stream goes on: it fails, or leaves events out. */
+  /** Resumes the stream: it fails with an error, or skips events. */
   lose(error: Error | undefined, skip = 0): void {
     this.breaking = { error, skip };
     this.silent = false;
     this.wake?.();
   }
 
-  /** Lists wait until the function that it returns is called; or only those of all that there is now. */
+  /** Holds back all lists until the returned function is called. Without `pages`, holds back only unlimited lists at the newest revision. */
   hold(pages = true): () => void {
     this.holdsPages = pages;
     let release = (): void => undefined;
@@ -65,7 +65,7 @@ export class Interposed {
     return this.lists.shift()?.(list) ?? list;
   }
 
-  /** Walks count as lists, and are held and changed like them. */
+  /** Walks count as lists, and are held back and replaced like them. */
   private atHand(real: Backend, resource: string): LocalStates | undefined {
     const inner = real.atHand?.(resource);
     if (inner === undefined) return undefined;
@@ -105,7 +105,7 @@ export class Interposed {
         this.wake?.();
         if (result === undefined) continue;
         if (result.done === true) return;
-        // What came at the time in which it should say nothing is told later.
+        // Events that arrived while the stream was silent are delivered later.
         if (this.silent || this.breaking?.error !== undefined) continue;
         next = source.next();
         const { skip = 0 } = this.breaking ?? {};

@@ -24,7 +24,7 @@ async function identityOf(backend: Backend): Promise<string | undefined> {
 }
 
 describe('the identity of a log', () => {
-  test('is another in each store, and stays over restarts', async () => {
+  test('differs between stores and survives restarts', async () => {
     const [one, two] = [await prepare(), await prepare()];
     const [first, second] = [one.backend(), two.backend()];
     await first.open();
@@ -40,7 +40,7 @@ describe('the identity of a log', () => {
     await again.close();
   });
 
-  test('is the same for replicas that make it at the same time, and made in each log', async () => {
+  test('is the same for replicas that create it concurrently, and exists in each log', async () => {
     const [store, other] = [await prepare(), await prepare()];
     const [main, second] = [store.backend(), other.backend()];
     await main.open();

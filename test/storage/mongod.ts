@@ -8,25 +8,25 @@ import { MongoClient } from 'mongodb';
 
 const ROOT = join(__dirname, '../..');
 
-/** Path of a mongod, or why there is none. */
+/** Returns the path of a mongod, or why none is available. */
 export function findMongod(): { readonly path: string } | { readonly reason: string } {
   const { status, stdout, stderr } = spawnSync(join(ROOT, 'hack/mongod.sh'), { encoding: 'utf8' });
   if (status === 0) return { path: stdout.trim() };
   return { reason: stderr.trim().split('\n').at(-1) ?? 'there is no mongod' };
 }
 
-/** Whether all threads of a process are stopped: on a busy machine some answer for a moment after SIGSTOP. */
+/** Reports whether all threads of a process are stopped. On a busy machine, some of them run for a moment after SIGSTOP. */
 function standsStill(pid: number): boolean {
   const tasks = `/proc/${pid}/task`;
   if (!existsSync(tasks)) return true;
   return readdirSync(tasks).every((task) => / T [^)]*$/.test(readFileSync(join(tasks, task, 'stat'), 'utf8')));
 }
 
-/** Below those that outgoing connections get, so that none of them has it before the one it is for, or while that one is away. */
+/** These ports are below the range of outgoing connections, so no connection takes one before its server starts, or while it is down. */
 const PORTS = { from: 12_000, count: 20_000 };
 let ports = process.pid * 37;
 
-/** A port that nobody listens on. Processes begin to look at different places. */
+/** Returns a port without a listener. Each process starts its search at a different port. */
 export async function freePort(): Promise<number> {
   for (let attempts = 0; attempts < PORTS.count; attempts++) {
     const port = PORTS.from + (ports++ % PORTS.count);
@@ -49,20 +49,20 @@ function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** So long a machine that is busy with other things may take for what takes an idle one a moment. */
+/** How long a busy machine may take for what is instant on an idle one. */
 const PATIENCE_MILLIS = 120_000;
 
 const started = new Set<Mongod>();
 
-/** What a test that failed left running would keep jest from ending. */
+/** A process left running by a failed test would keep jest from exiting. */
 afterAll(async () => {
   await Promise.all([...started].map((mongod) => mongod.dispose()));
 });
 
-/** One mongod process, which can be killed and started again on its data. */
+/** A mongod process that can be killed and restarted on its data. */
 export class Mongod {
   private child: ChildProcess | undefined;
-  /** None of its files may be larger, as on a disk that is full: in KiB, from the next launch on. */
+  /** The maximum size of each file in KiB, as on a full disk. Applies from the next launch on. */
   fileLimit: number | undefined;
 
   private constructor(
@@ -93,7 +93,7 @@ export class Mongod {
     return `127.0.0.1:${this.port}`;
   }
 
-  /** To this member alone. */
+  /** Connects to this member only. */
   get directUri(): string {
     return `mongodb://${this.address}/?directConnection=true`;
   }
@@ -110,7 +110,7 @@ export class Mongod {
     const log = createWriteStream(join(this.folder, 'mongod.log'), { flags: 'a' });
     child.stdout.pipe(log);
     child.stderr.pipe(log);
-    // Its disk may be full too.
+    // The disk with the log file may be full too.
     log.on('error', () => {
       child.stdout.resume();
       child.stderr.resume();
@@ -139,7 +139,7 @@ export class Mongod {
     return this.child?.pid ?? 0;
   }
 
-  /** The process stands still, with its connections open, until it is let go on. */
+  /** Stops the process with its connections open, until thaw is called. */
   freeze(): void {
     this.child?.kill('SIGSTOP');
     const end = performance.now() + 5_000;
@@ -182,7 +182,7 @@ export class ReplicaSet {
     return ReplicaSet.of(await Promise.all(Array.from({ length: size }, () => Mongod.start(path))));
   }
 
-  /** Makes running members one set; `prepare` runs on its primary, where nobody must say yet who they are. */
+  /** Initiates a replica set of running members. `prepare` runs on its primary, where no authentication is required yet. */
   static async of(members: readonly Mongod[], prepare?: (client: MongoClient) => Promise<void>): Promise<ReplicaSet> {
     const [first] = members;
     if (first === undefined) throw new Error('a replica set has members');
@@ -204,7 +204,7 @@ export class ReplicaSet {
     return `mongodb://${this.members.map((member) => member.address).join(',')}/?replicaSet=rs0`;
   }
 
-  /** The member that takes writes now; waits until there is one. */
+  /** Returns the primary, and waits until one exists. */
   async primary(): Promise<Mongod> {
     const end = Date.now() + PATIENCE_MILLIS;
     do {
@@ -214,16 +214,16 @@ export class ReplicaSet {
     throw new Error('the replica set has no primary');
   }
 
-  /** The primary gives up; there is an election, with one member too. */
+  /** Makes the primary step down. An election follows, even with one member. */
   async stepDown(): Promise<void> {
     const command = { replSetStepDown: 3, secondaryCatchUpPeriodSecs: 1, force: true };
-    // It may close the connection instead of answering.
+    // The primary may close the connection instead of answering.
     await withClient((await this.primary()).directUri, (client) => client.db('admin').command(command)).catch(
       () => undefined,
     );
   }
 
-  /** A command to a database of the primary; waits until there is a primary. */
+  /** Runs a command on a database of the primary, and waits until a primary exists. */
   command(command: Record<string, unknown>, database = 'admin'): Promise<unknown> {
     return withClient(this.uri, (client) => client.db(database).command(command));
   }

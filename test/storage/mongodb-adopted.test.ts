@@ -36,7 +36,7 @@ const staged = (key: string, revision: number): StagedObject => ({
 });
 
 described('objects that come from another store', () => {
-  test('keep their revisions, and the log goes on above them, for every replica', async () => {
+  test('keep their revisions, and the log continues above them on every replica', async () => {
     const options = await mongoOptions();
     const [one, two] = [await replica(options), await replica(options)];
     for (let i = 0; i < 4; i++) await commit(one, put(`a/k${i}`, 0));
@@ -50,7 +50,7 @@ described('objects that come from another store', () => {
       await copy.put(ADOPTED, [staged('a/x', 500), staged('a/y', 900)]);
       await copy.install(ADOPTED);
       await one.raise(1000);
-      // Again, as a leader does who finds it half done.
+      // Installs again, like a leader that finds a partial installation.
       await copy.install(ADOPTED);
       expect(await two.currentRevision()).toBe(1001);
       await until(() => recorders.every(({ ends }) => ends.length === 1), 'all watches have ended');
@@ -75,7 +75,7 @@ described('objects that come from another store', () => {
     }
   });
 
-  test('whoever reads between the raise and the first write reads what is there', async () => {
+  test('reads between the raise and the first write return the existing objects', async () => {
     const backend = await replica(await mongoOptions());
     await commit(backend, put('a/k', 0));
     await backend.raise(50);
@@ -84,7 +84,7 @@ described('objects that come from another store', () => {
     expect((await commit(backend, put('a/l', 0))).revision).toBe(53);
   });
 
-  test('are encrypted in the copy where the type is, and read in clear from it and from their place', async () => {
+  test('are encrypted in the copy like their type, and readable there and after installation', async () => {
     const options = await mongoOptions();
     const sealing = { prefix: 'k8s:enc:aesgcm:v1:key:', transformer: new Gcm(randomBytes(32)) };
     const transformer = new PrefixTransformers([sealing], 'no matching prefix found');
@@ -116,7 +116,7 @@ described('objects that come from another store', () => {
       expect(decode(await backend.get(resource, 'a/secret'))).toMatchObject({ metadata: { resourceVersion: '500' } });
   });
 
-  test('take the place of nothing that is there', async () => {
+  test('do not replace existing objects', async () => {
     const backend = await replica(await mongoOptions());
     await commit(backend, put('a/k', 0, {}, ADOPTED));
     const copy = backend.staging(NEW);
@@ -130,7 +130,7 @@ described('objects that come from another store', () => {
 });
 
 described('the processes on a store', () => {
-  test('are those that have said something lately, by the clock of MongoDB', async () => {
+  test('are those that published recently, by the clock of MongoDB', async () => {
     const options = await mongoOptions();
     const [one, two] = [(await replica(options)).presence(), (await replica(options)).presence()];
     expect(await one.all()).toEqual([]);

@@ -8,7 +8,7 @@ import { failureOf, hasMongod, mongodPath, mongoOptions, settled } from './mongo
 
 const described = hasMongod() ? describe : describe.skip;
 
-/** Names that JSON allows and databases stumble over. */
+/** Member names that are valid JSON but difficult for databases. */
 const names = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 8 }),
   fc.constantFrom(
@@ -52,7 +52,7 @@ described('documents in MongoDB', () => {
   });
   afterAll(() => backend.close());
 
-  test('what JSON holds comes back to the byte, from the state, the log and a list', async () => {
+  test('JSON is returned byte for byte, from the state, the log, and a list', async () => {
     let n = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(names, tree), { maxLength: 6 }), async (members) => {
@@ -71,14 +71,14 @@ described('documents in MongoDB', () => {
     );
   });
 
-  test('a document nested as deeply as JSON may be is stored', async () => {
+  test('stores a document at the maximum nesting depth of JSON', async () => {
     let deep: JsonObject = { leaf: 1 };
     for (let i = 0; i < 500; i++) deep = { a: deep };
     const { bytes } = await commit(backend, put('a/deep', 0, deep));
     expect(Buffer.from((await backend.get(RESOURCE, 'a/deep'))?.bytes ?? []).equals(bytes)).toBe(true);
   });
 
-  test('people query objects as ordinary documents', async () => {
+  test('users can query objects as ordinary documents', async () => {
     const spec = { color: 'red', size: 2n ** 60n, 'dotted.name': { $in: 1 }, list: [{ a: 1 }, { a: 2 }] };
     await commit(backend, put('q/red', 0, spec));
     await commit(backend, put('q/blue', 0, { color: 'blue' }));
@@ -98,7 +98,7 @@ described('documents in MongoDB', () => {
     });
   });
 
-  test('an object that no document can hold is refused, and one that just fits is not', async () => {
+  test('rejects an object that does not fit in a document, and accepts one that just fits', async () => {
     const filler = (bytes: number): JsonObject => ({ filler: 'x'.repeat(bytes) });
     await expect(backend.write(put('a/huge', 0, filler(9 << 20)))).rejects.toMatchObject({
       code: 'object-too-large',
@@ -133,7 +133,7 @@ described('documents in MongoDB', () => {
 });
 
 described('MongoDB that cannot be used', () => {
-  test('is told in one line, without the password', async () => {
+  test('is reported in one line, without the password', async () => {
     const mongod = await Mongod.start(mongodPath(), []);
     const { uri } = await mongoOptions();
     try {

@@ -13,14 +13,14 @@ afterEach(async () => {
   await set?.dispose();
 });
 
-/** As many as a client has connections, so that some are answered before the member hears that it is deposed. */
+/** As many as a client has connections, so that some are answered before the member learns that it was deposed. */
 const QUESTIONS = 30;
 
-/** What a question to the store was answered with; undefined where it failed. */
+/** Returns the answer of the store, or undefined if the request failed. */
 const answered = <T>(question: Promise<T>): Promise<T | undefined> => question.catch(() => undefined);
 
 described('a primary that does not know that it is deposed', () => {
-  test('does not answer from its past', async () => {
+  test('does not return old states', async () => {
     set = await ReplicaSet.start(mongodPath(), 3);
     const primary = await set.primary();
     const database = newDatabase();
@@ -29,7 +29,7 @@ described('a primary that does not know that it is deposed', () => {
       uri: `${set.uri}&heartbeatFrequencyMS=500&connectTimeoutMS=1000`,
       database,
     });
-    // It does not look where the primary is.
+    // It does not check which member is primary.
     const far = await opened({
       ...PATIENT,
       uri: `${primary.directUri}&heartbeatFrequencyMS=300000&connectTimeoutMS=300000`,

@@ -34,7 +34,7 @@ described('a MongoDB that is told to fail', () => {
     ['the change stream cannot be resumed at all', 280],
     ['the cursor is gone', 43],
     ['the primary has stepped down', 189],
-  ])('%s: nothing is missed, and it is told', async (_, errorCode) => {
+  ])('%s: no event is missed, and the failure is reported', async (_, errorCode) => {
     const failures: unknown[] = [];
     const options = { uri: set.uri, database: newDatabase(), ...PATIENT };
     const writer = await opened(options);
@@ -56,7 +56,7 @@ described('a MongoDB that is told to fail', () => {
     expect(other.following()).toEqual({ ok: true, reason: '' });
   });
 
-  test('while the change stream is broken it is told so, and reads of the log go on', async () => {
+  test('while the change stream is broken, the backend reports it and reads of the log continue', async () => {
     const options = { uri: set.uri, database: newDatabase(), ...PATIENT };
     const [writer, other] = [await opened(options), await opened(options)];
     expect(other.following()).toEqual({ ok: true, reason: '' });
@@ -73,7 +73,7 @@ described('a MongoDB that is told to fail', () => {
     expect((await collect(other, 1, 1)).map(describeEvent)).toEqual(['2 ADDED a/b']);
   });
 
-  test('a disk that takes long for each commit slows writes and loses none', async () => {
+  test('a slow disk slows writes and loses none', async () => {
     const options = { uri: set.uri, database: newDatabase(), ...PATIENT };
     const backends = [await opened(options), await opened(options)];
     await fail('alwaysOn', { failCommands: ['insert'], blockConnection: true, blockTimeMS: 150 });
@@ -101,14 +101,14 @@ described('a MongoDB that is told to fail', () => {
   ])('a commit %s', async (_, mode, errorCode) => {
     const backend = await opened({ uri: set.uri, database: newDatabase(), ...PATIENT });
     await commit(backend, put('a/a', 0));
-    // The projection inserts, too.
+    // The projection also inserts, so wait until it is done.
     await settled(backend);
     await fail(mode, { failCommands: ['insert'], errorCode });
     const results = await Promise.all([1, 2, 3].map((n) => commit(backend, put(`a/${n}`, 0, { n }))));
     expect(results.map(({ revision }) => revision)).toEqual([3, 4, 5]);
   });
 
-  test('replicas whose clocks are hours apart, and leap, remove no history early and lose nothing', async () => {
+  test('replicas with clocks that leap or are hours apart trim no history early and lose nothing', async () => {
     const leaping = (): { clock: Clock; leap(millis: number): void } => {
       let offset = 0;
       return {
@@ -137,7 +137,7 @@ described('a MongoDB that is told to fail', () => {
 });
 
 described('an oplog that is too small', () => {
-  test('has rolled over what the change stream would read next: nothing is missed', async () => {
+  test('has dropped what the change stream would read next: no event is missed', async () => {
     const flags = [
       '--replSet',
       'rs0',
@@ -165,7 +165,7 @@ described('an oplog that is too small', () => {
       const { count: entered } = (await set.command(fault)) as { count: number };
       const writer = await opened({ uri: set.uri, database, ...PATIENT });
       for (let i = 0; i < 10; i++) await commit(writer, put(`a/k${i}`, 0, { i }));
-      // It is held up where it is, and does not follow what comes now.
+      // The change stream is blocked here and does not follow the next writes.
       await set.command({ waitForFailPoint: 'failCommand', timesEntered: entered + 1, maxTimeMS: 120_000 });
       await withClient(set.uri, async (client) => {
         const oldest = async (): Promise<Timestamp> =>
@@ -195,15 +195,15 @@ described('an oplog that is too small', () => {
   });
 });
 
-/** Notices within a second and a half that nobody answers. */
+/** Detects an unresponsive server within a second and a half. */
 const IMPATIENT = '&heartbeatFrequencyMS=500&connectTimeoutMS=1000&serverSelectionTimeoutMS=500';
 
 described('a disk that is full', () => {
-  /** The journal takes its files whole. */
+  /** The journal allocates whole files. */
   const JOURNAL = ['--wiredTigerEngineConfigString', 'log=(file_max=8MB)'];
   const LIMIT_KIB = 24 << 10;
 
-  test('ends mongod: writes are refused, and when there is room again, all that was acknowledged is there once', async () => {
+  test('ends mongod: writes are refused, and with room again, every acknowledged write is there once', async () => {
     const mongod = await Mongod.start(mongodPath(), ['--replSet', 'rs0', ...JOURNAL]);
     const set = await ReplicaSet.of([mongod]);
     try {
@@ -214,7 +214,7 @@ described('a disk that is full', () => {
       const backend = await openedAtLast(options);
       const acknowledged = new Map<string, number>();
       const unknown = new Set<string>();
-      // A write that takes long on a busy machine is refused before the disk is full.
+      // On a busy machine, a slow write may be refused before the disk is full.
       for (let i = 0; mongod.runs; i++) {
         const text = randomBytes(1 << 20).toString('base64');
         const code: unknown = await commit(backend, put(`a/${i}`, 0, { text })).then(
@@ -241,7 +241,7 @@ described('a disk that is full', () => {
       const { items } = await after.list(RESOURCE, everything);
       const found = new Map(items.map((object) => [object.key, object.revision]));
       for (const [name, at] of acknowledged) expect([name, found.get(name)]).toEqual([name, at]);
-      // Only what was not known came on top.
+      // Other than those, only writes with an unknown outcome may exist.
       for (const name of found.keys()) if (!acknowledged.has(name) && !unknown.has(name)) expect(name).toBe('a/after');
       const events = await collect(after, 1, found.size);
       expect(events.map((event) => event.revision)).toEqual(events.map((_, i) => i + 2));
@@ -260,12 +260,12 @@ described('a MongoDB that hangs', () => {
   });
   afterAll(() => set.dispose());
   const left = async (backend: MongoBackend): Promise<void> => {
-    // By itself the driver waits as long as MongoDB stands still.
+    // By default the driver waits until MongoDB resumes.
     await backend.close();
     open.splice(open.indexOf(backend), 1);
   };
 
-  test('keeps nobody waiting, and when it goes on, what it was asked to do is there once', async () => {
+  test('delays no request beyond its timeout, and after it resumes, each write is there at most once', async () => {
     const options = { uri: `${set.uri}${IMPATIENT}`, database: newDatabase(), writeMillis: 3_000 };
     const [backend, other] = [await openedAtLast(options), await openedAtLast(options)];
     const seen: number[] = [];
@@ -295,7 +295,7 @@ described('a MongoDB that hangs', () => {
       for (let round = 0; round < 2; round++) {
         await getOn();
         member().freeze();
-        // It goes on only when all have been told.
+        // MongoDB resumes only after every caller has its answer.
         await Promise.all([
           expect(backend.write(put(`late/${round}`, 0))).rejects.toMatchObject({
             code: expect.stringMatching(/^un/) as string,
@@ -324,9 +324,9 @@ described('a MongoDB that hangs', () => {
     const byOutcome = (wanted: string): unknown[] =>
       outcomes.filter(([, outcome]) => outcome === wanted).map(([key]) => key);
     expect(added).toEqual(expect.arrayContaining(byOutcome('committed')));
-    // Who was told that nothing was written finds nothing.
+    // Writes that were reported as not committed do not exist.
     for (const key of byOutcome('unavailable')) expect(added).not.toContain(key);
-    // Whether a freeze meets a commit on its way, and so an unknown outcome, is chance; test/storage/mongodb.test.ts makes one.
+    // A freeze during a commit, and so an unknown outcome, is a matter of chance here. test/storage/mongodb.test.ts forces one.
     const told = new Set(outcomes.map(([, outcome]) => outcome));
     expect(
       [...told].filter((outcome) => !['committed', 'unavailable', 'unknown-outcome'].includes(outcome ?? '')),
@@ -337,7 +337,7 @@ described('a MongoDB that hangs', () => {
     await reading;
   });
 
-  test('is left behind soon, frozen or gone, also with writes under way', async () => {
+  test('does not delay close, frozen or gone, even with writes in flight', async () => {
     const options = { uri: set.uri, database: newDatabase(), ...PATIENT };
     const [idle, busy] = [await opened(options), await opened(options)];
     await commit(idle, put('a/b', 0));
@@ -417,7 +417,7 @@ described('TLS', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test('the URI asks for TLS, and for X.509 to say who one is', async () => {
+  test('the URI asks for TLS and for X.509 authentication', async () => {
     const tls = `${set.uri}&tls=true&tlsCAFile=${encodeURIComponent(join(folder, 'ca.crt'))}`;
     const encrypted = await opened({ uri: tls, database: 'tls', ...PATIENT });
     const { revision } = await commit(encrypted, put('a/b', 0));
@@ -428,7 +428,7 @@ described('TLS', () => {
       ...PATIENT,
     });
     expect((await known.get(RESOURCE, 'a/b'))?.revision).toBe(revision);
-    // Of another CA's certificate, and without a certificate where one has to say who one is.
+    // With a certificate of another CA, and without a certificate where authentication requires one.
     const untrusted = /^MongoDB at 127\.0\.0\.1:\d+ cannot be (reached|used).*certificate/;
     expect(await failureOf(`${set.uri}&tls=true`, untrusted)).toMatch(untrusted);
     const told = /^MongoDB at 127\.0\.0\.1:\d+ /;

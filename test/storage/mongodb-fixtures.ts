@@ -12,7 +12,7 @@ const found = findMongod();
 let shared: Promise<ReplicaSet> | undefined;
 let databases = 0;
 
-/** A replica set of one member for all tests of a file. */
+/** Returns a replica set with one member, shared by all tests of a file. */
 export function sharedReplicaSet(): Promise<ReplicaSet> {
   shared ??= ReplicaSet.start(mongodPath());
   return shared;
@@ -23,7 +23,7 @@ export function mongodPath(): string {
   return found.path;
 }
 
-/** People find what was written as soon as it is projected. */
+/** Waits until all objects are projected, so that queries find them. */
 export const settled = (backend: MongoBackend): Promise<void> =>
   until('all is projected', () => backend.projectionLag()?.objects === 0);
 
@@ -31,16 +31,16 @@ export function newDatabase(): string {
   return `annex-test-${process.pid}-${++databases}`;
 }
 
-/** What is to be told is seldom how long a busy machine takes for it. */
+/** Long timeouts, because most tests do not check how long a busy machine takes. */
 export const PATIENT = { selectMillis: 60_000, writeMillis: 200_000 } as const;
 
-/** A fresh database for a backend. */
+/** Returns options for a new database. */
 export async function mongoOptions(): Promise<MongoOptions> {
   const { uri } = await sharedReplicaSet();
   return { uri, database: newDatabase(), forTests: true, ...PATIENT };
 }
 
-/** Backends of a file's tests. */
+/** The open backends of a test file. */
 export class OpenBackends {
   readonly open: MongoBackend[] = [];
 
@@ -51,7 +51,7 @@ export class OpenBackends {
     return backend;
   };
 
-  /** For those that give up soon: a busy machine may take longer. */
+  /** Retries on backends with short timeouts, because a busy machine may take longer. */
   readonly openedAtLast = async (options: MongoOptions): Promise<MongoBackend> => {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -68,8 +68,8 @@ export class OpenBackends {
 }
 
 /**
- * Why a store cannot be opened. How soon it is told does not matter, but what was wrong last is told only if there was time to find out:
- * it gets more until it tells what is expected.
+ * Returns why a store cannot be opened. The driver reports the real reason only if it had time to find it, so the timeout grows until the
+ * error is the expected one.
  */
 export async function failureOf(uri: string, expected: RegExp): Promise<string> {
   for (let selectMillis = 500; ; selectMillis *= 4) {
@@ -103,16 +103,16 @@ const fixtureOf = (name: string, more: Partial<MongoOptions>, withFile = false):
   },
 });
 
-/** The store in MongoDB, on the main log and on another one, where there is a mongod; else a skipped test that tells why there is none. */
+/** Returns fixtures for the store in MongoDB, on the main log and on another one. Without mongod, adds a skipped test with the reason instead. */
 export function mongodbFixtures(): StoreFixture[] {
   if (!hasMongod()) return [];
   return [fixtureOf('mongodb', {}), fixtureOf('mongodb, on a log of its own', { log: 'heavy' })];
 }
 
-/** The store in MongoDB, with a file for what memory has no room for. */
+/** The store in MongoDB, with a file for objects that do not fit in memory. */
 export const mongodbWithFile = fixtureOf('mongodb with a file', {}, true);
 
-/** Whether there is a mongod; where not, a skipped test tells why. To be called once in a test file. */
+/** Reports whether mongod is available. If not, adds a skipped test with the reason. Call it once per test file. */
 export function hasMongod(): boolean {
   if ('reason' in found) {
     test.skip(`MongoDB: ${found.reason}`, () => undefined);

@@ -37,7 +37,7 @@ const heavy = (key: string, expected: number, n: number) => put(key, expected, {
 afterEach(() => stop(...open.splice(0)));
 
 described('types with logs of their own', () => {
-  test('each log counts for itself, and tells of its own types alone', async () => {
+  test('each log has its own revisions and delivers only its own types', async () => {
     const options = await mongoOptions();
     const { backend, main, others } = await replica(options, OWN);
     expect((await commit(backend, put('a/x', 0))).revision).toBe(2);
@@ -69,7 +69,7 @@ described('types with logs of their own', () => {
     });
   });
 
-  test('two replicas share both logs, through their caches', async () => {
+  test('two replicas share both logs through their caches', async () => {
     const options = await mongoOptions();
     const [one, two] = [await replica(options, OWN), await replica(options, OWN)];
     const cachers = [one, two].map((each) => new RoutedCacher(each, {}));
@@ -116,7 +116,7 @@ described('types with logs of their own', () => {
     }
   });
 
-  test('a type that gets a log, and loses it again, keeps its objects, and no revision means two things', async () => {
+  test('a type that gets a log and loses it keeps its objects, and no revision is used twice', async () => {
     const options = await mongoOptions();
     let now = await replica(options, NONE);
     for (let i = 0; i < 5; i++) await commit(now.backend, heavy(`a/k${i}`, 0, i));
@@ -135,7 +135,7 @@ described('types with logs of their own', () => {
     expect(() => own?.events(6, new AbortController().signal)).toThrow('revision 6 is no longer kept');
     for (let i = 0; i < 4; i++)
       expect((await commit(now.backend, heavy('a/k0', i === 0 ? 2 : 8 + i, i))).revision).toBe(9 + i);
-    // What the main log tells is as it was.
+    // The events in the main log are unchanged.
     expect((await commit(now.backend, put('a/other', 7, { n: 1 }))).revision).toBe(8);
     expect((await collect(now.main, 1, 7)).map((event) => event.revision)).toEqual([2, 3, 4, 5, 6, 7, 8]);
     await stop(now);
@@ -152,7 +152,7 @@ described('types with logs of their own', () => {
     expect((await collect(now.main, 13, 1)).map(describeEvent)).toEqual(['14 MODIFIED a/k0 was 12']);
   });
 
-  test('another setting is refused as long as a server has the old one', async () => {
+  test('another setting is refused while a server has the old one', async () => {
     const options = await mongoOptions();
     const [first, second] = [await replica(options, OWN), await replica(options, OWN)];
     await commit(first.backend, heavy('a/x', 0, 1));
@@ -174,7 +174,7 @@ described('types with logs of their own', () => {
     expect((await commit(other.backend, heavy('a/x', 3, 3))).revision).toBe(5);
   });
 
-  test('a move that was interrupted is finished by the next start', async () => {
+  test('the next start finishes an interrupted move', async () => {
     const options = await mongoOptions();
     let now = await replica(options, NONE);
     for (let i = 0; i < 5; i++) await commit(now.backend, heavy(`a/k${i}`, 0, i));
@@ -191,7 +191,7 @@ described('types with logs of their own', () => {
     expect((await commit(now.backend, heavy('a/k0', 2, 1))).revision).toBe(9);
   });
 
-  test('one budget bounds what the caches of all logs derive', async () => {
+  test("one budget limits the derived bytes of all logs' caches", async () => {
     const logs = await replica(await mongoOptions(), OWN);
     const cacher = new RoutedCacher(logs, { budgetBytes: 12_345 });
     await cacher.start();

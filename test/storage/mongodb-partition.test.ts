@@ -10,7 +10,7 @@ const { opened, openedAtLast, closeAll } = new OpenBackends();
 const proxies: FaultProxy[] = [];
 
 afterEach(async () => {
-  // Nothing is held back while the backends say goodbye.
+  // Lets all traffic through while the backends close.
   for (const proxy of proxies) proxy.pass();
   await closeAll();
   await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
@@ -20,7 +20,7 @@ const WINDOW_MILLIS = 6_000;
 
 interface Pair {
   readonly near: MongoBackend;
-  /** Behind the proxy. */
+  /** The replica behind the proxy. */
   readonly far: MongoBackend;
   readonly proxy: FaultProxy;
   readonly options: MongoOptions;
@@ -34,7 +34,7 @@ async function pair(more: Partial<MongoOptions> = {}): Promise<Pair> {
   return { near: await opened(options), far: await opened({ ...options, uri: proxy.uri() }), proxy, options };
 }
 
-/** The near replica writes on, until everything up to a revision has been trimmed. */
+/** Writes on the near replica until everything up to a revision has been trimmed. */
 async function writeAndTrim({ near, options }: Pair, revision: number, done: string[]): Promise<void> {
   const { uri } = await sharedReplicaSet();
   const collection = options.log === undefined ? 'log' : `log.${options.log}`;
@@ -45,7 +45,7 @@ async function writeAndTrim({ near, options }: Pair, revision: number, done: str
   }
   await withClient(uri, (client) =>
     until('it is trimmed', async () => {
-      // MongoDB's time moves with its writes.
+      // The time of MongoDB advances with its writes.
       await client.db(options.database).collection('time').insertOne({});
       const entry = await client
         .db(options.database)
@@ -62,7 +62,7 @@ const outcomeOf = (writing: Promise<WriteResult>): Promise<string | undefined> =
     (error: unknown) => (error as { code?: string }).code,
   );
 
-/** Both replicas tell the same, with every key. */
+/** Checks that both replicas return the same objects, including every key. */
 async function agreed(replicas: readonly MongoBackend[], keys: readonly string[]): Promise<void> {
   const [lists, newest] = [
     await Promise.all(replicas.map((one) => one.list(RESOURCE, everything))),
@@ -85,7 +85,7 @@ const historyOf = (log: Log): Partial<MongoOptions> => ({
   ...(log === 'heavy' ? { log } : {}),
 });
 
-/** Runs all cases at once, as each waits most of its time until its history has passed; says which one failed. */
+/** Runs all cases concurrently, because each mostly waits for its history to expire. The error names the failed case. */
 async function atOnce<T>(cases: readonly T[], run: (one: T) => Promise<void>): Promise<void> {
   const outcomes = await Promise.allSettled(cases.map(run));
   const failures = outcomes.flatMap((outcome, i) => {
@@ -109,9 +109,9 @@ async function writesThatArriveTooLate(log: Log, verb: (typeof VERBS)[number]): 
     update: put('far/old', before.revision, { n: 2 }),
     delete: remove('far/old', before.revision),
   }[verb];
-  // Nothing has to be read for it.
+  // This avoids a read before the write.
   if (verb === 'create') far.consult(() => ({ revision: 0, asOf: Infinity }));
-  // It is on its way, and comes to a place that was taken, and is free again.
+  // The write is in flight. It arrives at a position in the log that was taken meanwhile and is free again.
   const writing = outcomeOf(far.write(request));
   await pause(100);
   const keys: string[] = [];
@@ -132,7 +132,7 @@ async function answerThatIsLost(log: Log): Promise<void> {
   proxy.inspect = (bytes, direction) => {
     if (direction === 'requests' && bytes.includes('far/new')) proxy.loseAnswers();
   };
-  // Nothing has to be read for it.
+  // This avoids a read before the write.
   far.consult(() => ({ revision: 0, asOf: Infinity }));
   const writing = outcomeOf(far.write(put('far/new', 0)));
   await until('it is there', async () => (await near.get(RESOURCE, 'far/new')) !== undefined);
@@ -149,30 +149,30 @@ async function answerThatIsLost(log: Log): Promise<void> {
 }
 
 described('a replica that was cut off for longer than the history, on the main log and on one of its own', () => {
-  test('what it creates, updates and deletes is nowhere, and nobody is told that it is', () =>
+  test('its writes have no effect and are not acknowledged', () =>
     atOnce(
       LOGS.flatMap((log) => VERBS.map((verb) => ({ log, verb }))),
       ({ log, verb }) => writesThatArriveTooLate(log, verb),
     ));
 
-  test('a commit whose answer was lost, and whose entry was trimmed, is neither confirmed nor repeated', () =>
+  test('a commit with a lost response and a trimmed entry is neither acknowledged nor repeated', () =>
     atOnce(LOGS, answerThatIsLost));
 });
 
 described('old events', () => {
-  test('end with "compacted" where trimming overtakes their reader, and none is left out before', async () => {
+  test('end as compacted if trimming overtakes their reader, without a gap before that', async () => {
     const { uri, members } = await sharedReplicaSet();
     const options = { uri, database: newDatabase(), ...PATIENT };
     const near = await opened(options);
-    // More commits than are read at once.
+    // More commits than one read returns.
     for (let from = 0; from < 400; from += 5)
       await Promise.all(Array.from({ length: 5 }, (_, i) => commit(near, put(`a/k${from + i}`, 0))));
     const proxy = await FaultProxy.start(members[0]?.port ?? 0);
     proxies.push(proxy);
-    // It knows nothing but the newest revision.
+    // This replica has the newest revision only.
     const far = await opened({ ...options, uri: proxy.uri() });
     let compaction: Promise<void> | undefined;
-    // Once it has read some more of the log it looks what is still kept.
+    // After reading more of the log, it checks which entries are still kept.
     const compactOnce = (bytes: Buffer, direction: string): void => {
       if (direction === 'answers' || !bytes.includes('base\0') || compaction !== undefined) return;
       proxy.swallow('requests');
@@ -196,7 +196,7 @@ described('old events', () => {
 });
 
 described('a replica with a long way to MongoDB', () => {
-  test('gets on beside one that commits back to back', async () => {
+  test('makes progress beside a replica that commits back to back', async () => {
     const { near, far, proxy } = await pair({ writeMillis: 60_000 });
     proxy.delay(5);
     const ending = new AbortController();
@@ -217,7 +217,7 @@ described('a replica with a long way to MongoDB', () => {
 described('a mongod that is killed under load, with a replica behind a proxy', () => {
   const IMPATIENT = '&heartbeatFrequencyMS=500&connectTimeoutMS=1000';
 
-  test('both replicas write again when it is back, again and again, whatever the proxy does meanwhile', async () => {
+  test('both replicas write again after each restart, regardless of the proxy', async () => {
     const mongod = await Mongod.start(mongodPath());
     const set = await ReplicaSet.of([mongod]);
     const proxy = await FaultProxy.start(mongod.port);

@@ -19,14 +19,14 @@ interface StateOf {
 const inDatabase = <T>({ uri, database }: MongoOptions, work: (db: Db) => Promise<T>): Promise<T> =>
   withClient(uri, (client) => work(client.db(database)));
 
-/** What the projection has of the type: key, revision, and whether it is a tombstone. */
+/** Returns the projection of the type: key, revision, and whether the document is a tombstone. */
 const projection = (options: MongoOptions): Promise<unknown[]> =>
   inDatabase(options, async (db) => {
     const found = await db.collection<StateOf>(RESOURCE).find().sort({ _id: 1 }).toArray();
     return found.map(({ _id, _annex }) => [_id, _annex.revision, _annex.deleted ?? false]);
   });
 
-/** A batch as a replica leaves it that was killed between its insert and its projection. */
+/** The batch of a replica that was killed after inserting it and before projecting it. */
 const left = (first: number, ...keys: string[]) => ({
   _id: first,
   last: first + keys.length - 1,
@@ -49,7 +49,7 @@ const listed = async (backend: MongoBackend): Promise<unknown> =>
   (await backend.list(RESOURCE, everything)).items.map(({ key, revision }) => [key, revision]);
 
 described('the collections that people query', () => {
-  test('follow the log, also after nobody wrote for a while; each object has its newest state', async () => {
+  test('follow the log, even after a pause, with the newest state of each object', async () => {
     const options = await mongoOptions();
     const backend = await opened(options);
     for (let round = 0; round < 3; round++) {
@@ -74,7 +74,7 @@ described('the collections that people query', () => {
     ]);
   });
 
-  test('are brought up to what a killed replica committed; nobody has to wait for that', async () => {
+  test('include the commits of a killed replica, without delaying any request', async () => {
     const options = await mongoOptions();
     await leave(options, left(2, 'a/x', 'a/y'), left(4, 'a/z'));
     const [one, two] = [await opened(options), await opened(options)];
@@ -97,7 +97,7 @@ described('the collections that people query', () => {
       ['a/y', 5, true],
       ['a/z', 4, false],
     ]);
-    // What was under way when it was killed finds the tombstone, however late it comes.
+    // A late write of the killed replica finds the tombstone, whenever it arrives.
     const held = await inDatabase(options, (db) => db.collection('held').distinct('key'));
     expect(held).toEqual(['a/x', 'a/y', 'a/z']);
     const shown = await inDatabase(options, (db) =>
@@ -106,7 +106,7 @@ described('the collections that people query', () => {
     expect(shown).toMatchObject({ kind: 'Widget', spec: { left: true } });
   });
 
-  test('never show what was inserted where a batch had been, and was trimmed', async () => {
+  test('never contain a batch inserted in the place of a trimmed one', async () => {
     const options = await mongoOptions();
     const backend = await opened(options);
     for (let i = 0; i < 8; i++) await commit(backend, put(`a/k${i}`, 0));
@@ -117,7 +117,7 @@ described('the collections that people query', () => {
       await db.collection<{ _id: string }>('meta').updateOne({ _id: 'floor' }, floor, { upsert: true });
       await db.collection<{ _id: number }>('log').deleteMany({ _id: { $lte: 8 } });
     });
-    // It has more revisions than the one that it takes the place of.
+    // It has more revisions than the batch it replaces.
     await leave(options, left(8, 'a/void', 'a/void1', 'a/void2', 'a/void3', 'a/void4'));
     const next = await opened(options);
     expect(await next.currentRevision()).toBe(9);

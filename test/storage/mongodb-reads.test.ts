@@ -13,7 +13,7 @@ const { opened, closeAll } = new OpenBackends();
 
 afterEach(closeAll);
 
-/** How often MongoDB was asked for objects of the type while the work was done. */
+/** Returns the number of queries for objects of the type during the work. */
 async function questions({ uri, database }: MongoOptions, work: () => Promise<unknown>): Promise<number> {
   return withClient(uri, async (client) => {
     const db = client.db(database);
@@ -29,7 +29,7 @@ async function questions({ uri, database }: MongoOptions, work: () => Promise<un
 const keysOf = (count: number): string[] => Array.from({ length: count }, (_, i) => `a/k${String(i).padStart(3, '0')}`);
 
 described('objects read one by one', () => {
-  test('those that are wanted at the same time are read together', async () => {
+  test('concurrent reads are batched', async () => {
     const options = await mongoOptions();
     const backend = await opened(options);
     const keys = keysOf(150);
@@ -44,12 +44,12 @@ described('objects read one by one', () => {
     expect(asked).toBeLessThan(10);
   });
 
-  test('each shows what was written before it was asked for', async () => {
+  test('each returns the writes committed before it was requested', async () => {
     const options = await mongoOptions();
     const [one, two] = [await opened(options), await opened(options)];
     let { revision } = await commit(one, put('a/x', 0, { n: 0 }));
     for (let n = 1; n <= 30; n++) {
-      // These are under way while it is written.
+      // These reads are in flight during the write.
       const early = Array.from({ length: 5 }, () => two.get(RESOURCE, 'a/x'));
       ({ revision } = await commit(one, put('a/x', revision, { n })));
       const late = Array.from({ length: 5 }, () => two.get(RESOURCE, 'a/x'));
@@ -60,7 +60,7 @@ described('objects read one by one', () => {
 });
 
 described('what a write starts from', () => {
-  test('is not read where the caller has it, and a cache knows that it is the newest', async () => {
+  test('is not read if the caller has it and a cache knows that it is the newest', async () => {
     const options = await mongoOptions();
     const keys = keysOf(40);
     const writer = await opened(options);
@@ -94,7 +94,7 @@ described('what a write starts from', () => {
     expect(await questions(options, () => commit(untold, put('new/k0', current?.revision ?? 0)))).toBe(1);
   });
 
-  test('is read where a cache is behind what this replica has forgotten', async () => {
+  test('is read if a cache lags behind what this replica has evicted', async () => {
     const options = await mongoOptions();
     const writer = await opened(options);
     const { revision } = await commit(writer, put('a/x', 0));
@@ -104,7 +104,7 @@ described('what a write starts from', () => {
     expect(await other.write(put('a/x', 0))).toMatchObject({ outcome: 'conflict', current: { revision } });
   });
 
-  test('is not believed where somebody wrote since', async () => {
+  test('is not trusted if another replica has written since', async () => {
     const options = await mongoOptions();
     const writer = await opened(options);
     const previous = await commit(writer, put('a/changed', 0, { n: 1 }));
@@ -123,7 +123,7 @@ described('what a write starts from', () => {
       { outcome: 'conflict', current: undefined },
       { outcome: 'committed' },
     ]);
-    // Of another revision than the one expected: it says nothing.
+    // `previous` has another revision than the expected one, so it is ignored.
     const wrong = { ...remove('a/changed', newest.revision), previous };
     expect(await told.write(wrong)).toMatchObject({ outcome: 'committed' });
     const last = (await collect(writer, 1, 7)).at(-1);
@@ -134,7 +134,7 @@ described('what a write starts from', () => {
     ]);
   });
 
-  test('is found for more objects than are remembered', async () => {
+  test('is found for more objects than fit in memory', async () => {
     const keys = keysOf(20);
     const known = new KnownStates(1, 1, () => undefined);
     const pending = keys.map((key): PendingWrite => ({
@@ -152,7 +152,7 @@ described('what a write starts from', () => {
     expect(pending.map(({ request }) => known.before(request))).toEqual(keys.map(() => undefined));
   });
 
-  test('counts for the size of a commit', async () => {
+  test('counts toward the size of a commit', async () => {
     const options = await mongoOptions();
     const writer = await opened(options);
     const text = 'x'.repeat(1 << 20);

@@ -27,7 +27,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** Counts how often a type is read as a whole, and how often a save asks for the batch that it is for. */
+/** Counts how often a whole type is read, and how often a save asks for its batch. */
 class CountedBackend extends MongoBackend {
   walks = 0;
   saves = 0;
@@ -44,7 +44,7 @@ class CountedBackend extends MongoBackend {
   }
 }
 
-/** A replica with a file, and memory for next to nothing. */
+/** A replica with a cache file and almost no memory budget. */
 class Replica {
   private constructor(
     readonly backend: CountedBackend,
@@ -64,7 +64,7 @@ class Replica {
     return new Replica(backend, cold, cacher, cacher.add(widgets), clock);
   }
 
-  /** Key and text of each object. */
+  /** Returns the key and the spec of each object. */
   async shown(): Promise<Map<string, unknown>> {
     const list = await this.cache.list({ mode: 'most-recent' }, page());
     return new Map([...list.items()].map((item) => [item.key, item.decode()['spec']]));
@@ -76,7 +76,7 @@ class Replica {
     await until(() => this.backend.saves > saves, 'it is saved');
   }
 
-  /** As if it were killed: nothing is saved at the end. */
+  /** Stops without a final save, as if the process were killed. */
   async kill(): Promise<void> {
     await this.cacher.stop();
     await this.cold.close();
@@ -106,7 +106,7 @@ const revisionOf = async (backend: MongoBackend, key: string): Promise<number> =
   (await backend.get(widgets.resource, key))?.revision ?? 0;
 
 described('a replica that is started again with its file', () => {
-  test('reads from MongoDB what was written since, by itself and by others', async () => {
+  test('reads only the recent writes from MongoDB, its own and those of others', async () => {
     const first = await filled();
     await commit(first.backend, put('a/k0001', await revisionOf(first.backend, 'a/k0001'), { i: 'own' }));
     await commit(first.backend, put('b/new', 0, { i: 'own' }));
@@ -129,7 +129,7 @@ described('a replica that is started again with its file', () => {
     await again.kill();
   });
 
-  test('reads all of it where the log does not reach back so far', async () => {
+  test('reads everything if the log does not reach back far enough', async () => {
     const first = await filled();
     await first.kill();
     await otherwise(async (other) => {
@@ -141,7 +141,7 @@ described('a replica that is started again with its file', () => {
     await again.kill();
   });
 
-  test('reads all of it where the database is another one by now', async () => {
+  test('reads everything if the database was replaced', async () => {
     const first = await filled();
     await first.kill();
     await withClient(options.uri, (client) => client.db(options.database).dropDatabase());

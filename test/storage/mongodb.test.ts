@@ -17,7 +17,7 @@ interface Counts {
 
 const noCounts = (): Counts => ({ done: 0, unknown: 0, failed: 0 });
 
-/** Adds one to a counter again and again, by compare-and-write; tells what it took and what it could not learn. */
+/** Increments a counter repeatedly by compare-and-swap. Counts successes, failures, and unknown outcomes. */
 async function increment(
   backend: MongoBackend,
   key: string,
@@ -51,7 +51,7 @@ function counter(events: readonly LogEvent[], key: string): number[] {
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
 
-/** The log as one backend tells it: consecutive, and each counter goes up by one. */
+/** Reads the log from one backend and checks that it is consecutive and that each counter goes up by one. */
 async function consistentLog(backend: MongoBackend, keys: readonly string[]): Promise<readonly LogEvent[]> {
   const newest = await backend.currentRevision();
   const events = await collect(backend, 1, newest - 1);
@@ -66,7 +66,7 @@ async function consistentLog(backend: MongoBackend, keys: readonly string[]): Pr
 }
 
 described('replicas on one MongoDB', () => {
-  test('contending writers lose no update and see one order', async () => {
+  test('contending writers lose no update and read the same order', async () => {
     const options = await mongoOptions();
     const backends = await Promise.all([opened(options), opened(options), opened(options)]);
     const keys = ['a/x', 'a/y', 'b/z'];
@@ -101,7 +101,7 @@ described('replicas on one MongoDB', () => {
     await Promise.all(readers);
   });
 
-  test('a replica refuses nothing because of what it has not heard yet', async () => {
+  test('a replica rejects no write because of events it has not received yet', async () => {
     const options = await mongoOptions();
     const [one, two] = [await opened(options), await opened(options)];
     for (let i = 0; i < 50; i++) {
@@ -114,22 +114,22 @@ described('replicas on one MongoDB', () => {
     }
   });
 
-  test('nobody makes and deletes an object that somebody else has', async () => {
+  test('a replica neither creates nor deletes an object that another one has', async () => {
     const options = await mongoOptions();
     const [one, two] = [await opened(options), await opened(options)];
     for (let i = 0; i < 30; i++) {
       const { revision } = await commit(one, put(`a/k${i}`, 0, { i }));
-      // The other one may not have heard of it: then it takes the object for one that it makes itself.
+      // The other replica may not have received the event. Then it treats the object as one that it creates itself.
       const results = await Promise.all([two.write(put(`a/k${i}`, 0)), two.write(remove(`a/k${i}`, revision + 1))]);
       for (const result of results) expect(result).toMatchObject({ outcome: 'conflict', current: { revision } });
     }
   });
 
-  test('two busy replicas both get on', async () => {
+  test('two busy replicas both make progress', async () => {
     const options = await mongoOptions();
     const backends = await Promise.all([opened(options), opened(options)]);
     const tallies = backends.map(noCounts);
-    // Neither stops before both have got on.
+    // Neither stops before both have made progress.
     const enough = (): boolean => tallies.every(({ done }) => done >= 200);
     await Promise.all(
       backends.flatMap((backend, b) =>
@@ -140,7 +140,7 @@ described('replicas on one MongoDB', () => {
     expect(await backends[0].currentRevision()).toBe(1 + tallies.reduce((sum, { done }) => sum + done, 0));
   });
 
-  test('a replica that was gone longer than the history is told so, and goes on', async () => {
+  test('a replica that was away longer than the history gets an error and recovers', async () => {
     const options = await mongoOptions();
     const writer = await opened(options);
     const other = await opened(options);
@@ -153,7 +153,7 @@ described('replicas on one MongoDB', () => {
     expect((await collect(other, 16, 5)).map((event) => event.revision)).toEqual([17, 18, 19, 20, 21]);
   });
 
-  test('history leaves by itself when its window has passed, and what was deleted with it', async () => {
+  test('history and tombstones are trimmed automatically after the window', async () => {
     const options = { ...(await mongoOptions()), historyMillis: 1_000 };
     const [one, two] = [await opened(options), await opened(options)];
     await commit(one, put('a/b', 0, { n: 1 }));
@@ -162,7 +162,7 @@ described('replicas on one MongoDB', () => {
     await withClient(options.uri, async (client) => {
       const db = client.db(options.database);
       const log = db.collection<{ _id: number }>('log');
-      // MongoDB's time moves with its writes.
+      // The time of MongoDB advances with its writes.
       const passes = (): Promise<unknown> => db.collection('time').insertOne({});
       const leaves = (what: string, left: () => boolean | Promise<boolean>): Promise<void> =>
         until(what, async () => (await passes()) !== undefined && left());
@@ -177,7 +177,7 @@ described('replicas on one MongoDB', () => {
     }
   });
 
-  test('the change stream brings what another replica writes, without polling', async () => {
+  test('the change stream delivers the writes of other replicas, without polling', async () => {
     const options = await mongoOptions();
     const failures: unknown[] = [];
     const writer = await opened(options);
@@ -190,7 +190,7 @@ described('replicas on one MongoDB', () => {
       for (let i = 0; i < 41; i++) await commit(writer, put(`a/k${i}`, 0));
       expect((await seen).map((event) => event.revision)).toEqual(upTo(41).map((n) => n + 1));
       await db.command({ profile: 0 });
-      // One stream all the time, and nobody looks at the log.
+      // One stream exists all the time, and the log is not queried.
       const profile = db.collection('system.profile');
       expect(await profile.countDocuments({ appName: 'listener', op: 'getmore' })).toBeGreaterThan(0);
       const asked = { appName: 'listener', ns: `${options.database}.log`, op: { $in: ['query', 'command'] } };
@@ -199,7 +199,7 @@ described('replicas on one MongoDB', () => {
     expect(failures).toEqual([]);
   });
 
-  test('the smallest pool of connections that a URL can ask for is enough', async () => {
+  test('the smallest connection pool that a URI can ask for is enough', async () => {
     const options = await mongoOptions();
     const backend = await opened({ ...options, uri: `${options.uri}&maxPoolSize=1` });
     for (let i = 0; i < 3; i++) {
@@ -225,7 +225,7 @@ described('faults', () => {
   };
   afterEach(closeAll);
 
-  test('mongod killed and started again, and again: nothing acknowledged is lost, nothing is there twice', async () => {
+  test('after repeated kills of mongod, no acknowledged write is lost, and no write is there twice', async () => {
     on(lone);
     const backends = await Promise.all([opened(options), opened(options)]);
     const keys = ['a/p', 'a/q', 'a/r', 'a/s'];
@@ -263,7 +263,7 @@ described('faults', () => {
     }
   });
 
-  test('the primary steps down: writes and streams go on with the next one', async () => {
+  test('the primary steps down: writes and streams continue on the next one', async () => {
     const members = await ReplicaSet.start(mongodPath(), 3);
     on(members);
     try {
@@ -302,7 +302,7 @@ described('faults', () => {
     }
   });
 
-  test('an interrupted change stream leaves no hole', async () => {
+  test('an interrupted change stream misses no event', async () => {
     on(lone);
     const [writer, other] = [await opened(options), await opened(options)];
     const seen = collect(other, 1, 150);
@@ -313,7 +313,7 @@ described('faults', () => {
     expect((await seen).map((event) => event.revision).slice(0, 150)).toEqual(upTo(150).map((n) => n + 1));
   });
 
-  test('while MongoDB is away writes and reads fail in time, and work again when it is back', async () => {
+  test('without MongoDB, writes and reads fail in time, and they recover with it', async () => {
     on(lone);
     await commit(await opened(options), put('a/b', 0, { n: 1 }));
     await closeAll();
@@ -326,7 +326,7 @@ described('faults', () => {
     await expect(backend.get(RESOURCE, 'a/b')).rejects.toMatchObject({ code: 'unavailable' });
     await expect(backend.ping()).rejects.toMatchObject({ code: 'unavailable' });
     await expect(backend.currentRevision()).rejects.toMatchObject({ code: 'unavailable' });
-    // By itself the driver waits half a minute each time.
+    // By default the driver waits half a minute each time.
     expect(Date.now() - began).toBeLessThan(60_000);
     const leaving = await opened(hasty).catch(() => undefined);
     expect(leaving).toBeUndefined();
@@ -340,11 +340,11 @@ described('faults', () => {
   test.each([
     ['was committed', { writeConcernError: { code: 91, errmsg: 'asked to' } }],
     ['was lost before it came', { closeConnection: true }],
-  ])('the outcome of a commit that %s is found out', async (_, fault) => {
+  ])('resolves the outcome of a commit that %s', async (_, fault) => {
     on(lone);
     const backend = await opened(options);
     await commit(backend, put('a/a', 0));
-    // Also the driver's own second attempt fails.
+    // The driver's own second attempt fails too.
     await set.command({
       configureFailPoint: 'failCommand',
       mode: { times: 2 },
@@ -357,7 +357,7 @@ described('faults', () => {
     expect(await backend.currentRevision()).toBe(5);
   });
 
-  test('a write that was told that it failed is not written after all', async () => {
+  test('a write that was reported as failed is not written later', async () => {
     on(lone);
     const { revision } = await commit(await opened(options), put('a/a', 0));
     const backend = await openedAtLast({ ...options, uri: `${set.uri}&appName=hasty`, writeMillis: 1_000 });
@@ -365,7 +365,7 @@ described('faults', () => {
     const before = await failCommand(set, 'off');
     await failCommand(set, { times: 1 }, data);
     const told = new Set<unknown>();
-    // On a busy machine its time may be over before it is held up.
+    // On a busy machine the write may time out before it is blocked.
     await until('a write is held up', async () => {
       told.add(await backend.write(put('a/a', revision)).catch((error: unknown) => (error as { code?: string }).code));
       return (await failCommand(set, { times: 1 }, data)) > before;
@@ -375,12 +375,12 @@ described('faults', () => {
     for (const code of told) expect(['unavailable', 'unknown-outcome']).toContain(code);
     const current = await backend.currentRevision();
     const changed = (await collect(backend, 1, current - 1)).filter(({ type }) => type === 'MODIFIED').length;
-    // Only what may have been written was.
+    // Only a write with an unknown outcome may have been committed.
     expect(changed).toBeLessThanOrEqual(told.has('unknown-outcome') ? 1 : 0);
     expect(current).toBe(3 + changed);
   });
 
-  test('what is made when MongoDB is held up is written once or not at all, as it is told', async () => {
+  test('a create that MongoDB blocks is committed once or not at all, as reported', async () => {
     on(lone);
     const patient = await opened(options);
     await commit(patient, put('a/a', 0));
@@ -405,7 +405,7 @@ described('faults', () => {
     }
   });
 
-  test('an outcome that cannot be found out is told as such', async () => {
+  test('an outcome that cannot be resolved is reported as unknown', async () => {
     on(lone);
     const patient = await opened(options);
     await commit(patient, put('a/a', 0));
@@ -413,13 +413,13 @@ described('faults', () => {
     const data = { failCommands: ['insert', 'find'], closeConnection: true, appName: 'hasty' };
     let backend = patient;
     let writeMillis = 750;
-    // On a busy machine its time may be over before the commit.
+    // On a busy machine the write may time out before the commit.
     await until('a commit is lost', async () => {
       writeMillis *= 2;
       backend = await openedAtLast({ ...hasty, writeMillis });
-      // In a session that MongoDB does not know yet it would look for what it did before, which fails already.
+      // In a session that is new to MongoDB, the backend would first read its earlier batch, and that fails already.
       await until('it writes', () => answers(backend.write(put(`a/first${writeMillis}`, 0))));
-      // Nothing has to be read for a write.
+      // This avoids a read before the write.
       backend.consult(() => ({ revision: 0, asOf: Infinity }));
       await failCommand(set, 'alwaysOn', data);
       const code: unknown = await backend.write(put(`a/b${writeMillis}`, 0)).then(
@@ -444,13 +444,13 @@ const answers = (question: Promise<unknown>): Promise<boolean> =>
     () => false,
   );
 
-/** Lets a server fail as it is told; returns how often it has done so. */
+/** Makes a server fail commands. Returns how often it has done so. */
 async function failCommand(set: ReplicaSet, mode: unknown, data: object = {}): Promise<number> {
   const answer = await set.command({ configureFailPoint: 'failCommand', mode, data });
   return Number((answer as { count: unknown }).count);
 }
 
-/** Ends all change streams of a server, as an operator or a failover may. */
+/** Kills all change streams of a server, as an operator or a failover may. */
 async function killStreams(set: ReplicaSet): Promise<void> {
   await withClient(set.uri, async (client) => {
     const admin = client.db('admin');

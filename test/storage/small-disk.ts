@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Mounts a small disk at a folder; why there is none, where that cannot be done. */
+/** Mounts a small disk on a folder. Returns undefined, or why that is not possible. */
 export function mountSmallDisk(folder: string, mebibytes: number): string | undefined {
   try {
     mkdirSync(folder, { recursive: true });
@@ -18,7 +18,7 @@ export function unmount(folder: string): void {
   execFileSync('umount', ['-l', folder], { stdio: 'pipe' });
 }
 
-/** Why no small disk can be mounted here; undefined where one can be. */
+/** Returns why no small disk can be mounted here, or undefined if one can. */
 export function whyNoSmallDisk(): string | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'annex-probe-'));
   const why = mountSmallDisk(folder, 1);

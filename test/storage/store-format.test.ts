@@ -28,7 +28,7 @@ async function fill(backend: EmbeddedBackend): Promise<void> {
   await commit(backend, remove('b/gone', 6));
 }
 
-/** `ANNEX_WRITE_FIXTURE=1` writes the fixture anew, when the format has changed and got another number. */
+/** `ANNEX_WRITE_FIXTURE=1` rewrites the fixture, after a format change with a new number. */
 if (process.env['ANNEX_WRITE_FIXTURE'] === '1') {
   test('writes the fixture', async () => {
     const backend = new EmbeddedBackend({ directory, clock: new FakeClock(0) });
@@ -46,7 +46,7 @@ function unpack(): void {
   writeFileSync(join(directory, 'data.mdb'), gunzipSync(readFileSync(join(FIXTURE, 'data.mdb.gz'))));
 }
 
-test('a store of the present format reads as it was written, and goes on', async () => {
+test('a store of the present format reads as written, and accepts writes', async () => {
   unpack();
   const backend = new EmbeddedBackend({ directory, clock: new FakeClock(0) });
   await backend.open();
@@ -71,7 +71,7 @@ test('a store of the present format reads as it was written, and goes on', async
 });
 
 test.each(['annex embedded store 2', 'annex embedded store 4', 'something else'])(
-  'a store of the format %j is refused in one line and left as it is',
+  'a store of the format %j is refused in one line and left unchanged',
   async (format) => {
     unpack();
     writeFileSync(join(directory, 'FORMAT'), `${format}\n`);
@@ -85,7 +85,7 @@ test.each(['annex embedded store 2', 'annex embedded store 4', 'something else']
   },
 );
 
-test('a server whose store is replaced by one of another format writes nothing more, and says why', async () => {
+test('a server stops writing when its store is replaced by one of another format, and reports why', async () => {
   const clock = new FakeClock(0);
   const backend = new EmbeddedBackend({ directory, clock });
   await backend.open();
@@ -100,7 +100,7 @@ test('a server whose store is replaced by one of another format writes nothing m
   await backend.close();
 });
 
-test('the record of the present format', () => {
+test('encodes records of the present format', () => {
   const { value } = put('a/b', 0);
   expect(value && [...encodeRecord(value, 2).subarray(0, 3)]).toEqual([1, 0, '{'.charCodeAt(0)]);
 });
