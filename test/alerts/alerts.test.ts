@@ -21,7 +21,7 @@ const alerts = groups
 const found = spawnSync(join(root, 'hack/tools/prometheus.sh'), { encoding: 'utf8' });
 const promtool = found.status === 0 ? join(found.stdout.trim(), 'promtool') : undefined;
 
-test.each([...new Set(alerts.map(({ alert }) => alert))])('%s has a runbook with all its parts', (alert) => {
+test.each([...new Set(alerts.map(({ alert }) => alert))])('%s has a runbook with all sections', (alert) => {
   const text = readFileSync(join(root, `docs/runbooks/${alert}.md`), 'utf8');
   for (const part of [`# ${alert}`, '## Meaning', '## Impact', '## Diagnosis', '## Mitigation'])
     expect(text).toContain(`${part}\n`);
@@ -37,7 +37,7 @@ test.each(alerts.map((rule) => [rule.alert, rule] as const))(
   },
 );
 
-test('metrics that the rules ask for exist', () => {
+test('the metrics in the rules exist', () => {
   const known = readFileSync(join(root, 'docs/metrics.md'), 'utf8');
   const asked = alerts.flatMap(({ expr }) =>
     [...expr.matchAll(/\b(?:annex|apiserver|etcd|kubernetes)_[a-z0-9_]+/g)].map(([name]) => name),
@@ -52,7 +52,7 @@ test('metrics that the rules ask for exist', () => {
   test('each alert fires after its time, and resolves', () => {
     const folder = mkdtempSync(join(tmpdir(), 'annex-alerts-'));
     try {
-      // The tests look at labels; texts are read by people.
+      // Annotations are removed, because the tests compare labels only.
       const bare = groups.map((group) => ({ ...group, rules: group.rules.map(({ annotations: _, ...rule }) => rule) }));
       writeFileSync(join(folder, 'alerts.yaml'), stringify({ groups: bare }));
       copyFileSync(join(__dirname, 'rules.test.yaml'), join(folder, 'rules.test.yaml'));
@@ -65,7 +65,7 @@ test('metrics that the rules ask for exist', () => {
     }
   });
 
-  test('every alert is tested, firing', () => {
+  test('every alert has a test in which it fires', () => {
     const tests = parse(readFileSync(join(__dirname, 'rules.test.yaml'), 'utf8')) as {
       tests: { alert_rule_test: { alertname: string; exp_alerts?: unknown[] }[] }[];
     };
@@ -75,7 +75,7 @@ test('metrics that the rules ask for exist', () => {
     expect(new Set(firing.map(({ alertname }) => alertname))).toEqual(new Set(alerts.map(({ alert }) => alert)));
   });
 
-  test('the texts render', () => {
+  test('the annotations render', () => {
     const { status, stdout } = spawnSync(promtool ?? '', ['check', 'rules', file], { encoding: 'utf8' });
     expect([status, stdout]).toEqual([0, expect.stringContaining('rules found')]);
   });
@@ -85,6 +85,6 @@ test('the chart has every alert', () => {
   expect(existsSync(join(root, 'test/chart/golden/full.yaml'))).toBe(true);
   const rendered = readFileSync(join(root, 'test/chart/golden/full.yaml'), 'utf8');
   const missing = alerts.filter(({ alert }) => !rendered.includes(`alert: ${alert}\n`)).map(({ alert }) => alert);
-  // The values of that golden leave it out.
+  // The values of that golden file omit this alert.
   expect(missing).toEqual(['AnnexMemoryNearLimit']);
 });

@@ -9,7 +9,7 @@ import { NOBODY, ROOT, scratchFolder, TestServer } from '../integration/server.j
 import { findMongod, freePort, pause, ReplicaSet } from '../storage/mongod.js';
 import { findPrometheus, hasty, Prometheus } from './prometheus.js';
 
-/** `make alerts` injects them all; otherwise those that take no more than seconds. */
+/** `make alerts` injects all faults. Otherwise only those that take seconds are injected. */
 const ALL = process.env['ANNEX_ALERTS'] === 'all';
 const QUICK = new Set([
   'AnnexDown',
@@ -28,12 +28,12 @@ const begun = performance.now();
 
 const chosen = (alert: string): typeof test => (ALL || QUICK.has(alert) ? test : test.skip);
 
-/** What is going on, in a run of all. */
+/** Logs progress when all faults are injected. */
 function say(line: string): void {
   if (ALL) process.stderr.write(`${((performance.now() - begun) / 1000).toFixed(0).padStart(4)} s  ${line}\n`);
 }
 
-/** A server on a port that stays, which can be started with other flags. */
+/** A server on a fixed port that can be restarted with other flags. */
 class Replica {
   private server: TestServer | undefined;
   private http: Http1 | undefined;
@@ -80,7 +80,7 @@ const map = (name: string, data: object = {}): object => ({
   data,
 });
 
-/** Does the same again and again, whatever comes of it, until it is ended. */
+/** Repeats an action, whatever its result, until it is ended. */
 class Load {
   private going = true;
   private readonly ended: Promise<unknown>;
@@ -141,12 +141,12 @@ suite(`alerts, from faults of a server${why}`, () => {
     say(`${alert}: resolved`);
   }
 
-  test('nothing fires while all is well', async () => {
+  test('no alert fires while all is well', async () => {
     await prometheus?.scrapes(1);
     await prometheus?.until('AnnexDown', false);
     load((i) => replica.client.post(MAPS, map(`well-${i}`)));
     await pause(5_000);
-    // On a machine that is busy with other things these two may be true.
+    // These two may fire on a busy machine.
     const busy = ['AnnexEventLoopBlocked', 'AnnexLatencyBudgetBurn'];
     const firing = [...((await prometheus?.firing()) ?? [])];
     expect(firing.filter((alert) => !busy.includes(alert))).toEqual([]);
@@ -248,7 +248,7 @@ suite(`alerts, from faults of a server${why}`, () => {
 
   chosen('AnnexRequestsRejected')('AnnexRequestsRejected: too many at a time', async () => {
     const data = { text: 'x'.repeat(500_000) };
-    // Those of system:masters are never rejected.
+    // Requests of system:masters are never rejected.
     const binding = {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'ClusterRoleBinding',
@@ -361,11 +361,11 @@ const mongodbMissing = 'reason' in mongod ? mongod.reason : '';
       await endLoads();
     });
 
-    /** All of these fire while the fault lasts, and resolve after it. */
+    /** Checks that all these alerts fire during the fault and resolve after it. */
     async function fire(alerts: readonly string[], inject: () => unknown, heal: () => unknown): Promise<void> {
       if (prometheus === undefined) throw new Error('there is no Prometheus');
       say(`${alerts.join(', ')}: injected`);
-      // As kubelets do: checks have results once somebody asks for them.
+      // Like kubelets: a check has a result only after a request for it.
       for (const replica of replicas) load(() => replica.client.send({ path: '/readyz', token: '' }), 1, 500);
       await inject();
       for (const alert of alerts) {
@@ -403,7 +403,7 @@ const mongodbMissing = 'reason' in mongod ? mongod.reason : '';
         },
       ));
 
-    test('connections break again and again', () => {
+    test('connections break repeatedly', () => {
       let breaks: Load | undefined;
       return fire(
         ['AnnexChangeStreamBroken'],
@@ -419,18 +419,18 @@ const mongodbMissing = 'reason' in mongod ? mongod.reason : '';
       );
     });
 
-    test('a collection refuses what is committed', () =>
+    test('a collection rejects committed objects', () =>
       fire(
         ['AnnexProjectionBehind'],
         async () => {
           writes();
-          // None has one.
+          // No object has this field.
           await set.command({ collMod: 'configmaps', validator: { nothing: { $exists: true } } }, 'annex');
         },
         () => set.command({ collMod: 'configmaps', validator: {} }, 'annex'),
       ));
 
-    test('one replica gets no events', () =>
+    test('one replica receives no events', () =>
       fire(
         ['AnnexWatchCacheBehind'],
         () => {
@@ -442,7 +442,7 @@ const mongodbMissing = 'reason' in mongod ? mongod.reason : '';
   },
 );
 
-test('the alerts that are injected here, in the tests end to end, or not at all, are all that there are', () => {
+test('every alert is injected here, in the e2e tests, or listed as not injected', () => {
   const text = readFileSync(join(__dirname, 'injected.test.ts'), 'utf8');
   const all = new Set([...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name ?? ''));
   const elsewhere = [

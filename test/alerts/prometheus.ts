@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { ADMIN, eventually, ROOT } from '../integration/server.js';
 
-/** The folder that has promtool and prometheus, or why there is none. */
+/** Returns the folder with promtool and prometheus, or why it is missing. */
 export function findPrometheus(): { readonly path: string } | { readonly missing: string } {
   const { status, stdout, stderr } = spawnSync(join(ROOT, 'hack/tools/prometheus.sh'), { encoding: 'utf8' });
   return status === 0 ? { path: stdout.trim() } : { missing: stderr.trim().split('\n').at(-1) ?? 'no Prometheus' };
@@ -16,14 +16,14 @@ interface Rule {
   readonly for?: string;
 }
 
-/** Thresholds that are times, and what stands for them where nobody waits for so long. */
+/** Durations in rules, and shorter ones for these tests. */
 const SHORTER: readonly (readonly [RegExp, string])[] = [
-  // What was there hours ago is to be remembered.
+  // Ranges of last_over_time must reach back hours, so they stay.
   [/(?<!last_over_time\([^)]*)\[\d+[smh]\]/g, '[10s]'],
   [/> (300|900)$/, '> 8'],
 ];
 
-/** The rules of the chart with shorter windows: what takes minutes takes seconds. */
+/** Shortens the time windows of the chart's rules, so that what takes minutes takes seconds. */
 export function hasty(rules: string): string {
   const { groups } = parse(rules) as { groups: { name: string; rules: Rule[] }[] };
   const quick = (rule: Rule): Rule => ({
@@ -34,7 +34,7 @@ export function hasty(rules: string): string {
   return stringify({ groups: groups.map((group) => ({ ...group, rules: group.rules.map(quick) })) });
 }
 
-/** What Prometheus scrapes: replicas of Annex, unless `job` says otherwise. */
+/** A scrape target: a replica of Annex, unless `job` says otherwise. */
 export interface Target {
   readonly port: number;
   readonly job?: string;
@@ -63,11 +63,11 @@ export class Prometheus {
       rule_files: rules === undefined ? [] : [file('rules.yaml', rules)],
       scrape_configs: jobs.map((name) => ({
         job_name: name,
-        // Others have more to show.
+        // Other targets have more metrics.
         ...(name !== 'annex' && { scrape_interval: '5s', scrape_timeout: '5s' }),
         scheme: 'https',
         authorization: { credentials_file: token },
-        // Each has a certificate of a CA of its own.
+        // Each target has a certificate of its own CA.
         tls_config: { insecure_skip_verify: true },
         static_configs: [
           { targets: targets.filter(({ job = 'annex' }) => job === name).map(({ port }) => `127.0.0.1:${port}`) },
@@ -84,14 +84,14 @@ export class Prometheus {
       const port = /Listening on.*127\.0\.0\.1:(\d+)/.exec(prometheus.log)?.[1];
       return Promise.resolve(port === undefined || port === '0' ? undefined : `http://127.0.0.1:${port}`);
     });
-    // It listens before it answers queries.
+    // Prometheus listens before it can answer queries.
     await eventually('Prometheus is ready', async () =>
       (await fetch(`${prometheus.address}/-/ready`)).ok ? true : undefined,
     );
     return prometheus;
   }
 
-  /** How many numbers a query has over the last minute; a query that Prometheus refuses is an error. */
+  /** Returns how many numbers a query yields over the last minute. A rejected query is an error. */
   async numbers(query: string): Promise<number> {
     const now = Date.now() / 1000;
     const body = new URLSearchParams({ query, start: String(now - 60), end: String(now), step: '1' });
@@ -102,14 +102,14 @@ export class Prometheus {
     return data.result.flatMap(({ values }) => values).filter(([, value]) => Number.isFinite(Number(value))).length;
   }
 
-  /** The names of the alerts that fire now. */
+  /** Returns the names of the firing alerts. */
   async firing(): Promise<ReadonlySet<string>> {
     const answer = await fetch(`${this.address}/api/v1/alerts`);
     const { data } = (await answer.json()) as { data: { alerts: { state: string; labels: { alertname: string } }[] } };
     return new Set(data.alerts.filter(({ state }) => state === 'firing').map(({ labels }) => labels.alertname));
   }
 
-  /** Waits until so many targets answer. */
+  /** Waits until this many targets are up. */
   async scrapes(count: number): Promise<void> {
     const body = new URLSearchParams({ query: 'sum(up)' });
     await eventually(`${count} targets are scraped`, async () => {
@@ -119,7 +119,7 @@ export class Prometheus {
     });
   }
 
-  /** Waits until the alert fires, or until it does not. */
+  /** Waits until the alert fires or resolves. */
   async until(alert: string, fires: boolean): Promise<void> {
     await eventually(`${alert} ${fires ? 'fires' : 'resolves'}`, async () =>
       (await this.firing()).has(alert) === fires ? true : undefined,

@@ -18,7 +18,7 @@ interface Dashboard {
   readonly panels: readonly (Panel | { readonly type: 'row'; readonly title: string })[];
 }
 
-/** Metrics that have no data here, and why. Their queries only have to parse. */
+/** Metrics without data in this test, and why. Their queries must only parse. */
 const WITHOUT_DATA: Readonly<Record<string, string>> = {
   annex_store_change_stream_errors_total: 'the store is not MongoDB',
   annex_store_projection_lag_seconds: 'the store is not MongoDB',
@@ -68,7 +68,7 @@ const VALUES: Readonly<Record<string, string>> = {
 };
 const filledIn = (expr: string): string => expr.replace(/\$(\w+)/g, (_, name: string) => VALUES[name] ?? `$${name}`);
 
-test('the files are what the script makes', () => {
+test('the files are the output of the script', () => {
   const { status, stderr } = spawnSync(process.execPath, ['hack/dashboards.mjs', '--check'], {
     cwd: ROOT,
     encoding: 'utf8',
@@ -76,7 +76,7 @@ test('the files are what the script makes', () => {
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
 });
 
-test.each(dashboards)('$name: each panel is described, each variable known', ({ panels, templating }) => {
+test.each(dashboards)('$name: each panel has a description, and each variable exists', ({ panels, templating }) => {
   const known = new Set([...templating.list.map(({ name }) => name), '__rate_interval']);
   for (const panel of panels.filter(isChart)) {
     expect(panel.description).not.toBe('');
@@ -99,7 +99,7 @@ test('docs/monitoring.md lists the panels', () => {
   }
 });
 
-test('metrics that are said to have no data are asked for', () => {
+test('metrics listed as having no data are queried', () => {
   const asked = new Set(queries.flatMap(({ expr }) => metricsOf(expr)));
   expect(Object.keys(WITHOUT_DATA).filter((name) => !asked.has(name))).toEqual([]);
 });
@@ -135,7 +135,7 @@ async function makePolicy(http: Http1): Promise<void> {
   expect([policy.status, binding.status]).toEqual([201, 201]);
 }
 
-/** One round of what clients do; the policy rejects one write of it once it is in force. */
+/** One round of client requests. The policy rejects one write of it once it is enforced. */
 async function round(http: Http1, number: number): Promise<void> {
   const name = `widget-${number}`;
   await http.post(WIDGETS, widget(name));

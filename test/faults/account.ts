@@ -1,13 +1,13 @@
-/** A write as its client sees it. Each key has one writer, who leaves it alone once an outcome is not known. */
+/** A write as its client sees it. Each key has one writer, which stops using the key after an unknown outcome. */
 export interface Write {
   readonly key: string;
   readonly server: string;
   readonly verb: string;
-  /** What the object says, different for each write. */
+  /** The value of the object, different for each write. */
   readonly value: string;
-  /** Undefined where the outcome is not known; of a deletion 0, as its answer does not tell. */
+  /** Undefined if the outcome is unknown. For a deletion, 0, because its response has no revision. */
   readonly revision: number | undefined;
-  /** Of a deletion: a revision that was acknowledged later. */
+  /** For a deletion, a revision that was acknowledged later. */
   before?: number;
 }
 
@@ -20,7 +20,7 @@ export interface Listed {
   readonly server: string;
   readonly what: string;
   readonly revision: number;
-  /** Newest acknowledged revision when it was asked for. */
+  /** The newest acknowledged revision at the time of the request. */
   readonly atLeast: number;
   readonly objects: ReadonlyMap<string, Shown>;
 }
@@ -37,14 +37,14 @@ export interface Session {
   readonly server: string;
   readonly from: number;
   readonly events: Told[];
-  /** Everything up to here has been told, according to events and bookmarks. */
+  /** Every event up to this revision was delivered, according to events and bookmarks. */
   until: number;
 }
 
-/** Examples of each kind of problem. */
+/** The number of examples listed for each kind of problem. */
 const SHOWN = 6;
 
-/** What all clients were told, and whether it can be true. */
+/** Collects what all clients received, and checks that it is consistent. */
 export class Account {
   readonly writes: Write[] = [];
   readonly lists: Listed[] = [];
@@ -54,7 +54,7 @@ export class Account {
   private readonly byKey = new Map<string, Write[]>();
   private readonly byRevision = new Map<number, Write>();
 
-  /** `all`: what was acknowledged under a revision, whatever it was about. */
+  /** `all`: the acknowledged write of each revision, for every type. */
   constructor(private readonly all: Map<number, Write>) {}
 
   wrote(write: Write): void {
@@ -83,7 +83,7 @@ export class Account {
     else of.push(text);
   }
 
-  /** By kind: how many there are, and the first ones. */
+  /** Lists the number of problems of each kind, with the first examples. */
   private told(): string[] {
     return [...this.problems].flatMap(([kind, texts]) => [
       `${kind}: ${texts.length}`,
@@ -91,7 +91,7 @@ export class Account {
     ]);
   }
 
-  /** To be called when all writers have ended; what is shown is checked against all that was acknowledged. */
+  /** Checks all lists and watches against the acknowledged writes. Call it after all writers have ended. */
   check(): readonly string[] {
     for (const list of this.lists) this.checkList(list);
     const log = this.commonLog();
@@ -126,7 +126,7 @@ export class Account {
       this.problem(`wrong lists at ${list.server}`, `${where}: ${missing} keys are wrong, such as: ${example}`);
   }
 
-  /** All events by revision, as told by any watch; all must agree. */
+  /** Returns the events of all watches by revision. Watches must agree. */
   private commonLog(): Map<number, Told> {
     const log = new Map<number, Told>();
     for (const { server, events } of this.sessions) {
@@ -174,7 +174,7 @@ function brief({ verb, key, value, revision, server }: Write): string {
   return `${verb} ${key} ${value} at ${server} = ${String(revision)}`;
 }
 
-/** Why what a list shows of a key cannot be; undefined where it can. */
+/** Returns why an object cannot have the listed state, or undefined if it can. */
 function unlike(list: Listed, shown: Shown | undefined, writes: readonly Write[]): string | undefined {
   let last: Write | undefined;
   let open = false;
@@ -183,7 +183,7 @@ function unlike(list: Listed, shown: Shown | undefined, writes: readonly Write[]
     const { revision, before } = write;
     if (revision === undefined) open = true;
     else if (revision > list.revision) break;
-    // A deletion whose revision is not known lies anywhere after what came before.
+    // The position of a deletion without a revision is anywhere after the previous write.
     else if (revision === 0 && (before === undefined || before > list.revision)) open = true;
     else if (revision === 0) gone = true;
     else last = write;

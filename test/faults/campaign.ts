@@ -9,7 +9,7 @@ export const WINDOW_SECONDS = 10;
 
 const WRITERS = 3;
 const READERS = 3;
-/** So soon both servers write again after a fault. */
+/** The time limit for both servers to write again after a fault. */
 const RECOVERY_MILLIS = 30_000;
 const CONVERGENCE_MILLIS = 60_000;
 const CALM_MILLIS = 1_500;
@@ -18,14 +18,14 @@ export interface Campaign {
   readonly pair: Pair;
   readonly seed: number;
   readonly millis: number;
-  /** The servers that take writes, beside those that are only read from. */
+  /** The servers that receive writes. The others only receive reads. */
   readonly writers: readonly Replica[];
-  /** What goes wrong. */
+  /** The kinds of faults. */
   readonly kinds: readonly Kind[];
   readonly report: (line: string) => void;
 }
 
-/** Clients at both servers, and faults, for so long. Returns what cannot be true of what the clients were told. */
+/** Runs clients at both servers, and faults, for this long. Returns the inconsistencies in what the clients received. */
 export async function campaign(options: Campaign): Promise<readonly string[]> {
   const { pair, seed, millis, writers, kinds, report } = options;
   const acknowledged = new Map<number, Write>();
@@ -75,7 +75,7 @@ export async function campaign(options: Campaign): Promise<readonly string[]> {
   return [...maps.check(), ...leases.check()];
 }
 
-/** Both servers acknowledge a write that begins after the fault. */
+/** Waits until both servers acknowledge a write that starts after the fault. */
 async function recovered(writers: readonly Replica[], account: Account, after: string): Promise<void> {
   const begun = performance.now();
   await Promise.all(
@@ -97,7 +97,7 @@ async function recovered(writers: readonly Replica[], account: Account, after: s
   );
 }
 
-/** When nobody writes, all lists and informers come to show the same. */
+/** After writes end, checks that all lists and informers converge. */
 async function converge(pair: Pair, account: Account, informers: readonly Informer[]): Promise<void> {
   const lists: Listed[] = [];
   for (const target of pair.replicas) {

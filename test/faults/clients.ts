@@ -19,7 +19,7 @@ interface Item {
   readonly spec?: { readonly holderIdentity?: string };
 }
 
-/** A replica as clients see it. */
+/** A replica as seen by clients. */
 export interface Target {
   readonly name: string;
   readonly client: Client;
@@ -27,13 +27,13 @@ export interface Target {
 
 let names = 0;
 
-/** Writes to keys of its own, one request after another, at one server. */
+/** Writes to its own keys, one request after another, at one server. */
 export class Writer {
   private revision = '';
   private name = '';
   private count = 0;
   private deletion: Write | undefined;
-  /** What it was told last, and after how long. */
+  /** The last response and its latency. */
   told = '';
 
   constructor(
@@ -46,13 +46,13 @@ export class Writer {
     while (!stopping.aborted) {
       const begun = performance.now();
       const acknowledged = await this.writeOnce();
-      // A server that refuses at once is not asked without end.
+      // A server that refuses immediately is not called in a tight loop.
       if (!acknowledged && performance.now() - begun < 100) await pause(100);
       await pause(this.random.below(30));
     }
   }
 
-  /** Whether the write was acknowledged. */
+  /** Reports whether the write was acknowledged. */
   async writeOnce(): Promise<boolean> {
     const fresh = this.revision === '';
     if (fresh) this.name = `k${++names}`;
@@ -111,7 +111,7 @@ export class Writer {
   }
 }
 
-/** Holds a lease as a controller does, and renews it twice a second. */
+/** Holds a lease like a controller, and renews it twice a second. */
 export async function holdLease(target: Target, account: Account, stopping: AbortSignal): Promise<void> {
   const { client } = target;
   let version = '';
@@ -130,7 +130,7 @@ export async function holdLease(target: Target, account: Account, stopping: Abor
     const question = version === '' ? { method: 'POST', path: LEASES } : { method: 'PUT', path: `${LEASES}/${name}` };
     const reply = await client.send({ ...question, body });
     const good = reply.status === 200 || reply.status === 201;
-    // One without a good answer may have been written all the same.
+    // A request without a good response may have been written nevertheless.
     const revision = good ? versionOf(reply.text) : undefined;
     account.wrote({ key: name, server: target.name, verb, value, revision });
     version = revision === undefined ? '' : String(revision);
@@ -147,7 +147,7 @@ const shownOf = ({ metadata, data, spec }: Item): Shown => ({
   value: data?.n ?? spec?.holderIdentity ?? '',
 });
 
-/** A list of everything there is now; undefined where the server has trouble. */
+/** Lists all current objects. Returns undefined if the server fails. */
 export async function listNow(
   target: Target,
   account: Account,
@@ -162,7 +162,7 @@ export async function listNow(
   return { server: target.name, what, revision: Number(list.metadata.resourceVersion), atLeast, objects };
 }
 
-/** Lists again and again; many ask at a time, so that some wait at the moment in which a server recovers. */
+/** Lists repeatedly. Several readers run concurrently, so that some are waiting when a server recovers. */
 export async function readLists(target: Target, account: Account, stopping: AbortSignal): Promise<void> {
   while (!stopping.aborted) {
     const list = await listNow(target, account, 'a consistent list');
@@ -171,7 +171,7 @@ export async function readLists(target: Target, account: Account, stopping: Abor
   }
 }
 
-/** Lists and watches as informers of client-go do, and keeps what it knows. */
+/** Lists and watches like a client-go informer, and keeps the known objects. */
 export class Informer {
   private readonly known = new Map<string, Shown>();
   private revision = 0;
@@ -212,7 +212,7 @@ export class Informer {
     return true;
   }
 
-  /** False where it has to list again. */
+  /** Returns false if the informer must list again. */
   private async watch(stopping: AbortSignal): Promise<boolean> {
     const query = `watch=true&resourceVersion=${this.revision}&allowWatchBookmarks=true&timeoutSeconds=${WATCH_SECONDS}`;
     const session: Session = { server: this.target.name, from: this.revision, until: this.revision, events: [] };

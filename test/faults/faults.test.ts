@@ -9,10 +9,10 @@ const found = findMongod();
 const described = 'path' in found ? describe : describe.skip;
 if ('reason' in found) test.skip(`MongoDB: ${found.reason}`, () => undefined);
 
-/** `make faults` sets them; without a seed the faults are the same in every run. */
+/** `make faults` sets both. Without a seed, the faults are the same in every run. */
 const MINUTES = Number(process.env['ANNEX_FAULT_MINUTES'] ?? 2);
 const SEED = Number(process.env['ANNEX_FAULT_SEED'] ?? 7);
-/** For the start, the last fault and the end of the work. */
+/** Time for the start, the last fault, and the end of the work. */
 const MARGIN_MILLIS = 8 * 60_000;
 
 interface Suffering {
@@ -46,13 +46,13 @@ described('two servers on one MongoDB', () => {
   };
 
   test(
-    'a server behind a proxy that is cut off shows nothing under a revision that it does not have',
+    'a server behind a cut-off proxy returns nothing under a revision it does not have',
     () => suffered({ minutes: MINUTES / 2, kinds: LINK_FAULTS, writers: ({ direct }) => [direct], ownLog: true }),
     MINUTES * 60_000 + MARGIN_MILLIS,
   );
 
   test(
-    'faults lose, hide and double nothing, one server behind a proxy',
+    'faults lose, hide, and duplicate nothing, with one server behind a proxy',
     () => suffered({ minutes: MINUTES, kinds: ALL_FAULTS, writers: ({ replicas }) => replicas }),
     MINUTES * 60_000 + MARGIN_MILLIS,
   );

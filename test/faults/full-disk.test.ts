@@ -9,9 +9,9 @@ import { Pair, type Replica } from './replicas.js';
 
 const found = findMongod();
 const DISK_MIB = 260;
-/** The journal takes its files whole. */
+/** The journal allocates whole files. */
 const FLAGS = ['--replSet', 'rs0', '--wiredTigerEngineConfigString', 'log=(file_max=8MB)'];
-/** Left on the disk when it begins to fill. */
+/** The free space on the disk when the test begins to fill it. */
 const ROOM_BYTES = 12 << 20;
 const RECOVERY_MILLIS = 30_000;
 
@@ -42,7 +42,7 @@ described("MongoDB's disk is full", () => {
     unmount(disk);
   });
 
-  test('writes are refused and /readyz says so; when there is room again, both servers write, and what was acknowledged is there', async () => {
+  test('writes fail and /readyz reports it; with room again, both servers write, and no write is lost', async () => {
     mountSmallDisk(disk, DISK_MIB);
     const mongod = await Mongod.start('path' in found ? found.path : '', FLAGS, disk);
     const { replicas } = (pair = await Pair.start([mongod], scratch, { windowSeconds: 60 }));
@@ -54,7 +54,7 @@ described("MongoDB's disk is full", () => {
       [1, 2, 3].map(async (writer) => {
         for (let i = 0; !stopping.signal.aborted; i++) {
           const name = `${replica.name}-${writer}-${i}`;
-          // Random, or it would be compressed to nothing.
+          // Random, because MongoDB would compress repeated text.
           const status = await writes(replica, name, randomBytes(75_000).toString('base64'));
           if (status === 201) acknowledged.push(name);
         }
@@ -73,7 +73,7 @@ described("MongoDB's disk is full", () => {
         await until(`${replica.name} begins its commit path anew`, () =>
           replica.log.includes('restarting the commit path'),
         );
-        // Not of the first writes that fail: nobody has heard from MongoDB by then.
+        // The first failing writes have no cause in the log, because MongoDB has not responded by then.
         await until(`${replica.name} tells why`, () => /"cause":"[^"]+".*"store request failed"/.test(replica.log));
       }
     } finally {

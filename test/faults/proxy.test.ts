@@ -1,7 +1,7 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { FaultProxy } from './proxy.js';
 
-/** What a server that answers each byte `x` with `X` has got. */
+/** The bytes received by a server that answers each `x` with `X`. */
 let got: string;
 let server: Server;
 let proxy: FaultProxy;
@@ -57,7 +57,7 @@ async function until(condition: () => boolean): Promise<void> {
   }
 }
 
-/** Time in which bytes that are let through by mistake would arrive. */
+/** Long enough for bytes that pass by mistake to arrive. */
 const ATTEMPT_MILLIS = 50;
 const attempt = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, ATTEMPT_MILLIS));
 
@@ -68,13 +68,13 @@ async function connected(): Promise<Client> {
   return client;
 }
 
-test('passes bytes, and the end of a connection', async () => {
+test('passes bytes and the end of a connection', async () => {
   const client = await connected();
   sockets[1]?.end();
   await until(() => client.closed && proxy.connections === 0);
 });
 
-test('cut: connections are closed, new ones too, until it passes again', async () => {
+test('cut: existing and new connections are closed until it passes again', async () => {
   const client = await connected();
   proxy.cut();
   const refused = new Client();
@@ -83,7 +83,7 @@ test('cut: connections are closed, new ones too, until it passes again', async (
   await connected();
 });
 
-test('swallow: connections stay, and what was sent comes when it heals', async () => {
+test('swallow: connections stay, and sent bytes arrive when it heals', async () => {
   const client = await connected();
   proxy.swallow();
   const other = new Client();
@@ -111,7 +111,7 @@ test('swallow in one direction', async () => {
   await until(() => client.text === 'ABC');
 });
 
-test('lost answers: requests arrive, and the connection ends when it heals', async () => {
+test('lost responses: requests arrive, and the connection ends when it heals', async () => {
   const [client, idle] = [await connected(), await connected()];
   proxy.loseAnswers();
   client.send('b');
@@ -125,7 +125,7 @@ test('lost answers: requests arrive, and the connection ends when it heals', asy
   expect(client.text).toBe('A');
 });
 
-test('delay: bytes come later, in order', async () => {
+test('delay: bytes arrive later, in order', async () => {
   const client = await connected();
   proxy.delay(80, 'answers');
   const begun = performance.now();
@@ -136,7 +136,7 @@ test('delay: bytes come later, in order', async () => {
   expect(performance.now() - begun).toBeGreaterThanOrEqual(79);
 });
 
-test('a mode set by what is seen holds for the same bytes', async () => {
+test('a mode set by inspect applies to the inspected bytes', async () => {
   const client = await connected();
   proxy.inspect = (bytes, direction) => {
     if (direction === 'requests' && bytes.includes('commit')) proxy.loseAnswers();
@@ -147,7 +147,7 @@ test('a mode set by what is seen holds for the same bytes', async () => {
   expect(client.text).toBe('A');
 });
 
-test('much that is held back is not all taken in', async () => {
+test('stops reading when it holds back too much', async () => {
   const client = await connected();
   proxy.swallow();
   const text = 'x'.repeat(1 << 20);
@@ -157,7 +157,7 @@ test('much that is held back is not all taken in', async () => {
   await until(() => client.text.length === 1 + (16 << 20));
 });
 
-test('a reset while an end is under way leaves nothing open', async () => {
+test('a reset during a pending end leaves nothing open', async () => {
   const open = (): number => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
   const client = await connected();
   proxy.swallow();

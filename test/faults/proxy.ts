@@ -1,32 +1,32 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** `requests` go to MongoDB, `answers` come from it. */
+/** `requests` go to MongoDB, and `answers` come from it. */
 export type Direction = 'requests' | 'answers';
 
 type Mode =
   | { readonly kind: 'pass' }
-  /** Nothing gets through; what was sent gets through later, as TCP sends again what was lost. */
+  /** Nothing passes. The bytes pass later, as with TCP retransmissions. */
   | { readonly kind: 'hold' }
-  /** Bytes are lost for good, and with them the connection, once bytes pass again. */
+  /** Bytes are lost for good. When bytes pass again, the connection is closed. */
   | { readonly kind: 'lose' }
   | { readonly kind: 'delay'; readonly millis: number };
 
 const PASS: Mode = { kind: 'pass' };
 
-/** What one direction of a connection holds back before it stops reading. */
+/** The number of bytes that one direction of a connection holds back before it stops reading. */
 const MAX_HELD_BYTES = 4 << 20;
 
 /**
- * A TCP proxy on loopback between one client and one MongoDB that can be told to fail. URIs that lead through it need
- * `directConnection=true` (`uri` has it): otherwise the driver learns the members' addresses and goes around the proxy.
+ * A TCP proxy on loopback between one client and one MongoDB that can be made to fail. Its URIs need `directConnection=true`, which `uri`
+ * includes; otherwise the driver discovers the members' addresses and bypasses the proxy.
  */
 export class FaultProxy {
   private readonly links = new Set<Link>();
   private modes: Record<Direction, Mode> = { requests: PASS, answers: PASS };
   private refusing = false;
   /**
-   * Sees all bytes before they are forwarded, and may change the mode, which then holds for these bytes too. Commands stand
-   * in a message by name (`commitTransaction`), as long as the URI asks for no compression.
+   * Receives all bytes before they are forwarded, and may change the mode, which then applies to these bytes too. Messages contain the
+   * command name (`commitTransaction`), unless the URI asks for compression.
    */
   inspect: ((bytes: Buffer, direction: Direction) => void) | undefined;
 
@@ -39,7 +39,7 @@ export class FaultProxy {
     });
   }
 
-  /** A proxy to a port on loopback. */
+  /** Starts a proxy to a port on loopback. */
   static async start(target: number): Promise<FaultProxy> {
     const server = createServer({ allowHalfOpen: true });
     await new Promise<void>((resolve, reject) => {
@@ -53,45 +53,45 @@ export class FaultProxy {
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** Through the proxy, with options as they follow `&`. */
+  /** Returns a URI through the proxy, with options in the form `&name=value`. */
   uri(options = ''): string {
     return `mongodb://127.0.0.1:${this.port}/?directConnection=true${options}`;
   }
 
-  /** Open connections. */
+  /** The number of open connections. */
   get connections(): number {
     return this.links.size;
   }
 
-  /** Heals: what was held back goes on, connections that lost bytes are closed. */
+  /** Heals: bytes held back are forwarded, and connections that lost bytes are closed. */
   pass(): void {
     this.refusing = false;
     this.change(PASS, PASS);
   }
 
-  /** Closes all connections, and every new one at once. */
+  /** Closes all connections, and every new one immediately. */
   cut(): void {
     this.refusing = true;
     this.change(PASS, PASS);
     this.reset();
   }
 
-  /** Accepts and keeps connections and forwards nothing, in both directions or one. */
+  /** Accepts and keeps connections, and forwards nothing, in both directions or one. */
   swallow(direction?: Direction): void {
     this.one({ kind: 'hold' }, direction);
   }
 
-  /** Bytes take so much longer, in both directions or one; their order stays. */
+  /** Delays bytes, in both directions or one, and keeps their order. */
   delay(millis: number, direction?: Direction): void {
     this.one({ kind: 'delay', millis }, direction);
   }
 
-  /** Requests reach MongoDB and are carried out; the answers are lost, and the connections when it heals. */
+  /** Requests reach MongoDB and are executed. The responses are lost, and so are the connections when the proxy heals. */
   loseAnswers(): void {
     this.one({ kind: 'lose' }, 'answers');
   }
 
-  /** Closes the connections that are open now; the mode stays. */
+  /** Closes the open connections. The mode stays. */
   reset(): void {
     for (const link of this.links) link.destroy();
   }
@@ -130,7 +130,7 @@ export class FaultProxy {
   }
 }
 
-/** One connection: a pipe each way. */
+/** One connection, with a pipe in each direction. */
 class Link {
   private readonly pipes: readonly Pipe[];
   private destroyed = false;
@@ -176,9 +176,9 @@ class Link {
   }
 }
 
-/** A reset, as from a firewall or a host that knows nothing of the connection. */
+/** Resets a connection, like a firewall or a host that does not know the connection. */
 function reset(socket: Socket): void {
-  // While an end is under way a reset is refused, and node then leaves the handle open, which keeps the process.
+  // During a pending end, a reset is refused, and Node then leaves the handle open, which keeps the process alive.
   const ending = socket.writableEnded && !socket.writableFinished;
   if (socket.connecting || ending) socket.destroy();
   else socket.resetAndDestroy();
@@ -216,7 +216,7 @@ class Pipe {
     });
   }
 
-  /** Forwards what the mode lets through now. */
+  /** Forwards what the current mode allows. */
   proceed(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
@@ -266,7 +266,7 @@ class Pipe {
     }
   }
 
-  /** Nobody who is asked here is of use when the other has left: both sides end. */
+  /** Ends both sides: neither is of use to the other alone. */
   private end(): void {
     if (this.ended) return;
     this.ended = true;

@@ -5,11 +5,11 @@ import { type Mongod, ReplicaSet } from '../storage/mongod.js';
 import { FaultProxy } from './proxy.js';
 import { Client, type Endpoint } from './requests.js';
 
-/** Notices within seconds that nobody answers. */
+/** Detects an unresponsive server within seconds. */
 const OPTIONS = '&heartbeatFrequencyMS=1000&connectTimeoutMS=5000&serverSelectionTimeoutMS=5000';
 const ATTEMPTS_TO_START = 20;
 
-/** A server process that can be killed and comes back with its data folder, on another port. */
+/** A server process that can be killed and restarted with its data folder, on another port. */
 export class Replica {
   readonly client: Client;
   private server: TestServer | undefined;
@@ -29,7 +29,7 @@ export class Replica {
     });
   }
 
-  /** It refuses to start while MongoDB is away. */
+  /** Starts the server. It refuses to start while MongoDB is away, so the start is retried. */
   async start(): Promise<void> {
     const flags = ['--storage-backend=mongodb', '--mongodb-uri-file', join(this.folder, 'uri'), ...this.flags];
     for (let attempt = 1; ; attempt++) {
@@ -43,7 +43,7 @@ export class Replica {
     }
   }
 
-  /** Whether the process has ended by itself. */
+  /** The log of the current process. */
   get log(): string {
     return this.server?.log ?? '';
   }
@@ -63,16 +63,16 @@ export class Replica {
   }
 }
 
-/** Leases have a log of their own. */
+/** Gives leases their own log. */
 const OWN_LOG = '--mongodb-log-overrides=coordination.k8s.io/leases#leases';
 
 export interface PairOptions {
   readonly windowSeconds: number;
-  /** Leases get a log of their own. */
+  /** True if leases have their own log. */
   readonly ownLog?: boolean;
 }
 
-/** Two replicas on one MongoDB: where it has one member, the second replica is behind the proxy. */
+/** Two replicas on one MongoDB. If it has one member, the second replica is behind the proxy. */
 export class Pair {
   private constructor(
     readonly mongod: Mongod,
@@ -80,7 +80,7 @@ export class Pair {
     readonly proxy: FaultProxy,
     readonly direct: Replica,
     readonly proxied: Replica,
-    /** Whether leases and other types share the order of revisions. */
+    /** True if leases and other types share one sequence of revisions. */
     readonly oneLog: boolean,
   ) {}
 
@@ -93,7 +93,7 @@ export class Pair {
     if (ownLog) flags.push(OWN_LOG);
     const uri = set.uri + OPTIONS;
     const isOne = members.length === 1;
-    // What the direct one has in memory is next to nothing: all else lies in its file, which it goes on with when it comes back.
+    // The direct replica has almost no memory budget. Its objects are in its cache file, with which it continues after a restart.
     const onFile = ['--cache-budget=1', '--cache-dir', join(folder, 'direct', 'cache')];
     const ofDirect = [...flags, ...onFile];
     const direct = new Replica('direct', join(folder, 'direct'), ofDirect, isOne ? mongod.directUri + OPTIONS : uri);

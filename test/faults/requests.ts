@@ -8,7 +8,7 @@ export interface Endpoint {
 }
 
 export interface Reply {
-  /** 0: there was no answer, and whether the request was carried out is not known. */
+  /** 0 if no response arrived: the outcome is unknown. */
   readonly status: number;
   readonly text: string;
 }
@@ -22,14 +22,14 @@ interface Question {
 
 const NO_REPLY: Reply = { status: 0, text: '' };
 
-/** A client of one server, which may be killed and come back elsewhere. Whatever it asks has a limit of time. */
+/** A client of one server, which may be killed and return at another address. Every request has a time limit. */
 export class Client {
   private agent: Agent | undefined;
   private known: Endpoint | undefined;
 
   constructor(private readonly server: () => Endpoint) {}
 
-  /** Never rejects. */
+  /** Sends a request. The promise never rejects. */
   async send(question: Question, millis = 20_000): Promise<Reply> {
     let reply: IncomingMessage | undefined;
     const timer = setTimeout(() => reply?.destroy(), millis);
@@ -46,7 +46,7 @@ export class Client {
     }
   }
 
-  /** Resolves with the head of the answer. */
+  /** Resolves when the response headers have arrived. */
   open({ method = 'GET', path, body, type }: Question, millis: number): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const endpoint = this.server();

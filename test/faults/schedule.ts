@@ -2,7 +2,7 @@ import type { Random } from '../model/random.js';
 import { type Mongod, pause } from '../storage/mongod.js';
 import type { Pair, Replica } from './replicas.js';
 
-/** What goes wrong for a while, and how it ends. */
+/** A fault that lasts for a while, and how it ends. */
 export interface Fault {
   readonly name: string;
   readonly millis: number;
@@ -12,7 +12,7 @@ export interface Fault {
 
 export type Kind = Omit<Fault, 'millis'>;
 
-/** Between a trouble on the way to MongoDB and the kill in it: requests and answers are under way, or held, or lost. */
+/** The time from the start of a link fault to the kill during it, so that requests and responses are in flight, held back, or lost. */
 const BEFORE_KILL_MILLIS = 700;
 
 const heal = ({ proxy }: Pair): void => {
@@ -41,7 +41,7 @@ function killed(name: string, which: (pair: Pair) => Replica): Kind {
   };
 }
 
-/** Once the trouble has begun somebody is killed in it, and comes back when it is over. */
+/** Kills a process during another fault and restarts it when that is over. */
 function killedDuring(trouble: Kind, victim: 'proxied' | 'direct' | 'mongod'): Kind {
   return {
     name: `${trouble.name}, and kill -9 of ${victim === 'mongod' ? victim : `the ${victim} server`} in it`,
@@ -59,7 +59,7 @@ function killedDuring(trouble: Kind, victim: 'proxied' | 'direct' | 'mongod'): K
   };
 }
 
-/** Of the way between the proxied server and MongoDB. */
+/** Faults of the link between the proxied server and MongoDB. */
 export const LINK_FAULTS: readonly Kind[] = [
   link('connections cut', ({ proxy }) => {
     proxy.cut();
@@ -113,7 +113,7 @@ export const ALL_FAULTS: readonly Kind[] = [
   },
 ];
 
-/** Of a replica set of several members, which both servers reach directly. */
+/** Faults of a replica set with several members, which both servers reach directly. */
 export const SET_FAULTS: readonly Kind[] = [
   {
     name: 'an election',
@@ -138,7 +138,7 @@ export const SET_FAULTS: readonly Kind[] = [
   killed('direct', (pair) => pair.direct),
 ];
 
-/** The others elect a new one; the old one comes back without knowing. */
+/** The other members elect a new primary. The old one returns without knowing it. */
 function whilePrimaryIs(
   what: string,
   begin: (member: Mongod) => Promise<void> | void,
@@ -157,7 +157,7 @@ function whilePrimaryIs(
   };
 }
 
-/** All kinds of faults again and again in an order of their own, shorter and longer than the history window. */
+/** All kinds of faults, repeatedly in random order, shorter and longer than the history window. */
 export function* schedule(
   kinds: readonly Kind[],
   random: Random,
