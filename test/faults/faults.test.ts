@@ -58,7 +58,7 @@ described('two servers on one MongoDB', () => {
   );
 
   test(
-    'nor do elections, with a log for one type',
+    'elections lose, hide, and duplicate nothing, with a log for one type',
     () =>
       suffered({
         minutes: MINUTES / 2,

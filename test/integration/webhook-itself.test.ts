@@ -101,7 +101,7 @@ async function refusesAll(): Promise<void> {
 describe.each([
   ['which takes the question', REVIEWS],
   ['which refuses the question', CONFIGMAPS],
-])('a webhook that points at the server itself, %s', (_, path) => {
+])('a webhook that points to the server itself, %s', (_, path) => {
   test(
     'fails writes within its timeout, does not prevent a start, and can be deleted',
     async () => {

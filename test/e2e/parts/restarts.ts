@@ -92,7 +92,7 @@ export function restarts(cluster: TestCluster, say: (line: string) => void): voi
     );
 
     test(
-      'nor if MongoDB goes away at any point of the restart',
+      'no valid request is denied if MongoDB goes away at any point of a restart',
       async () => {
         const { daemon } = cluster.replica(1);
         for (let i = 0; i < RESTARTS; i++) {
@@ -109,7 +109,7 @@ export function restarts(cluster: TestCluster, say: (line: string) => void): voi
     );
 
     test(
-      'nor does a webhook of the cluster that points to Annex prevent its replicas from starting',
+      'a webhook of the cluster that points to Annex does not prevent its replicas from starting',
       async () => {
         const { kubectl, http } = cluster;
         const kinds = ['mutating', 'validating'];

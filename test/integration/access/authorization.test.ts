@@ -296,7 +296,7 @@ describe('an AuthorizationConfiguration', () => {
 test.each([
   ['--authorization-mode', ['--authorization-mode=RBAC']],
   ['--authorization-webhook-*', ['--authorization-webhook-version=v1']],
-])('a configuration together with %s is refused', async (_name, flags) => {
+])('a configuration combined with %s is refused', async (_name, flags) => {
   const { code, stderr } = await run(['serve', '--authorization-config=/nowhere', ...flags]);
   expect(code).toBe(1);
   expect(stderr).toContain(
