@@ -40,10 +40,10 @@ test.each<[string, JsonObject, string[]]>([
   ['nothing to have fields', { apiVersion: 'a.b/v2' }, ['', '']],
   ['a version without defaults', { apiVersion: 'a.b/v1', spec: {} }, ['', '']],
   ['a version that is gone', { apiVersion: 'a.b/v9', spec: {} }, ['', '']],
-])('%s, as selectors see what is stored', (_, object, expected) => {
+])('selectable fields of the stored form: %s', (_, object, expected) => {
   expect(fieldsOf(object)).toEqual(expected);
 });
 
-test('what is shown has no defaults beside it', () => {
+test('the shown form gets no defaults', () => {
   expect(fieldsOf({ apiVersion: 'a.b/v2', spec: {} }, 'shown')).toEqual(['', '']);
 });

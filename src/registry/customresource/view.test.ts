@@ -4,7 +4,7 @@ import { SLICE_MILLIS } from '../../scheduling/thresholds.js';
 import { FakeClock } from '../../util/clock.fake.js';
 import { CustomView, type CustomViewOptions } from './view.js';
 
-/** A schema that finds nothing to change. */
+/** A schema that changes nothing. */
 const SCHEMA: Pick<CompiledSchema, 'prune' | 'coerceStored' | 'applyDefaults' | 'coerce'> = {
   prune: () => [],
   coerceStored: () => undefined,
@@ -22,7 +22,7 @@ const viewOf = (offload?: CustomViewOptions['offload']): CustomView =>
     offload,
   });
 
-/** Objects that take so much time each time they are read. */
+/** Yields objects that each take the given milliseconds to decode. */
 function* objects(count: number, clock: FakeClock, millis: number, apiVersion = 'a.b/v1'): Generator<CachedObject> {
   for (let i = 0; i < count; i++) {
     yield {
@@ -35,7 +35,7 @@ function* objects(count: number, clock: FakeClock, millis: number, apiVersion = 
   }
 }
 
-test('objects are looked at for no longer than a slice before others have their turn', async () => {
+test('verifies objects for at most one slice before it yields', async () => {
   const clock = new FakeClock();
   const turns: number[] = [];
   let last = clock.monotonic();
@@ -50,11 +50,11 @@ test('objects are looked at for no longer than a slice before others have their 
   await view.verify(objects(20, clock, SLICE_MILLIS), new AbortController().signal, clock);
   running = false;
   expect(view.json.identity).toBe(true);
-  // Each is read twice, with a turn between.
+  // Each object is read twice, with a turn in between.
   expect(Math.max(...turns)).toBe(SLICE_MILLIS);
 });
 
-test('small objects take one turn', async () => {
+test('verifies small objects in one turn', async () => {
   const clock = new FakeClock();
   const view = viewOf();
   let turned = false;
@@ -63,7 +63,7 @@ test('small objects take one turn', async () => {
   expect([view.json.identity, turned]).toEqual([true, false]);
 });
 
-test('an object of another version, or an end, leaves the stored bytes unshown', async () => {
+test('an object of another version, or an abort, prevents serving the stored bytes', async () => {
   const clock = new FakeClock();
   const other = viewOf();
   await other.verify(objects(1, clock, 0, 'a.b/v2'), new AbortController().signal, clock);
@@ -72,7 +72,7 @@ test('an object of another version, or an end, leaves the stored bytes unshown',
   expect([other.json.identity, ended.json.identity]).toEqual([false, false]);
 });
 
-test('an object that says that it is incomplete is looked at when it is shown', async () => {
+test('an incomplete object is not verified until it is rendered', async () => {
   const clock = new FakeClock();
   const view = viewOf();
   const [other] = objects(1, clock, 0, 'a.b/v2');
@@ -81,7 +81,7 @@ test('an object that says that it is incomplete is looked at when it is shown', 
   expect(view.json.identity).toBe(true);
 });
 
-describe('large objects are looked at by another thread', () => {
+describe('large objects are verified by another thread', () => {
   const large = (): CachedObject => ({ bytes: Buffer.alloc(100_000, 'x') }) as unknown as CachedObject;
   const shownAs = (bytes: () => Promise<Uint8Array>): CustomViewOptions['offload'] => {
     return async () => ({ bytes: await bytes(), attributes: { labels: {}, fields: {} } });
@@ -92,16 +92,16 @@ describe('large objects are looked at by another thread', () => {
     return view.json.identity;
   };
 
-  test('which shows them as they are stored', async () => {
+  test('which renders them as stored', async () => {
     expect(await verified(shownAs(() => Promise.resolve(large().bytes)))).toBe(true);
   });
 
-  test('which shows them otherwise, or cannot', async () => {
+  test('which renders them differently or fails', async () => {
     expect(await verified(shownAs(() => Promise.resolve(Buffer.alloc(100_000, 'y'))))).toBe(false);
     expect(await verified(shownAs(() => Promise.reject(new Error('busy'))))).toBe(false);
   });
 
-  test('unless there is none', async () => {
+  test('unless no other thread is available', async () => {
     const [object] = objects(1, new FakeClock(), 0);
     const view = viewOf(() => undefined);
     const bytes = Buffer.alloc(100_000);

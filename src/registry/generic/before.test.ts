@@ -23,7 +23,7 @@ test.each<[number, string | undefined, number]>([
   [1, undefined, 3],
   [2, undefined, 4],
   [1, '1.0', 4],
-])('generation of %d written as %p', (value, literal, generation) => {
+])('the generation follows a value of %d written as %p', (value, literal, generation) => {
   const next = object(value);
   const floats: FloatLiterals = new Map();
   if (literal !== undefined) floats.set(next['spec'] as KubeObject, new Map([['value', literal]]));

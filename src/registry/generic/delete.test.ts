@@ -30,8 +30,8 @@ function remove(
 
 const GONE = { code: 404, message: 'widgets.example.com "a" not found' };
 
-describe('a deletion starts from what the cache has', () => {
-  test('and asks the store for nothing where that is the newest state', async () => {
+describe('a deletion starts from the cached state', () => {
+  test('and does not read the store if that is the newest state', async () => {
     const world = new LaggingCache();
     const { revision } = world.put({ uid: 'u' });
     const { object, removed } = await remove(world, { preconditions: { uid: 'u', resourceVersion: String(revision) } });
@@ -42,7 +42,7 @@ describe('a deletion starts from what the cache has', () => {
     ]);
   });
 
-  test('what the cache does not have is asked of the store', async () => {
+  test('reads an object that is not cached from the store', async () => {
     const world = new LaggingCache();
     world.put({ uid: 'u' });
     world.lag = 1;
@@ -51,7 +51,7 @@ describe('a deletion starts from what the cache has', () => {
     await expect(remove(world)).rejects.toMatchObject(GONE);
   });
 
-  test('an older state is found out by the write', async () => {
+  test('detects a stale state by the write', async () => {
     const world = new LaggingCache();
     world.put({ uid: 'u' });
     world.put({ uid: 'u', labels: { new: 'yes' } });
@@ -60,7 +60,7 @@ describe('a deletion starts from what the cache has', () => {
     expect([world.newest, world.reads, world.writes.length]).toEqual([undefined, 0, 2]);
   });
 
-  test('an object that is gone already is not found', async () => {
+  test('does not find a cached object that is already removed', async () => {
     const world = new LaggingCache();
     world.put({ uid: 'u' });
     world.remove();
@@ -69,7 +69,7 @@ describe('a deletion starts from what the cache has', () => {
     expect(world.log).toHaveLength(2);
   });
 
-  test('finalizers that came meanwhile are waited for', async () => {
+  test('respects finalizers added meanwhile', async () => {
     const world = new LaggingCache();
     world.put({ uid: 'u' });
     world.put({ uid: 'u', finalizers: ['example.com/f'] });
@@ -80,7 +80,7 @@ describe('a deletion starts from what the cache has', () => {
   });
 });
 
-describe('an answer without a write is given of the newest state only', () => {
+describe('a response without a write uses only the newest state', () => {
   const refuse = (message: string) => (object: KubeObject) => {
     if (object.metadata.labels?.['keep'] === 'yes') throw new Error(message);
   };
@@ -88,7 +88,7 @@ describe('an answer without a write is given of the newest state only', () => {
   test.each<[string, Partial<DeleteOptions>]>([
     ['a uid', { preconditions: { uid: 'new' } }],
     ['a resourceVersion', { preconditions: { resourceVersion: '4' } }],
-  ])('%s that the newest state fulfils', async (_name, options) => {
+  ])('%s that the newest state matches', async (_name, options) => {
     const world = new LaggingCache();
     world.put({ uid: 'old' });
     world.remove();
@@ -109,7 +109,7 @@ describe('an answer without a write is given of the newest state only', () => {
       { preconditions: { resourceVersion: '2' } },
       'the ResourceVersion in the precondition (2) does not match the ResourceVersion in record (4). The object might have been modified',
     ],
-  ])('%s that only the older state fulfils', async (_name, options, message) => {
+  ])('%s that only the older state matches', async (_name, options, message) => {
     const world = new LaggingCache();
     world.put({ uid: 'old' });
     world.remove();
@@ -135,7 +135,7 @@ describe('an answer without a write is given of the newest state only', () => {
     expect([world.reads, world.writes.length]).toEqual([1, 0]);
   });
 
-  test('a refusal of a state that a conflict told of, and that is old by then', async () => {
+  test('admission that refuses a state from a conflict that is stale by then', async () => {
     const world = new LaggingCache();
     world.put({ labels: {} });
     world.put({ labels: { keep: 'yes' } });
@@ -157,7 +157,7 @@ describe('an answer without a write is given of the newest state only', () => {
     expect([world.newest?.revision, world.writes]).toEqual([4, []]);
   });
 
-  test('a grace period that is running', async () => {
+  test('a running grace period', async () => {
     const world = new LaggingCache();
     const deleting = { deletionTimestamp: '2026-01-02T03:04:05Z', deletionGracePeriodSeconds: 30 };
     world.put(deleting);
@@ -170,14 +170,14 @@ describe('an answer without a write is given of the newest state only', () => {
     await expect(remove(world, {}, { served: graceful })).rejects.toMatchObject(GONE);
   });
 
-  test('marks that are there already', async () => {
+  test('an object that is already marked', async () => {
     const world = new LaggingCache();
     const metadata = { finalizers: ['example.com/f'] };
     world.put(metadata);
     const { stored } = await remove(world);
     expect(await remove(world)).toMatchObject({ removed: false, stored: { revision: stored?.revision } });
     expect(world.log).toHaveLength(2);
-    // Its last finalizer goes, and it with it.
+    // Removing the last finalizer removes the object.
     world.remove();
     world.lag = 1;
     await expect(remove(world)).rejects.toMatchObject(GONE);
@@ -185,7 +185,7 @@ describe('an answer without a write is given of the newest state only', () => {
 });
 
 describe('objects that cannot be decoded', () => {
-  test('are told of', async () => {
+  test('fail with a storage error', async () => {
     const world = new LaggingCache();
     world.put({ uid: 'u' });
     world.putBytes('{"no');
@@ -196,7 +196,7 @@ describe('objects that cannot be decoded', () => {
     expect(world.newest?.revision).toBe(3);
   });
 
-  test('are deleted once they can be', async () => {
+  test('are deleted once they can be decoded', async () => {
     const world = new LaggingCache();
     world.putBytes('{"no');
     world.put({ uid: 'u' });
@@ -205,18 +205,18 @@ describe('objects that cannot be decoded', () => {
   });
 });
 
-describe('an object that is marked first, and goes at once', () => {
+describe('an object that is marked first and removed at once', () => {
   const graceful = servedWith({ gracePeriodSeconds: () => 0 });
   const kept = (world: LaggingCache): boolean[] => world.log.map(({ state }) => state !== undefined);
 
-  test('goes with its mark', async () => {
+  test('is removed after its mark', async () => {
     const world = new LaggingCache();
     world.put({ uid: 'u' });
     expect(await remove(world, {}, { served: graceful })).toMatchObject({ removed: true });
     expect([kept(world), world.reads]).toEqual([[true, true, false], 0]);
   });
 
-  test('and somebody else removes it right then', async () => {
+  test('is gone if another client removes it in between', async () => {
     const world = new LaggingCache();
     world.put({ uid: 'u' });
     world.beforeWrite = (nth) => {
@@ -226,7 +226,7 @@ describe('an object that is marked first, and goes at once', () => {
     expect(kept(world)).toEqual([true, true, false]);
   });
 
-  test('and somebody else gives it a finalizer right then', async () => {
+  test('stays if another client adds a finalizer in between', async () => {
     const world = new LaggingCache();
     world.put({ uid: 'u' });
     world.beforeWrite = (nth) => {

@@ -25,13 +25,13 @@ const stored = (object: JsonObject): StoredObject => ({
   ...readRecord(encodeRecord(encodeObject(object), 7)),
 });
 
-test('a record says whether an object is complete, and its text is the same', () => {
+test('a record flags an incomplete object without changing its bytes', () => {
   const [made, plain] = [stored(incomplete({ a: 1 })), stored(widget({ a: 1 }))];
   expect([made.flags, plain.flags]).toEqual([INCOMPLETE, 0]);
   expect(made.bytes).toEqual(plain.bytes);
 });
 
-test('an object that is incomplete is rendered, whatever the representation', () => {
+test('an incomplete object is rendered even in an identity representation', () => {
   const identity: Representation = {
     id: 'identity',
     identity: true,
@@ -45,7 +45,7 @@ test('an object that is incomplete is rendered, whatever the representation', ()
   expect(shown(widget({ a: 1 }))).toBe(Buffer.from(stored(widget({ a: 1 })).bytes).toString());
 });
 
-test('to be incomplete is no change', () => {
+test('being incomplete is not a change', () => {
   for (const next of [widget, incomplete])
     for (const current of [widget, incomplete]) {
       expect(isUnchanged(encodeObject(next({ a: 1 })), stored(current({ a: 1 })))).toBe(true);

@@ -8,7 +8,7 @@ test.each([
   ['after more', 12_000, 2],
   ['after half a minute', 30_000, 6],
   ['after an hour', 3_600_000, 30],
-])('a type that is loaded is asked for again, %s', (_name, downMillis, seconds) => {
+])('an initializing type returns 429 with a retry delay, %s', (_name, downMillis, seconds) => {
   const told = interpretStorageError(
     new StorageError('initializing', 'storage is (re)initializing', { downMillis }),
     'watch',

@@ -46,7 +46,7 @@ test.each<[string, JsonObject, JsonObject, boolean]>([
     expect(isUnchanged(encodeObject(after), stored(before, decoded))).toBe(unchanged);
 });
 
-test('what holds something unseen is not what does not, and reads the same', () => {
+test('an object with unseen members differs from one without, though both read the same', () => {
   const noted = thing({ name: 'a' }, { x: 1 });
   addFacts(noted, { unseenMembers: 'stored' });
   const plain = thing({ name: 'a' }, { x: 1 });
@@ -69,7 +69,7 @@ const reversed = (value: JsonValue): JsonValue => {
   );
 };
 
-test('what was stored and read again is unchanged in any order', () => {
+test('an object that is stored and read back is unchanged in any key order', () => {
   fc.assert(
     fc.property(json, (spec) => {
       const current = stored(thing({ name: 'a' }, spec));

@@ -39,15 +39,15 @@ function labelled(object: KubeObject, labels: Record<string, string>): KubeObjec
 
 const increment = (object: KubeObject): KubeObject => labelled(object, { n: String(count(object) + 1) });
 
-describe('an update starts from what the cache has', () => {
-  test('and asks the store for nothing where that is the newest state', async () => {
+describe('an update starts from the cached state', () => {
+  test('and does not read the store if that is the newest state', async () => {
     const world = new LaggingCache();
     world.put(SYSTEM);
     expect(await update(world, increment)).toMatchObject({ stored: { revision: 3 } });
     expect(world.reads).toBe(0);
   });
 
-  test('an older state is found out by the write', async () => {
+  test('detects a stale state by the write', async () => {
     const world = new LaggingCache();
     world.put(SYSTEM);
     world.put({ ...SYSTEM, labels: { n: '7' } });
@@ -56,7 +56,7 @@ describe('an update starts from what the cache has', () => {
     expect([count(object), world.reads, world.writes.length]).toEqual([8, 0, 2]);
   });
 
-  test('that nothing changes is told of the newest state only', async () => {
+  test('returns an unchanged object only from the newest state', async () => {
     const world = new LaggingCache();
     world.put({ ...SYSTEM, labels: { n: '1' } });
     world.put({ ...SYSTEM, labels: { n: '2' } });
@@ -65,7 +65,7 @@ describe('an update starts from what the cache has', () => {
     expect([stored?.revision, world.reads]).toEqual([4, 1]);
   });
 
-  test('a refusal of a state that a conflict told of, and that is old by then, is not believed', async () => {
+  test('retries after a refusal of a state from a conflict that is stale by then', async () => {
     const world = new LaggingCache();
     for (const n of ['0', '1', '2']) world.put({ ...SYSTEM, labels: { n } });
     world.lag = 2;
@@ -78,20 +78,20 @@ describe('an update starts from what the cache has', () => {
   });
 });
 
-describe('an update that takes the last finalizer removes the object', () => {
+describe('an update that removes the last finalizer removes the object', () => {
   const release = (object: KubeObject): KubeObject => ({
     ...object,
     metadata: { ...object.metadata, finalizers: object.metadata.finalizers?.filter((name) => name !== 'mine') ?? [] },
   });
 
-  test('without asking the store first', async () => {
+  test('without reading the store first', async () => {
     const world = new LaggingCache();
     world.put({ ...DELETING, finalizers: ['mine'] });
     expect(await update(world, release)).toMatchObject({ stored: undefined });
     expect([world.newest, world.reads, world.writes.length]).toEqual([undefined, 0, 1]);
   });
 
-  test('but not where another one came meanwhile', async () => {
+  test('unless another finalizer was added meanwhile', async () => {
     const world = new LaggingCache();
     world.put({ ...DELETING, finalizers: ['mine'] });
     world.put({ ...DELETING, finalizers: ['mine', 'theirs'] });
@@ -103,7 +103,7 @@ describe('an update that takes the last finalizer removes the object', () => {
     expect(world.writes).toHaveLength(2);
   });
 
-  test('also where somebody else was faster', async () => {
+  test('even if another client removes it first', async () => {
     const world = new LaggingCache();
     world.put({ ...DELETING, finalizers: ['mine'] });
     world.beforeWrite = () => {
@@ -113,7 +113,7 @@ describe('an update that takes the last finalizer removes the object', () => {
     expect(world.log).toHaveLength(2);
   });
 
-  test('in a dry run it only would', async () => {
+  test('but not in a dry run', async () => {
     const world = new LaggingCache();
     world.put({ ...DELETING, finalizers: ['mine', 'theirs'] });
     world.put({ ...DELETING, finalizers: ['mine'] });
@@ -123,7 +123,7 @@ describe('an update that takes the last finalizer removes the object', () => {
   });
 });
 
-/** What one client does, and how late the cache is just then. */
+/** An operation of one client, with the number of changes the cache lags and the microtasks to wait. */
 interface Deed {
   readonly what: 'increment' | 'delete' | 'delete this one' | 'delete this state' | 'create';
   readonly late: number;
@@ -143,7 +143,7 @@ const deed: fc.Arbitrary<Deed> = fc.record({
   wait: fc.nat(5),
 });
 
-/** An answer, and between which changes it was given. */
+/** The response to an operation, and the range of changes during which it ran. */
 interface Told {
   readonly deed: Deed;
   readonly uid: string;
@@ -214,7 +214,7 @@ async function play(
 const objectOf = (entry: LaggingCache['log'][number]): JsonObject | undefined =>
   entry.state === undefined ? undefined : decodeStored(entry.state);
 
-test('whatever the cache has missed: no update is lost, no other object is removed, and no answer is older than its question', async () => {
+test('with a stale cache no update is lost, no other object is removed, and no response is stale', async () => {
   const games = fc.array(fc.array(deed, { minLength: 1, maxLength: 6 }), { minLength: 2, maxLength: 4 });
   await fc.assert(
     fc.asyncProperty(games, fc.double({ min: 0, max: 0.99, noNaN: true }), async (clients, conflictAt) => {
@@ -242,7 +242,7 @@ test('whatever the cache has missed: no update is lost, no other object is remov
         code,
       } of told) {
         const meanwhile = world.log.slice(from, to + 1);
-        // At some time between question and answer it was so.
+        // The response was true at some time between the request and the response.
         if (code === 404) expect(meanwhile.some(({ state }) => state === undefined)).toBe(true);
         else if (code === 409 && what === 'delete this state')
           expect(meanwhile.some(({ state }) => state !== undefined && state.revision !== revision)).toBe(true);

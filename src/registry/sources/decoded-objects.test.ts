@@ -12,7 +12,7 @@ beforeEach(() => {
   decoded = 0;
 });
 
-test('decoded once, also where the cache makes a new object each time', () => {
+test('decodes an object once, even if the cache returns a new object each time', () => {
   const objects = new DecodedObjects(100);
   const first = objects.get(cached('a'), decode);
   expect(objects.get(cached('a'), decode)).toBe(first);
@@ -20,7 +20,7 @@ test('decoded once, also where the cache makes a new object each time', () => {
   expect(decoded).toBe(2);
 });
 
-test('the least recently used go first', () => {
+test('evicts the least recently used objects first', () => {
   const objects = new DecodedObjects(100);
   const first = objects.get(cached('a'), decode);
   objects.get(cached('b'), decode);

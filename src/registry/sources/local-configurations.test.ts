@@ -2,7 +2,7 @@ import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import { LocalConfigurations } from './local-configurations.js';
 
-/** A cache that makes its objects anew whenever it is asked, as one does that packs them. */
+/** A cache that creates its objects again on every read, like one that packs them. */
 class PackingCache {
   readonly revisions = new Map<string, number>();
   private listener: () => void = () => undefined;
@@ -37,7 +37,7 @@ const view = {
   }),
 };
 
-test('an object is decoded once per revision, and what is gone is gone', async () => {
+test('decodes an object once per revision, and drops removed objects', async () => {
   const cache = new PackingCache();
   const configurations = new LocalConfigurations(cache, view);
   await configurations.whenSynced();

@@ -6,7 +6,7 @@ import { validateStructural } from '../../../schema/structural.js';
 import { printSchema, setFieldNames } from './go-print.js';
 import { schemasOf, toInternalSpec } from './internal.js';
 
-/** A schema as it comes out of the decoder of definitions. */
+/** Returns a schema as decoded from a definition. */
 function decoded(schema: JsonObject): JsonObject {
   const body = { spec: { versions: [{ name: 'v1', schema: { openAPIV3Schema: schema } }] } };
   const decoder = requireSchema('apiextensions.k8s.io', 'v1', 'CustomResourceDefinition');
@@ -20,14 +20,14 @@ test.each<[string, JsonObject, string, string]>([
   ['definitions', { definitions: {} }, 'Definitions', '"Definitions":{}'],
   ['items as a list', { items: [] }, 'Items', '"Items":{"Schema":null,"JSONSchemas":[]}'],
   ['items as nothing', { items: false }, 'Items', '"Items":{"Schema":null,"JSONSchemas":null}'],
-])('an empty %s is set, printed, and not written', (_, members, name, printed) => {
+])('an empty %s counts as set and is printed, but not serialized', (_, members, name, printed) => {
   const schema = decoded({ type: 'object', ...members });
   expect(JSON.stringify(schema)).toBe('{"type":"object"}');
   expect(setFieldNames(schema)).toEqual(['Type', name]);
   expect(printSchema(schema).text).toContain(printed);
 });
 
-test('an empty list in the metadata specifies something', () => {
+test('an empty list in the schema of metadata counts as specified', () => {
   const schema = decoded({ type: 'object', properties: { metadata: { type: 'object', required: [] } } });
   expect(validateStructural(schema, FieldPath.empty).map(String)).toEqual([
     'properties[metadata]: Forbidden: must not specify anything other than name and generateName, but metadata is implicitly specified',

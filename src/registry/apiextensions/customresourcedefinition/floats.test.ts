@@ -37,7 +37,7 @@ test.each([
   expect(messages(deepCopy(crd))).toEqual(messages(crd));
 });
 
-test('a float is a default of an integer, but not for a rule', () => {
+test('a float is a valid default of an integer unless a rule evaluates it', () => {
   const rules = '"x-kubernetes-validations":[{"rule":"self > 0"}]';
   expect(messages(definition('{"type":"integer","default":2.0,"minimum":1e0,"example":5.0}'))).toEqual([]);
   expect(messages(definition(`{"type":"integer","default":2,${rules}}`))).toEqual([]);
@@ -46,7 +46,7 @@ test('a float is a default of an integer, but not for a rule', () => {
   ]);
 });
 
-test('what is stored holds numbers', () => {
+test('stored schemas hold plain numbers', () => {
   const crd = definition('{"type":"number","default":2.0,"enum":[2.0,1e3]}');
   expect(JSON.stringify(crd)).toContain('"default":2,"enum":[2,1000]');
   expect(validateCustomResourceDefinition(crd)).toEqual([]);

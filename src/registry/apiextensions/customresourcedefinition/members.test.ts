@@ -13,7 +13,7 @@ test.each<[string, JsonObject | null, boolean, boolean]>([
   ['an empty list of versions', { conversionReviewVersions: [] }, true, false],
   ['versions', { conversionReviewVersions: ['v1'] }, true, true],
   ['where it is', { clientConfig: {} }, true, true],
-])('a webhook that says %s', (_, webhook, read, stored) => {
+])('keeps or drops a webhook that specifies %s', (_, webhook, read, stored) => {
   const crd = (): KubeObject => ({
     metadata: { name: 'x' },
     spec: { conversion: { strategy: 'None', webhook: structuredClone(webhook) } },
@@ -26,7 +26,7 @@ test.each<[string, JsonObject | null, boolean, boolean]>([
   expect([has(asRead), has(asStored)]).toEqual([read, stored]);
 });
 
-test('texts that may be absent are printed as JSON where they are wrong', () => {
+test('invalid optional strings are printed as JSON in errors', () => {
   const [version] = toInternalSpec({
     metadata: { name: 'x' },
     spec: { versions: [{ name: 'v1', deprecated: true, deprecationWarning: 'a\u007f<' }] },
@@ -40,7 +40,7 @@ test('texts that may be absent are printed as JSON where they are wrong', () => 
   ]);
 });
 
-test('metadata in defaults is stored as it is read', () => {
+test('metadata in defaults is stored in the form it is read in', () => {
   const kept = { kind: 'X', apiVersion: 'v1', metadata: { unknown: 'x', creationTimestamp: null, name: 'a' } };
   const embedded = { type: 'object', 'x-kubernetes-embedded-resource': true };
   const schema: JsonObject = {
@@ -70,14 +70,14 @@ test('metadata in defaults is stored as it is read', () => {
   expect(objectAt(objectAt(objectAt(schema, 'properties'), 'one'), 'default')).toEqual(stored);
 });
 
-test('preconditions of deletions that fail are told of in words of their own', () => {
+test('a failed deletion precondition has its own message', () => {
   const failed = customResourceDefinitionDeletion.preconditionFailed?.({ metadata: { name: 'x.y' } }, 'UID', 'a', 'b');
   expect(failed?.message).toBe(
     'Operation cannot be fulfilled on customresourcedefinitions.apiextensions.k8s.io "x.y": Precondition failed: UID in precondition: a, UID in object meta: b',
   );
 });
 
-test('a second version of the same name is looked at, though the first has not changed', () => {
+test('a second version of the same name is validated even if the first is unchanged', () => {
   const version = (storage: boolean, schema: JsonObject): JsonObject => ({
     name: 'v1',
     served: true,

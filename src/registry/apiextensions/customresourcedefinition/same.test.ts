@@ -21,11 +21,11 @@ test.each<[JsonObject, JsonObject]>([
   [{ properties: { default: { type: 'string' } } }, { properties: {} }],
   [{ 'x-kubernetes-list-type': '' }, {}],
   [{ items: {} }, {}],
-])('%j is something else than %j', (a, b) => {
+])('%j differs from %j', (a, b) => {
   expect([sameValue(a, b), sameValue(b, a)]).toEqual([false, false]);
 });
 
-test('what versions have in common is theirs together, even if it is empty', () => {
+test('subresources shared by all versions become top-level, even if empty', () => {
   const spec = (...subresources: JsonObject[]): (JsonObject | undefined)[] => {
     const versions = subresources.map((more, i) => ({ name: `v${String(i)}`, ...more }));
     const internal = toInternalSpec({ metadata: { name: 'x' }, spec: { versions } });

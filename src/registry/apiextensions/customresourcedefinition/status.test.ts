@@ -138,7 +138,7 @@ describe('names and establishment', () => {
     expect(objectAt(objectAt(refused, 'status'), 'acceptedNames')?.['shortNames']).toBeUndefined();
   });
 
-  test('a schema that is not structural is told', () => {
+  test('a schema that is not structural sets the NonStructuralSchema condition', () => {
     const crd = widgets();
     const spec = objectAt(crd, 'spec') ?? {};
     const version = { name: 'v1', storage: true, schema: { openAPIV3Schema: { properties: { a: {} } } } };
@@ -152,7 +152,7 @@ describe('names and establishment', () => {
     expect(findCondition(establish({ ...told, spec }, LATER), 'NonStructuralSchema')).toBeUndefined();
   });
 
-  test('groups of Kubernetes tell whether they were approved', () => {
+  test('definitions in Kubernetes groups report their API approval', () => {
     const annotations = { 'api-approved.kubernetes.io': 'unapproved, testing' };
     const crd = definition({ plural: 'widgets', kind: 'Widget' }, 'foo.k8s.io', annotations);
     expect(findCondition(establish(crd, NOW), 'KubernetesAPIApprovalPolicyConformant')).toMatchObject({
@@ -164,7 +164,7 @@ describe('names and establishment', () => {
 });
 
 describe('strategies', () => {
-  test('a new definition has a status of the server', () => {
+  test('a new definition gets its status from the server', () => {
     const crd = widgets();
     expect(crd['status']).toEqual({
       conditions: null,
@@ -189,7 +189,7 @@ describe('strategies', () => {
     expect(next['status']).toEqual({ ...objectAt(old, 'status'), storedVersions: ['v1', 'v2'] });
   });
 
-  test('a write of the status does not change the spec', () => {
+  test('a status update does not change the spec', () => {
     const old = widgets();
     const next: KubeObject = { ...widgets(), spec: { group: 'x' }, status: { storedVersions: [] } };
     customResourceDefinitionStatusStrategy.prepareForUpdate(context, next, old);
@@ -198,7 +198,7 @@ describe('strategies', () => {
     expect(customResourceDefinitionStatusStrategy.validateUpdate(context, next, old).map(String)).toEqual([]);
   });
 
-  test('only formats that are new and unknown give warnings', () => {
+  test('only new unknown formats produce warnings', () => {
     const withFormat = (format: string): KubeObject => {
       const crd = widgets();
       const properties = { a: { type: 'string', format }, b: { type: 'integer', format: 'int64' } };
@@ -213,7 +213,7 @@ describe('strategies', () => {
     expect(strategy.warningsOnUpdate?.(context, withFormat('shade'), withFormat('colour'))).toHaveLength(1);
   });
 
-  test('the first deletion marks the definition', () => {
+  test('the first deletion marks the definition as terminating', () => {
     const deletion = customResourceDefinitionDeletion;
     const marked = deletion.beforeDelete?.(context, widgets(), UNSAID);
     if (marked === undefined) throw new Error('the definition was not kept');

@@ -36,7 +36,7 @@ async function create(
   }
 }
 
-test('SelfSubjectReview says who asked, whatever was sent', async () => {
+test('SelfSubjectReview returns the caller, regardless of the request body', async () => {
   expect(
     await create('SelfSubjectReview', { metadata: { name: 'x' }, status: { userInfo: { username: 'other' } } }),
   ).toEqual({
@@ -99,14 +99,14 @@ describe('TokenReview', () => {
     expect((review as KubeObject)['status']).toEqual(status);
   });
 
-  /** As kube-apiserver, which puts them into a header. */
+  /** Matches kube-apiserver, which passes the token in a header. */
   test.each([
     ['t\n', 't'],
     ['t other', 't'],
     ['t\tother', 't\tother'],
     [' t', undefined],
     [' ', undefined],
-  ])('of the token %j %j is looked up', async (token, expected) => {
+  ])('the token %j is looked up as %j', async (token, expected) => {
     const asked: string[] = [];
     const answer = await create('TokenReview', { spec: { token } }, (_audiences, bare) => {
       asked.push(bare);
@@ -117,7 +117,7 @@ describe('TokenReview', () => {
     expect(answer).toMatchObject({ spec: { token }, status: expected === undefined ? invalid : status });
   });
 
-  test('asked audiences reach the method, or those of the server', async () => {
+  test('the authenticator gets the requested audiences, or those of the server by default', async () => {
     const asked: (readonly string[])[] = [];
     const remember = (audiences: readonly string[]): undefined => void asked.push(audiences);
     await create('TokenReview', { spec: { token: 't', audiences: ['x'] } }, remember);
@@ -134,7 +134,7 @@ describe('TokenReview', () => {
     expect(await create('TokenReview', more, () => ({ user: admin }), namespace)).toBe(text);
   });
 
-  test('a method that vouches for audiences nobody asked for is an error of the server', async () => {
+  test('audiences from the authenticator that were not requested are an internal error', async () => {
     const text = '500 Internal error occurred: error validating audiences';
     expect(await create('TokenReview', { spec: { token: 't' } }, () => ({ user: admin, audiences: ['z'] }))).toBe(text);
   });

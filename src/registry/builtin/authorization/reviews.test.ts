@@ -33,7 +33,7 @@ beforeEach(() => {
   answer = { decision: 'no-opinion', reason: '' };
 });
 
-/** The answer, or the code and message of the error. */
+/** Returns the created review, or the code and message of the error. */
 async function create(
   kind: string,
   more: JsonObject,
@@ -166,13 +166,13 @@ describe('status', () => {
   });
 });
 
-describe('what is asked', () => {
-  test('the caller', async () => {
+describe('authorizer attributes', () => {
+  test('contain the caller in a self review', async () => {
     await create(SELF, { spec: { nonResourceAttributes: { path: '/x', verb: 'post' } } });
     expect(seen).toMatchObject({ user: context.user, resourceRequest: false, path: '/x', verb: 'post' });
   });
 
-  test('another user, with every attribute', async () => {
+  test('contain another user and every attribute', async () => {
     const resourceAttributes = {
       namespace: 'ns',
       verb: 'patch',
@@ -197,7 +197,7 @@ describe('what is asked', () => {
     });
   });
 
-  test('any version by default', async () => {
+  test('match any version by default', async () => {
     await create(SAR, { spec: { groups: ['g'], resourceAttributes: RA } });
     expect(seen).toMatchObject({ apiVersion: '*', user: { name: '', groups: ['g'] } });
   });
@@ -263,10 +263,10 @@ describe('what is asked', () => {
 });
 
 describe('rules', () => {
-  test('without a namespace', async () => {
+  test('require a namespace', async () => {
     expect(await create('SelfSubjectRulesReview', { spec: {} })).toBe('400 no namespace on request');
   });
-  test('only the status comes back', async () => {
+  test('are returned in the status, without the spec', async () => {
     rules = {
       resourceRules: [{ verbs: ['get'], apiGroups: [''], resources: ['pods'], resourceNames: [] }],
       nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['/x'] }],

@@ -56,7 +56,7 @@ interface Created {
   readonly warnings: readonly string[];
 }
 
-/** What a create does to an object before it is stored. */
+/** Decodes, defaults, and validates an object as a create does before it is stored. */
 function create(kind: string, given: JsonObject, group = ''): Created {
   const type = typeOf(kind, group);
   const metadata = { name: 'a', ...(type.namespaced ? { namespace: 'n' } : {}), ...(given['metadata'] as JsonObject) };
@@ -224,7 +224,7 @@ describe('creation', () => {
     expect(create(kind, given).errors).toEqual(expected);
   });
 
-  test('events through the newer version must be complete', () => {
+  test('events.k8s.io/v1 requires complete events', () => {
     const { errors } = create(
       'Event',
       { eventTime: '2020-01-01T00:00:00.000000Z', type: 'x', deprecatedCount: 1, regarding: { namespace: 'n' } },
@@ -242,7 +242,7 @@ describe('creation', () => {
     );
   });
 
-  test('leases', () => {
+  test('validates leases', () => {
     const { object, errors } = create(
       'Lease',
       { spec: { leaseDurationSeconds: 0, leaseTransitions: -1, strategy: 'x' } },
@@ -255,7 +255,7 @@ describe('creation', () => {
     expect(object['spec']).toEqual({ leaseDurationSeconds: 0, leaseTransitions: -1 });
   });
 
-  test('namespaces get label, phase and finalizer', () => {
+  test('namespaces get a label, a phase, and a finalizer', () => {
     const { object } = create('Namespace', { metadata: { labels: { a: 'b' } }, status: { phase: 'Terminating' } });
     expect(object.metadata.labels).toEqual({ a: 'b', 'kubernetes.io/metadata.name': 'a' });
     expect([object['spec'], object['status']]).toEqual([{ finalizers: ['kubernetes'] }, { phase: 'Active' }]);
@@ -271,7 +271,7 @@ describe('creation', () => {
     ]);
   });
 
-  test('a TLS secret that is none is warned of', () => {
+  test('an invalid TLS secret produces a warning', () => {
     expect(
       create('Secret', { type: 'kubernetes.io/tls', stringData: { 'tls.crt': 'x', 'tls.key': 'y' } }).warnings,
     ).toEqual(['tls: failed to find any PEM data in certificate input']);
@@ -281,17 +281,17 @@ describe('creation', () => {
     ['1.5e0', '1500e-3'],
     ['0.1Ki', '102400m'],
     ['3000m', undefined],
-  ])('bytes that are not whole are warned of: %s', (storage, shown) => {
+  ])('a fractional byte value produces a warning: %s', (storage, shown) => {
     const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage } } };
     const text = `spec.resources.requests[storage]: fractional byte value "${shown ?? ''}" is invalid, must be an integer`;
     expect(create('PersistentVolumeClaim', { spec }).warnings).toEqual(shown === undefined ? [] : [text]);
   });
 
-  test('of the secrets of a service account names are kept', () => {
+  test('only the names in the secrets of a service account are kept', () => {
     expect(create('ServiceAccount', { secrets: [{ name: 's', uid: 'u' }] }).object['secrets']).toEqual([{ name: 's' }]);
   });
 
-  test('defaults of pods', () => {
+  test('pods get their defaults', () => {
     const { object, errors } = create('Pod', {
       spec: {
         hostNetwork: true,
@@ -403,7 +403,7 @@ describe('update', () => {
     expect(updateErrors(kind, object, old, subresource)).toEqual(expected);
   });
 
-  test('gates that were given as none are no change of a pod', () => {
+  test('an explicit empty list of scheduling gates does not count as a change of a pod', () => {
     const containers = [{ name: 'c', image: 'i' }];
     const spec = { containers, nodeName: 'n' };
     noteEmpty(spec, { schedulingGates: [], hostAliases: [] });
@@ -532,7 +532,7 @@ describe('tables', () => {
     expect(cells).toEqual(expected);
     expect(cells).toHaveLength(table?.columns.length ?? 0);
   });
-  test('a type for each row of columns, ages where they are', () => {
+  test('every type has a table, and its ages line up with the columns', () => {
     for (const type of builtinResourceTypes()) {
       const table = type.versions[0]?.table;
       expect(table?.columns.length).toBeGreaterThan(1);
@@ -578,7 +578,7 @@ describe('attributes', () => {
   });
 });
 
-test('a service that an apply to the status makes has no addresses looked for', () => {
+test('a service created through its status gets no address defaults', () => {
   const spec = { ports: [{ port: 80 }], clusterIP: 'None' };
   const object: KubeObject = { metadata: { name: 'a', namespace: 'n' }, spec: structuredClone(spec), status: { x: 1 } };
   const strategy = typeOf('Service').subresources['status'];
@@ -586,8 +586,8 @@ test('a service that an apply to the status makes has no addresses looked for', 
   expect([object['spec'], object['status']]).toEqual([spec, { loadBalancer: {} }]);
 });
 
-describe('events of both versions', () => {
-  test('the way there and back', () => {
+describe('events in both versions', () => {
+  test('round-trip', () => {
     const event: KubeObject = {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
@@ -611,7 +611,7 @@ describe('events of both versions', () => {
     expect(fromCoreEvent(stored)).toEqual(event);
   });
 
-  test('a series always has a count in one of them', () => {
+  test('a series always has a count in events.k8s.io/v1', () => {
     const core: KubeObject = { metadata: {}, series: { lastObservedTime: null } };
     const event = fromCoreEvent(core);
     expect(event['series']).toEqual({ count: 0, lastObservedTime: null });
@@ -642,7 +642,7 @@ describe('deletion', () => {
     ).toBeUndefined();
     expect(deletion.shouldDeleteDuringUpdate?.(live)).toBe(false);
   });
-  test('a pod gets its grace only where it runs', () => {
+  test('a pod gets a grace period only while it runs on a node', () => {
     const grace = (pod: JsonObject, asked?: number): number | undefined =>
       typeOf('Pod').deletion.gracePeriodSeconds?.({ metadata: {}, ...pod }, asked);
     const running = { spec: { nodeName: 'n', terminationGracePeriodSeconds: 30 } };

@@ -32,7 +32,7 @@ function gatesOf(text: string): FeatureGates {
   return gates;
 }
 
-/** A type as it is served with these gates, and what is reported of it. */
+/** Returns a type as served with these gates, and the validation reports about it. */
 function served(
   type: ResourceType,
   gates = '',
@@ -49,7 +49,7 @@ const role = (...rules: JsonObject[]): KubeObject => ({ metadata: { ...metadata 
 const RULE = { verbs: ['get'], apiGroups: [''], resources: ['pods'] };
 const WITHOUT_VERBS = { ...RULE, verbs: [] };
 
-/** A type whose hand-written validation finds this. */
+/** Returns a type whose hand-written validation returns these errors. */
 const finding = (errors: readonly FieldError[]): ResourceType => ({
   ...roles,
   strategy: { ...roles.strategy, validateCreate: () => errors, validateUpdate: () => errors },
@@ -61,7 +61,7 @@ test.each([
   ['beta', 'DeclarativeValidationBeta=false', ['hand']],
   ['beta', 'DeclarativeValidation=false', ['hand']],
   ['alpha', 'DeclarativeValidationTakeover=true', ['rules[0].verbs']],
-] as const)('a rule of stage %s with %j: the answer is that of %j', (stage, gates, fields) => {
+] as const)('a rule of stage %s with gates %j returns the errors of %j', (stage, gates, fields) => {
   const hand = required('rules[0].verbs', 'hand');
   const markers = MARKERS[ROLES]?.map((marker) => ({ ...marker, stage }));
   const { strategy } = declaredType(finding([hand]), { gates: gatesOf(gates), report: () => undefined }, markers);
@@ -69,7 +69,7 @@ test.each([
   expect(answered.map((error) => (error === hand ? 'hand' : error.field))).toEqual(fields);
 });
 
-test('the hand-written errors are the answer, and the same errors are no mismatch', () => {
+test('returns the hand-written errors, and equal errors are not a mismatch', () => {
   const { strategy, reports } = served(roles);
   expect(texts(strategy.validateCreate(context, role(RULE, WITHOUT_VERBS)))).toEqual([
     'rules[1].verbs: Required value: verbs must contain at least one value',
@@ -77,7 +77,7 @@ test('the hand-written errors are the answer, and the same errors are no mismatc
   expect(reports).toEqual([]);
 });
 
-test('Takeover makes the declarative errors the answer; errors that no marker covers stay', () => {
+test('Takeover returns the declarative errors, and errors that no marker covers stay', () => {
   const { strategy } = served(roles, 'DeclarativeValidationTakeover=true');
   expect(texts(strategy.validateCreate(context, role({ ...WITHOUT_VERBS, resources: [] })))).toEqual([
     'rules[0].resources: Required value: resource rules must supply at least one resource',
@@ -101,20 +101,20 @@ describe('a mismatch', () => {
     expect(reports).toEqual([{ ...missing, foundBy: 'declarative' }]);
   });
 
-  test('is an error that markers do not find, once', () => {
+  test('is an error that markers do not find, reported once', () => {
     const { strategy, reports } = served(finding([required('rules[0].verbs'), required('rules[0].verbs', 'again')]));
     expect(strategy.validateUpdate(context, role(RULE), role())).toHaveLength(2);
     expect(reports).toEqual([{ ...missing, validation: 'role_update', foundBy: 'hand-written' }]);
   });
 
-  test('is nothing that no marker speaks of', () => {
+  test('is not an error that no marker covers', () => {
     const { strategy, reports } = served(finding([required('rules[0].resources'), invalid('rules[0].verbs', '', '')]));
     expect(strategy.validateCreate(context, role(RULE))).toHaveLength(2);
     expect(reports).toEqual([]);
   });
 });
 
-test('an exception is reported, and fails the request only where the markers decide', () => {
+test('an exception is reported, and fails the request only if the markers decide', () => {
   const broken = role();
   Object.defineProperty(broken, 'rules', { get: () => fail() });
   const watching = served(finding([]));
@@ -130,7 +130,7 @@ test('an exception is reported, and fails the request only where the markers dec
   }
 });
 
-test('what an update does not change is not looked at again', () => {
+test('an update does not validate unchanged values again', () => {
   const markers = MARKERS[ROLES] ?? [];
   const old = role(WITHOUT_VERBS);
   expect(validateDeclaratively(markers, role(WITHOUT_VERBS), old)).toEqual([]);
@@ -151,19 +151,19 @@ describe('certificate signing requests', () => {
   const found = (object: KubeObject, old: KubeObject): string[] =>
     texts(approval?.validateUpdate(context, object, old) ?? []).filter((text) => text.startsWith('status.'));
 
-  test('are not both approved and denied', () => {
+  test('cannot become both approved and denied', () => {
     expect(found(request('Approved', 'Denied'), request('Approved'))).toEqual([both]);
     expect(found(request('Approved', 'Failed'), request('Approved'))).toEqual([]);
     expect(reports).toEqual([]);
   });
 
-  test('may stay both', () => {
+  test('may stay both approved and denied', () => {
     expect(found(request('Approved', 'Denied', 'Failed'), request('Denied', 'Approved'))).toEqual([]);
     expect(reports).toEqual([]);
   });
 });
 
-test('random roles and bindings are judged alike by both', () => {
+test('both validations agree on random roles and bindings', () => {
   const words = fc.array(fc.constantFrom('', 'a'), { maxLength: 2 });
   const rule = fc.record(
     { verbs: words, apiGroups: words, resources: words, nonResourceURLs: words },

@@ -2,7 +2,7 @@ import { customResourceDefinitionType } from '../../apiextensions/customresource
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { resourceDefinitionType } from './resource-definitions.js';
 
-test('whoever writes a definition owns neither more nor less of it than of one of the cluster', () => {
+test('resource definitions reset the same fields as custom resource definitions', () => {
   const [theirs, ours] = [customResourceDefinitionType({}), resourceDefinitionType(() => undefined)];
   expect(theirs.strategy.resetFields).toEqual({ 'apiextensions.k8s.io/v1': [['status']] });
   expect(ours.strategy.resetFields).toEqual({ 'kubeannex.io/v1': [['status']] });

@@ -24,7 +24,7 @@ class Bed {
     return this.clients.for({ group, resource });
   }
 
-  /** Time passes as fast as it is waited for. */
+  /** Creates the default objects, and advances the clock until that is done. */
   async run(objects: readonly KubeObject[] = defaults): Promise<void> {
     const state = { done: false };
     const run = ensureRbacDefaults(objects, this.dependencies).finally(() => (state.done = true));
@@ -57,7 +57,7 @@ test('everything is created, and a second start changes nothing', async () => {
   expect(bed.failures).toEqual([]);
 });
 
-test('what was taken away comes back, another role reference is recreated, protected objects stay', async () => {
+test('restores removed rules, recreates bindings with another roleRef, and leaves protected objects', async () => {
   const bed = new Bed();
   await bed.run();
   const roles = bed.type('clusterroles');
@@ -86,7 +86,7 @@ test('what was taken away comes back, another role reference is recreated, prote
   expect(bindings.objects.get('system:basic-user')?.metadata.uid).not.toBe(uid);
 });
 
-test('a binding that was split off takes over the subjects of its source', async () => {
+test('a binding that was split off copies the subjects of its source', async () => {
   const bed = new Bed();
   await bed.run();
   const bindings = bed.type('clusterrolebindings');
@@ -101,7 +101,7 @@ test('a binding that was split off takes over the subjects of its source', async
   ]);
 });
 
-test('conflicts are tried again, other failures in the next round, and others are made meanwhile', async () => {
+test('retries conflicts at once, other failures in the next round, and creates the rest meanwhile', async () => {
   const bed = new Bed();
   const roles = bed.type('clusterroles');
   let conflicts = 2;
@@ -118,7 +118,7 @@ test('conflicts are tried again, other failures in the next round, and others ar
   ]);
 });
 
-test('gives up after half a minute', async () => {
+test('gives up after 30 seconds', async () => {
   const bed = new Bed();
   bed.type('clusterroles').before = () => {
     throw new ApiError(500, '', 'out of order');
@@ -127,7 +127,7 @@ test('gives up after half a minute', async () => {
   expect(bed.failures).toHaveLength(30);
 });
 
-test('admin and edit do not write EndpointSlices', () => {
+test('admin and edit cannot write EndpointSlices', () => {
   const writers = defaults.filter(
     ({ kind, metadata: { name = '' }, rules }) =>
       kind === 'ClusterRole' &&

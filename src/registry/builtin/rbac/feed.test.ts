@@ -20,7 +20,7 @@ test('the index follows all four kinds', async () => {
   expect(index.size()).toEqual({ roles: 0, bindings: 0 });
 });
 
-test('after a gap nothing is forgotten until the new state is complete', async () => {
+test('after a reset, the index keeps its rules until the new state is complete', async () => {
   const listeners = new Map<string, ResourceEventHandler>();
   const fake = new FakeTypeClients();
   const clients: LoopbackClients = {
@@ -46,7 +46,7 @@ test('after a gap nothing is forgotten until the new state is complete', async (
     undefined,
     [],
   ]);
-  // Three kinds have not been told yet: who may do what is not known.
+  // Three kinds are not synced yet, so the index is not ready.
   await new Promise((resolve) => setImmediate(resolve));
   expect(loaded).not.toHaveBeenCalled();
   for (const resource of ['clusterroles', 'rolebindings', 'clusterrolebindings']) listeners.get(resource)!.synced();

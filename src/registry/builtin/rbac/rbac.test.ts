@@ -223,7 +223,7 @@ describe('validation', () => {
     expect(errors.length === 0 ? '' : aggregate(errors)).toBe(expected);
   });
 
-  test('defaults of a binding', () => {
+  test('sets the defaults of a binding', () => {
     const object = binding('Role', 'r', { kind: 'User', name: 'u' }, { kind: 'ServiceAccount', name: 's' });
     roleBindingStrategy.prepareForCreate(someone, object);
     expect(object).toMatchObject({
@@ -378,7 +378,7 @@ describe('escalation', () => {
     await guardRole(masters, role({ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }), undefined, dependencies);
   });
 
-  test('an aggregation rule takes every permission, also to remove it', async () => {
+  test('setting or removing an aggregation rule requires every permission', async () => {
     const aggregated = clusterRole({ aggregationRule: { clusterRoleSelectors: [{}] } });
     const text = `403 clusterroles.${GROUP} "x" is forbidden: must have cluster-admin privileges to use the aggregationRule`;
     const joe = context('joe', [], 'clusterroles', '');
@@ -389,7 +389,7 @@ describe('escalation', () => {
     );
   });
 
-  test('updates of collector fields need no permission', async () => {
+  test('updates of only garbage collector fields need no permission', async () => {
     const old = {
       ...role({ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }),
       metadata: { ...namespaced, finalizers: ['a/b'] },
@@ -420,7 +420,7 @@ describe('aggregation', () => {
     part('a', { a: '1' }, rule('a'), { ...rule('c'), resourceNames: [] }),
     part('n', {}, rule('n')),
   ];
-  test('by selector, then by name, each rule once, the role itself left out', () => {
+  test('collects rules by selector, then by name, each once, without the role itself', () => {
     const rules = aggregatedRules(aggregated, roles) ?? [];
     expect(rules).toEqual([rule('c'), rule('a'), rule('z')]);
     expect(sameRules(aggregated, rules)).toBe(false);
@@ -428,7 +428,7 @@ describe('aggregation', () => {
       sameRules({ ...aggregated, rules: [rule('c'), { ...rule('a'), nonResourceURLs: [] }, rule('z')] }, rules),
     ).toBe(true);
   });
-  test('roles that are not aggregated, or whose selector is invalid', () => {
+  test('ignores roles that are not aggregated or have an invalid selector', () => {
     expect(aggregatedRules(part('x', {}), roles)).toBeUndefined();
     const broken = { ...aggregated, aggregationRule: { clusterRoleSelectors: [{ matchLabels: { 'a b': '' } }] } };
     expect(aggregatedRules(broken, roles)).toBeUndefined();
@@ -440,11 +440,11 @@ describe('reconciliation', () => {
     metadata: { name: 'r', labels: { boot: 'yes' }, annotations: { auto: 'true' } },
     rules: [{ apiGroups: [''], resources: ['a', 'b'], verbs: ['get'] }],
   };
-  test('an equal role is left alone, more permissions stay', () => {
+  test('leaves an equal role alone, and keeps extra permissions', () => {
     const more = { ...expected, rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }] };
     expect(reconcileRole(more, expected)).toEqual({ operation: 'none' });
   });
-  test('missing permissions, labels and annotations are added; own values stay', () => {
+  test('adds missing permissions, labels, and annotations, and keeps existing values', () => {
     const existing = {
       metadata: { name: 'r', labels: { boot: 'no', mine: '1' } },
       rules: [{ apiGroups: [''], resources: ['a'], verbs: ['get'] }],
@@ -457,14 +457,14 @@ describe('reconciliation', () => {
       },
     });
   });
-  test('a protected role is left alone', () => {
+  test('leaves a protected role alone', () => {
     const annotations = { 'rbac.authorization.kubernetes.io/autoupdate': 'false' };
     expect(reconcileRole({ metadata: { name: 'r', annotations }, rules: [] }, expected)).toEqual({ operation: 'none' });
     expect(
       reconcileBinding({ metadata: { name: 'r', annotations } }, { metadata: { name: 'r' }, roleRef: { kind: 'x' } }),
     ).toEqual({ operation: 'none' });
   });
-  test('aggregation rules', () => {
+  test('adds missing aggregation selectors, and removes an unexpected aggregation rule', () => {
     const one = { matchLabels: { a: '1' } };
     const two = { matchLabels: { b: '1' } };
     const aggregated = (...selectors: JsonObject[]): KubeObject => ({
@@ -479,7 +479,7 @@ describe('reconciliation', () => {
     const removed = reconcileRole(aggregated(two), { metadata: { name: 'r' } });
     expect(removed.operation === 'update' && removed.object).toEqual({ metadata: { name: 'r' } });
   });
-  test('bindings: missing subjects, another role', () => {
+  test('adds missing subjects to a binding, and recreates one with another role', () => {
     const wanted: KubeObject = {
       metadata: { name: 'b' },
       roleRef: { apiGroup: GROUP, kind: 'ClusterRole', name: 'r' },
@@ -516,7 +516,7 @@ test('the default roles and bindings are valid', () => {
 test.each([
   ['role', roleStrategy],
   ['cluster role', clusterRoleStrategy],
-])('an empty list of rules of a %s is stored as none', (_name, strategy) => {
+])('stores an empty list of rules of a %s as null', (_name, strategy) => {
   const rule = { verbs: ['get'], nonResourceURLs: ['/x'] };
   const [empty, one] = [role(), role(rule)];
   for (const each of [empty, one]) strategy.prepareForCreate(someone, each);

@@ -13,16 +13,16 @@ test.each([
   [30, true],
   [35, true],
   [36, false],
-])('at 1.%i it is served: %s', (minor, served) => {
+])('served at 1.%i: %s', (minor, served) => {
   expect(at(minor, WHOLE)).toMatchObject({ served });
 });
 
-test('deprecations are those of this release, whatever it emulates', () => {
+test('deprecation follows this release, regardless of the emulated version', () => {
   expect(at(30, WHOLE)).toMatchObject({ deprecated: true });
   expect(at(36, { deprecated: 37 })).toMatchObject({ deprecated: false });
 });
 
-test('the warning says since when, until when, and what to use', () => {
+test('the warning contains the deprecation, the removal, and the replacement', () => {
   expect(at(34, WHOLE)).toMatchObject({
     deprecationWarning: 'v1 Endpoints is deprecated in v1.33+, unavailable in v1.36+; use apps/v1 Thing',
     removedRelease: '1.36',
@@ -30,7 +30,7 @@ test('the warning says since when, until when, and what to use', () => {
   expect(at(36, { deprecated: 37 })?.deprecationWarning).toBeUndefined();
 });
 
-test('endpoints are deprecated since 1.33, and nobody says when they go', () => {
+test('endpoints are deprecated since 1.33, without a removal release', () => {
   const [now] = typeAt(endpoints, 36).versions;
   expect(now?.removedRelease).toBeUndefined();
   expect(now).toMatchObject({

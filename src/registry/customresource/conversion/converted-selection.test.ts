@@ -5,7 +5,7 @@ import { ConvertedSelection, selectableAsStored } from './converted-selection.js
 
 const SEPARATOR = { id: 'test', separator: ',', render: (object: CachedObject): Uint8Array => Buffer.from(object.key) };
 
-/** An object whose colour the version shows as the text given. */
+/** Returns an object whose color has the given value in the requested version. */
 const painted = (key: string, colour: string): CachedObject => ({
   key,
   revision: 1,
@@ -44,7 +44,7 @@ test.each<[string, WatchEvent, CachedObject | undefined, WatchEventType | undefi
   ['selected and gone', event('DELETED', RED), undefined, 'DELETED'],
   ['not selected and gone', event('DELETED', BLUE), undefined, undefined],
   ['a bookmark', event('BOOKMARK', undefined), undefined, 'BOOKMARK'],
-])('an object %s', (_name, given, before, expected) => {
+])('an event is selected by state: %s', (_name, given, before, expected) => {
   const selected = selecting('colour=red').event(given, before);
   expect(selected?.type).toBe(expected);
   if (expected === 'DELETED') expect(Buffer.from(selected?.object?.bytes ?? []).toString()).toBe('red');
@@ -70,14 +70,14 @@ test.each([
   ['all', 0, ['a', 'c', 'd'], undefined],
   ['a page with more to come', 2, ['a', 'c'], 'c'],
   ['a page that is just full', 3, ['a', 'c', 'd'], undefined],
-])('a list: %s', (_name, limit, keys, lastKey) => {
+])('lists %s', (_name, limit, keys, lastKey) => {
   const page = selecting('colour=red').page(ALL, limit);
   expect([...page.items()].map(({ key }) => key)).toEqual(keys);
   expect([page.revision, page.length, page.lastKey, page.remaining]).toEqual([9, keys.length, lastKey, undefined]);
   expect(Buffer.concat([...page.chunks(SEPARATOR)]).toString()).toBe(keys.join(','));
 });
 
-test('names and namespaces are left to the stored form', () => {
+test('names and namespaces are selected in the stored form', () => {
   const asStored = selectableAsStored(
     compileSelection(parseLabelSelector('a=b'), parseFieldSelector('metadata.name=x,colour=red')),
   );

@@ -50,7 +50,7 @@ function conversion(
   };
 }
 
-test('many objects are converted by one review, and keep their metadata but for labels and annotations', async () => {
+test('one review converts many objects, whose metadata is kept except labels and annotations', async () => {
   const { conversion: webhook, reviews } = conversion((review) =>
     success(review, (object) => ({
       ...object,
@@ -68,7 +68,7 @@ test('many objects are converted by one review, and keep their metadata but for 
   });
 });
 
-test('many and large objects go in several reviews, in order', async () => {
+test('many or large objects are split into several reviews, in order', async () => {
   const { conversion: webhook, reviews } = conversion((review) => success(review, (object) => object));
   const objects = Array.from({ length: 250 }, (_, i) => widget(`w-${String(i)}`));
   const large = { ...widget('large'), data: 'x'.repeat(1 << 20) };
@@ -81,7 +81,7 @@ test('many and large objects go in several reviews, in order', async () => {
   ]);
 });
 
-test('the first supported review version is spoken', async () => {
+test('uses the first supported review version', async () => {
   const { conversion: webhook, reviews } = conversion(
     (review) => success(review, (object) => object),
     ['v7', 'v1beta1', 'v1'],
@@ -141,7 +141,7 @@ test.each<[string, Answer, string]>([
   await expect(webhook.convertAll([widget('x')], 'example.com/v2')).rejects.toMatchObject({ code: 500, message });
 });
 
-test('who cannot wait is told to, and finds the answer afterwards', async () => {
+test('a synchronous conversion throws ConversionPending, and succeeds once it is ready', async () => {
   const { conversion: webhook, reviews } = conversion((review) => success(review, (object) => object));
   let pending: unknown;
   try {
@@ -183,14 +183,14 @@ test('requests and their failures are counted', async () => {
   expect(text).toContain('from_version="v1",to_version="v3",succeeded="true"} 1');
 });
 
-test('an object that says nothing is not sent', () => {
+test('an object without content is not sent', () => {
   const { conversion: webhook, reviews } = conversion(() => undefined);
   const empty = { apiVersion: 'example.com/v1', kind: 'Widget' } as KubeObject;
   expect(webhook.convert(empty, 'example.com/v2')).toEqual({ ...empty, apiVersion: 'example.com/v2' });
   expect(reviews).toEqual([]);
 });
 
-test('who waits for a conversion is told of its failure where it goes on', async () => {
+test('a synchronous conversion throws the failure once it is ready', async () => {
   const { conversion: webhook } = conversion((review) => success(review, (object) => object));
   const bare = { apiVersion: 'example.com/v1', kind: 'Widget', spec: {} } as unknown as KubeObject;
   const pending = attempt(() => webhook.convert(bare, 'example.com/v2'));

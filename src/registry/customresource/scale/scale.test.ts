@@ -3,7 +3,7 @@ import { decodeScale } from './scale.js';
 
 const decode = (text: string) => decodeScale(decodeDetailed(text, { strict: true }), true).object;
 
-test('replicas of nothing are left out, as Go leaves them out', () => {
+test('zero replicas are omitted in the spec, as in Go', () => {
   expect(decode('{"spec":{"replicas":0},"status":{"replicas":0}}')).toMatchObject({
     spec: {},
     status: { replicas: 0 },
@@ -11,7 +11,7 @@ test('replicas of nothing are left out, as Go leaves them out', () => {
   expect(decode('{"spec":{"replicas":3}}')['spec']).toEqual({ replicas: 3 });
 });
 
-test('a fraction is no int32, whatever its value', () => {
+test('a number with a fraction is not an int32, regardless of its value', () => {
   expect(() => decode('{"spec":{"replicas":1.0}}')).toThrow(
     'json: cannot unmarshal number 1.0 into Go struct field ScaleSpec.spec.replicas of type int32',
   );

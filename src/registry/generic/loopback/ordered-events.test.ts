@@ -24,7 +24,7 @@ const viewCounting = (counts: { decoded: number }) => ({
 
 const ignored = (): void => undefined;
 
-test('a listener that wants one name is told of no other, and others are not decoded for it', async () => {
+test('a listener for one name gets no other objects, and they are not decoded for it', async () => {
   const told: string[] = [];
   const counts = { decoded: 0 };
   const turns = new OrderedEvents(listening(told, 'wanted'), viewCounting(counts), ignored);
@@ -37,7 +37,7 @@ test('a listener that wants one name is told of no other, and others are not dec
   expect(counts.decoded).toBe(3);
 });
 
-test('a large object is decoded once for all listeners, each of which has a turn of the event loop for itself', async () => {
+test('a large object is decoded once, and each listener gets it in its own event loop turn', async () => {
   const order: string[] = [];
   const counts = { decoded: 0 };
   const view = viewCounting(counts);
@@ -57,7 +57,7 @@ test('a large object is decoded once for all listeners, each of which has a turn
   expect(order).toEqual(['listener 1', 'turn', 'listener 2', 'turn', 'listener 3']);
 });
 
-test('what comes after a large object is told after it', async () => {
+test('events after a large object are delivered after it', async () => {
   const told: string[] = [];
   const turns = new OrderedEvents(listening(told), viewCounting({ decoded: 0 }), ignored);
   turns.add(eventOf('ns/first', 10));
@@ -99,7 +99,7 @@ describe('a very large object', () => {
     expect(turns).toBeGreaterThan(4);
   });
 
-  test('that is none is not told of', async () => {
+  test('that is invalid is not delivered', async () => {
     expect((await tell(Buffer.alloc(1 << 20, '[1,'))).told).toEqual([{ metadata: {} }]);
   });
 });

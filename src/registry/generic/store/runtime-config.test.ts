@@ -31,7 +31,7 @@ describe('runtime configuration', () => {
     expect(new RuntimeConfig(pairs.split(',')).serves(group, version, resource, false)).toBe(served);
   });
 
-  test('custom resources have only keys of their own', () => {
+  test('custom resources follow only the keys of their own versions', () => {
     const config = new RuntimeConfig(['api/all=false', 'example.com/v1alpha2=false', `${RBAC}/v1=true`]);
     expect(config.serves('example.com', 'v1alpha1', 'widgets', true)).toBe(true);
     expect(config.serves('example.com', 'v1alpha2', 'widgets', true)).toBe(false);

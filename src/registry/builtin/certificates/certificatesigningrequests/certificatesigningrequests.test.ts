@@ -20,7 +20,7 @@ function request(spec: Record<string, unknown> = {}, status: Record<string, unkn
   } as KubeObject;
 }
 
-test('who asks is written by the server, and nothing is approved at creation', () => {
+test('the server sets the requester, and nothing is approved at creation', () => {
   const object = request(
     { username: 'evil', groups: ['system:masters'], extra: { x: ['y'] } },
     { conditions: [approved] },
@@ -60,7 +60,7 @@ describe('creation', () => {
   });
 });
 
-test('an update changes metadata alone', () => {
+test('an update changes only metadata', () => {
   const object = request({ signerName: 'other.io/x' }, { certificate: 'YQ==' });
   const old = request({}, { conditions: [approved] });
   signingRequestStrategy.prepareForUpdate(context, object, old);
@@ -76,7 +76,7 @@ describe('approval', () => {
     return [object, signingRequestApprovalStrategy.validateUpdate(context, object, old).map(String)];
   };
 
-  test('gets its times, and only conditions are taken', () => {
+  test('sets the condition times and changes only conditions', () => {
     const [object, errors] = update({ conditions: [{ ...approved }], certificate: 'YQ==' });
     expect(errors).toEqual([]);
     const times = { lastUpdateTime: '2026-01-01T00:00:00Z', lastTransitionTime: '2026-01-01T00:00:00Z' };
@@ -84,7 +84,7 @@ describe('approval', () => {
     expect(object['spec']).toMatchObject({ signerName: 'a.b/c' });
   });
 
-  test('not after a denial', () => {
+  test('is refused after a denial', () => {
     const denied = { type: 'Denied', status: 'True' };
     expect(update({ conditions: [denied, { ...approved }] }, { conditions: [denied] })[1]).toEqual([
       'status.conditions: Invalid value: "Approved": Approved and Denied conditions are mutually exclusive',
@@ -94,7 +94,7 @@ describe('approval', () => {
     ]);
   });
 
-  test('a decision is always true', () => {
+  test('requires the status True', () => {
     expect(update({ conditions: [{ type: 'Approved', status: 'False' }] })[1]).toEqual([
       'status.conditions[0].status: Unsupported value: "False": supported values: "True"',
     ]);
@@ -116,7 +116,7 @@ describe('status', () => {
     return signingRequestStatusStrategy.validateUpdate(context, object, old).map(String);
   };
 
-  test('a certificate once', () => {
+  test('sets the certificate only once', () => {
     expect(update({ certificate }, {})).toEqual([]);
     expect(update({}, { certificate })).toEqual([
       'status.certificate: Forbidden: updates may not modify existing certificate content',
@@ -129,7 +129,7 @@ describe('status', () => {
     ]);
   });
 
-  test('no approval', () => {
+  test('cannot add an approval', () => {
     expect(update({ conditions: [approved] }, {})).toEqual([
       'status.conditions: Forbidden: updates may not add a condition of type "Approved"',
     ]);
@@ -141,7 +141,7 @@ test.each([
   ['Approved', { conditions: [approved] }],
   ['Approved,Issued', { conditions: [approved], certificate: 'YQ==' }],
   ['Denied,Failed', { conditions: [{ type: 'Denied' }, { type: 'Failed' }] }],
-] as const)('%s in the table', (shown, status) => {
+] as const)('the table shows %s', (shown, status) => {
   const { table } = certificateSigningRequests.versions[0]!;
   const cells = table.cells(request({ username: 'jane', expirationSeconds: 3600 }, status), NOW + 5000);
   expect(cells).toEqual(['r', '5s', 'a.b/c', 'jane', '60m', shown]);

@@ -9,7 +9,7 @@ const LABEL =
 const SUBDOMAIN =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
-/** As kube-apiserver answers. */
+/** The errors that kube-apiserver returns. */
 const CASES: readonly (readonly [JsonObject, readonly string[]])[] = [
   [{}, ['spec: Required value: must specify a volume type']],
   [{ rbd: {} }, ['spec.rbd.monitors: Required value', 'spec.rbd.image: Required value']],
@@ -279,7 +279,7 @@ test.each(CASES)('%j', (given, expected) => {
   expect(persistentVolumeErrors(object).map(String)).toEqual(expected);
 });
 
-test('what is said many times of a long value is bounded', () => {
+test('the number of errors about one long value is bounded', () => {
   const spec = { quobyte: { registry: ','.repeat(50_000), volume: 'v' } };
   const object = { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'a' }, spec };
   const errors = persistentVolumeErrors(object).filter((error) => error.field === 'spec.quobyte.registry');
@@ -289,7 +289,7 @@ test('what is said many times of a long value is bounded', () => {
 test.each([
   ['azureDisk', { cachingMode: 'ReadWrite', fsType: 'ext4', kind: 'Shared', readOnly: false }],
   ['scaleIO', { fsType: 'xfs', storageMode: 'ThinProvisioned' }],
-])('defaults of %s', (source, expected) => {
+])('sets the defaults of %s', (source, expected) => {
   const object = { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'a' }, spec: { [source]: {} } };
   applyPersistentVolumeDefaults(object);
   expect(object.spec[source]).toEqual(expected);

@@ -69,7 +69,7 @@ async function create(
   }
 }
 
-test('an hour for the server itself, where nothing else is asked for', async () => {
+test('a token is for the API server and lasts one hour by default', async () => {
   const { answer, signed, warnings, annotations } = await create({});
   expect(answer).toEqual({
     kind: 'TokenRequest',
@@ -164,13 +164,13 @@ describe('refused', () => {
     expect(signed).toBeUndefined();
   });
 
-  test('an account that is not there', async () => {
+  test('a missing service account', async () => {
     expect((await create({}, {}, {}, 'nobody')).answer).toBe('404 serviceaccounts "nobody" not found');
   });
 });
 
-describe('how long', () => {
-  test('no longer than the server allows, with a warning', async () => {
+describe('expiration', () => {
+  test('is limited to the maximum of the server, with a warning', async () => {
     const { answer, signed, warnings } = await create({ expirationSeconds: 86400 }, {}, { maxExpirationSeconds: 7200 });
     expect(answer).toMatchObject({ spec: { expirationSeconds: 7200 } });
     expect(signed?.expirationSeconds).toBe(7200);
@@ -189,7 +189,7 @@ describe('how long', () => {
     const { answer, signed } = await create(spec, {}, over);
     expect(signed?.expirationSeconds).toBe(seconds);
     expect(signed?.warnAfterSeconds).toBe(seconds === year ? 3607 : undefined);
-    // The client is told the time that it asked for.
+    // The response contains the requested expiration.
     expect(answer).toMatchObject({ spec: { expirationSeconds: spec['expirationSeconds'] } });
   });
 });

@@ -10,7 +10,7 @@ const headless: JsonObject = {
   ipFamilyPolicy: 'SingleStack',
 };
 
-/** What a kube-apiserver with one range of IPv4 addresses answers. */
+/** The errors that a kube-apiserver with a single IPv4 service range returns. */
 const cases: readonly (readonly [string, JsonObject, JsonObject | undefined, readonly string[]])[] = [
   [
     'two families are demanded of one',
@@ -56,7 +56,7 @@ test('a headless service without a selector has both families', () => {
   });
 });
 
-test('an address stays, and an update that leaves it out means it', () => {
+test('an update that omits the cluster IP keeps it, and one that changes it is refused', () => {
   const before: JsonObject = { type: 'ClusterIP', clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1'] };
   const spec: JsonObject = { type: 'ClusterIP' };
   followClusterIP(spec, before);
@@ -68,7 +68,7 @@ test('an address stays, and an update that leaves it out means it', () => {
   ]);
 });
 
-test('an external name gives its addresses up', () => {
+test('a change to ExternalName drops the addresses', () => {
   const spec: JsonObject = { ...headless, type: 'ExternalName', externalName: 'a.b' };
   dropAddresses(spec, headless);
   expect(spec).toEqual({ type: 'ExternalName', selector: { a: 'b' }, externalName: 'a.b' });
