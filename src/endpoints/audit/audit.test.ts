@@ -62,7 +62,7 @@ describe('rules', () => {
     expect(policy(rules).decide(ask(attributes)).level).toBe(fits ? 'Request' : 'None');
   });
 
-  test('the first that fits, with the stages of both', () => {
+  test('the first matching rule applies, with its own and the global omitted stages', () => {
     const { level, omitStages, omitManagedFields } = policy(
       '- {level: Metadata, users: [jane], omitStages: [Panic]}\n- {level: Request}',
       'omitStages: [RequestReceived]\nomitManagedFields: true',
@@ -113,7 +113,7 @@ describe('rules', () => {
     ['group', 'rules: [{resources: [{group: 7}]}]', field('number', 'GroupResources.rules.resources.group', 'string')],
     ['no rule', 'rules: [null]', 'rules[0].level: Required value'],
   ];
-  test.each(mistyped)('of another type: %s', (_name, fields, why) => {
+  test.each(mistyped)('refuses a wrong type: %s', (_name, fields, why) => {
     expect(() => AuditPolicy.parse(`apiVersion: audit.k8s.io/v1\nkind: Policy\n${fields}`)).toThrow(
       new AuditPolicyError(why),
     );
@@ -124,7 +124,7 @@ describe('rules', () => {
     ['no version', 'kind: Policy', 'unknown group version field audit.k8s.io/__internal, Kind=Policy in policy'],
     ['a text', 'foo', "failed decoding: couldn't get version/kind; json parse error: json: cannot unmarshal string"],
     ['no YAML', '{', 'failed decoding'],
-  ])('another file: %s', (_name, text, why) => {
+  ])('refuses another file: %s', (_name, text, why) => {
     expect(() => AuditPolicy.parse(text)).toThrow(why);
   });
 
@@ -158,7 +158,7 @@ describe('redaction', () => {
     expect(JSON.stringify(value)).toBe(before);
   });
 
-  test('other objects stay', () => {
+  test('leaves other objects unchanged', () => {
     const value = { data: { k: 'v' } };
     expect(redacted(info('', 'configmaps'), value)).toBe(value);
   });
@@ -213,7 +213,7 @@ describe('events', () => {
     lines.length = 0;
   });
 
-  test('where the time of a slow request went', () => {
+  test('annotate the latencies of a slow request', () => {
     const notes = (millis: number): unknown => {
       const annotations = new Map<string, string>();
       const annotate = (key: string, value: string): unknown => annotations.set(key, value);
@@ -239,7 +239,7 @@ describe('events', () => {
     });
   });
 
-  test('of a request with its objects', () => {
+  test('contain the objects of the request and the response', () => {
     const auditor = make('RequestResponse');
     const one = exchange({ annotations: new Map([['a', 'b']]) });
     auditor.requestReceived(one, ask());
@@ -270,7 +270,7 @@ describe('events', () => {
     expect(lines[1]).not.toHaveProperty('impersonatedUser');
   });
 
-  test('objects only at their levels, without managed fields where wanted', () => {
+  test('contain objects only at their levels, without managed fields if configured', () => {
     const auditor = make('Request', 'omitManagedFields: true\nomitStages: [RequestReceived]');
     const one = exchange();
     auditor.requestReceived(one, ask());
@@ -283,7 +283,7 @@ describe('events', () => {
     expect(lines[0]?.['requestObject']).toEqual({ metadata: { name: 'c' } });
   });
 
-  test('impersonation and refusal', () => {
+  test('contain the impersonated user and the refusal', () => {
     const auditor = make('Metadata');
     const other = { name: 'joe', uid: '', groups: [], extra: {} };
     const one = exchange();
@@ -300,7 +300,7 @@ describe('events', () => {
     });
   });
 
-  test('nothing at level None', () => {
+  test('are not written at level None', () => {
     const auditor = make('None');
     const one = exchange();
     auditor.requestReceived(one, ask());
@@ -310,7 +310,7 @@ describe('events', () => {
     expect(lines).toEqual([]);
   });
 
-  test('of a watch: when its answer begins', () => {
+  test('are written for a watch when its response starts', () => {
     const auditor = make('Metadata', 'omitStages: [RequestReceived]');
     const heads: unknown[] = [];
     const response = { statusCode: 200, headersSent: false, writeHead: (...head: unknown[]) => heads.push(head) };
@@ -326,7 +326,7 @@ describe('events', () => {
     ]);
   });
 
-  describe('of a request that nobody vouches for, without its credentials', () => {
+  describe('of an unauthenticated request omit its credentials', () => {
     const refused = (told: boolean): void => {
       const response = { statusCode: 200, headersSent: false, writeHead: jest.fn() };
       const one = exchange({ headers: { authorization: 'Bearer hidden' }, socket: undefined, response });
@@ -338,7 +338,7 @@ describe('events', () => {
       expect(JSON.stringify(lines)).not.toContain('hidden');
     };
 
-    test('with the answer', () => {
+    test('and contain the response', () => {
       refused(true);
       expect(lines).toEqual([
         expect.objectContaining({
@@ -355,7 +355,7 @@ describe('events', () => {
       ]);
     });
 
-    test('with what was tried where the answer fits no media type of the client', () => {
+    test('and contain the attempted methods if the client accepts no media type', () => {
       refused(false);
       expect(lines[0]).toMatchObject({
         responseStatus: { metadata: {}, message: 'Authentication failed, attempted: bearer', code: 401 },
@@ -363,7 +363,7 @@ describe('events', () => {
     });
   });
 
-  test('what is thrown is noted before it is told', () => {
+  test('contain a thrown error before it is sent', () => {
     const auditor = make('RequestResponse', 'omitStages: [RequestReceived]');
     const one = exchange({ response: { statusCode: 200, headersSent: false } });
     auditor.requestReceived(one, ask());
@@ -373,7 +373,7 @@ describe('events', () => {
     expect(lines).toEqual([expect.objectContaining({ responseStatus: status, responseObject: error.status })]);
   });
 
-  test('a mistake in the program is a stage of its own', () => {
+  test('record a program error in the Panic stage', () => {
     const auditor = make('Metadata', 'omitStages: [RequestReceived]');
     const one = exchange();
     auditor.requestReceived(one, ask());
@@ -392,7 +392,7 @@ describe('events', () => {
     ]);
   });
 
-  test('a client that was gone before the answer', () => {
+  test('record a client that disconnects before the response', () => {
     const auditor = make('Metadata', 'omitStages: [RequestReceived]');
     const one = exchange({ response: { statusCode: 200, headersSent: false } });
     auditor.requestReceived(one, ask());
@@ -408,13 +408,13 @@ describe('events', () => {
     ['no addresses', { 'x-forwarded-for': 'a, ::1,', 'x-real-ip': 'b' }, ['::1', '9.9.9.9']],
     ['the peer is the last proxy', { 'x-forwarded-for': '9.9.9.9, 9.9.9.9' }, ['9.9.9.9', '9.9.9.9']],
   ];
-  test.each(addresses)('addresses: %s', (_name, headers, ips) => {
+  test.each(addresses)('contain the source IPs: %s', (_name, headers, ips) => {
     const one = exchange({ headers });
     make('Metadata').requestReceived(one, ask());
     expect(lines[0]?.['sourceIPs']).toEqual(ips);
   });
 
-  test('an error that quotes a secret is kept without its text', () => {
+  test('omit the text of an error that quotes a secret', () => {
     const auditor = make('RequestResponse', 'omitStages: [RequestReceived]');
     const one = exchange();
     Object.assign(one.info, { resource: 'secrets' });
@@ -430,7 +430,7 @@ describe('events', () => {
   });
 });
 
-test('managed fields are left out of lists and tables too', () => {
+test('managed fields are omitted from lists and tables too', () => {
   const object = { metadata: { name: 'a', managedFields: [] } };
   const bare = { metadata: { name: 'a' } };
   expect(withoutManagedFields({ items: [object] })).toEqual({ items: [bare] });
@@ -439,7 +439,7 @@ test('managed fields are left out of lists and tables too', () => {
   });
 });
 
-describe('the file', () => {
+describe('the log file', () => {
   let folder: string;
   const clock = new FakeClock();
   const open = (over: Partial<ConstructorParameters<typeof LogFile>[0]> = {}): LogFile =>
@@ -461,7 +461,7 @@ describe('the file', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('goes on where it was', () => {
+  test('appends to an existing file', () => {
     for (const line of ['a', 'b']) {
       const file = open();
       file.write(line);
@@ -470,7 +470,7 @@ describe('the file', () => {
     expect(readFileSync(join(folder, 'audit.log'), 'utf8')).toBe('a\nb\n');
   });
 
-  test('is put aside when full, and the oldest go', () => {
+  test('is rotated when full, and the oldest backups are removed', () => {
     const file = open({ maxBytes: 10, maxBackups: 2 });
     for (let i = 0; i < 5; i++) {
       file.write(`${i}-456789`);
@@ -484,7 +484,7 @@ describe('the file', () => {
     expect(names.map((name) => readFileSync(join(folder, name), 'utf8')[0])).toEqual(['2', '3', '4']);
   });
 
-  test('old files go by their age', () => {
+  test('removes old backups by age', () => {
     const file = open({ maxBytes: 10, maxAgeDays: 1 });
     for (const line of ['1-456789', '2-456789', '3-456789']) {
       file.write(line);
@@ -495,7 +495,7 @@ describe('the file', () => {
     expect(readdirSync(folder)).toHaveLength(2);
   });
 
-  test('lines go nowhere else where it cannot be put aside, and go on when it can', () => {
+  test('drops lines while it cannot be rotated, and continues once it can', () => {
     const failures: unknown[] = [];
     const file = open({ maxBytes: 10, onError: (error) => failures.push(error) });
     const line = (text: string): void => {
@@ -506,7 +506,7 @@ describe('the file', () => {
     rmSync(folder, { recursive: true });
     line('2-456789');
     expect(failures).toEqual([expect.objectContaining({ code: 'ENOENT' })]);
-    // Takes the lowest number that is free.
+    // Takes the lowest free file descriptor.
     const others = join(tmpdir(), `audit-others-${process.pid}`);
     const descriptor = openSync(others, 'w');
     try {

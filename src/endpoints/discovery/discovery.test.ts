@@ -138,14 +138,14 @@ test.each<[string, Record<string, string>]>([
   ['/apis', {}],
   ['/apis', aggregated],
   ['/apis/neg.example.com/v1', {}],
-])('what is given is what is audited: %s %j', async (path, headers) => {
+])('audits the returned document: %s %j', async (path, headers) => {
   noted.length = 0;
   const answer = await ask(path, { ...headers, 'x-audited': '1' });
   expect(answer.status).toBe(200);
   expect(noted).toEqual([JSON.parse(answer.body.toString())]);
 });
 
-test('storage versions are hashed as kube-apiserver does', () => {
+test('hashes storage versions like kube-apiserver', () => {
   expect(foos.storageVersionHash).toBe('TA8vE/rhbFo=');
   expect(storageVersionHash('', 'v1', 'ConfigMap')).toBe('qFsyl6wFWjQ=');
 });
@@ -171,13 +171,13 @@ test.each<[string, string]>([
     '/apis/neg.example.com/v1',
     '{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"neg.example.com/v1","resources":[{"name":"foos","singularName":"foo","namespaced":true,"kind":"Foo","verbs":["delete","deletecollection","get","list","patch","create","update","watch"],"shortNames":["fo"],"categories":["all"],"storageVersionHash":"TA8vE/rhbFo="},{"name":"foos/status","singularName":"","namespaced":true,"kind":"Foo","verbs":["get","patch","update"]},{"name":"foos/scale","singularName":"","namespaced":true,"group":"autoscaling","version":"v1","kind":"Scale","verbs":["get","patch","update"]}]}',
   ],
-])("%s is kube-apiserver's document", async (path, expected) => {
+])('%s matches the document of kube-apiserver', async (path, expected) => {
   const answer = await ask(path, { accept: 'application/json' });
   expect(answer.body.toString()).toBe(`${expected}\n`);
   expect(answer.headers['content-type']).toBe('application/json');
 });
 
-test('the aggregated document names kinds as kube-apiserver does', async () => {
+test('the aggregated document names kinds like kube-apiserver', async () => {
   const answer = await ask('/apis', aggregated);
   expect(answer.headers).toMatchObject({
     'content-type': 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList',
@@ -191,7 +191,7 @@ test('the aggregated document names kinds as kube-apiserver does', async () => {
   );
 });
 
-test('the aggregated document comes in Protobuf too', async () => {
+test('the aggregated document is also served as Protobuf', async () => {
   const accept = aggregated.accept.replace('application/json;', 'application/vnd.kubernetes.protobuf;');
   const answer = await ask('/apis', { accept });
   const json = JSON.parse((await ask('/apis', aggregated)).body.toString()) as { items: unknown[] };
@@ -212,7 +212,7 @@ test('an unchanged document is not sent again', async () => {
   expect((await ask('/api', { ...aggregated, 'if-none-match': `W/${tag}` })).status).toBe(200);
 });
 
-test('documents are made once, and anew after a change', async () => {
+test('documents are built once, and rebuilt after a change', async () => {
   await ask('/apis/late.example.com');
   const before = asked;
   expect((await ask('/apis/late.example.com')).status).toBe(404);
@@ -245,7 +245,7 @@ describe('while definitions are not served yet', () => {
     '/apis/neg.example.com/v1',
     '/apis/coordination.k8s.io',
     '/apis/coordination.k8s.io/v9',
-  ])('%s may be incomplete', async (path) => {
+  ])('%s returns 503', async (path) => {
     for (const headers of [{ accept: 'application/json' }, aggregated]) {
       const answer = await ask(path, headers);
       expect([answer.status, answer.headers['retry-after']]).toEqual([503, '5']);
@@ -255,7 +255,7 @@ describe('while definitions are not served yet', () => {
     }
   });
 
-  test.each(['/api', '/api/v1', '/apis/coordination.k8s.io/v1'])('%s is known', async (path) => {
+  test.each(['/api', '/api/v1', '/apis/coordination.k8s.io/v1'])('%s is served', async (path) => {
     expect((await ask(path, { accept: 'application/json' })).status).toBe(200);
   });
 });

@@ -4,7 +4,7 @@ import { FILTERS } from './chain.js';
 import { ALICE, MASTER, message, TestChain } from './test-chain.fake.js';
 
 describe('the handler chain', () => {
-  test('has its stages in this order', () => {
+  test('runs its stages in this order', () => {
     expect(FILTERS.map(([name]) => name)).toEqual([
       'panic-recovery',
       'request-info',
@@ -19,7 +19,7 @@ describe('the handler chain', () => {
     ]);
   });
 
-  test('asks who, then whether, then serves, without a promise', () => {
+  test('authenticates, authorizes, and serves without a promise', () => {
     const stage = new TestChain();
     const { response, running } = stage.start();
     expect(running).toBeUndefined();
@@ -28,7 +28,7 @@ describe('the handler chain', () => {
     expect(response.getHeader('cache-control')).toBe('no-cache, private');
   });
 
-  test('understands the path before it looks at credentials', async () => {
+  test('parses the path before it authenticates', async () => {
     const stage = new TestChain();
     const response = await stage.run({ url: '/api/v1/watch' });
     expect(stage.log).toEqual([]);
@@ -38,7 +38,7 @@ describe('the handler chain', () => {
     );
   });
 
-  test('refuses a bad timeout before it looks at credentials', async () => {
+  test('refuses an invalid timeout before it authenticates', async () => {
     const stage = new TestChain();
     const response = await stage.run({ url: '/livez?timeout=abc' });
     expect(stage.log).toEqual([]);
@@ -54,7 +54,7 @@ describe('the handler chain', () => {
     expect(message(response)).toBe('Unauthorized');
   });
 
-  test('impersonates before the limits, and the limits stand before authorization', async () => {
+  test('impersonates before the in-flight limits, which apply before authorization', async () => {
     const stage = new TestChain();
     let release = (): void => undefined;
     stage.handler = () =>
@@ -85,7 +85,7 @@ describe('the handler chain', () => {
     expect((await stage.run()).statusCode).toBe(403);
   });
 
-  test('reads no collections while memory has no room for them', async () => {
+  test('refuses lists and watches while memory is short', async () => {
     const stage = new TestChain({ unavailableReason: (verb) => `no room for ${verb}es` });
     const watching = await stage.run({ url: '/api/v1/pods?watch=1' });
     expect([watching.statusCode, message(watching)]).toEqual([503, 'no room for watches']);
@@ -94,7 +94,7 @@ describe('the handler chain', () => {
     expect((await stage.run({ url: '/api/v1/namespaces/a/pods', method: 'DELETE' })).statusCode).toBe(200);
   });
 
-  test('says why in the text of a 403', async () => {
+  test('includes the reason in a 403', async () => {
     const stage = new TestChain();
     stage.authorize = () => ({ decision: 'no-opinion', reason: 'no <rule>' });
     const resource = await stage.run({ url: '/apis/apps/v1/namespaces/x/deployments/y/status' });
@@ -110,7 +110,7 @@ describe('the handler chain', () => {
     ['an authenticator that fails', new AuthenticationError('bad'), 'Unauthorized'],
     ['one that may tell why', new AuthenticationError('expired', { exposeToClient: true }), 'expired'],
     ['one with a defect', new TypeError('oops'), 'Unauthorized'],
-  ])('answers 401 to %s', async (_name, error, text) => {
+  ])('returns 401 for %s', async (_name, error, text) => {
     const stage = new TestChain();
     stage.authenticate = () => {
       throw error;
@@ -120,7 +120,7 @@ describe('the handler chain', () => {
     expect(message(await stage.run())).toBe(text);
   });
 
-  test('turns what a handler throws into a Status, and a defect into the text of a panic', async () => {
+  test('returns a Status for an error of a handler, and the panic text for a defect', async () => {
     const stage = new TestChain();
     stage.handler = () => {
       throw newNotFound({ group: '', resource: 'pods' }, 'x');
@@ -132,7 +132,7 @@ describe('the handler chain', () => {
     expect(response.body).toBe('This request caused apiserver to panic. Look in the logs for details.\n');
   });
 
-  test('ends a request that takes too long, and lets go of its place only when the handler returns', async () => {
+  test('ends a request that times out, and releases its seat only when the handler returns', async () => {
     const stage = new TestChain();
     let release = (): void => undefined;
     stage.handler = () =>
@@ -163,7 +163,7 @@ describe('the handler chain', () => {
     await running;
   });
 
-  test('cuts an answer off that has begun when its time is over', () => {
+  test('aborts a started response at its deadline', () => {
     const stage = new TestChain();
     stage.handler = (exchange) => {
       exchange.response.end('part');
@@ -174,7 +174,7 @@ describe('the handler chain', () => {
     expect(response.destroyed).toBe(true);
   });
 
-  test('keeps the deadline until the client has taken the answer', async () => {
+  test('keeps the deadline until the client has received the response', async () => {
     const stage = new TestChain();
     const slow = await stage.run();
     stage.clock.advance(60_200);
@@ -194,7 +194,7 @@ describe('the handler chain', () => {
     expect(response.destroyed).toBe(false);
   });
 
-  test('lets unknown clients have one request a connection on HTTP/2 only', async () => {
+  test('retires an HTTP/2 connection after one unauthenticated request', async () => {
     const stage = new TestChain();
     stage.authenticate = () => undefined;
     await stage.run({ http2: true });
@@ -202,14 +202,14 @@ describe('the handler chain', () => {
     expect(stage.retired).toBe(1);
   });
 
-  test('asks HTTP/2 clients to go elsewhere by chance', async () => {
+  test('retires HTTP/2 connections by chance', async () => {
     const stage = new TestChain({ goawayChance: 0.02, random: () => 0.01 });
     await stage.run({ http2: true });
     await stage.run({ http2: false });
     expect(stage.retired).toBe(1);
   });
 
-  test('lets the client send its body only when it may', async () => {
+  test('sends 100 Continue only to authorized clients', async () => {
     const stage = new TestChain();
     const waiting = { method: 'POST', expectsContinue: true };
     expect((await stage.run(waiting)).continued).toBe(true);

@@ -2,8 +2,8 @@ import { message, TestChain } from './test-chain.fake.js';
 
 const never = (): Promise<void> => new Promise(() => undefined);
 
-describe('the time a request may take', () => {
-  /** Query, and the milliseconds after which it is over; the server allows a minute. */
+describe('the deadline of a request', () => {
+  /** Name, query, and deadline in milliseconds. The server allows one minute. */
   const cases: readonly (readonly [string, string, number])[] = [
     ['the server’s', '', 60_000],
     ['what the client wants', '?timeout=2s', 2_000],
@@ -21,7 +21,7 @@ describe('the time a request may take', () => {
     const { response, exchange } = stage.start({ url: `/api/v1/pods${query}` });
     stage.clock.advance(millis - 1);
     expect([response.headersSent, exchange.timedOut]).toEqual([false, false]);
-    // The wheel turns ten times a second.
+    // The timer wheel ticks ten times per second.
     stage.clock.advance(200);
     expect([response.statusCode, exchange.timedOut]).toEqual([504, true]);
   });
@@ -30,13 +30,13 @@ describe('the time a request may take', () => {
     ['5', 'time: missing unit in duration "5"'],
     ['abc', 'time: invalid duration "abc"'],
     ['5x', 'time: unknown unit "x" in duration "5x"'],
-  ])('%s is no time', async (text, why) => {
+  ])('refuses the timeout %s', async (text, why) => {
     const response = await new TestChain().run({ url: `/api/v1/pods?timeout=${text}` });
     expect(response.statusCode).toBe(400);
     expect(message(response)).toBe(`invalid timeout specified in the request URL - ${why}`);
   });
 
-  test('a watch has no deadline, and its wish is not even looked at', async () => {
+  test('a watch has no deadline, and its timeout is not parsed', async () => {
     const stage = new TestChain();
     stage.handler = never;
     const { response } = stage.start({ url: '/api/v1/pods?watch=1&timeout=abc' });
@@ -47,8 +47,8 @@ describe('the time a request may take', () => {
   });
 });
 
-describe('what ends', () => {
-  test('is counted, and what the handler still writes goes nowhere', async () => {
+describe('a request that ends', () => {
+  test('at its deadline is counted, and later writes of the handler are dropped', async () => {
     const stage = new TestChain();
     let proceed: () => void = () => undefined;
     stage.handler = (exchange) =>
@@ -72,7 +72,7 @@ describe('what ends', () => {
     expect(text).not.toMatch(/apiserver_request_aborts_total\{/);
   });
 
-  test('while it is being answered is cut off, and counted as such', async () => {
+  test('during its response is aborted, and counted as aborted', async () => {
     const stage = new TestChain();
     stage.handler = (exchange) => {
       exchange.response.writeHead(200);
@@ -84,7 +84,7 @@ describe('what ends', () => {
     expect(await stage.registry.metrics()).toMatch(/apiserver_request_aborts_total\{verb="LIST".*\} 1/);
   });
 
-  test('while it waits for its authenticator is not asked about further', async () => {
+  test('while it waits for its authenticator is not authorized', async () => {
     const stage = new TestChain();
     let known: (value: undefined) => void = () => undefined;
     stage.authenticate = () => new Promise((resolve) => (known = resolve));
@@ -97,7 +97,7 @@ describe('what ends', () => {
     expect(response.statusCode).toBe(504);
   });
 
-  test('because the client goes aborts the work', () => {
+  test('because the client disconnects aborts the work', () => {
     const stage = new TestChain();
     stage.handler = never;
     const { response, exchange } = stage.start();

@@ -4,7 +4,7 @@ import type { Exchange } from './exchange.js';
 import { ChainMetrics, scopeOf } from './metrics.js';
 import { type TestRequest, TestChain } from './test-chain.fake.js';
 
-/** A request on its way, as far as metrics look at it. */
+/** Returns a request in progress with the fields that metrics read. */
 function request(scene: TestRequest, served = true): Exchange {
   const stage = new TestChain();
   stage.handler = () => new Promise(() => undefined);
@@ -13,7 +13,7 @@ function request(scene: TestRequest, served = true): Exchange {
   return exchange;
 }
 
-/** Labels of the samples of a metric, by its name. */
+/** Returns the labels of all samples of the named metric. */
 async function labels(registry: Registry, name: string): Promise<Record<string, string>[]> {
   const text = await registry.metrics();
   const lines = text.split('\n').filter((line) => line.startsWith(`${name}{`));
@@ -44,7 +44,7 @@ describe('the verb and the scope of a request', () => {
   test.each(cases)('%s', async (_name, scene, verb, scope) => {
     const registry = new Registry();
     const exchange = request(scene);
-    // Headers that Node parses are not in a request that no parser made.
+    // The request bypasses the parser of Node, so its parsed headers are set here.
     Object.assign(exchange.request.headers, scene.headers);
     new ChainMetrics(registry).completed(exchange, 10);
     const [sample] = await labels(registry, 'apiserver_request_total');
@@ -58,7 +58,7 @@ describe('the verb and the scope of a request', () => {
     ['dryRun=Some', 'invalid'],
     ['dryRun=All&dryRun=Some', 'invalid'],
     ['notDryRun=1', ''],
-  ])('%s is the dry run %j', async (query, expected) => {
+  ])('%s sets the dry_run label to %j', async (query, expected) => {
     const registry = new Registry();
     new ChainMetrics(registry).completed(request({ method: 'POST', url: `${PODS}?${query}` }), 10);
     expect(await labels(registry, 'apiserver_request_total')).toMatchObject([{ dry_run: expected }]);
@@ -67,7 +67,7 @@ describe('the verb and the scope of a request', () => {
   });
 });
 
-test('what is not served is not named, so that nobody makes series by asking', async () => {
+test('requests that are not served get no resource labels, so that clients cannot create series', async () => {
   const registry = new Registry();
   const metrics = new ChainMetrics(registry);
   for (let i = 0; i < 20; i++) {
@@ -81,7 +81,7 @@ test('what is not served is not named, so that nobody makes series by asking', a
     ['', '', '', ''],
     ['', '', '/livez', ''],
   ]);
-  // Once it is, it is.
+  // Once the resource is served, its labels are set.
   const later = request({ url: '/apis/g1.example.com/v1/r1' });
   metrics.completed(later, 1);
   expect(await labels(registry, 'apiserver_request_total')).toContainEqual(
@@ -89,7 +89,7 @@ test('what is not served is not named, so that nobody makes series by asking', a
   );
 });
 
-test('a request is counted once, in seconds, with the size of what it read', async () => {
+test('records the duration in seconds, and the response size of a read', async () => {
   const registry = new Registry();
   const metrics = new ChainMetrics(registry);
   const exchange = request({ url: '/api/v1/namespaces/n/pods/a' });
@@ -104,7 +104,7 @@ test('a request is counted once, in seconds, with the size of what it read', asy
   expect(await labels(registry, 'apiserver_response_sizes_count')).toMatchObject([{ verb: 'GET' }]);
 });
 
-test('the most requests at once since the last reading', async () => {
+test('reports the maximum number of requests in flight since the last scrape', async () => {
   const registry = new Registry();
   const metrics = new ChainMetrics(registry);
   const read = async (): Promise<string | undefined> =>
@@ -114,7 +114,7 @@ test('the most requests at once since the last reading', async () => {
   expect([await read(), await read()]).toEqual(['3', '1']);
 });
 
-test('what runs long is counted while it does', async () => {
+test('counts a long-running request until it ends', async () => {
   const registry = new Registry();
   const end = new ChainMetrics(registry).longRunningStarted(request({ url: '/api/v1/pods?watch=1' }));
   const read = async (): Promise<string | undefined> =>
@@ -124,8 +124,8 @@ test('what runs long is counted while it does', async () => {
   expect(await read()).toBe('0');
 });
 
-describe('who asked, and what was decided', () => {
-  test('users are few', async () => {
+describe('authentication and authorization', () => {
+  test('limits the username label to few values', async () => {
     const registry = new Registry();
     const metrics = new ChainMetrics(registry);
     const exchange = request({});
@@ -167,7 +167,7 @@ describe('who asked, and what was decided', () => {
     [{ decision: 'deny', reason: '' }, 'denied'],
     [{ decision: 'no-opinion', reason: '' }, 'no-opinion'],
     [{ decision: 'no-opinion', reason: '', error: 'broken' }, 'error'],
-  ])('%j is %s', async (result, shown) => {
+  ])('%j counts as %s', async (result, shown) => {
     const registry = new Registry();
     new ChainMetrics(registry).authorized(result, 3);
     expect(await labels(registry, 'authorization_attempts_total')).toEqual([{ result: shown }]);

@@ -6,7 +6,7 @@ import type { TracedRequest } from '../../request/tracer.js';
 
 const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
-/** What a tracer is asked for. */
+/** Returns the requests for which the tracer begins a span. */
 function begun(
   answer: AuthenticationResponse,
   viaProxy = false,
@@ -57,13 +57,13 @@ test.each([
   ]);
 });
 
-test('what is no resource is named by its method alone', () => {
+test('a non-resource request is named by its method only', () => {
   expect(begun(ALICE, false, '/livez?verbose=1')).toMatchObject([
     { name: 'GET', attributes: { 'http.target': '/livez' } },
   ]);
 });
 
-test('a request that nobody vouches for is not traced', () => {
+test('an unauthenticated request is not traced', () => {
   const stage = new TestChain({
     tracer: {
       begin: () => {
@@ -75,7 +75,7 @@ test('a request that nobody vouches for is not traced', () => {
   expect(stage.start().response.statusCode).toBe(401);
 });
 
-test('a stopwatch without a span only takes times', () => {
+test('a stopwatch without a span only records times', () => {
   const timings = new Timings({ monotonic: () => 5 });
   timings.record('authorization', 2);
   timings.record('authorization', 3);

@@ -3,7 +3,7 @@ import { RULES_UNITS } from '../../scheduling/thresholds.js';
 import type { RequestScope } from '../router/scope.js';
 import { offloadOrRun } from './offload.js';
 
-test('a write whose rules take long is given up once; the next of the type that weighs as much goes to a worker at once', async () => {
+test('a write with expensive rules moves to a worker, and similar later writes start there', async () => {
   const done: string[] = [];
   const offload = {
     expensive: new ExpensiveWrites(),

@@ -12,7 +12,7 @@ import {
 
 const custom: Offer = { noProtobuf: true, cbor: false, transforms: true };
 const builtIn: Offer = { noProtobuf: false, cbor: false, transforms: true };
-/** Endpoints whose routes look at Accept first. */
+/** Endpoints whose routes check Accept first. */
 const routes = new Map<Offer, 'object' | 'list'>([[builtIn, 'object']]);
 const list: Offer = { ...builtIn };
 routes.set(list, 'list');
@@ -48,13 +48,13 @@ describe('the order of alternatives', () => {
     expect(parseAccept(header).map((clause) => `${clause.type}/${clause.subtype}`)).toEqual(order);
   });
 
-  test('parameters that are malformed are left out', () => {
+  test('malformed parameters are ignored', () => {
     const [clause] = parseAccept('application/json; as = Table ;g=;v=1=2;x');
     expect([...(clause?.params ?? [])]).toEqual([['as', 'Table']]);
   });
 });
 
-describe('answers', () => {
+describe('responses', () => {
   test.each<[string, string | undefined, Offer, string]>([
     ['nothing', undefined, builtIn, 'application/json'],
     ['empty', '', custom, 'application/json'],
@@ -94,7 +94,7 @@ describe('answers', () => {
     expect(outcome(header, offer)).toBe(expected);
   });
 
-  test('lists of built-in types name the stream types', () => {
+  test('errors for lists of built-in types name the stream types', () => {
     expect(outcome('foo/bar', list)).toBe(
       `406 ${notRouted}, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch`,
     );

@@ -4,7 +4,7 @@ import { parameterText } from './descriptions.js';
 import { publishedComponents } from './served-source.js';
 
 const components = publishedComponents();
-/** Group versions whose kinds Annex acts on, as a whole; of the core group only quotas. */
+/** Group versions whose kinds Annex acts on, checked as a whole. Of the core group only quotas are checked. */
 const WHOLE = [
   'apis/admissionregistration.k8s.io/v1',
   'apis/admissionregistration.k8s.io/v1alpha1',
@@ -21,7 +21,7 @@ const QUOTAS = /^io\.k8s\.api\.core\.v1\.(ResourceQuota|Scope)/;
 
 const isText = (value: JsonValue | undefined): boolean => typeof value === 'string' && value.length > 5;
 
-/** Schemas and fields without a description. */
+/** Returns the schemas and fields without a description. */
 function silent(schemas: Readonly<Record<string, JsonObject>>): string[] {
   return Object.entries(schemas).flatMap(([name, schema]) => {
     const properties = isObject(schema['properties']) ? schema['properties'] : {};
@@ -46,7 +46,7 @@ test('quotas and the meta types of the core group are described', () => {
   expect(silent(Object.fromEntries(schemas))).toEqual([]);
 });
 
-test('what is said of our definitions is said of the right fields', () => {
+test('the fields of resource definitions have the right descriptions', () => {
   const [ours, theirs] = ['kubeannex.io', 'apiextensions.k8s.io'].map((group) => components[`apis/${group}/v1`] ?? {});
   expect(ours?.['io.kubeannex.v1.ResourceDefinitionSpec']?.['description']).toBe(
     'Names, scope and versions of a resource type.',

@@ -2,7 +2,7 @@ import protobuf from 'protobufjs';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { encodeDocumentV3 } from './gnostic-v3.js';
 
-/** The parts of gnostic's openapi.v3 that the documents have, with its numbers. */
+/** The parts of gnostic's openapi.v3 that the documents use, with its field numbers. */
 const MESSAGES = `syntax = "proto3"; package openapi.v3;
 message Any { string yaml = 2; }
 message NamedAny { string name = 1; Any value = 2; }
@@ -114,7 +114,7 @@ test.each<{ name: string; schema: JsonObject; message: unknown }>([
   expect(schemaOf(schema)).toEqual(message);
 });
 
-test('the document', () => {
+test('encodes the document', () => {
   const content = { 'application/json': { schema: { $ref: '#/s' } } };
   const parameters = [{ name: 'p', in: 'query', required: true, schema: { type: 'string' } }];
   const body = { content, required: true };

@@ -279,7 +279,7 @@ describe('objects', () => {
     expect([answer.body.length, answer.headers['content-length']]).toEqual([0, String(a.bytes.length + 1)]);
   });
 
-  test('metadata alone needs no decoding', async () => {
+  test('metadata only needs no decoding', async () => {
     const before = decoded;
     const answer = await ask(object(a, foos, `application/json;${partialType}`));
     expect(answer.body.toString()).toBe(
@@ -288,7 +288,7 @@ describe('objects', () => {
     expect(decoded).toBe(before);
   });
 
-  test('metadata of bytes in another layout is found too', () => {
+  test('finds the metadata of bytes in another layout', () => {
     const odd: CachedObject = { ...a, render: () => Buffer.from('{"kind":"Foo","metadata":{"name":"a"}}') };
     expect(JSON.parse(Buffer.from(metadataBytes(foos, odd)).toString())).toMatchObject({ name: 'a' });
   });
@@ -304,7 +304,7 @@ describe('objects', () => {
     });
   });
 
-  test('YAML, CBOR and Protobuf hold the same', async () => {
+  test('YAML, CBOR, and Protobuf contain the same object', async () => {
     const yaml = await ask(object(a, foos, 'application/yaml'));
     expect(parseYaml(yaml.body).value).toEqual(a.decode());
     const cbor = await ask(object(a, foos, 'application/cbor'));
@@ -314,7 +314,7 @@ describe('objects', () => {
     expect(codec.decode(proto.body)).toEqual(one.decode());
   });
 
-  test('what is not in the cache is printed', async () => {
+  test('an object that is not cached is serialized', async () => {
     const answer = await ask(object(foo('b'), foos, 'application/json;pretty=1'));
     expect(answer.body.toString()).toBe(JSON.stringify(foo('b'), null, 2));
   });
@@ -341,7 +341,7 @@ describe('objects', () => {
       400,
       "Unable to convert to Table as requested: includeObject: Invalid value: \"Foo\": must be 'Metadata', 'Object', 'None', or empty",
     ],
-  ])('%s: an impossible form', async (_name, view, accept, status, message) => {
+  ])('refuses an impossible form: %s', async (_name, view, accept, status, message) => {
     const answer = await ask(object(a, view, accept, { includeObject: 'Foo' }));
     expect([answer.status, JSON.parse(answer.body.toString())]).toEqual([
       status,
@@ -349,7 +349,7 @@ describe('objects', () => {
     ]);
   });
 
-  test('long answers are compressed for those who want it', async () => {
+  test('long responses are compressed if the client accepts it', async () => {
     const long = cached(foo('long', { text: 'x'.repeat(140_000) }), 1);
     const plain = await ask(object(long, foos, '*/*'));
     const zipped = await ask(object(long, foos, '*/*'), { 'accept-encoding': 'deflate, gzip' });
@@ -404,7 +404,7 @@ describe('lists', () => {
     expect(answer.body.toString()).toBe(expected);
   });
 
-  test('every encoding holds the same', async () => {
+  test('every encoding contains the same list', async () => {
     const json = JSON.parse((await ask(list(listOf(objects), foos, '*/*'))).body.toString()) as object;
     const pretty = await ask(list(listOf(objects), foos, '*/*', {}, 'true'));
     expect(pretty.body.toString()).toBe(JSON.stringify(json, null, 2));
@@ -426,7 +426,7 @@ describe('lists', () => {
     });
   });
 
-  test('metadata alone, in JSON and Protobuf', async () => {
+  test('metadata only, in JSON and Protobuf', async () => {
     const json = await ask(list(listOf(objects), foos, `application/json;${partialsType}`));
     const expected = JSON.parse(json.body.toString()) as { kind: string; items: KubeObject[] };
     expect(expected.kind).toBe('PartialObjectMetadataList');
@@ -451,7 +451,7 @@ describe('lists', () => {
     expect(parseYaml(yaml.body).value).toEqual(shown);
   });
 
-  test('ages are printed anew, nothing else is', async () => {
+  test('renders only the ages again', async () => {
     const later = { clock: new FakeClock(Date.UTC(2026, 0, 3, 5)) };
     const before = decoded;
     const answer = await ask(list(listOf(objects), foos, `application/json;${tableType}`, later));
@@ -459,7 +459,7 @@ describe('lists', () => {
     expect(decoded).toBe(before);
   });
 
-  test('a list cannot be shown as an object', async () => {
+  test('a list cannot be returned as an object', async () => {
     const answer = await ask(list(listOf(objects), foos, `application/json;${partialType}`));
     expect([answer.status, (JSON.parse(answer.body.toString()) as { message: string }).message]).toEqual([
       406,
@@ -484,7 +484,7 @@ describe('lists', () => {
     expect(plain.headers['content-length']).toBeUndefined();
   });
 
-  test('HTTP/2 gets the same', async () => {
+  test('HTTP/2 returns the same response', async () => {
     work = list(many, foos, '*/*');
     const { port } = server2.address() as AddressInfo;
     const session = connect(`http://127.0.0.1:${port}`);
@@ -502,7 +502,7 @@ describe('lists', () => {
     expect(body.equals((await ask(list(many, foos, '*/*'))).body)).toBe(true);
   });
 
-  test('a client that goes away ends the writing', async () => {
+  test('a client that disconnects ends the writing', async () => {
     let written = Promise.resolve();
     work = (request, response) => (written = Promise.resolve(list(many, foos, 'application/yaml')(request, response)));
     await new Promise<void>((resolve) => {
@@ -546,12 +546,12 @@ describe('errors', () => {
     ]);
   });
 
-  test('in Protobuf', async () => {
+  test('are encoded in Protobuf', async () => {
     const answer = await ask(failing, { accept: 'application/vnd.kubernetes.protobuf' });
     expect(readEnvelope(answer.body).kind).toBe('Status');
   });
 
-  test('say when to come again', async () => {
+  test('set Retry-After', async () => {
     const answer = await ask((request, response) =>
       writeStatus({ context, request, response }, newTooManyRequests('busy', 3), options),
     );
@@ -617,7 +617,7 @@ describe('watch events', () => {
     expect(shown(bytes)).toBe(`{"type":"BOOKMARK","object":${expected}}\n`);
   });
 
-  test('columns come with the first event alone', () => {
+  test('columns come only with the first event', () => {
     const { first, rest } = frames(`application/json;${tableType}`, foos, { includeObject: 'None' });
     const rows = '"rows":[{"cells":["a","a<a>","2m23s"],"object":null}]';
     const head =
@@ -627,7 +627,7 @@ describe('watch events', () => {
     expect(first.id).not.toBe(rest.id);
   });
 
-  test('Tables with ages are not shared for long', () => {
+  test('Tables with ages are shared only briefly', () => {
     const accept = `application/json;${tableType}`;
     const later = { clock: new FakeClock(clock.now() + 60_000) };
     expect(frames(accept, foos).rest.id).toBe(frames(accept, foos).rest.id);

@@ -3,7 +3,7 @@ import type { RequestContext } from '../../request/context.js';
 import { warnOfDeprecation } from './deprecation.js';
 import type { HandlerMetrics } from './scope.js';
 
-/** What a request for a version tells the client, the audit log and the metrics. */
+/** Returns what a request for a version reports to the client, the audit log, and the metrics. */
 function told(more: Partial<ResourceVersion>): unknown[] {
   const calls: unknown[] = [];
   const note = (...facts: unknown[]): void => void calls.push(facts);
@@ -17,11 +17,11 @@ function told(more: Partial<ResourceVersion>): unknown[] {
 
 const asked = { group: 'g', version: 'v1beta1', resource: 'things', subresource: 'status' };
 
-test('a version that is not deprecated: nothing', () => {
+test('reports nothing for a version that is not deprecated', () => {
   expect(told({ deprecated: false })).toEqual([]);
 });
 
-test('a deprecated version', () => {
+test('reports a deprecated version', () => {
   expect(told({})).toEqual([
     [{ ...asked, removedRelease: '' }],
     ['g/v1beta1 Thing is deprecated'],
@@ -29,7 +29,7 @@ test('a deprecated version', () => {
   ]);
 });
 
-test('the release that removes it', () => {
+test('reports the release that removes the version', () => {
   expect(told({ removedRelease: '1.40', deprecationWarning: 'words' })).toEqual([
     [{ ...asked, removedRelease: '1.40' }],
     ['words'],

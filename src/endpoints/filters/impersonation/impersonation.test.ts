@@ -45,7 +45,7 @@ describe('headers', () => {
     [
       'names in UTF-8, as Node gives their bytes',
       ['Impersonate-User', Buffer.from('jürgen').toString('latin1'), 'Impersonate-Group', '\xff'],
-      // A byte that is no UTF-8 is one still.
+      // A byte that is not valid UTF-8 is kept as a lone surrogate.
       user('jürgen', ['\udcff']),
     ],
     ['an empty uid alone', ['Impersonate-Uid', '', 'Impersonate-Uid', '7'], undefined],
@@ -54,7 +54,7 @@ describe('headers', () => {
     expect(wantedUser(headers)).toEqual(expected);
   });
 
-  /** As kube-apiserver answers. */
+  /** The errors that kube-apiserver returns. */
   const parts: readonly (readonly [string, readonly string[], string])[] = [
     [
       'groups',
@@ -67,7 +67,7 @@ describe('headers', () => {
       '&user.DefaultInfo{Name:"", UID:"7", Groups:[]string(nil), Extra:map[string][]string{"a/b":[]string{"v", "w"}}}',
     ],
   ];
-  test.each(parts)('%s without a user', async (_name, rawHeaders, shown) => {
+  test.each(parts)('refuses %s without a user', async (_name, rawHeaders, shown) => {
     const response = await new TestChain().run({ rawHeaders });
     expect(response.statusCode).toBe(400);
     expect(message(response)).toBe(`requested ${shown} without impersonating a user name`);
@@ -75,7 +75,7 @@ describe('headers', () => {
   });
 });
 
-/** What the authorizer was asked, as `verb group/resource/subresource namespace/name`. */
+/** Formats an authorizer call as `user: verb group/resource/subresource namespace/name`. */
 const shown = ({
   verb,
   apiGroup,
@@ -114,7 +114,7 @@ class Scene {
 }
 
 describe('legacy impersonation', () => {
-  test('everything is asked for by itself, then the request as the other user', async () => {
+  test('authorizes each attribute separately, then the request as the impersonated user', async () => {
     const scene = new Scene(() => true, false);
     const extra = ['Impersonate-Extra-scopes', 'view', 'Impersonate-Extra-scopes', 'edit'];
     await scene.run(
@@ -158,7 +158,7 @@ describe('legacy impersonation', () => {
       'userextras.authentication.k8s.io "view" is forbidden: User "alice" cannot impersonate resource "userextras/scopes" in API group "authentication.k8s.io" at the cluster scope: no way',
     ],
   ];
-  test.each(refusals)('without %s', async (missing, text) => {
+  test.each(refusals)('is refused without %s', async (missing, text) => {
     const scene = new Scene((check) => !check.includes(missing), false);
     const groups = ['Impersonate-Group', 'a', 'Impersonate-Group', 'b'];
     expect(
@@ -182,13 +182,13 @@ describe('legacy impersonation', () => {
     ['what is no service account', 'system:serviceaccount:ns', [], [AUTHENTICATED]],
     ['a node', 'system:node:n', [], [AUTHENTICATED]],
   ];
-  test.each(groups)('groups of %s', async (_name, name, asked, expected) => {
+  test.each(groups)('sets the groups of %s', async (_name, name, asked, expected) => {
     const scene = new Scene(() => true, false);
     await scene.run('Impersonate-User', name, ...asked.flatMap((group) => ['Impersonate-Group', group]));
     expect(scene.as).toEqual(user(name, [...expected]));
   });
 
-  test('a service account is asked for where it lives', async () => {
+  test('authorizes a service account in its namespace', async () => {
     const scene = new Scene(() => true, false);
     await scene.run('Impersonate-User', 'system:serviceaccount:ns:sa');
     expect(scene.asked[0]).toBe('alice: impersonate /serviceaccounts ns/sa');
@@ -196,7 +196,7 @@ describe('legacy impersonation', () => {
 });
 
 describe('constrained impersonation', () => {
-  test('a way that is allowed for this verb comes before the legacy one, which is still there', async () => {
+  test('tries the constrained mode for the verb first, then falls back to the legacy mode', async () => {
     const scene = new Scene((check) => !check.includes('impersonate:') && !check.includes('impersonate-on'), true);
     await scene.run('Impersonate-User', 'bob');
     expect(scene.asked).toEqual([
@@ -204,13 +204,13 @@ describe('constrained impersonation', () => {
       'alice: impersonate /users /bob',
       'bob: list /pods /',
     ]);
-    // What served last comes first.
+    // The last successful mode is tried first.
     scene.asked.length = 0;
     await scene.run('Impersonate-User', 'bob');
     expect(scene.asked).toEqual(['alice: impersonate /users /bob', 'bob: list /pods /']);
   });
 
-  test('allowed: the user, and how it became one', async () => {
+  test('sets the user and records the constraint', async () => {
     const scene = new Scene((check) => !check.includes(' impersonate '), true);
     const { exchange, running } = scene.stage.start({
       rawHeaders: ['Impersonate-User', 'bob', 'Impersonate-Group', 'a'],
@@ -241,7 +241,7 @@ describe('constrained impersonation', () => {
       ['impersonate-on:serviceaccount:list', 'impersonate:serviceaccount authentication.k8s.io/serviceaccounts ns/sa'],
       ['system:serviceaccounts', 'system:serviceaccounts:ns', AUTHENTICATED],
     ],
-  ])('%s has a way of its own', async (_name, name, checks, expected) => {
+  ])('%s has its own mode', async (_name, name, checks, expected) => {
     const scene = new Scene((check) => !check.includes(' impersonate '), true);
     await scene.run('Impersonate-User', name);
     expect(scene.asked.slice(0, 2)).toEqual(checks.map((check) => expect.stringContaining(check) as string));
@@ -265,13 +265,13 @@ describe('constrained impersonation', () => {
       ['Impersonate-Extra-acme.io%2fa', ''],
       'impersonating the empty string value in extra is not allowed',
     ],
-  ])('never: %s', async (_name, headers, why) => {
+  ])('is always refused: %s', async (_name, headers, why) => {
     const scene = new Scene((check) => !check.includes(' impersonate '), true);
     expect(await scene.run('Impersonate-User', 'bob', ...headers)).toEqual(expect.stringContaining(why));
     expect(scene.as).toBeUndefined();
   });
 
-  test('for many groups one question is tried first', async () => {
+  test('tries a single wildcard check first for many groups', async () => {
     const scene = new Scene((check) => !check.includes(' impersonate '), true);
     const four = ['a', 'b', 'c', 'd'].flatMap((group) => ['Impersonate-Group', group]);
     await scene.run('Impersonate-User', 'bob', ...four);

@@ -6,7 +6,7 @@ function setup(seats: number) {
   const clock = new FakeClock();
   const queue = new FairQueue({ seats, waitMillis: 15_000, wheel: new TimerWheel(clock), clock });
   const log: string[] = [];
-  /** A request that runs until `leave`. */
+  /** Starts a request that runs until `leave`. */
   const enter = (flow: string, signal = new AbortController().signal): void => {
     if (queue.tryEnter(flow)) log.push(flow);
     else void queue.wait(flow, signal).then((refusal) => log.push(refusal === undefined ? flow : `${flow} ${refusal}`));
@@ -19,7 +19,7 @@ function setup(seats: number) {
   return { clock, queue, log, enter, leave };
 }
 
-test('with seats enough nobody waits, and nothing is left behind', () => {
+test('with enough seats no request waits, and nothing is left behind', () => {
   const { queue, log, enter } = setup(4);
   enter('a');
   enter('b');
@@ -38,7 +38,7 @@ test('a flow leaves a quarter of the seats to others', () => {
   expect(queue).toMatchObject({ running: 7, queued: 2 });
 });
 
-test('a free seat goes to the flow that has the fewest, in the order of its requests', async () => {
+test('a free seat goes to the flow with the fewest seats, in the order of its requests', async () => {
   const { log, enter, leave } = setup(4);
   for (const flow of ['loud', 'loud', 'loud', 'x']) enter(flow);
   expect(log.splice(0)).toEqual(['loud', 'loud', 'loud', 'x']);
@@ -49,13 +49,13 @@ test('a free seat goes to the flow that has the fewest, in the order of its requ
   expect(await leave('x')).toEqual(['loud']);
 });
 
-test('without a limit nobody waits', () => {
+test('without a limit no request waits', () => {
   const { log, enter } = setup(0);
   for (let i = 0; i < 1000; i++) enter('a');
   expect(log).toHaveLength(1000);
 });
 
-test('who waits too long is refused, and leaves the queue', async () => {
+test('a request that waits too long is refused and leaves the queue', async () => {
   const { clock, queue, log, enter, leave } = setup(1);
   enter('a');
   enter('b');
@@ -69,7 +69,7 @@ test('who waits too long is refused, and leaves the queue', async () => {
   expect(await leave('a')).toEqual([]);
 });
 
-test('a client that goes away leaves the queue', async () => {
+test('a request whose client disconnects leaves the queue', async () => {
   const { queue, log, enter } = setup(1);
   const gone = new AbortController();
   enter('a');
@@ -80,7 +80,7 @@ test('a client that goes away leaves the queue', async () => {
   expect(queue.queued).toBe(0);
 });
 
-test('queues are bounded, each and together', async () => {
+test('each queue and the total are bounded', async () => {
   const { queue, log, enter } = setup(4);
   for (let i = 0; i < 3 + 51; i++) enter('a');
   await Promise.resolve();

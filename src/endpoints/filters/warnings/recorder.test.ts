@@ -21,11 +21,11 @@ test.each([
   expect(warningHeader(text)).toBe(header);
 });
 
-test('each text once, none that is empty', () => {
+test('adds each text once, and skips empty texts', () => {
   expect(warned('a', '', 'b', 'a')).toEqual(['299 - "a"', '299 - "b"']);
 });
 
-test('short ones stay whole while all fit, all are cut when they do not', () => {
+test('keeps texts whole while all fit, and truncates all when they do not', () => {
   const long = (letter: string): string => letter.repeat(1500);
   expect(warned(long('a'), long('b')).map(({ length }) => length)).toEqual([1508, 1508]);
   const cut = warned(long('a'), 'short', long('b'), long('c'));
@@ -37,7 +37,7 @@ test('short ones stay whole while all fit, all are cut when they do not', () => 
   ]);
 });
 
-test('one that no header can hold cuts nothing, and may come to hold when it is cut itself', () => {
+test('an invalid text truncates nothing, and is added if truncation makes it valid', () => {
   const long = (letter: string): string => letter.repeat(2000);
   const broken = `${long('x')}\n`;
   expect(warned(long('a'), long('b'), broken).map(({ length }) => length)).toEqual([2008, 2008]);
@@ -45,14 +45,14 @@ test('one that no header can hold cuts nothing, and may come to hold when it is 
   expect(warned(long('a'), broken, long('b'), long('c'))).toEqual(cut);
 });
 
-test('there is an end to it', () => {
+test('limits the number of warnings', () => {
   const many = Array.from({ length: 100 }, (_, i) => String(i).padEnd(300, 'x'));
   const texts = warned(...many).map((header) => header.slice(7, -1));
   expect(texts).toHaveLength(16);
   expect(texts.every(({ length }) => length === 256)).toBe(true);
 });
 
-test('nothing is added to a head that is gone', () => {
+test('ignores warnings after the head is sent', () => {
   const response = new ServerResponse(new IncomingMessage(new Socket()));
   response.writeHead(200);
   expect(() => {
