@@ -50,8 +50,8 @@ function setUp(first: ServingPair) {
   return { certificates, told, pass, stop, done };
 }
 
-describe('keepFresh', () => {
-  test('tells of the end of a certificate when it comes, and takes a new one within seconds', async () => {
+describe('renewCertificates', () => {
+  test('reports an expired certificate, and loads a new one within seconds', async () => {
     const { certificates, told, pass } = setUp(pairUntil(START + 8 * SECOND));
     await pass(7);
     expect(told).toEqual(['0 s fine']);
@@ -62,7 +62,7 @@ describe('keepFresh', () => {
     expect(told.slice(2)).toEqual(['13 s renewed', '13 s renewed the serving certificate or its CA', '13 s fine']);
   });
 
-  test('looks again within seconds after an exchange, and once a minute else', async () => {
+  test('checks again within seconds after a renewal, and otherwise once a minute', async () => {
     const { certificates, told, pass } = setUp(pairUntil(START + 3600 * SECOND));
     const exchange = (): void => {
       certificates.next = pairUntil(START + 7200 * SECOND);
@@ -76,7 +76,7 @@ describe('keepFresh', () => {
     expect(told.filter((line) => / s renewed$/.test(line))).toEqual(['60 s renewed', '65 s renewed', '130 s renewed']);
   });
 
-  test('what cannot be used leaves the old one in force, and is told until something can be used', async () => {
+  test('a failed renewal keeps the old certificate, and is reported until a check succeeds', async () => {
     const first = pairUntil(START + 3600 * SECOND);
     const { certificates, told, pass } = setUp(first);
     certificates.next = new Error('--tls-cert-file: no PEM');

@@ -8,7 +8,7 @@ const DAY = 86_400_000;
 const [everywhere, nowhere] = [(): boolean => true, (): boolean => false];
 const NAMES = ['annex.system.svc', 'annex.system'];
 
-/** One object, with the store's compare-and-write. */
+/** A store of one object, with compare-and-write. */
 class OneObject implements Pick<Backend, 'get' | 'write'> {
   stored: StoredObject | undefined;
   /** Runs once before the next write. */
@@ -45,7 +45,7 @@ const verifies = (shared: SharedAuthority, bundle: string): boolean => {
 };
 
 describe('the serving CA that replicas share', () => {
-  it('is made once; every replica signs its own certificate with it, for the names of the Service', async () => {
+  it('is created once, and each replica signs its own certificate for the Service names with it', async () => {
     const store = new OneObject();
     const clock = new FakeClock(Date.UTC(2026, 0, 1));
     const first = await open(store, clock);
@@ -57,7 +57,7 @@ describe('the serving CA that replicas share', () => {
     expect(await second.refresh(everywhere)).toBe(false);
   });
 
-  it('is written again where another key encrypts it, and kept where none can read it', async () => {
+  it('is written again if another key encrypts it, and kept if no key can decrypt it', async () => {
     const store = new OneObject();
     const clock = new FakeClock(Date.UTC(2026, 0, 1));
     const { caBundle } = await open(store, clock);
@@ -70,7 +70,7 @@ describe('the serving CA that replicas share', () => {
     expect(store.stored.revision).toBe(stored.revision);
   });
 
-  it('takes the CA of the replica that was faster', async () => {
+  it('takes the CA of the replica that wrote it first', async () => {
     const [winner, store] = [new OneObject(), new OneObject()];
     const clock = new FakeClock(Date.UTC(2026, 0, 1));
     const first = await open(winner, clock);
@@ -93,7 +93,7 @@ describe('the serving CA that replicas share', () => {
     expect(shared.caBundle).toBe(caBundle);
   });
 
-  it('exchanges the CA: known first, signing an hour later, and the old one stays until it expires', async () => {
+  it('rotates the CA: publishes it, signs with it an hour later, and keeps the old one until it expires', async () => {
     const clock = new FakeClock(Date.UTC(2026, 0, 1));
     const shared = await open(new OneObject(), clock);
     const old = shared.caBundle;
@@ -110,12 +110,12 @@ describe('the serving CA that replicas share', () => {
     expect(authoritiesOf(shared.caBundle)).toHaveLength(1);
   });
 
-  it('signs with nothing that the cluster does not know, not after a restart either', async () => {
+  it('signs only with a CA that the cluster knows, even after a restart', async () => {
     const clock = new FakeClock(Date.UTC(2026, 0, 1));
     const store = new OneObject();
     const old = (await open(store, clock)).caBundle;
     clock.advance(3625 * DAY);
-    // Makes the new CA, and ends before it has told the cluster.
+    // Creates the new CA, and stops before it is published to the cluster.
     await open(store, clock);
     clock.advance(DAY);
     const shared = await open(store, clock);
@@ -125,11 +125,11 @@ describe('the serving CA that replicas share', () => {
     const fresh = authoritiesOf(shared.caBundle)[0];
     expect(await shared.refresh((authority) => authority.raw.equals(fresh?.raw ?? Buffer.alloc(0)))).toBe(true);
     expect(verifies(shared, old)).toBe(false);
-    // What signs goes on signing while the cluster cannot be asked.
+    // The signing CA stays in use while the cluster is unavailable.
     expect(await shared.refresh(nowhere)).toBe(false);
   });
 
-  it('does without the consent of the cluster before the old CA ends', async () => {
+  it('does not wait for the cluster shortly before the old CA expires', async () => {
     const clock = new FakeClock(Date.UTC(2026, 0, 1));
     const shared = await open(new OneObject(), clock);
     const old = shared.caBundle;

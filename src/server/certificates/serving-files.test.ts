@@ -54,7 +54,7 @@ describe('serving certificates in files', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('a certificate that the known CA has issued is shown at once', async () => {
+  test('a certificate issued by the known CA is served at once', async () => {
     const serving = open();
     expect(await serving.refresh(everywhere)).toBe(false);
     const next = leafOf(old);
@@ -64,7 +64,7 @@ describe('serving certificates in files', () => {
     expect(serving.caBundle).toBe(old.cert);
   });
 
-  test('a CA that is exchanged with the certificate is told of before, and the old one for an hour after', async () => {
+  test('a new CA is published before its certificate is served, and the old CA stays for an hour', async () => {
     const serving = open();
     const next = leafOf(fresh);
     put(next, fresh.cert);
@@ -83,7 +83,7 @@ describe('serving certificates in files', () => {
     expect(serving.caBundle).toBe(fresh.cert);
   });
 
-  test('replicas that hear of it at different times always show what the bundle of each of them knows', async () => {
+  test('replicas that reload at different times only serve certificates that every CA bundle verifies', async () => {
     const early = open();
     const late = new ServingFiles(files, clock);
     put(leafOf(fresh), fresh.cert);
@@ -103,7 +103,7 @@ describe('serving certificates in files', () => {
     expect(early.pair).not.toEqual(first);
   });
 
-  test('a certificate of a CA that the cluster has not been told of is not shown', async () => {
+  test('a certificate of a CA that the cluster does not know is not served', async () => {
     const serving = open();
     const next = leafOf(fresh);
     put(next, fresh.cert);
@@ -115,7 +115,7 @@ describe('serving certificates in files', () => {
     expect(serving.pair).toEqual(next);
   });
 
-  test('a renewed certificate of the CA that it began with needs no consent', async () => {
+  test('a renewed certificate of the initial CA does not wait for the cluster', async () => {
     const serving = open();
     const next = leafOf(old);
     put(next, old.cert);
@@ -123,7 +123,7 @@ describe('serving certificates in files', () => {
     expect(serving.pair).toEqual(next);
   });
 
-  test('nothing is waited for once the old certificate has expired', async () => {
+  test('a new certificate is served at once if the old one has expired', async () => {
     const serving = open(leafOf(old, 1));
     clock.advance(HOUR);
     const next = leafOf(fresh);
@@ -132,7 +132,7 @@ describe('serving certificates in files', () => {
     expect(serving.pair).toEqual(next);
   });
 
-  test('a certificate of no CA that is named is taken as it is', async () => {
+  test('a certificate that no CA in the file issued is served at once', async () => {
     const serving = open();
     const next = leafOf(fresh);
     put(next, old.cert);
@@ -147,7 +147,7 @@ describe('serving certificates in files', () => {
       '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
       /ca\.crt contains an invalid certificate/,
     ],
-  ])('%s leaves everything as it was', (_, text, message) => {
+  ])('%s keeps the previous certificate and CA', (_, text, message) => {
     const serving = open();
     put(leafOf(fresh), text);
     expect(() => serving.refresh(everywhere)).toThrow(message);

@@ -1,10 +1,10 @@
 import { defaultOptions } from '../options/options.js';
 import { drainMillis } from './run.js';
 
-/** What remains of a pod's 30 s for the store. */
+/** The milliseconds left for the store of the 30 s a pod has to terminate. */
 const STORE_MILLIS = 7_000;
 
-describe('how long requests under way are waited for', () => {
+describe('the time to drain requests in flight', () => {
   test.each([
     ['by default', {}, 60_000],
     ['with a longer request timeout', { requestTimeout: 120_000 }, 120_000],
@@ -17,7 +17,7 @@ describe('how long requests under way are waited for', () => {
     ['by default', 0],
     ['as the chart has it', 5_000],
     ['with a long delay', 20_000],
-  ])('an extension server is gone within 30 s, %s', (_, shutdownDelayDuration) => {
+  ])('an extension server ends within 30 s, %s', (_, shutdownDelayDuration) => {
     const options = { ...defaultOptions(), serviceName: 'annex', requestTimeout: 120_000, shutdownDelayDuration };
     const millis = drainMillis(options);
     expect(millis).toBeGreaterThanOrEqual(1_000);

@@ -22,7 +22,7 @@ function setUp() {
 }
 
 describe('ClusterLinks', () => {
-  test('a break is told once, and again after a while or in other words', async () => {
+  test('logs a failure once, and again after a while or with another message', async () => {
     const { lines, clock, links, value } = setUp();
     expect(await value('namespaces')).toBe('0');
     for (let i = 0; i < 3; i++) links.broken('namespaces', new Error('forbidden'));
@@ -35,7 +35,7 @@ describe('ClusterLinks', () => {
     expect([await value('namespaces'), await value('owner')]).toEqual(['1', '0']);
   });
 
-  test('mending is told once', async () => {
+  test('logs a recovery once', async () => {
     const { lines, links, value } = setUp();
     const told = linkCallbacks(links, 'owner');
     told.mended();
@@ -46,7 +46,7 @@ describe('ClusterLinks', () => {
     expect(await value('owner')).toBe('0');
   });
 
-  test('a certificate that is not trusted is told now and then, and breaks nothing', async () => {
+  test('logs an untrusted certificate now and then, without marking the link as broken', async () => {
     const { lines, clock, links, value } = setUp();
     links.logUntrustedClient('x509: one');
     links.logUntrustedClient('x509: two');

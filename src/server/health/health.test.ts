@@ -61,8 +61,8 @@ const failing = (name: string): HealthCheck => ({
 });
 const well = (name: string): HealthCheck => ({ name, check: () => Promise.resolve() });
 
-describe('the answer', () => {
-  test('is short while all is well, and names the checks where asked to', async () => {
+describe('the response', () => {
+  test('is short if all checks pass, and lists the checks with verbose', async () => {
     const bed = new Bed();
     bed.health.add(pingCheck, ALL);
     bed.health.add(well('etcd'), ['readyz']);
@@ -72,7 +72,7 @@ describe('the answer', () => {
     expect(await bed.get('/livez?verbose=1')).toEqual([200, '[+]ping ok\nlivez check passed\n']);
   });
 
-  test('tells which check fails, and not why', async () => {
+  test('names the failed check without the reason', async () => {
     const bed = new Bed();
     bed.health.add(pingCheck, ALL);
     bed.health.add(failing('etcd'), ALL);
@@ -81,14 +81,14 @@ describe('the answer', () => {
       500,
       '[+]ping ok\n[-]etcd failed: reason withheld\nhealthz check failed\n',
     ]);
-    // Alone it says so: that takes rights of its own.
+    // The path of a single check reports the reason, because it needs separate permissions.
     expect(await bed.get('/healthz/etcd')).toEqual([500, 'internal server error: etcd is ill\n']);
     expect(await bed.get('/healthz/ping')).toEqual([200, 'ok']);
     expect(await bed.get('/healthz/other')).toBeUndefined();
     expect(await bed.registry.metrics()).toContain('kubernetes_healthcheck{name="etcd",type="healthz"} 0');
   });
 
-  test('leaves out what is excluded, and warns of names that do not exist', async () => {
+  test('omits excluded checks, and warns about unknown names', async () => {
     const bed = new Bed();
     bed.health.add(failing('etcd'), ALL);
     bed.health.add(failing('log'), ALL);
@@ -102,7 +102,7 @@ describe('the answer', () => {
   });
 });
 
-test('the grace period is for livez alone, and ends', async () => {
+test('the grace period applies only to livez, and ends', async () => {
   const bed = new Bed();
   bed.health.add(failing('poststarthook/slow'), ALL, 10_000);
   bed.install();
@@ -118,7 +118,7 @@ test('the grace period is for livez alone, and ends', async () => {
   expect(await codes()).toEqual([500, 500, 500]);
 });
 
-test('a hook is well when it is done', async () => {
+test('a post-start hook passes once it is finished', async () => {
   let finish: () => void = () => undefined;
   const hook = new PostStartHook('work', () => new Promise((resolve) => (finish = resolve)));
   expect(hook.name).toBe('poststarthook/work');
@@ -138,7 +138,7 @@ test('a hook is well when it is done', async () => {
   }).toThrow('failed');
 });
 
-test('shutdown fails from its beginning', () => {
+test('the shutdown check fails once the shutdown begins', () => {
   const check = new ShutdownCheck();
   expect(() => {
     check.check();
@@ -149,7 +149,7 @@ test('shutdown fails from its beginning', () => {
   }).toThrow('process is shutting down');
 });
 
-test('the log is ill when it has taken nothing for two minutes', async () => {
+test('the log check fails after two minutes without a flush', async () => {
   const clock = new FakeClock();
   let stuck = false;
   const flush = (): Promise<void> => (stuck ? new Promise(() => undefined) : Promise.resolve());

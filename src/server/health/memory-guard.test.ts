@@ -26,7 +26,7 @@ function setup() {
     collect: () => {
       collected();
     },
-    /** What is refused when so many MiB are in use. */
+    /** Returns the operations that are refused when the given MiB are in use. */
     after: (anonymous: number, heap: number): readonly Refusable[] => {
       use.anonymous.used = anonymous * MIB;
       use.heap.used = heap * MIB;
@@ -36,7 +36,7 @@ function setup() {
   };
 }
 
-test('creates are refused first, then all that takes memory, and taken again when there is room', () => {
+test('refuses creates first, then all that takes memory, and accepts them again once memory is free', () => {
   const { guard, after } = setup();
   expect(after(899, 0)).toEqual([]);
   expect(after(900, 0)).toEqual(['create']);
@@ -57,7 +57,7 @@ test('creates are refused first, then all that takes memory, and taken again whe
   ]);
 });
 
-test('of the heap counts what a collection leaves, as soon as it has', () => {
+test('counts the heap that remains after a collection, as soon as it ends', () => {
   const { guard, after, collect } = setup();
   expect(after(0, 495)).toEqual([]);
   collect();
@@ -73,7 +73,7 @@ test('of the heap counts what a collection leaves, as soon as it has', () => {
   expect(guard.refusal('create')).toBeUndefined();
 });
 
-test('a collection of the whole heap is heard of', async () => {
+test('reports a collection of the whole heap', async () => {
   const stop = await new Promise<() => void>((resolve) => {
     const end = heapCollections(() => {
       resolve(end);
@@ -93,20 +93,20 @@ test('without a limit nothing is refused', () => {
   expect(guard.refusal('create')).toBeUndefined();
 });
 
-test('readyz tells why', () => {
+test('readyz reports the reason', () => {
   const { guard, after } = setup();
   void guard.check.check();
   after(920, 0);
   expect(() => guard.check.check()).toThrow('920 of 1000 MiB of the memory limit are in use; creates are refused');
 });
 
-test('the young generation is no part of the usable heap, however large a flag makes it', () => {
+test('the usable heap excludes the young generation, regardless of its size flag', () => {
   expect(usableHeap(148 * MIB, '')).toBe(80 * MIB);
   expect(usableHeap(103 * MIB, '--max-old-space-size=100 --max-semi-space-size=1')).toBe(80 * MIB);
   expect(usableHeap(196 * MIB, '--max_semi_space_size 1 --max-semi-space-size=32')).toBe(80 * MIB);
 });
 
-test('what this process uses is less than what it may use', () => {
+test('the process uses less memory than its limit', () => {
   const { anonymous, heap } = memoryUse();
   expect(anonymous.used).toBeGreaterThan(10 * MIB);
   expect(heap.used).toBeLessThan(heap.limit);

@@ -7,7 +7,7 @@ const cacher = { healthy: () => well };
 const names = (checks: ReturnType<typeof storeChecks>, endpoint: 'healthz' | 'livez' | 'readyz'): string[] =>
   checks.filter(({ endpoints }) => endpoints.includes(endpoint)).map(({ name }) => name);
 
-describe('which endpoints tell of the store', () => {
+describe('store checks by endpoint', () => {
   test.each([
     ['by itself, all do, as with kube-apiserver', false, ['etcd']],
     ['beside a cluster, a server whose store is away lives on', true, []],
@@ -24,7 +24,7 @@ describe('which endpoints tell of the store', () => {
     ]);
   });
 
-  test('a store that follows nobody has no such check', () => {
+  test('a store without a change stream has no checks for it', () => {
     expect(names(storeChecks({ ping: gone }, cacher, true), 'readyz')).toEqual([
       'etcd',
       'etcd-readiness',
@@ -32,7 +32,7 @@ describe('which endpoints tell of the store', () => {
     ]);
   });
 
-  test('each fails with its own reason', async () => {
+  test('each check fails with its own reason', async () => {
     const broken = { ok: false, reason: 'the change stream failed' };
     const stuck = { ok: false, reason: 'no write has succeeded for 12 s' };
     const cold = { healthy: () => ({ ok: false, reason: 'not yet' }) };
@@ -57,7 +57,7 @@ describe('which endpoints tell of the store', () => {
   });
 });
 
-test('one question to the store answers both of its checks', async () => {
+test('one ping of the store serves both of its checks', async () => {
   let pings = 0;
   const ping = (): Promise<void> => {
     pings++;

@@ -21,8 +21,8 @@ function setUp() {
 
 const away = (cause: Error): StorageError => new StorageError('unavailable', 'MongoDB does not answer', { cause });
 
-describe('why requests fail', () => {
-  test('is logged with its cause once per kind and ten seconds, and how often it came meanwhile', () => {
+describe('a failed request', () => {
+  test('is logged with its cause once per kind and 10 s, with the number of repetitions', () => {
     const { lines, clock, troubles } = setUp();
     const refused = away(new NetworkError('connect ECONNREFUSED 10.0.0.1:27017'));
     troubles.requestFailed('update', refused);
@@ -42,14 +42,14 @@ describe('why requests fail', () => {
     ]);
   });
 
-  test('is one kind whatever the numbers in it', () => {
+  test('has the same kind regardless of the numbers in its message', () => {
     const { lines, troubles } = setUp();
     for (let i = 0; i < 1_000; i++)
       troubles.requestFailed('list', new StorageError('unavailable', `MongoDB tells revision ${i}, but ${i + 1}`));
     expect(lines).toHaveLength(1);
   });
 
-  test('shows no credentials', () => {
+  test('is logged without credentials', () => {
     const { lines, troubles } = setUp();
     const secret = new NetworkError('mongodb://annex:hunter2@db-1 refuses hunter2');
     troubles.requestFailed('get', away(secret));
@@ -60,7 +60,7 @@ describe('why requests fail', () => {
     expect(JSON.stringify(lines)).toContain('mongodb://***@db-1 refuses ***');
   });
 
-  test('is not logged where clients are told, or where it is no failure of the store', () => {
+  test('is not logged if it is compaction or not a failure of the store', () => {
     const { lines, troubles } = setUp();
     troubles.requestFailed('list', compacted(3, 7));
     troubles.requestFailed('list', new TypeError('a mistake'));
@@ -68,7 +68,7 @@ describe('why requests fail', () => {
   });
 });
 
-test('streams, commit paths and indexes are counted', async () => {
+test('errors of change streams, commit paths, and indexes are counted', async () => {
   const { registry, troubles } = setUp();
   troubles.streamFailed('reports', new Error('gone'));
   troubles.startedOver('');

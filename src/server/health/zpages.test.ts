@@ -38,7 +38,7 @@ function bed(gates = new FeatureGates()) {
 const structured = (kind: string, version: string): string =>
   `application/json;as=${kind};g=config.k8s.io;v=${version}`;
 
-test('statusz tells how long the process runs and where to look', async () => {
+test('statusz reports the uptime and the health paths', async () => {
   const { clock, get } = bed();
   clock.advance(3_725_000);
   const { body } = await get('/statusz');
@@ -52,7 +52,7 @@ test('statusz tells how long the process runs and where to look', async () => {
   });
 });
 
-test('flagz shows values as they were given, and no passwords', async () => {
+test('flagz shows values as given, but no passwords', async () => {
   const { get } = bed();
   const { body } = await get('/flagz');
   expect(body).toContain('\nrequest-timeout: 1m30s\n');
@@ -63,7 +63,7 @@ test('flagz shows values as they were given, and no passwords', async () => {
   expect(JSON.parse(old.body)).toMatchObject({ flags: { 'mongodb-uri': 'CLASSIFIED', v: '0' } });
 });
 
-test('other forms are refused, and the gates leave the pages out', async () => {
+test('refuses other forms, and feature gates disable the pages', async () => {
   const { get } = bed();
   await expect(get('/statusz', 'application/json')).rejects.toMatchObject({ code: 406 });
   await expect(get('/statusz', structured('Flagz', 'v1beta1'))).rejects.toMatchObject({ code: 406 });
@@ -72,7 +72,7 @@ test('other forms are refused, and the gates leave the pages out', async () => {
   expect(bed(gates).handlers.size).toBe(0);
 });
 
-test('counts begin anew for those who hold series, gauges stay', async () => {
+test('resets counters, including series in use, and keeps gauges', async () => {
   const registry = new Registry();
   const counter = new CounterVec({ name: 'c', help: 'c', labels: ['a'] }, registry);
   const gauge = new GaugeVec({ name: 'g', help: 'g', labels: [] }, registry);

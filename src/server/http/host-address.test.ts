@@ -61,7 +61,7 @@ test.each<[string, boolean]>([
   expect(isUnspecified(address)).toBe(unspecified);
 });
 
-describe('the address that is advertised', () => {
+describe('the advertised address', () => {
   const warn = jest.fn();
   const network = host({ lo: LO, eth0: both }, HEAD + V4('eth0'), V6('eth0'));
   const none = host({ lo: LO });

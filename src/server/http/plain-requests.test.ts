@@ -20,7 +20,7 @@ afterAll(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-/** The answer's status line and body. */
+/** Returns the status line and the body of the response. */
 function ask(...head: string[]): Promise<[string, string]> {
   return new Promise((resolve, reject) => {
     const socket: Socket = connect(port, '127.0.0.1', () =>
@@ -59,7 +59,7 @@ test('HTTP/1.0 needs no host', async () => {
   expect(await ask('GET / HTTP/1.0', 'Accept: */*')).toEqual(['200 OK', 'taken']);
 });
 
-test('a head that does not come in time is not answered: its client cannot take that for a refusal', async () => {
+test('a head that times out gets no response, so that its client does not take it for a refusal', async () => {
   const impatient = createServer({ headersTimeout: 50, requestTimeout: 0, connectionsCheckingInterval: 20 });
   impatient.on('clientError', refuseUnreadable);
   await new Promise<void>((resolve) => impatient.listen(0, '127.0.0.1', resolve));

@@ -51,7 +51,7 @@ describe('requests that the parser refuses', () => {
     expect(reparseRequest(refused(text, code, at), new PassThrough())).toBeUndefined();
   });
 
-  test('what comes later is added, and what is answered goes out', () => {
+  test('appends later data, and writes the response to the socket', () => {
     const socket = new PassThrough();
     const request = reparseRequest(refused('FOO / HTTP/1.1\r\n\r\n', 'HPE_INVALID_METHOD', 1), socket);
     request?.read();

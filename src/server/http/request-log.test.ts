@@ -25,7 +25,7 @@ function setup(verbosity = 0) {
   return { lines, stage, log: new RequestLog(logger, stage.clock) };
 }
 
-test('a slow request has one line with what it spent its time on', () => {
+test('a slow request has one line with the duration of its phases', () => {
   const { lines, stage, log } = setup();
   const { exchange } = stage.start({ url: '/api/v1/pods?token=abc' });
   exchange.stopwatch = new Timings(stage.clock);
@@ -50,13 +50,13 @@ test('a slow request has one line with what it spent its time on', () => {
   ]);
 });
 
-test('watches are not slow', () => {
+test('watches are not logged as slow', () => {
   const { lines, stage, log } = setup();
   log.completed(stage.start({ url: '/api/v1/pods?watch=1' }).exchange, 60_000);
   expect(lines).toEqual([]);
 });
 
-test('ten lines a second, and how many were left out', () => {
+test('logs ten lines per second, and reports the number of omitted lines', () => {
   const { lines, stage, log } = setup();
   const { exchange } = stage.start();
   for (let i = 0; i < 25; i++) log.completed(exchange, 1000);
@@ -67,7 +67,7 @@ test('ten lines a second, and how many were left out', () => {
   expect(lines.slice(10).map(({ fields }) => fields?.['omittedLines'])).toEqual([15, undefined]);
 });
 
-test('from verbosity 3 on every request has a line', () => {
+test('logs every request from verbosity 3', () => {
   const { lines, stage, log } = setup(3);
   log.completed(stage.start().exchange, 1.5);
   expect(lines).toMatchObject([{ message: 'HTTP', fields: { verb: 'list', latency: '1.500ms', 'audit-ID': 'id' } }]);

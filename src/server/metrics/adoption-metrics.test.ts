@@ -7,7 +7,7 @@ const adoption = (phase: string, copied: number): KubeObject => ({
   status: { phase, resources: [{ resource: 'widgets', source: 5, copied, lagSeconds: 2 }] },
 });
 
-test('each group has one phase, and nothing when its Adoption is gone', async () => {
+test('each group has one phase, and no series once its Adoption is deleted', async () => {
   const registry = new Registry();
   const metrics = new AdoptionMetrics(registry);
   const shown = async (): Promise<string[]> =>

@@ -16,7 +16,7 @@ function measured(backend: Partial<Backend>, refusal: (operation: string) => str
   return { told, registry, backend: over };
 }
 
-test('what a backend can tell of itself is told, and nothing else', () => {
+test('has the optional methods of its backend, and no others', () => {
   const state = { ok: false, reason: 'no write has succeeded for 12 s' };
   const { backend } = measured({ writing: () => state, following: () => state, revisionNow: () => 7 });
   expect([backend.writing?.(), backend.following?.(), backend.revisionNow?.()]).toEqual([state, state, 7]);
@@ -29,7 +29,7 @@ test('what a backend can tell of itself is told, and nothing else', () => {
   ]);
 });
 
-test('failures are counted and told', async () => {
+test('failures are counted and reported', async () => {
   const error = new StorageError('unavailable', 'MongoDB does not answer');
   const fail = (): Promise<never> => Promise.reject(error);
   const { backend, told, registry } = measured({ get: fail, currentRevision: fail });
@@ -44,7 +44,7 @@ test('failures are counted and told', async () => {
   );
 });
 
-test('writes that memory has no room for are refused; deletions make room', async () => {
+test('refuses writes while memory is short, but not deletions', async () => {
   const written: unknown[] = [];
   const write = (request: unknown): Promise<never> => {
     written.push(request);

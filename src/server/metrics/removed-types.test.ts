@@ -12,7 +12,7 @@ const install = (registry: ApiRegistry, groupResource: GroupResource): void => {
   registry.install({ groupResource, apis: [], groupPriority: 0 });
 };
 
-test('series, lookups and evaluators of a type go with it, and those of other types stay', async () => {
+test('a removed type loses its series, lookups, and evaluators, and other types keep theirs', async () => {
   const [registry, clock, metrics] = [new ApiRegistry(), new FakeClock(), new Registry()];
   dropRemovedTypes(registry, [metrics], clock);
   const requests = new CounterVec({ name: 'requests', help: 'h', labels: ['verb', 'group', 'resource'] }, metrics);
@@ -43,7 +43,7 @@ test('series, lookups and evaluators of a type go with it, and those of other ty
   expect(evaluatorOf(FOOS)).not.toBe(evaluators[0]);
 });
 
-test('a lookup makes room', () => {
+test('a full lookup evicts an entry', () => {
   const lookup = new SeriesLookup<number>(2);
   lookup.set('a', 1);
   lookup.set('b', 2);

@@ -10,7 +10,7 @@ const STANDALONE = {
   tlsCertFile: '',
 };
 
-test('a Service or a kubeconfig makes an extension server', () => {
+test('a Service name makes an extension server', () => {
   expect(isAggregated(STANDALONE)).toBe(false);
   expect(isAggregated({ ...STANDALONE, serviceName: 'annex' })).toBe(true);
   expect(() => {
@@ -18,7 +18,7 @@ test('a Service or a kubeconfig makes an extension server', () => {
   }).not.toThrow();
 });
 
-test('a kubeconfig alone is refused', () => {
+test('refuses a kubeconfig without a Service name', () => {
   const validate = (): void => {
     validateAggregationOptions({ ...STANDALONE, kubeconfig: '/k' });
   };
@@ -34,25 +34,25 @@ test.each([
   ['serviceCaFile', 'service-ca-file', '/c'],
   ['serviceNamespace', 'service-namespace', 'annex-system'],
   ['servicePort', 'service-port', '443'],
-])('%s, which only aggregated mode knows, is refused without it', (key, flag, value) => {
+])('refuses %s outside of aggregated mode', (key, flag, value) => {
   expect(() => parseOptions({ [key]: [value] })).toThrow(`--${flag} requires --service-name`);
 });
 
 const AGGREGATED = { kubeconfig: ['cluster.kubeconfig'], serviceName: ['annex'] };
 
-describe('flags that the cluster makes useless', () => {
+describe('flags without effect in aggregated mode', () => {
   test.each([
     ['clientCaFile', 'client-ca-file', 'ca.crt', 'the cluster authenticates users'],
     ['oidcClientId', 'oidc-client-id', 'annex', 'the cluster authenticates users'],
     ['authorizationMode', 'authorization-mode', 'RBAC', 'the cluster authorizes requests'],
     ['controllers', 'controllers', '*', 'the cluster runs the controllers'],
-  ])('%s ends the start in aggregated mode', (key, flag, value, why) => {
+  ])('%s fails the start', (key, flag, value, why) => {
     expect(() => parseOptions({ ...AGGREGATED, [key]: [value] })).toThrow(
       `--${flag} has no effect in aggregated mode: ${why}`,
     );
   });
 
-  test('cache times of reviews have an effect', () => {
+  test('cache TTLs of reviews have an effect', () => {
     const options = parseOptions({ ...AGGREGATED, authorizationWebhookCacheAuthorizedTtl: ['1m'] });
     expect(options.authorizationWebhookCacheAuthorizedTtl).toBe(60_000);
   });

@@ -4,7 +4,7 @@ import { authorizationOptions } from './authorization-options.js';
 const parse = (given: Record<string, string>): ReturnType<typeof parseOptions> =>
   parseOptions(Object.fromEntries(Object.entries(given).map(([key, value]) => [key, [value]])));
 
-test('the defaults', () => {
+test('returns the defaults', () => {
   expect(authorizationOptions(parse({}))).toEqual({
     modes: ['Node', 'RBAC'],
     configFile: '',
@@ -17,7 +17,7 @@ test('the defaults', () => {
   });
 });
 
-test('a configuration file stands alone', () => {
+test('a configuration file replaces the modes', () => {
   expect(authorizationOptions(parse({ authorizationConfig: '/f' }))).toMatchObject({ modes: [], configFile: '/f' });
 });
 

@@ -9,7 +9,7 @@ const FLAG =
   'Flag --admission-control has been deprecated, Use --enable-admission-plugins or --disable-admission-plugins instead. Will be removed in a future version.';
 const GATE = 'setting GA feature gate AuthorizeWithSelectors=true, which will be removed in a future release';
 
-/** What a server that starts so warns of. */
+/** Returns the warnings of a server that starts with the given flags. */
 function warnings(given: Record<string, string[]>): string[] {
   const warned: string[] = [];
   const logger = createLogger({ verbosity: 0 });
@@ -29,11 +29,11 @@ test('a deprecated flag works, and its use is logged', () => {
   expect(warnings(USED)).toEqual([FLAG, GATE]);
 });
 
-test('the warnings can be switched off', () => {
+test('the warnings can be disabled', () => {
   expect(warnings({ ...USED, deprecationWarnings: ['false'] })).toEqual([]);
 });
 
-test('--help marks it', () => {
+test('--help marks the flag as deprecated', () => {
   const help = serveCommand(() => Promise.resolve()).helpInformation();
   expect(help.replace(/\s+/g, ' ')).toContain('(DEPRECATED: Use --enable-admission-plugins or');
 });

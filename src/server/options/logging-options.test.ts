@@ -5,11 +5,11 @@ test.each(['json', 'text'])('--logging-format=%s', (format) => {
   expect(loggerOptions(parseOptions({ loggingFormat: [format], v: ['4'] }))).toEqual({ verbosity: 4, format });
 });
 
-test('unset, the terminal decides', () => {
+test('the format depends on the terminal if unset', () => {
   expect(loggerOptions(parseOptions({}))).toEqual({ verbosity: 0, format: undefined });
 });
 
-test('an unknown format is refused in the words of kube-apiserver', () => {
+test('refuses an unknown format with the message of kube-apiserver', () => {
   expect(() => parseOptions({ loggingFormat: ['xml'] })).toThrow(
     'format: Invalid value: "xml": Unsupported log format',
   );

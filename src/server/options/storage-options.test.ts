@@ -1,7 +1,7 @@
 import { logOverrides } from './storage-options.js';
 
 describe('--mongodb-log-overrides', () => {
-  test('names types as the store does', () => {
+  test('names types like the store', () => {
     expect([...logOverrides(['wgpolicyk8s.io/policyreports#reports', '/configmaps#core', '/events#core'])]).toEqual([
       ['policyreports.wgpolicyk8s.io', 'reports'],
       ['configmaps', 'core'],
@@ -20,7 +20,7 @@ describe('--mongodb-log-overrides', () => {
     expect(() => logOverrides([override])).toThrow(`--mongodb-log-overrides invalid: "${override}" ${reason}`);
   });
 
-  test('a type twice', () => {
+  test('refuses a type that is given twice', () => {
     expect(() => logOverrides(['g.io/things#a', 'g.io/things#b'])).toThrow(
       '--mongodb-log-overrides invalid: g.io/things is given twice',
     );

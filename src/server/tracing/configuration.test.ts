@@ -16,7 +16,7 @@ test.each([
   expect(parseTracingConfiguration(text)).toEqual({ endpoint, samplingRatePerMillion });
 });
 
-// As kube-apiserver v1.36.3 refuses them.
+// The errors of kube-apiserver v1.36.3.
 test.each([
   [
     'samplingRatePerMillion: 2000000\nendpoint: http://x\n',
@@ -56,7 +56,7 @@ test.each([
   expect(() => parseTracingConfiguration(text)).toThrow(`${read}${message}`);
 });
 
-test('a file that is not there', () => {
+test('a missing file is refused', () => {
   expect(() => readTracingConfiguration('/none.yaml')).toThrow(
     'failed to read tracing config: unable to read tracing configuration from "/none.yaml": open /none.yaml: no such file or directory',
   );

@@ -10,11 +10,11 @@ const HEAD = 'apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfigurati
 const WEBHOOK_HEAD = 'apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmissionConfiguration\n';
 const WEBHOOK = '{apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration, kubeConfigFile: /k}';
 
-test('no file configures nothing', async () => {
+test('without a file nothing is configured', async () => {
   expect(await loadAdmissionConfig('', () => Promise.reject(new Error()))).toEqual({ kubeconfigs: {}, unused: [] });
 });
 
-test('kubeconfigs stand in the file or in another one', async () => {
+test('reads kubeconfigs from the file or from another one', async () => {
   const config = await load({
     '/etc/admission.yaml': `${HEAD}plugins:\n- {name: MutatingAdmissionWebhook, configuration: ${WEBHOOK}}\n- {name: ValidatingAdmissionWebhook, path: v.yaml}\n- {name: PodSecurity, configuration: {}}\n`,
     '/etc/v.yaml': `${WEBHOOK_HEAD}kubeConfigFile: /v\n`,
@@ -25,7 +25,7 @@ test('kubeconfigs stand in the file or in another one', async () => {
   });
 });
 
-test('a plugin that has several entries goes by the first; configurations that no plugin reads are disregarded', async () => {
+test('uses the first entry of a plugin, and ignores configurations that no plugin reads', async () => {
   const entries = `plugins:\n- {name: ValidatingAdmissionWebhook}\n- {name: ValidatingAdmissionWebhook, configuration: ${WEBHOOK}}\n`;
   expect(
     await load({ '/etc/admission.yaml': `${HEAD}${entries}- {name: NamespaceLifecycle, configuration: {}}\n- null\n` }),
@@ -39,11 +39,11 @@ test.each([
   'imagePolicy: {}\n',
   'podNodeSelectorPluginConfig: {}\n',
   'apiVersion: apiserver.k8s.io/v1alpha1\nkind: AdmissionConfiguration\nplugins: []\n',
-])('a file of an older form: %j', async (text) => {
+])('accepts a file in an older format: %j', async (text) => {
   expect(await load({ '/etc/admission.yaml': text })).toEqual({ kubeconfigs: {}, unused: [] });
 });
 
-test('a missing file ends the start', async () => {
+test('a missing file fails the start', async () => {
   await expect(load({})).rejects.toThrow(
     /^failed to read plugin config: unable to read admission control configuration from "\/etc\/admission.yaml" \[open \/etc\/admission.yaml: no such file\]$/,
   );
@@ -53,7 +53,7 @@ const UNREGISTERED = 'in scheme "pkg/runtime/scheme.go:111"';
 const NO_KIND = "couldn't get version/kind; json parse error: json: cannot unmarshal";
 const META = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`;
 
-/** What kube-apiserver v1.36.3 says of the same files. */
+/** The errors of kube-apiserver v1.36.3 for the same files. */
 test.each([
   ['', "Object 'Kind' is missing in ''"],
   [
@@ -98,7 +98,7 @@ test.each([
     `${HEAD}plugins: [{name: a, path: true}]\n`,
     'json: cannot unmarshal bool into Go struct field AdmissionPluginConfiguration.plugins.path of type string',
   ],
-])('kube-apiserver refuses the file %j', async (text, message) => {
+])('refuses the file %j like kube-apiserver', async (text, message) => {
   await expect(load({ '/etc/admission.yaml': text })).rejects.toThrow(
     new Error(`failed to read plugin config: ${message}`),
   );
@@ -144,7 +144,7 @@ test.each([
     'staticManifestsDir: Forbidden: staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled',
   ],
   ['ResourceQuota', '{}', 'limited resources are not supported'],
-])('a configuration of %s ends the start: %s', async (name, configuration, message) => {
+])('a configuration of %s fails the start: %s', async (name, configuration, message) => {
   await expect(
     load({ '/etc/admission.yaml': `${HEAD}plugins: [{name: ${name}, configuration: ${configuration}}]\n` }),
   ).rejects.toThrow(new Error(`couldn't init admission plugin "${name}": ${message}`));

@@ -43,7 +43,7 @@ function namesOf(flags: { enable?: string[]; disable?: string[] } = {}, followed
   return plugins.map(({ name }) => name);
 }
 
-test("the plugins that are about any type, in kube-apiserver's order", () => {
+test('returns the plugins for any type, in the order of kube-apiserver', () => {
   expect(namesOf()).toEqual([
     'NamespaceLifecycle',
     'MutatingAdmissionPolicy',
@@ -54,11 +54,11 @@ test("the plugins that are about any type, in kube-apiserver's order", () => {
   ]);
 });
 
-test('without the configurations of the cluster namespaces and quotas hold', () => {
+test('without the configurations of the cluster, only namespaces and quotas are enforced', () => {
   expect(namesOf({}, false)).toEqual(['NamespaceLifecycle', 'ResourceQuota']);
 });
 
-test('flags choose among them', () => {
+test('flags enable and disable plugins', () => {
   expect(namesOf({ enable: ['NamespaceExists'], disable: ['ValidatingAdmissionWebhook', 'ResourceQuota'] })).toEqual([
     'NamespaceLifecycle',
     'NamespaceExists',

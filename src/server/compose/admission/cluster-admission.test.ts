@@ -50,7 +50,7 @@ function setUp() {
   return { cluster, lines, clock, admission, stop, metric };
 }
 
-test('ready once the cluster has told of everything that it serves, and from then on', async () => {
+test('becomes ready once everything that the cluster serves is listed, and stays ready', async () => {
   const { cluster, clock, admission, metric } = setUp();
   const check = (): unknown => admission.check.check();
   expect(check).toThrow(
@@ -75,7 +75,7 @@ test('ready once the cluster has told of everything that it serves, and from the
   ]);
 });
 
-test('the link is mended when nothing is broken any more; changes are logged', async () => {
+test('the link is restored once no watch is broken, and changes are logged', async () => {
   const { cluster, lines, metric } = setUp();
   await settle();
   const paths = TYPES.map((type) => `${V1}/${resourceOf(type)}`);
@@ -94,7 +94,7 @@ test('the link is mended when nothing is broken any more; changes are logged', a
   expect(lines).toEqual(['following validatingwebhookconfigurations of the cluster: added new', 'admission: restored']);
 });
 
-test('params that cannot be read are counted and logged, once, until they can be or nobody refers to them', async () => {
+test('unreadable params are counted and logged once, until they are readable or unreferenced', async () => {
   const { cluster, lines, admission, metric, stop } = setUp();
   await settle();
   lines.length = 0;

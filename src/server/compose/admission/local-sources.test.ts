@@ -67,7 +67,7 @@ const configMap = (name: string, labels: Record<string, string> = {}, namespace 
 const namesOf = (objects: readonly KubeObject[]): (string | undefined)[] =>
   objects.map(({ metadata }) => metadata.name);
 
-/** As another request sees it: the event loop has turned since the answer to the one before. */
+/** Waits one turn of the event loop, as between the response to a request and the next request. */
 const nextRequest = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 async function until(holds: () => boolean): Promise<void> {
@@ -77,7 +77,7 @@ async function until(holds: () => boolean): Promise<void> {
 }
 
 describe('configurations', () => {
-  test('are there, sorted by name, when the next request comes', async () => {
+  test('are visible to the next request, sorted by name', async () => {
     const source = localConfigurations(registry, CONFIGMAPS);
     await source.whenSynced();
     const maps = clients.for(CONFIGMAPS);
@@ -94,7 +94,7 @@ describe('configurations', () => {
     expect(namesOf(source.objects())).not.toContain('c7');
   });
 
-  test('stay the same objects, and the same list, until they change; listeners hear of changes', async () => {
+  test('keep the same objects and list until they change, and notify listeners of changes', async () => {
     const source = localConfigurations(registry, CONFIGMAPS);
     const maps = clients.for(CONFIGMAPS);
     await maps.create(configMap('a'));
@@ -121,7 +121,7 @@ describe('configurations', () => {
     expect([told, namesOf(source.objects())]).toEqual([1, ['b']]);
   });
 
-  test('that were stored before a restart are there once the source is synced', async () => {
+  test('stored before a restart are available once the source is synced', async () => {
     await clients.for(CONFIGMAPS).create(configMap('old'));
     const again = new StorageCacher({ backend, clock });
     await again.start();
@@ -144,7 +144,7 @@ describe('configurations', () => {
     await again.stop();
   });
 
-  test('of a type that is not installed are an error of the start', () => {
+  test('of a type that is not installed fail the start', () => {
     expect(() => localConfigurations(registry, { ...CONFIGMAPS, version: 'v2' })).toThrow(
       'configmaps is not installed in v2',
     );
@@ -152,7 +152,7 @@ describe('configurations', () => {
 });
 
 describe('params', () => {
-  test('of built-in kinds: by name, and by selector in one namespace', async () => {
+  test('of built-in kinds are read by name, and by selector in one namespace', async () => {
     const maps = clients.for(CONFIGMAPS);
     await maps.create(configMap('b', { size: 'large' }));
     await maps.create(configMap('a', { size: 'large' }));
@@ -172,7 +172,7 @@ describe('params', () => {
     expect(await store?.get('ns', 'a')).toMatchObject({ data: { name: 'changed' } });
   });
 
-  test('of custom kinds: known as soon as they are served, until they are no more', async () => {
+  test('of custom kinds are available while the kind is served', async () => {
     const params = new LocalParams(registry);
     expect(params.open(SIZE)).toBeUndefined();
     const { signal } = stop;
@@ -220,7 +220,7 @@ describe('params', () => {
   });
 });
 
-test('namespaces: the cached one, and a fresh read for one that is not cached', async () => {
+test('namespaces are read from the cache, and freshly if they are not cached', async () => {
   const source = localNamespaces(registry);
   expect(await source.get('one')).toBeUndefined();
   const pending = clients.for({ group: '', resource: 'namespaces' }).create({
