@@ -9,7 +9,7 @@ const event = (revision: Revision): LogEvent => ({
   object: { key: `k${revision}`, revision, bytes: Buffer.from('{}'), flags: 0 },
 });
 
-/** What a reader gets of a log in which some entries are left, and how it ends. */
+/** Returns the revisions that a reader gets from a log with the given entries, and the code of the error that ends it, if any. */
 async function read(log: readonly Revision[], newest: Revision): Promise<readonly (Revision | string)[]> {
   const feed = new EventFeed({
     revision: newest,

@@ -5,7 +5,7 @@ import { encodeRecord, INCOMPLETE, readRecord, recordOf, UNSEEN_MEMBERS } from '
 const encoded = encodeObject({ apiVersion: 'v1', kind: 'Thing', metadata: { name: 'a' } });
 const text = '{"apiVersion":"v1","kind":"Thing","metadata":{"resourceVersion":"7","name":"a"}}';
 
-test.each([0, INCOMPLETE, UNSEEN_MEMBERS, INCOMPLETE | UNSEEN_MEMBERS])('a record with the flags %d', (flags) => {
+test.each([0, INCOMPLETE, UNSEEN_MEMBERS, INCOMPLETE | UNSEEN_MEMBERS])('round-trips the flags %d', (flags) => {
   const record = encodeRecord({ ...encoded, flags }, 7);
   expect(record.toString('latin1')).toBe(`\u0001${String.fromCharCode(flags)}${text}`);
   const state = readRecord(record);
@@ -13,7 +13,7 @@ test.each([0, INCOMPLETE, UNSEEN_MEMBERS, INCOMPLETE | UNSEEN_MEMBERS])('a recor
   expect(recordOf(state)).toEqual(record);
 });
 
-test('room in front of a record is left to the caller', () => {
+test('leaves room before a record to the caller', () => {
   for (const record of [encodeRecord(encoded, 7, 5), recordOf({ bytes: Buffer.from(text), flags: 0 }, 5)]) {
     record.fill(0xff, 0, 5);
     expect(Buffer.from(readRecord(record, 5).bytes).toString()).toBe(text);
@@ -24,11 +24,11 @@ test.each([
   ['a newer format', Buffer.from(`\u0002\u0000${text}`)],
   ['a text without a header', Buffer.from(text)],
   ['nothing', Buffer.alloc(0)],
-])('%s is no text of an object', (_name, record) => {
+])('%s is not an object', (_name, record) => {
   expect(readRecord(record)).toEqual({ bytes: Buffer.alloc(0), flags: 0 });
 });
 
-test('facts that the store keeps become flags; what is stored has no facts', () => {
+test('facts that the store keeps become flags, and stored objects have no facts', () => {
   const flagsOf = (facts: JsonObject[typeof FACTS]): number => {
     const object: JsonObject = { metadata: { name: 'a' } };
     addFacts(object, { ...facts, mutated: true });

@@ -14,7 +14,7 @@ afterAll(() => {
 
 const secret = (byte: number): string => Buffer.alloc(32, byte).toString('base64');
 
-/** The first of the keys writes. */
+/** Writes a configuration in which the first key encrypts. */
 function write(...keys: number[]): void {
   const aesgcm = { keys: keys.map((byte) => ({ name: `key${byte}`, secret: secret(byte) })) };
   const resources = [{ resources: ['secrets'], providers: [{ aesgcm }] }];
@@ -46,7 +46,7 @@ const context = Buffer.from('/secrets/ns/a');
 const sealed = async (encryption: Encryption): Promise<Uint8Array> =>
   (await encryption.of('secrets')?.toStorage(Buffer.from('{}'), context)) ?? Buffer.of();
 
-test('a changed file is taken within a minute: the new key writes, the old one still reads', async () => {
+test('a changed file is loaded within a minute: the new key writes, and the old one still reads', async () => {
   write(1);
   const { encryption, clock, log } = started(true);
   await encryption.start();
@@ -58,14 +58,14 @@ test('a changed file is taken within a minute: the new key writes, the old one s
   expect(Buffer.from(await sealed(encryption)).toString()).toContain('k8s:enc:aesgcm:v1:key2:');
   const read = await encryption.of('secrets')?.fromStorage(old, context);
   expect([String(read?.data), read?.stale]).toEqual(['{}', true]);
-  // Nothing is done for a file that stays as it is.
+  // An unchanged file is not loaded again.
   clock.advance(MINUTE);
   await settle();
   expect(log).toHaveLength(4);
   encryption.close();
 });
 
-test('a file that cannot be used is not taken, and tried again sooner', async () => {
+test('an unusable file is not loaded, and is retried sooner', async () => {
   write(1);
   const { encryption, clock, log } = started(true);
   await encryption.start();

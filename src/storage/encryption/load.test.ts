@@ -131,7 +131,7 @@ test.each(failures)('%s', (_, content, message) => {
   expect(() => load(content)).toThrow(new Error(`error while parsing file: ${message}`));
 });
 
-test('a file that is not there', () => {
+test('refuses a missing file', () => {
   expect(() => loadEncryptionConfiguration('/nowhere/at/all', false)).toThrow(
     'error while parsing file: error while loading file: error reading encryption provider configuration file "/nowhere/at/all": open /nowhere/at/all: no such file or directory',
   );
@@ -159,7 +159,7 @@ test.each([
   ['widgets.example.com', 'group', 'k8s:enc:aesgcm:v1:group:'],
   ['widgets.other.example.com', 'all', 'k8s:enc:aesgcm:v1:all:'],
   ['events', 'none', '{"a":1}'],
-])('%s is encrypted as the rule for %s says', async (resource, _, stored) => {
+])('%s is encrypted by the rule for %s', async (resource, _, stored) => {
   const { configuration } = load(
     whole(
       entry(['events'], { identity: {} }),
@@ -178,7 +178,7 @@ test.each([
   ).toBe(true);
 });
 
-test('what no rule names is not encrypted; a rule that an earlier one masks is refused', () => {
+test('does not encrypt a type without a rule, and refuses a rule that an earlier one masks', () => {
   expect(
     buildTransformers(load(whole(entry(['secrets'], aes))).configuration, options).of('configmaps'),
   ).toBeUndefined();

@@ -7,7 +7,7 @@ const context = Buffer.from('secrets\0default/a');
 const text = Buffer.from('{"apiVersion":"v1"}');
 
 /** NaCl's own test vector (tests/secretbox.c). */
-test("secretbox is NaCl's", () => {
+test('secretbox matches NaCl', () => {
   const hex = (s: string): Buffer => Buffer.from(s, 'hex');
   const key = hex('1b27556473e985d462cd51197a9a46c76009549eac6474f206c4ee0844f68389');
   const nonce = hex('69696ee955b62b73cd62bda875fc73d68219e0036b7a0b37');
@@ -29,7 +29,7 @@ describe.each([
   ['seeded gcm', () => new SeededGcm(randomBytes(32)), 'authentication failed'],
   ['secretbox', () => new Secretbox(randomBytes(32)), 'not large enough'],
 ] as [string, () => Transformer, string][])('%s', (name, make, refusal) => {
-  test.each([0, 1, 15, 16, 17, 63, 64, 65, 4096, 100_001])('%d bytes there and back', async (length) => {
+  test.each([0, 1, 15, 16, 17, 63, 64, 65, 4096, 100_001])('%d bytes round-trip', async (length) => {
     const transformer = make();
     const data = randomBytes(length);
     const stored = await transformer.toStorage(data, context);
@@ -40,9 +40,9 @@ describe.each([
     expect(Buffer.from(await transformer.toStorage(data, context)).equals(stored)).toBe(false);
   });
 
-  test('another key, and bytes that are cut off', async () => {
+  test('refuses another key and truncated bytes', async () => {
     const stored = await make().toStorage(text, context);
-    // CBC authenticates nothing: one wrong key in 256 yields a padding that fits.
+    // CBC does not authenticate: one wrong key in 256 yields valid padding.
     const tries = await Promise.allSettled([1, 2, 3, 4, 5, 6].map(() => make().fromStorage(stored, context)));
     const refused = tries.filter(({ status }) => status === 'rejected');
     expect(refused.length).toBeGreaterThanOrEqual(name.startsWith('aescbc') ? 3 : 6);
@@ -53,13 +53,13 @@ describe.each([
   });
 });
 
-test('authenticated bytes are of no use for another object', async () => {
+test('authenticated bytes cannot be read as another object', async () => {
   const transformer = new Gcm(randomBytes(32));
   const stored = await transformer.toStorage(text, context);
   await expect(transformer.fromStorage(stored, Buffer.from('secrets\0default/b'))).rejects.toThrow('authentication');
 });
 
-test('the first provider writes, all read, and what another one wrote is stale', async () => {
+test('the first provider writes, all read, and data of the other providers is stale', async () => {
   const [one, two] = [new Gcm(randomBytes(32)), new Gcm(randomBytes(32))];
   const none = { prefix: '', transformer: identity };
   const [first, second] = [

@@ -25,7 +25,7 @@ function leavesOf(tree: Tree<Item, never>): unknown[] {
 }
 
 describe('the tree', () => {
-  test('behaves like a sorted map, and older trees stay as they are', () => {
+  test('behaves like a sorted map, and leaves older trees unchanged', () => {
     fc.assert(
       fc.property(fc.array(action, { maxLength: 800 }), fc.array(key, { maxLength: 200 }), (actions, initial) => {
         const model = new Map(initial.map((each, i) => [each, i]));
@@ -55,7 +55,7 @@ describe('the tree', () => {
     );
   });
 
-  test('get, rank, at and segments agree with the sorted keys', () => {
+  test('get, rank, at, and segments agree with the sorted keys', () => {
     fc.assert(
       fc.property(fc.uniqueArray(key, { maxLength: 600 }), key, fc.nat(700), fc.nat(700), (keys, probe, a, b) => {
         let tree = Tree.empty<Item, never>();
@@ -73,7 +73,7 @@ describe('the tree', () => {
     );
   });
 
-  test('tells exactly which leaves a change removed and added, and keeps them at a good size', () => {
+  test('reports exactly the leaves that a change removed and added, and bounds their size', () => {
     let tree = Tree.empty<Item, never>();
     const apply = (change: Change<Item, never>): void => {
       const before = new Set(leavesOf(tree));

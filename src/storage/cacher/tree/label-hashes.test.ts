@@ -18,7 +18,7 @@ const type = {
   }),
 };
 
-/** Every seventh has no labels; the others have one of five values, and some a second label. */
+/** Returns the labels of an item. Every seventh has none, the others have one of five values, and some have a second label. */
 const labelsOf = (i: number): Record<string, string> | undefined =>
   i % 7 === 0 ? undefined : { kind: `k${i % 5}`, ...(i % 3 === 0 ? { extra: '' } : {}) };
 
@@ -60,7 +60,7 @@ describe('lists by label', () => {
     expect(keys).toEqual(expected);
   });
 
-  test('a missing label is told from an empty one, and what is found is kept', () => {
+  test('a missing label differs from an empty one, and the hashes are cached', () => {
     for (const { leaf } of tree.segments(0, 1)) {
       const hashes = labelHashes(leaf, 'extra', budget);
       expect([hashes[0], hashes[1], hashes[3]]).toEqual([0, 0, hashOf('')]);

@@ -15,7 +15,7 @@ import { WorkingSet } from './working-set.js';
 const labelsOf = (object: JsonObject): Record<string, string> | undefined =>
   objectAt(objectAt(object, 'metadata'), 'labels') as Record<string, string> | undefined;
 
-/** Items `a/k0` to `a/k<n - 1>` whose bytes are in a file. */
+/** Creates items `a/k0` to `a/k<count - 1>` whose bytes are in a file. */
 function setup(count: number) {
   const file = new Map<number, StoredObject>();
   let reads = 0;
@@ -48,7 +48,7 @@ function setup(count: number) {
   return {
     source,
     items,
-    /** Another state of an object, which the file has too. */
+    /** Returns another state of an object, which is also in the file. */
     changed: (key: string, revision: number) => {
       const bytes = Buffer.from(JSON.stringify({ metadata: { name: key, labels: { changed: `${revision}` } } }));
       const stored = { key, revision, bytes, flags: 0 };
@@ -64,7 +64,7 @@ function setup(count: number) {
   };
 }
 
-test('items come back from a packed leaf as they were', () => {
+test('a packed leaf returns its items unchanged', () => {
   const { source, items, unpacked, reads } = setup(9);
   const leaf = new Leaf<CachedItem, LeafData>(items);
   leaf.pack(PackedItems.of(items, source));
@@ -73,7 +73,7 @@ test('items come back from a packed leaf as they were', () => {
   expect(leaf.find('a/k')).toBeUndefined();
   expect(leaf.find('b')).toBeUndefined();
   expect(leaf.at(9)).toBeUndefined();
-  // What selectors see needs no bytes.
+  // The attributes for selectors need no bytes.
   expect(leaf.at(5)?.attributes).toEqual({
     labels: { part: '2' },
     fields: { 'metadata.name': '', color: 'red', 'metadata.namespace': 'a' },
@@ -88,7 +88,7 @@ test('items come back from a packed leaf as they were', () => {
   expect(leaf.packed).toBeUndefined();
 });
 
-test('what selectors see is made anew where the type was described anew since', () => {
+test('attributes are computed again if the description of the type has changed', () => {
   const { source, items, describeAnew } = setup(3);
   const packed = PackedItems.of(items, source);
   describeAnew();
@@ -96,7 +96,7 @@ test('what selectors see is made anew where the type was described anew since', 
   expect(packed.hasAttributesOf(packed.unpack())).toBe(false);
 });
 
-test('bytes that are gone, or are another object, are told, not shown', () => {
+test('throws for bytes that are missing, unreadable, or of another object', () => {
   const { source, items, file } = setup(3);
   const packed = PackedItems.of(items, source);
   file.delete(1);
@@ -107,7 +107,7 @@ test('bytes that are gone, or are another object, are told, not shown', () => {
   expect(() => packed.at(2)?.bytes).toThrow('it is damaged');
 });
 
-test('beyond the bound those leaves are packed that were not used for longest, if their bytes are in the file', () => {
+test('over the limit, the least recently used leaves are packed if their bytes are in the file', () => {
   const { source, items, file } = setup(8);
   const warmth = new WorkingSet(3_000);
   const leaves = [0, 2, 4, 6].map((at) => new Leaf<CachedItem, LeafData>(items.slice(at, at + 2)));
@@ -125,7 +125,7 @@ test('beyond the bound those leaves are packed that were not used for longest, i
   expect(leaves[2]?.packed).toBeDefined();
 });
 
-test('a leaf that is empty is not kept: nobody tells of it when its type goes', () => {
+test('an empty leaf is not kept, because it is not removed with its type', () => {
   const { source } = setup(1);
   const warmth = new WorkingSet(3_000);
   warmth.add(new Leaf<CachedItem, LeafData>([]), source);
@@ -139,7 +139,7 @@ const shown = (item: CachedItem): unknown[] => [
   Buffer.from(item.bytes).toString(),
 ];
 
-test('a tree of packed leaves is changed without unpacking them, splits and joins them, and older trees stay as they are', () => {
+test('changes, splits, and joins packed leaves without unpacking them, and leaves older trees unchanged', () => {
   const { source, items, changed, unpacked } = setup(500);
   items.sort((a, b) => compareUtf8(a.key, b.key));
   const model = new Map(items.map((item) => [item.key, shown(item)]));
@@ -151,7 +151,7 @@ test('a tree of packed leaves is changed without unpacking them, splits and join
   const expected = (): unknown[] => [...model].sort(([a], [b]) => compareUtf8(a, b)).map(([, item]) => item);
   for (let i = 0; i < 3000; i++) {
     const random = (i * 7919) % 1000;
-    // Many come, then most go.
+    // Many items are added, then most are deleted.
     const key = `a/k${random}`;
     const item = i < 1500 || i % 16 === 0 ? changed(key, 1000 + i) : undefined;
     const { previous, added, ...change } = item === undefined ? tree.delete(key) : tree.set(item);
@@ -180,7 +180,7 @@ test('a tree of packed leaves is changed without unpacking them, splits and join
   expect(unpacked).toEqual([]);
 });
 
-test('what selectors see of a changed leaf is packed with it, and only what was changed is in memory until then', () => {
+test('a changed leaf holds only its changed items in memory until it is packed with their attributes', () => {
   const { source, items, changed } = setup(9);
   const warmth = new WorkingSet(10_000_000);
   const packed = PackedItems.of(items, source);
@@ -204,7 +204,7 @@ test('what selectors see of a changed leaf is packed with it, and only what was 
   ]);
 });
 
-test('a leaf that was changed often is packed at once', () => {
+test('a leaf that has changed often is packed at once', () => {
   const { source, items, changed } = setup(40);
   const warmth = new WorkingSet(10_000_000);
   items.sort((a, b) => compareUtf8(a.key, b.key));
@@ -221,7 +221,7 @@ test('a leaf that was changed often is packed at once', () => {
   expect(warmth.stats().packed).toBe(5);
 });
 
-test('the joined bytes of packed items are kept when they are wanted again before the budget has turned over', () => {
+test('caches the joined bytes of packed items if they are read again before the budget turns over', () => {
   const { source, items, reads } = setup(40);
   const packed = PackedItems.of(
     items.filter(({ incomplete }) => !incomplete),

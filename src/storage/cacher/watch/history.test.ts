@@ -18,7 +18,7 @@ function setUp(): { clock: FakeClock; history: History; a: TypeHistory; b: TypeH
   return { clock, history, a, b };
 }
 
-test('changes of a type that is gone go at once, and those of others stay', () => {
+test('drops the changes of a removed type at once, and keeps those of other types', () => {
   const { history, a, b } = setUp();
   history.forget(a);
   expect(history.size().bytes).toBe(30);
@@ -30,7 +30,7 @@ test('changes of a type that is gone go at once, and those of others stay', () =
   expect(history.size()).toEqual({ events: 100, bytes: 1_000 });
 });
 
-test('changes go with their time, whatever comes after them', () => {
+test('changes expire by age, regardless of later changes', () => {
   const { clock, history, a, b } = setUp();
   clock.advance(6_000);
   history.add(b, change(7), state(6));
@@ -43,7 +43,7 @@ test('changes go with their time, whatever comes after them', () => {
   expect(history.size()).toEqual({ events: 0, bytes: 0 });
 });
 
-test('snapshots go before their changes', () => {
+test('snapshots expire before their changes', () => {
   const { clock, history, a } = setUp();
   expect(a.stateAt(3, state(6))).toEqual({ revision: 3 });
   clock.advance(1_000);

@@ -11,7 +11,7 @@ const UNKNOWN: Inserted = { outcome: 'unknown', error: new Error('lost') };
 const STALE: Inserted = { outcome: 'stale' };
 const COMMITTED: Inserted = { outcome: 'committed' };
 
-/** A log that answers as it is told, and then takes everything. */
+/** Returns a committer whose log returns the given outcomes, then commits everything. */
 function replica(inserted: Inserted[] = [], verdicts: Verdict[] = []) {
   const clock = new FakeClock();
   const known = new KnownStates(1 << 20, 1, () => ({ revision: 0, asOf: Infinity }));
@@ -80,13 +80,13 @@ const outcomes = (committer: Committer, ...names: string[]): Promise<unknown[]> 
     ),
   );
 
-test('writes that come together are one batch', async () => {
+test('concurrent writes form one batch', async () => {
   const { committer, asked } = replica();
   expect(await outcomes(committer, 'a', 'b')).toEqual([2, 3]);
   expect(asked).toEqual(['insert 2: a b']);
 });
 
-test('after a long sleep the log is read before anything is appended', async () => {
+test('after a long pause, the log is read before anything is appended', async () => {
   const { committer, asked, clock } = replica();
   clock.advance(200_000);
   expect(await outcomes(committer, 'a')).toEqual([2]);
@@ -106,7 +106,7 @@ test.each<[string, Inserted[], Verdict[], unknown[], string[]]>([
   ],
   ['lost its place is decided anew', [UNKNOWN], ['stale'], [2], ['judge 2', 'read on', 'insert 2: a']],
   ['may have been trimmed is told as unknown', [UNKNOWN], ['lost'], ['unknown-outcome'], ['judge 2', 'read on']],
-])('a batch whose answer was lost, and that %s', async (_, inserted, verdicts, told, asked) => {
+])('a batch whose response is lost and that %s', async (_, inserted, verdicts, told, asked) => {
   const log = replica(inserted, verdicts);
   expect(await outcomes(log.committer, 'a')).toEqual(told);
   await log.committer.idle();
@@ -120,7 +120,7 @@ test('a batch that MongoDB refuses is sent write by write', async () => {
   expect(asked).toEqual(['insert 2: a b', 'insert 2: a', 'insert 3: b']);
 });
 
-/** Everything that waits for nothing else gets on between two steps. */
+/** Advances the clock in steps of 100 ms, and runs everything that is ready after each step. */
 async function pass(clock: FakeClock, millis: number): Promise<void> {
   for (let passed = 0; passed < millis; passed += 100) {
     clock.advance(100);

@@ -1,7 +1,7 @@
 import { FakeClock } from '../../../util/clock.fake.js';
 import { Turns } from './turns.js';
 
-/** A replica whose newest revision is 7, and what it waited for and asked for. */
+/** Returns the turns of a replica at revision 7, and records its waits and claims in milliseconds. */
 function replica(claimed = 0) {
   const clock = new FakeClock();
   const waits: number[] = [];
@@ -26,7 +26,7 @@ function replica(claimed = 0) {
   return { clock, waits, claims, follower, turns: new Turns({ clock, follower, writers }) };
 }
 
-test('a replica that is alone waits for nobody', async () => {
+test('a single replica never waits', async () => {
   const { turns, waits, clock } = replica();
   for (let i = 0; i < 100; i++) {
     turns.won();
@@ -36,7 +36,7 @@ test('a replica that is alone waits for nobody', async () => {
   expect(waits).toEqual([]);
 });
 
-test('who loses for a while asks for a turn, as long as some appends, and again later', () => {
+test('a replica that keeps losing claims a turn of a few appends, and claims again later', () => {
   const { turns, claims, clock } = replica();
   for (let i = 0; i < 60; i++) {
     turns.lost(15);
@@ -54,7 +54,7 @@ test('who loses for a while asks for a turn, as long as some appends, and again 
   expect(claims).toEqual([60, 60, 500]);
 });
 
-test('who commits back to back gives a turn that is asked for, seldom where it is not used', async () => {
+test('a replica that commits back to back yields a claimed turn, rarely if it is not used', async () => {
   const { turns, waits, clock } = replica(60);
   for (let i = 0; i < 100; i++) {
     turns.won();
@@ -62,7 +62,7 @@ test('who commits back to back gives a turn that is asked for, seldom where it i
     await Promise.resolve();
     clock.advance(10);
   }
-  // 60 ms of 300.
+  // It yields 60 of every 300 ms.
   expect(waits.length).toBeGreaterThan(2);
   expect(waits.length).toBeLessThan(8);
   expect(new Set(waits)).toEqual(new Set([60]));

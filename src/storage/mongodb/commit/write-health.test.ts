@@ -3,7 +3,7 @@ import { WriteHealth } from './write-health.js';
 
 const WELL = { ok: true, reason: '' };
 
-test('writes that wait without any success fail after ten seconds, and are begun anew after thirty', () => {
+test('writes that wait without success are unhealthy after 10 s, and stuck after 30 s', () => {
   const clock = new FakeClock();
   const health = new WriteHealth(clock);
   clock.advance(3_600_000);
@@ -21,7 +21,7 @@ test('writes that wait without any success fail after ten seconds, and are begun
   expect([health.state(), health.isStuck()]).toEqual([WELL, false]);
 });
 
-test('a failure is remembered for a while when nobody tries again', () => {
+test('a failure is remembered for a while without new writes', () => {
   const clock = new FakeClock();
   const health = new WriteHealth(clock);
   health.waits();

@@ -3,7 +3,7 @@ import type { MongoClient } from 'mongodb';
 import { setCurrentSpanSource, type Span, waitingWrites } from '../../../util/tracing.js';
 import { traceCommands } from './commands.js';
 
-/** A span that notes what becomes of its parts. */
+/** A span that records its children and their ends. */
 class NotedSpan implements Span {
   readonly sampled = true;
   recording = true;
@@ -52,7 +52,7 @@ beforeEach(() => {
   setCurrentSpanSource(() => undefined);
 });
 
-test('a command is a part of what it is sent for', () => {
+test('a command is a child span of the operation that sends it', () => {
   const span = new NotedSpan(notes, 'Get');
   setCurrentSpanSource(() => span);
   send('find', { find: 'log', filter: { secret: 1 } });
@@ -68,7 +68,7 @@ test('a command is a part of what it is sent for', () => {
   ]);
 });
 
-test('a commit is a part of the first write that waits for it', () => {
+test('a commit is a child span of the first write that waits for it', () => {
   const over = new NotedSpan(notes, 'over');
   over.recording = false;
   setCurrentSpanSource(() => over);

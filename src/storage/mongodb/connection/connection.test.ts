@@ -16,7 +16,7 @@ test.each<[string, unknown]>([
   ['a resolver that is not there yet', resolver('EAI_AGAIN')],
   ['a name that is not there yet', resolver('ENOTFOUND')],
   ['what was found to be passing', new StorageError('unavailable', 'MongoDB does not answer')],
-])('%s is waited for', (_name, error) => {
+])('%s is temporary', (_name, error) => {
   expect(classifyFailure(error)).toBe('unavailable');
 });
 
@@ -27,6 +27,6 @@ test.each<[string, unknown]>([
   ['a command that is refused', answered(59)],
   ['an unknown format', new StorageError('unusable', 'the MongoDB database has format 99')],
   ['a mistake in the program', new TypeError('undefined is not a function')],
-])('%s ends the start', (_name, error) => {
+])('%s fails the start', (_name, error) => {
   expect(classifyFailure(error)).toBe('unusable');
 });

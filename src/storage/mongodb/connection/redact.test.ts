@@ -12,6 +12,6 @@ test.each([
   ],
   ['a session token', 'mongodb://a/?authMechanismProperties=X:1,AWS_SESSION_TOKEN:t0k', 'bad t0k', 'bad ***'],
   ['nothing', 'mongodb://a:1/', 'connect ECONNREFUSED a:1\n  again', 'connect ECONNREFUSED a:1 again'],
-])('takes out %s', (_name, uri, message, expected) => {
+])('redacts %s', (_name, uri, message, expected) => {
   expect(redact(message, uri)).toBe(expected);
 });
