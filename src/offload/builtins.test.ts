@@ -5,7 +5,7 @@ import { offloadableBuiltins } from './builtins.js';
 
 const types = offloadableBuiltins({} as EscalationDependencies);
 
-test('stable versions stay: none has a release that removes it', () => {
+test('no stable version has a release that removes it', () => {
   const stable = types.flatMap(({ kind, versions }) =>
     versions.filter(({ name }) => /^v\d+$/.test(name)).map((version) => ({ kind, version })),
   );
@@ -14,7 +14,7 @@ test('stable versions stay: none has a release that removes it', () => {
 });
 
 test.each(types.map((type) => [type.kind, type] as const))(
-  '%s offers Protobuf where there is a message for it',
+  '%s offers Protobuf if a message for it exists',
   (kind, { group, versions, noProtobuf = false }) => {
     const known = versions.map(({ name: version }) =>
       loadProtobufCodec().knows({ apiVersion: formatGroupVersion({ group, version }), kind }),

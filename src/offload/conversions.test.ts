@@ -9,7 +9,7 @@ interface Review {
   readonly request: { readonly uid: string; readonly desiredAPIVersion: string; readonly objects: JsonObject[] };
 }
 
-/** Notes each object that it converts. */
+/** Returns a webhook that records each object it converts. */
 function webhook(asked: JsonObject[], before: () => Promise<void> = () => Promise.resolve()) {
   return {
     async send(body: string): Promise<string> {
@@ -27,14 +27,14 @@ function webhook(asked: JsonObject[], before: () => Promise<void> = () => Promis
   };
 }
 
-/** The stored object as others will read it: from its bytes alone. */
+/** Returns the stored object as other replicas read it, from its bytes only. */
 function storedObject(world: World): DetachedObject {
   const [stored] = world.backend.objects.values();
   if (stored === undefined) throw new Error('nothing is stored');
   return new DetachedObject(stored);
 }
 
-test('a worker has the main thread ask the webhook', async () => {
+test('a worker calls the webhook through the main thread', async () => {
   const asked: JsonObject[] = [];
   const world = setup({ sender: webhook(asked) });
   const { status, body } = await create(world, 'large', { text: LONG });
@@ -45,7 +45,7 @@ test('a worker has the main thread ask the webhook', async () => {
   expect(storedObject(world).decode()).toMatchObject({ apiVersion: 'example.com/v0', spec: { text: LONG } });
 });
 
-test('a large object is shown in another version by a worker, and kept', async () => {
+test('a worker renders a large object in another version, and the result is cached', async () => {
   const asked: JsonObject[] = [];
   const world = setup({ sender: webhook(asked) });
   await create(world, 'large', { text: LONG, size: 5 });
@@ -61,7 +61,7 @@ test('a large object is shown in another version by a worker, and kept', async (
   expect(shown).toMatchObject({ apiVersion: 'example.com/v1', spec: { size: 5 }, metadata: { resourceVersion: '1' } });
 });
 
-test('what the webhook says against it is told', async () => {
+test('returns the error of the webhook', async () => {
   const refusing = { send: () => Promise.reject(new Error('no')) };
   const world = setup({ sender: refusing });
   expect(await failure(create(world, 'large', { text: LONG }))).toMatchObject({
@@ -70,7 +70,7 @@ test('what the webhook says against it is told', async () => {
   });
 });
 
-test('while one worker waits for a webhook another one works', async () => {
+test('another worker runs while one waits for a webhook', async () => {
   let answer = (): void => undefined;
   const answered = new Promise<void>((resolve) => {
     answer = resolve;
@@ -86,7 +86,7 @@ test('while one worker waits for a webhook another one works', async () => {
   expect((await waiting).status).toBe(201);
 });
 
-test('who gives up waiting for a webhook does not keep a worker', async () => {
+test('an aborted wait for a webhook releases the worker', async () => {
   const gone = new AbortController();
   const never = new Promise<void>(() => undefined);
   const world = setup({

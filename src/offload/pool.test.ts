@@ -10,7 +10,7 @@ import { closeAll, create, failure, LONG, scopeOf, setup, thing } from './world.
 
 afterEach(closeAll);
 
-test('a large write is answered as a small one is: defaults, managers, warnings, attributes', async () => {
+test('a large write has the same defaults, managers, warnings, and attributes as a small one', async () => {
   const world = setup();
   const large = await create(world, 'large', { text: LONG, unknown: 1 });
   const small = await create(world, 'small', { text: 'x', unknown: 1 });
@@ -31,12 +31,12 @@ test('a large write is answered as a small one is: defaults, managers, warnings,
     labels: undefined,
     fields: { 'metadata.name': 'large', 'metadata.namespace': 'ns', 'spec.size': '3' },
   });
-  // Who wants the fields gets them, without the revision.
+  // The fields are available on demand, without the revision.
   expect(written?.value?.object['spec']).toEqual({ text: LONG, size: 3 });
   expect(written?.value?.object['metadata']).not.toHaveProperty('resourceVersion');
 });
 
-test('where a request is audited, what came, what was answered and what took time is told', async () => {
+test('an audited request records the request object, the response object, and the latencies', async () => {
   const world = setup();
   const { scope } = scopeOf(world, 'create', 'large', JSON.stringify(thing('large', { text: LONG })));
   const layers: string[] = [];
@@ -60,7 +60,7 @@ test('where a request is audited, what came, what was answered and what took tim
   expect(layers).toEqual(['request-read', 'response-write', 'serialize-response-object']);
 });
 
-test('refusals have the words of the handlers', async () => {
+test('errors have the messages of the handlers', async () => {
   const world = setup();
   const tooLong = await failure(create(world, 'large', { text: LONG.repeat(2) }));
   expect(tooLong).toBeInstanceOf(ApiError);
@@ -76,7 +76,7 @@ test('refusals have the words of the handlers', async () => {
   });
 });
 
-test('integers beyond 2^53 survive', async () => {
+test('integers beyond 2^53 are preserved', async () => {
   const world = setup();
   const body = JSON.stringify(thing('big', { text: LONG })).replace('"spec":{', '"spec":{"big":9007199254740993,');
   const { scope, response } = scopeOf(world, 'create', 'big', body);
@@ -84,7 +84,7 @@ test('integers beyond 2^53 survive', async () => {
   expect(response.body).toContain('"big":9007199254740993');
 });
 
-test('an update that loses the race starts again on what is there', async () => {
+test('an update that conflicts starts again from the current object', async () => {
   const world = setup();
   await create(world, 'a', { text: LONG });
   let raced = false;
@@ -108,7 +108,7 @@ test('an update that loses the race starts again on what is there', async () => 
   expect(world.backend.requests.map(({ expected }) => expected)).toEqual([0, 1]);
 });
 
-test('admission happens here: plugins change objects, and refuse', async () => {
+test('admission runs in the main thread: plugins change and refuse objects', async () => {
   const plugins: AdmissionPlugin[] = [
     {
       name: 'mutates',
@@ -133,7 +133,7 @@ test('admission happens here: plugins change objects, and refuse', async () => {
   expect((error as ApiError).code).toBe(403);
 });
 
-test('objects that no plugin looks at are not sent', async () => {
+test('objects that no plugin reads are not sent', async () => {
   const seen: unknown[] = [];
   const plugin: AdmissionPlugin = {
     name: 'p',
@@ -147,7 +147,7 @@ test('objects that no plugin looks at are not sent', async () => {
   expect(seen).toEqual([['a', undefined]]);
 });
 
-test('what was prepared under an earlier definition is not written', async () => {
+test('an object prepared under an earlier definition is not written', async () => {
   const world = setup();
   world.retired.abort();
   const error = await failure(create(world, 'a', { text: LONG }));
@@ -155,7 +155,7 @@ test('what was prepared under an earlier definition is not written', async () =>
   expect(world.backend.objects.size).toBe(0);
 });
 
-test('errors of the store are those of the store', async () => {
+test('errors of the store are returned as such', async () => {
   const world = setup();
   world.backend.before = () => {
     throw new StorageError('object-too-large', 'the object is 9 bytes');
@@ -164,7 +164,7 @@ test('errors of the store are those of the store', async () => {
   expect((error as ApiError).status).toMatchObject({ code: 413, reason: 'RequestEntityTooLarge' });
 });
 
-test('a definition is sent once to a worker, and workers end when there is nothing to do', async () => {
+test('a definition is sent to a worker once, and idle workers end', async () => {
   const world = setup();
   await create(world, 'a', { text: LONG });
   await create(world, 'b', { text: LONG });
@@ -180,7 +180,7 @@ test('a definition is sent once to a worker, and workers end when there is nothi
   expect(world.started).toHaveLength(2);
 });
 
-test('a request that is over is left, and its worker ended if it does not stop', async () => {
+test('an aborted request ends, and its worker is terminated if it does not stop', async () => {
   const world = setup({ stuck: true });
   const abort = new AbortController();
   const pending = failure(create(world, 'a', { text: LONG }, abort.signal));
@@ -193,13 +193,13 @@ test('a request that is over is left, and its worker ended if it does not stop',
   expect(world.started).toHaveLength(1);
   world.clock.advance(10_000);
   expect(world.started[0]?.terminated).toBe(true);
-  // What waited gets a worker of its own.
+  // The waiting request gets a new worker.
   expect(world.started).toHaveLength(2);
   world.pool.close();
   expect((await waiting) as ApiError).toMatchObject({ code: 500 });
 });
 
-test('what waits is bounded', async () => {
+test('the queue is bounded', async () => {
   const world = setup({ stuck: true, maxQueuedBytes: 100_000 });
   const running = failure(create(world, 'a', { text: LONG }));
   const queued = failure(create(world, 'b', { text: LONG }));
@@ -212,13 +212,13 @@ test('what waits is bounded', async () => {
   await Promise.all([running, queued]);
 });
 
-test('writes of moderate size do not wait until a worker is loaded', async () => {
+test('writes of moderate size do not wait for a worker to load', async () => {
   const world = setup({ moderateBytes: 100_000 });
   const tasks = (): number => world.started[0]?.posted.filter(({ type }) => type === 'task').length ?? -1;
   expect((await create(world, 'a', { text: LONG })).status).toBe(201);
   expect((await create(world, 'b', { text: LONG })).status).toBe(201);
   expect([world.started.length, tasks()]).toEqual([1, 0]);
-  // A larger one does.
+  // A larger write does.
   await failure(create(world, 'c', { text: LONG.repeat(2) }));
   expect([world.started.length, tasks()]).toEqual([1, 1]);
   world.started[0]?.ready();
@@ -226,7 +226,7 @@ test('writes of moderate size do not wait until a worker is loaded', async () =>
   expect([world.started.length, tasks()]).toEqual([1, 2]);
 });
 
-test('a worker that was loaded in vain ends', async () => {
+test('a worker that is loaded but never used ends', async () => {
   const world = setup({ moderateBytes: 100_000 });
   await create(world, 'a', { text: LONG });
   world.started[0]?.ready();
@@ -234,7 +234,7 @@ test('a worker that was loaded in vain ends', async () => {
   expect(world.started[0]?.terminated).toBe(true);
 });
 
-test('nothing waits for a second worker while the first one works', async () => {
+test('no task is sent to a second worker until it is loaded', async () => {
   const world = setup({ size: 2, stuck: true });
   const tasks = (worker: number): number =>
     world.started[worker]?.posted.filter(({ type }) => type === 'task').length ?? -1;
@@ -245,7 +245,7 @@ test('nothing waits for a second worker while the first one works', async () => 
   pending.push(failure(create(world, 'b', { text: LONG })), failure(create(world, 'c', { text: LONG })));
   await new Promise((resolve) => setImmediate(resolve));
   expect([world.started.length, tasks(0), tasks(1)]).toEqual([2, 1, 0]);
-  // It cannot be loaded: no further attempt for ten seconds.
+  // It cannot be loaded, and the next attempt follows only after ten seconds.
   world.started[1]?.fail();
   expect(world.started).toHaveLength(2);
   world.clock.advance(10_000);
@@ -258,7 +258,7 @@ test('nothing waits for a second worker while the first one works', async () => 
   await Promise.all(pending);
 });
 
-test('a write that the store keeps waiting does not keep others from working', async () => {
+test('a write that waits for the store does not block other writes', async () => {
   const world = setup();
   let answers: () => void = () => undefined;
   const held = new Promise<void>((resolve) => (answers = resolve));
@@ -280,7 +280,7 @@ test('a write that the store keeps waiting does not keep others from working', a
   expect((await first).status).toBe(201);
 });
 
-test('a request that is too much for the memory of a worker is refused, and the next one gets a new worker', async () => {
+test('a request that exhausts the memory of a worker is refused, and the next one gets a new worker', async () => {
   const world = setup({ stuck: true });
   const pending = failure(create(world, 'a', { text: LONG }));
   const waiting = failure(create(world, 'b', { text: LONG }));

@@ -46,7 +46,7 @@ const FORMS = [
   ['metadata in YAML', 'application/yaml;as=PartialObjectMetadata;g=meta.k8s.io;v=v1', ''],
 ] as const;
 
-test.each(FORMS)('a large object as %s is made by another thread, the same as here', async (_name, accept, query) => {
+test.each(FORMS)('a worker renders a large object as %s like the main thread', async (_name, accept, query) => {
   const world = setup();
   const object = new DetachedObject({ key: 'ns/large', revision: 7, bytes: bytesOf('large', LARGE_OBJECT), flags: 0 });
   const answers = [];
@@ -61,7 +61,7 @@ test.each(FORMS)('a large object as %s is made by another thread, the same as he
   expect(world.metrics.observeDuration).toHaveBeenCalledTimes(1);
 });
 
-test('what has the form already, or is small, or is not sent at all, stays here', async () => {
+test('objects that need no rendering, are small, or are not sent stay in the main thread', async () => {
   const world = setup();
   const large = new DetachedObject({ key: 'ns/large', revision: 7, bytes: bytesOf('large', LARGE_OBJECT), flags: 0 });
   const small = new DetachedObject({ key: 'ns/small', revision: 7, bytes: bytesOf('small', 1000), flags: 0 });
@@ -78,7 +78,7 @@ test('what has the form already, or is small, or is not sent at all, stays here'
 });
 
 test.each(FORMS.filter(([name]) => name !== 'metadata in YAML'))(
-  'the large items of a list as %s are made by another thread, the same as here',
+  'a worker renders the large items of a list as %s like the main thread',
   async (_name, accept, query) => {
     const world = setup();
     const type = { resource: 'things', attributes: () => ({ labels: undefined, fields: {} }) };
@@ -111,7 +111,7 @@ test.each(FORMS.filter(([name]) => name !== 'metadata in YAML'))(
 );
 
 test.each(['v3', 'v3-protobuf', 'v2'] as const)(
-  '%s of a group version is described elsewhere as here',
+  'a worker builds the %s of a group version like the main thread',
   async (what) => {
     const world = setup();
     const kind = {
@@ -132,7 +132,7 @@ test.each(['v3', 'v3-protobuf', 'v2'] as const)(
   },
 );
 
-test('only large schemas of custom types are described elsewhere', () => {
+test('only large schemas of custom types are described by a worker', () => {
   const properties = (n: number) => Object.fromEntries(Array.from({ length: n }, (_, i) => [`p${String(i)}`, {}]));
   const gv = (n: number, custom: boolean) => ({
     group: 'example.com',

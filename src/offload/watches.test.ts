@@ -36,12 +36,12 @@ function event(name: string, revision: number, length: number): CachedEvent {
   );
 }
 
-/** A watch as a client has it: `give` hands it events, what was written is in `text`. */
+/** The watch of a client. `give` delivers events to it, and `text` holds what was written. */
 class Watch {
   text = '';
   resumed = 0;
   stopped = false;
-  /** What the transport says after each write. */
+  /** The value that each write to the transport returns. */
   writable = true;
   readonly events = new EventEmitter();
   readonly ended: Promise<void>;
@@ -100,7 +100,7 @@ class Watch {
     return this.receiver.receive(events);
   }
 
-  /** Resolves when it has been told to go on. */
+  /** Resolves once the watcher is resumed. */
   async goneOn(): Promise<void> {
     while (this.resumed === 0) await new Promise((resolve) => this.events.once('resumed', resolve));
   }
@@ -126,13 +126,13 @@ const several = (): CachedEvent[] => [
 test.each([
   ['Tables', TABLE, ''],
   ['Tables with the object', TABLE, '&includeObject=Object'],
-])('large events as %s are made by another thread, in order, the same as here', async (_name, accept, query) => {
+])('a worker renders large events as %s in order, like the main thread', async (_name, accept, query) => {
   const world = setup();
   const away = new Watch(world, accept, query);
   const here = new Watch(world, accept, query, false);
   expect(await here.give(...several())).toBe(true);
   expect(await away.give(...several())).toBe(false);
-  // What comes before the first large one goes out at once.
+  // Events before the first large one are written at once.
   expect(away.text.split('\n')).toHaveLength(2);
   await away.goneOn();
   expect(away.text).toBe(here.text);
@@ -143,7 +143,7 @@ test.each([
   await Promise.all([away.leave(), here.leave()]);
 });
 
-test('an event is made once, however many watch', async () => {
+test('an event is rendered once, regardless of the number of watches', async () => {
   const world = setup();
   const watches = [new Watch(world, TABLE), new Watch(world, TABLE), new Watch(world, TABLE)];
   const large = event('large', 2, LARGE_OBJECT);
@@ -151,13 +151,13 @@ test('an event is made once, however many watch', async () => {
   await Promise.all(watches.map((one) => one.goneOn()));
   expect(world.metrics.observeDuration).toHaveBeenCalledTimes(1);
   expect(new Set(watches.map(({ text }) => text)).size).toBe(1);
-  // It is kept with the event, so that there is nothing to wait for.
+  // The rendering is cached with the event, so a later watch does not wait.
   const late = new Watch(world, TABLE);
   expect(await late.give(large)).toBe(true);
   await Promise.all([...watches, late].map((one) => one.leave()));
 });
 
-test('another watch that goes meanwhile does not take the event along', async () => {
+test('a watch that ends meanwhile does not cancel the event for another watch', async () => {
   const world = setup({ stuck: true });
   const gone = new Watch(world, TABLE);
   const other = new Watch(world, TABLE);
@@ -169,12 +169,12 @@ test('another watch that goes meanwhile does not take the event along', async ()
   await other.ended.catch(() => undefined);
   expect(gone.text).toBe('');
   expect(gone.stopped).toBe(true);
-  // Asked for anew, and refused, for there is nobody any more who could make it.
+  // The rendering is requested again and refused, because the pool is closed.
   expect(other.text).toContain('"type":"ERROR"');
   expect(other.text).toContain('"code":500');
 });
 
-test('a full transport is waited for', async () => {
+test('waits for a full transport to drain', async () => {
   const world = setup();
   const watch = new Watch(world, TABLE);
   watch.writable = false;
@@ -190,7 +190,7 @@ test('a full transport is waited for', async () => {
   await watch.leave();
 });
 
-test('what is found in the bytes as they are stays here', async () => {
+test('metadata found in the stored bytes stays in the main thread', async () => {
   const world = setup();
   const watch = new Watch(world, 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1');
   expect(await watch.give(...several())).toBe(true);
