@@ -79,7 +79,7 @@ function failure(run: () => unknown): ApiError {
 }
 
 describe('update', () => {
-  test('an unchanged object keeps its entries themselves, and their times', () => {
+  test('an unchanged object keeps its entries and their times', () => {
     const { manager } = setup();
     const entries = [entry('a', TEXT)];
     const next = manager.update(widget({ text: 'x' }, deepCopy(entries)), widget({ text: 'x' }, entries), 'b');
@@ -96,7 +96,7 @@ describe('update', () => {
     expect(next.metadata.managedFields).toEqual([entry('a', TEXT, { time: '2026-01-01T00:00:00Z' })]);
   });
 
-  test('the live object and everything but managedFields of the next stay as they are', () => {
+  test('changes nothing but managedFields of the new object', () => {
     const { manager } = setup();
     const live = Object.freeze(widget({ text: 'x', items: [{ name: 'i' }] }, [entry('a', TEXT)]));
     const before = JSON.stringify(live);
@@ -106,7 +106,7 @@ describe('update', () => {
     expect({ ...next, metadata: rest }).toEqual(widget({ text: 'y', items: [{ name: 'j' }] }));
   });
 
-  test('a manager without a name is unknown', () => {
+  test('a manager without a name is recorded as unknown', () => {
     const { manager } = setup();
     expect(manager.update(undefined, widget({ text: 'x' }), '').metadata.managedFields?.[0]?.manager).toBe('unknown');
   });
@@ -121,7 +121,7 @@ describe('update', () => {
     ['no object', ['x']],
     ['no list', 'x'],
     ['an empty list', []],
-  ])('entries of the request that cannot be read stand for the live ones: %s', (_name, given) => {
+  ])('uses the live entries if those of the request cannot be decoded: %s', (_name, given) => {
     const { manager, errors } = setup();
     const next = widget({ text: 'x' }) as JsonObject;
     (next['metadata'] as JsonObject)['managedFields'] = given;
@@ -131,7 +131,7 @@ describe('update', () => {
     expect(errors).toEqual([]);
   });
 
-  test('one empty entry resets, and nobody is tracked until the next apply', () => {
+  test('one empty entry resets the managers, and none is tracked until the next apply', () => {
     const { manager } = setup();
     const next = manager.update(widget({ text: 'x' }, [entry('a', TEXT)]), widget({ text: 'y' }, [{}]), 'b');
     expect(next.metadata.managedFields).toBeUndefined();
@@ -140,7 +140,7 @@ describe('update', () => {
     expect(applied.metadata.managedFields?.map((e) => e.manager)).toEqual(['c', 'before-first-apply']);
   });
 
-  test('subresources go by the live entries', () => {
+  test('subresources use the live entries', () => {
     const { manager } = setup({ subresource: 'status', resetFields: { '*': [['spec'], ['metadata']] } });
     const next = { ...widget({ text: 'x' }, [entry('forged', TEXT)]), status: { phase: 'p' } };
     const entries = manager.update(widget({ text: 'x' }, [entry('a', TEXT)]), next, 'b').metadata.managedFields;
@@ -160,7 +160,7 @@ describe('update', () => {
     ]);
   });
 
-  test('managers of versions that are gone are forgotten', () => {
+  test('managers of removed versions are dropped', () => {
     const converter = {
       convert: (_object: KubeObject, version: string): KubeObject => {
         throw new MissingVersionError(version);
@@ -173,7 +173,7 @@ describe('update', () => {
     ]);
   });
 
-  test('a version that is none drops the entries', () => {
+  test('an invalid version drops the entries', () => {
     const { manager, errors } = setup();
     const entries = [entry('odd', TEXT, { apiVersion: 'a/b/c' }), entry('a', TEXT)];
     const next = manager.update(widget({ text: 'x' }, entries), widget({ text: 'x' }), 'b');
@@ -181,14 +181,14 @@ describe('update', () => {
     expect(errors).toEqual(['unexpected GroupVersion string: a/b/c']);
   });
 
-  test('the time of nothing is none', () => {
+  test('the zero time is omitted', () => {
     const { manager } = setup();
     const { time: _, ...timeless } = entry('a', TEXT);
     const next = widget({ text: 'x' }, [entry('a', TEXT, { time: '0001-01-01T00:00:00Z' })]);
     expect(manager.update(widget({ text: 'x' }), next, 'b').metadata.managedFields).toEqual([timeless]);
   });
 
-  test('a conversion that must be waited for comes through, and a second call succeeds', async () => {
+  test('a pending conversion is thrown, and a second call succeeds', async () => {
     let ready = false;
     const converter = {
       convert: (object: KubeObject, version: string): KubeObject => {
@@ -233,7 +233,7 @@ describe('apply', () => {
     expect(spec['replicas']).toBe(1);
   });
 
-  test('what changes nothing keeps the time', () => {
+  test('an apply without changes keeps the time', () => {
     const { manager, clock } = setup();
     const first = manager.apply(undefined, configuration({ text: 'x' }), { manager: 'a', force: false });
     clock.advance(60_000);
@@ -244,7 +244,7 @@ describe('apply', () => {
     expect(changed.metadata.managedFields?.[0]?.time).toBe('2026-01-01T00:01:00Z');
   });
 
-  test('live entries that cannot be read are an error', () => {
+  test('live entries that cannot be decoded are an error', () => {
     const { manager } = setup();
     const live = widget({}, [entry('a', {}, { operation: 'Foo' })]);
     const error = failure(() => manager.apply(live, configuration({}), { manager: 'b', force: false }));
@@ -254,7 +254,7 @@ describe('apply', () => {
     ]);
   });
 
-  test('entries in a configuration are refused, but for those that cannot be read', () => {
+  test('refuses entries in a configuration, except those that cannot be decoded', () => {
     const { manager } = setup();
     const config = (entries: JsonObject[]): JsonObject => {
       const given = configuration({ text: 'x' });
@@ -267,7 +267,7 @@ describe('apply', () => {
     expect(applied.metadata.managedFields?.map((e) => e.manager)).toEqual(['a']);
   });
 
-  test('a configuration without metadata', () => {
+  test('accepts a configuration without metadata', () => {
     const { manager } = setup();
     const object = manager.apply(
       undefined,
@@ -277,7 +277,7 @@ describe('apply', () => {
     expect(object.metadata.managedFields?.[0]?.fieldsV1).toEqual(TEXT);
   });
 
-  test('last-applied-configuration follows an apply by kubectl, and goes if it is too large', () => {
+  test('last-applied-configuration follows an apply by kubectl, and is removed if it is too large', () => {
     const { manager } = setup();
     const live = widget({ text: 'x' });
     const name = 'kubectl.kubernetes.io/last-applied-configuration';
@@ -361,7 +361,7 @@ describe('hostile input', () => {
     expect([updated <= 1, applied <= 1]).toEqual([true, true]);
   });
 
-  test('names that every object inherits', () => {
+  test('names inherited from Object.prototype', () => {
     const { manager } = setup();
     const spec = JSON.parse('{"free":{"constructor":{"x":1},"__proto__":{"y":2},"toString":1}}') as JsonObject;
     const created = manager.update(undefined, widget(spec), 'a');
@@ -379,7 +379,7 @@ describe('hostile input', () => {
   });
 });
 
-test('validateManagedFields() says what is wrong', () => {
+test('validateManagedFields() returns the error', () => {
   expect(validateManagedFields([entry('a', TEXT)])).toBeUndefined();
   expect(validateManagedFields(undefined)).toBeUndefined();
   expect(validateManagedFields([entry('a', TEXT, { fieldsType: 'X' })])).toBe(

@@ -11,11 +11,11 @@ test.each([
   ['m'.repeat(200), 'm'.repeat(128)],
   [`${'m'.repeat(127)}é/1`, 'm'.repeat(127)],
   ['é'.repeat(100), 'é'.repeat(64)],
-])('the manager of User-Agent %j', (userAgent, name) => {
+])('derives the manager from User-Agent %j', (userAgent, name) => {
   expect(managerFromUserAgent(userAgent)).toBe(name);
 });
 
-test('a manager that is named wins', () => {
+test('an explicit manager takes precedence', () => {
   expect(managerOrUserAgent('named', 'kubectl/1')).toBe('named');
   expect(managerOrUserAgent('', 'kubectl/1')).toBe('kubectl');
 });

@@ -33,7 +33,7 @@ test('the scale belongs to the managers of the replicas', () => {
   ]);
 });
 
-test('a write to the scale takes the replicas, as kube-apiserver records it: without a time', () => {
+test('a write to the scale takes over the replicas, without a time as in kube-apiserver', () => {
   const fields = new ScaleManagedFields(parent, version, paths);
   const manager = createScaleFieldManager(new FakeClock());
   const scale = (replicas: number): KubeObject => ({
@@ -58,7 +58,7 @@ test('a write to the scale takes the replicas, as kube-apiserver records it: wit
   ]);
 });
 
-test('nothing is taken where nothing was written', () => {
+test('no manager takes over the replicas without a write', () => {
   const fields = new ScaleManagedFields(parent, version, paths);
   const same = fields
     .toScale()!
@@ -67,7 +67,7 @@ test('nothing is taken where nothing was written', () => {
   expect(fields.toParent(same)?.map((e) => e.manager)).toEqual(['one', 'two', 'up']);
 });
 
-test('entries of versions that are gone are dropped', () => {
+test('entries of removed versions are dropped', () => {
   const fields = new ScaleManagedFields(
     [...parent, entry('old', ['x'], { apiVersion: 'example.com/v0' })],
     version,

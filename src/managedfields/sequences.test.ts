@@ -43,7 +43,7 @@ const customTypes = new Map<string, Type>(
   ]),
 );
 
-/** The defaults of the definition's first version. */
+/** Applies the defaults of the first version of the definition. */
 function applyDefaults(object: KubeObject): void {
   const custom = objectAt(object, 'spec');
   if (custom === undefined) return;
@@ -71,12 +71,12 @@ function managerOf(apiVersion: string, kind: string, subresource: string, clock:
   });
 }
 
-/** The time of the newest entry: when the server wrote. */
+/** Returns the time of the newest entry, at which the server wrote. */
 function writtenAt(answer: KubeObject): number {
   return Math.max(0, ...(answer.metadata.managedFields ?? []).map((entry) => Date.parse(entry.time ?? '1970-01-01')));
 }
 
-/** Members in which field managers have no part. */
+/** Returns the members that field managers do not change. */
 function content(object: JsonObject): JsonObject {
   const { metadata, ...rest } = deepCopy(object);
   const { labels, annotations, finalizers, ownerReferences } = isObject(metadata) ? metadata : {};
@@ -101,7 +101,7 @@ function replay(step: Step): void {
     }
     const given = JSON.stringify(step.body);
     const object = manager.apply(live, step.body, { manager: step.manager, force: step.force === true });
-    // 422: what was merged is refused later, by validation.
+    // 422: validation refuses the merged object later.
     if (step.status === 422) return;
     expectEntries(object, step.answer);
     expect(JSON.stringify(step.body)).toBe(given);
@@ -129,7 +129,7 @@ const SET_LATER: Record<string, readonly string[]> = {
   Service: ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'],
 };
 
-/** What was about to be stored: the answer, without what is set after the managers were. */
+/** Returns the object to store: the response without the fields that are set after the managers. */
 function nextOf(step: Step): KubeObject {
   const next = deepCopy(step.answer);
   if (step.op !== 'create' || next.apiVersion?.startsWith(group) === true) {
@@ -148,8 +148,8 @@ function nextOf(step: Step): KubeObject {
 }
 
 /**
- * toEqual() does not look at the order of members, which counts in fieldsV1; but kube-apiserver shows it with built-in types only, as
- * it sorts all members of custom resources by name.
+ * toEqual() ignores the order of members, which matters in fieldsV1. kube-apiserver keeps it only for built-in types, because it
+ * sorts all members of custom resources by name.
  */
 function expectEntries(actual: KubeObject, expected: KubeObject): void {
   const entries = actual.metadata.managedFields;
@@ -160,7 +160,7 @@ function expectEntries(actual: KubeObject, expected: KubeObject): void {
   );
 }
 
-/** Conflicts with several managers come in any order. */
+/** Sorts the causes, because conflicts with several managers come in any order. */
 function sorted(status: JsonObject): JsonObject {
   const causes = objectAt(status, 'details')?.['causes'];
   if (Array.isArray(causes)) causes.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
