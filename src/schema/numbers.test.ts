@@ -7,7 +7,7 @@ const errors = (schema: JsonObject, value: JsonValue): string[] =>
     .validate({ a: value }, {})
     .map(String);
 
-test('the least number of something is told with all its digits', () => {
+test('a minimum is printed with all its digits', () => {
   const least = 2n ** 53n + 1n;
   expect([
     ...errors({ type: 'string', minLength: least }, 'x'),
@@ -22,7 +22,7 @@ test('the least number of something is told with all its digits', () => {
   ]);
 });
 
-test('a factor that is too large for an integer is shown as the integer that Go makes of it', () => {
+test('a factor too large for an integer is shown as the integer that Go converts it to', () => {
   expect(errors({ type: 'number', multipleOf: 1e19 }, 5)).toContain(
     'a: Invalid value: -9223372036854775808: factor MultipleOf declared for a must be positive: -9223372036854775808',
   );

@@ -25,18 +25,18 @@ const thing = (other: string, items: JsonObject[]): JsonObject => ({ spec: { oth
 const errors = (items: JsonObject[]): string[] =>
   schema.validate(thing('new', items), { old: thing('old', items) }).map(String);
 
-test('items that are found again by their keys are let pass', () => {
+test('invalid items that correlate by their keys are accepted', () => {
   expect(errors([{ k: 'a', v: 7 }])).toEqual([]);
 });
 
-test('what has not all its keys has no counterpart, not even itself', () => {
+test('an item without all of its keys does not correlate, even with itself', () => {
   expect(errors([{ v: 7 }])).toEqual([
     'spec.items[0].v: Invalid value: 7: spec.items[0].v in body should be less than or equal to 5',
     'spec.items[0].k: Required value',
   ]);
 });
 
-test('an item with an integer beyond 2^53 as its key is not the one with a float', () => {
+test('an item with an integer key beyond 2^53 does not correlate with a float key', () => {
   const numbered = compileSchema(
     {
       type: 'object',

@@ -23,7 +23,7 @@ describe('pruning', () => {
     }),
   );
 
-  test('unknown fields go, and are listed in order with their paths', () => {
+  test('removes unknown fields, and lists their paths in order', () => {
     const value: JsonObject = {
       apiVersion: 'v1',
       kind: 'X',
@@ -42,7 +42,7 @@ describe('pruning', () => {
     });
   });
 
-  test('names of inherited members are ordinary keys', () => {
+  test('treats names of inherited members as ordinary keys', () => {
     const value: JsonObject = { spec: { a: 'x', constructor: 1, toString: 2 } };
     value['__proto__'] = { x: 1 };
     expect(schema.prune(value, 'collect')).toEqual(['__proto__', 'spec.constructor', 'spec.toString']);
@@ -51,7 +51,7 @@ describe('pruning', () => {
     expect(required.validate({}, {}).map(String)).toEqual(['toString: Required value', '__proto__: Required value']);
   });
 
-  test('is idempotent, and leaves nothing that would be unknown', () => {
+  test('is idempotent, and leaves no unknown fields', () => {
     const leaf = fc.oneof(fc.integer(), fc.string(), fc.constant(null), fc.boolean());
     const value = fc.letrec<{ node: JsonValue }>((tie) => ({
       node: fc.oneof(
@@ -85,7 +85,7 @@ describe('defaults', () => {
     }),
   );
 
-  test('are set below defaults, as copies, without what the schema prunes', () => {
+  test('are set within defaults, as copies, without fields that the schema prunes', () => {
     const first: JsonObject = {};
     const second: JsonObject = {};
     schema.applyDefaults(first);
@@ -107,7 +107,7 @@ describe('hostile input', () => {
     ).toBeLessThanOrEqual(1);
   });
 
-  test('errors are bounded, and it is said', () => {
+  test('errors are bounded, and a last one reports it', () => {
     const schema = compileSchema(object({ x: array({ type: 'integer' }) }));
     const errors = schema.validate({ x: Array.from({ length: MAX_ERRORS * 3 }, () => 'x') }, {});
     expect(errors).toHaveLength(MAX_ERRORS + 1);
@@ -116,14 +116,14 @@ describe('hostile input', () => {
     );
   });
 
-  test('alternatives times items are bounded, and it is said', () => {
+  test('alternatives times items are bounded, and an error reports it', () => {
     const alternatives = Array.from({ length: 1000 }, (_, i) => ({ properties: { a: { enum: [`v${String(i)}`] } } }));
     const schema = compileSchema(object({ x: array(object({ a: text }, { anyOf: alternatives })) }));
     const errors = schema.validate({ x: Array.from({ length: 10_000 }, () => ({ a: 'none' })) }, {});
     expect(String(errors.at(-1))).toBe('<nil>: Invalid value: "": validating the object exceeds the cost limit');
   });
 
-  test('unknown fields that are listed are bounded, and it is said', () => {
+  test('the list of unknown fields is bounded, and its end reports it', () => {
     const schema = compileSchema(object({}));
     const value: JsonObject = {};
     for (let i = 0; i < 12_000; i++) value[`f${String(i)}`] = 1;
@@ -132,13 +132,13 @@ describe('hostile input', () => {
     expect(value).toEqual({});
   });
 
-  test('schemas that nest too deeply are refused', () => {
+  test('schemas nested too deeply are refused', () => {
     let schema: JsonObject = text;
     for (let i = 0; i <= MAX_SCHEMA_DEPTH; i++) schema = object({ a: schema });
     expect(() => compileSchema(schema)).toThrow(SchemaTooDeepError);
   });
 
-  test('objects that nest deeply are walked only as far as the schema goes', () => {
+  test('deeply nested objects are walked only as deep as the schema', () => {
     let value: JsonValue = 1;
     for (let i = 0; i < 20_000; i++) value = [value];
     const schema = compileSchema(object({ x: array(text) }));
@@ -151,7 +151,7 @@ describe('patterns', () => {
     expect(patternFor('^a$')).toBe(patternFor('^a$'));
   });
 
-  test.each(['(?=a)', '[', 'a**', '(a)\\1'])('%s is no pattern', (pattern) => {
+  test.each(['(?=a)', '[', 'a**', '(a)\\1'])('%s is not a pattern', (pattern) => {
     expect(patternFor(pattern).error()).toMatch(/^error parsing regexp: /);
     expect(patternFor(pattern).matches('a')).toBe(false);
   });

@@ -24,15 +24,15 @@ const wide: JsonObject = {
 };
 
 describe('a schema in steps', () => {
-  test('all parts are found, outer ones first, in steps', () => {
+  test('returns all parts in steps, outer ones first', () => {
     const { value, count } = finish(partsOf(wide));
     expect(value).toHaveLength(1005);
     expect(value[0]).toBe(wide);
-    // One is for the thousand properties of one part.
+    // One step is for the thousand properties of one part.
     expect(count).toBe(21);
   });
 
-  test('what it does is what it does when compiled at once', () => {
+  test('behaves like a schema that is compiled at once', () => {
     const object = (): JsonObject => ({ spec: { p1: 'long', p2: 'y', other: 1 }, list: ['a', 'b', 'b'] });
     const outcome = (made?: Parameters<typeof compileSchema>[2]): unknown => {
       const schema = compileSchema(wide, {}, made);
@@ -62,7 +62,7 @@ describe('a schema in steps', () => {
       { properties: { a: { type: 'object', 'x-kubernetes-preserve-unknown-fields': false } } },
     ],
   ];
-  test.each(faults)('structural or not: %s', (_, given) => {
+  test.each(faults)('reports whether a schema is structural: %s', (_, given) => {
     const schema: JsonObject = { type: 'object', ...given };
     const path = FieldPath.of('spec');
     const fine = structuralError(schema) === undefined && validateStructural(schema, path).length === 0;

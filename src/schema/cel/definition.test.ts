@@ -6,7 +6,7 @@ const ROOT = FieldPath.of('schema');
 const HINT =
   'try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared';
 
-/** Errors of one rule on a spec with a few properties. */
+/** Returns the errors of one rule on a spec with a few properties. */
 function check(rule: JsonObject, options = {}): string[] {
   const schema: JsonObject = {
     type: 'object',
@@ -26,7 +26,7 @@ function check(rule: JsonObject, options = {}): string[] {
 const value = (rule: string, message = '', expression = ''): string =>
   `{"Rule":"${rule}","Message":"${message}","MessageExpression":"${expression}","Reason":null,"FieldPath":"","OptionalOldSelf":null}`;
 
-describe('rules at definition', () => {
+describe('rule definitions', () => {
   test.each<[string, JsonObject, string[]]>([
     ['fine', { rule: 'self.a == 1' }, []],
     ['blank', { rule: ' ' }, ['rule: Required value: rule is not specified']],
@@ -87,7 +87,7 @@ describe('rules at definition', () => {
     expect(check(rule)).toEqual(expected);
   });
 
-  test('old values of what cannot be correlated', () => {
+  test('refuses oldSelf in uncorrelatable portions of the schema', () => {
     const item: JsonObject = {
       type: 'string',
       maxLength: 5,
@@ -99,7 +99,7 @@ describe('rules at definition', () => {
     ]);
   });
 
-  test('new expressions may use what the compatibility version has, known ones everything', () => {
+  test('new expressions may use only what the compatibility version has, known ones everything', () => {
     const rule = { rule: 'self.l.distinct().size() == 1' };
     expect(check(rule, { compatibility: 33 })[0]).toContain("undeclared reference to 'distinct'");
     const known = knownExpressions([{ type: 'object', 'x-kubernetes-validations': [rule] }]);

@@ -14,12 +14,12 @@ test.each<[string, string, JsonObject]>([
   ['.texts.a', 'texts[a]', { type: 'string' }],
   ['.open.a', 'open[a]', {}],
   [".closed['a']", 'closed[a]', {}],
-])('%s is the path %s', (text, path, found) => {
+])('%s resolves to the path %s', (text, path, found) => {
   const result = resolveFieldPath(text, schema);
   expect(result).toEqual({ path: expect.anything() as unknown, schema: found });
   expect('path' in result && result.path.toString()).toBe(path);
 });
 
-test('what is below values of any kind is no field', () => {
+test('a path below a value of any type is not a field', () => {
   expect(resolveFieldPath('.open.a.b', schema)).toEqual({ error: 'does not refer to a valid field' });
 });

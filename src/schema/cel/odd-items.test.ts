@@ -17,19 +17,19 @@ const errors = (name: string, list: JsonValue[]): string[] =>
   (validator?.validate({ [name]: list }, {}).errors ?? []).map(String);
 
 describe('floats in lists of integers', () => {
-  test.each(FUNCTIONS)('%s: the first one decides whether there is such a function', (name) => {
+  test.each(FUNCTIONS)('%s: the first item determines whether the function exists', (name) => {
     expect(errors(name, [float, 5])).toEqual([
       `${name}: Invalid value: "array": 'no such overload: ${name}(list)': call arguments did not match a supported operator, function or macro signature for rule: ${rule(name)}`,
     ]);
   });
 
-  test.each(FUNCTIONS)('%s: others fail where they are met', (name) => {
+  test.each(FUNCTIONS)('%s: a later float fails when it is evaluated', (name) => {
     expect(errors(name, [5, 6, float])).toEqual([
       `${name}: Invalid value: "array": invalid data, expected int, got float64 evaluating rule: ${rule(name)}`,
     ]);
   });
 
-  test('what is known before is said before', () => {
+  test('a result known before the float is returned', () => {
     expect(errors('isSorted', [6, 5, float])).toEqual(['isSorted: Invalid value: failed rule: self.isSorted()']);
     expect(errors('isSorted', [5, 5, 6])).toEqual([]);
     expect(errors('sum', [5, 5, 6])).toEqual([]);

@@ -147,7 +147,7 @@ describe('rules on objects', () => {
     expect(errorsOf(spec, old)).toEqual(expected);
   });
 
-  test('errors of what did not change are warnings', () => {
+  test('errors of unchanged values are warnings', () => {
     const warnings: string[] = [];
     const metadata = { name: 'a' };
     const old = { metadata, spec: { mm: { k: 3 } } };
@@ -157,7 +157,7 @@ describe('rules on objects', () => {
     expect(warnings).toEqual(['spec.mm[k]: Invalid value: 3: must be even']);
   });
 
-  test('the budget ends the validation', () => {
+  test('an exhausted budget ends the validation', () => {
     const result = validator?.validate({ metadata: { name: 'a' }, spec: { a: 1, mm: { k: 3 } } }, { budget: 8 });
     expect(result?.budget).toBe(-1);
     expect(result?.errors.map(String)).toEqual([
@@ -165,7 +165,7 @@ describe('rules on objects', () => {
     ]);
   });
 
-  test('a rule that costs too much ends the validation', () => {
+  test('a rule over its cost limit ends the validation', () => {
     const schema = {
       type: 'object',
       properties: {
@@ -210,7 +210,7 @@ describe('rules on objects', () => {
     expect(judge([{ k: 2 }, { k: 1 }])).toBe(1);
   });
 
-  test('no rules, no validator', () => {
+  test('a schema without rules has no validator', () => {
     expect(compileRules({ type: 'object', properties: { a: integer } })).toBeUndefined();
   });
 });

@@ -13,7 +13,7 @@ test.each<[JsonValue, JsonValue]>([
   [1e300, -(2n ** 63n)],
   [-1e300, -(2n ** 63n)],
   ['1', null],
-])('%p in a column of integers', (value, shown) => {
+])('shows %p in an integer column', (value, shown) => {
   expect(cell('integer', value)).toBe(shown);
 });
 
@@ -21,6 +21,6 @@ test.each<[JsonValue, JsonValue]>([
   [9007199254740993n, 9007199254740992],
   [1e300, 1e300],
   ['1', null],
-])('%p in a column of numbers', (value, shown) => {
+])('shows %p in a number column', (value, shown) => {
   expect(cell('number', value)).toBe(shown);
 });

@@ -5,7 +5,7 @@ import { validateDefaults } from './default-validation.js';
 const faults = (schema: JsonObject): string[] =>
   validateDefaults(schema, FieldPath.of('s'), { requirePruned: true }).map(String);
 
-test('a default is told of with its metadata as it is read', () => {
+test('an error shows a default with its metadata as it is read', () => {
   const value = { apiVersion: 'v1', kind: 'X', metadata: null, a: 1 };
   expect(faults({ type: 'object', default: value, 'x-kubernetes-validations': [] })).toEqual([
     's.default: Invalid value: {"a":1,"apiVersion":"v1","kind":"X","metadata":{}}: must not have unknown fields',
@@ -13,7 +13,7 @@ test('a default is told of with its metadata as it is read', () => {
   expect(value.metadata).toBeNull();
 });
 
-test('rules see it as it is read, and are asked beside unknown fields only', () => {
+test('rules see a default as it is read, and run despite unknown fields, but no other errors', () => {
   const seen: JsonValue[] = [];
   const check = (value: JsonObject): string[] =>
     validateDefaults({ type: 'object', default: value, properties: { b: { type: 'string' } } }, FieldPath.of('s'), {

@@ -37,18 +37,18 @@ test.each([
     5,
     1,
   ],
-])('bound of the defaults: %s', (_name, properties, once, perItem) => {
+])('bounds the defaults: %s', (_name, properties, once, perItem) => {
   expect(compileSchema({ type: 'object', properties }).defaultsBound).toEqual({ once, perItem });
 });
 
-/** The given object as an embedded resource `it` of the given schema, after its defaults. */
+/** Returns the given object as an embedded resource `it` of the given schema, after defaulting. */
 function defaulted(it: JsonObject, given: JsonObject = {}): JsonValue | undefined {
   const object: JsonObject = { it: given };
   compileSchema({ type: 'object', properties: { it } }).applyDefaults(object);
   return object['it'];
 }
 
-describe('defaults in metadata are those that ObjectMeta knows', () => {
+describe('defaults in metadata are limited to the fields of ObjectMeta', () => {
   const embedded = { type: 'object', 'x-kubernetes-embedded-resource': true };
   const of = (metadata: JsonObject): JsonObject => ({ ...embedded, properties: { metadata } });
 
@@ -107,7 +107,7 @@ describe('defaults in metadata are those that ObjectMeta knows', () => {
     expect(defaulted(schema, given)).toEqual(expected);
   });
 
-  test('also of the object itself', () => {
+  test('of the object itself', () => {
     const object: JsonObject = { metadata: {} };
     const name = { ...string, default: 'n' };
     const metadata = { type: 'object', properties: { name, unknown: { ...string, default: 'u' } } };
@@ -120,7 +120,7 @@ test.each<[string, JsonObject, boolean]>([
   ['known fields of metadata', { type: 'object', default: { name: 'n' } }, false],
   ['unknown fields of metadata', { type: 'object', default: { name: 'n', unknown: 'u' } }, true],
   ['an unknown field', { type: 'object', properties: { unknown: { ...string, default: 'u' } } }, true],
-])('definitions with unpruned defaults in metadata: %s', (_name, metadata, expected) => {
+])('detects unpruned defaults in metadata: %s', (_name, metadata, expected) => {
   const it = { type: 'object', 'x-kubernetes-embedded-resource': true, properties: { metadata } };
   expect(hasUnprunedDefaults({ type: 'object', properties: { it } })).toBe(expected);
 });

@@ -39,6 +39,6 @@ test.each([
   'group: a@b, c@d;',
   'group: inner: a@b;;',
   'a@b, c@d',
-])('%j is none', (text) => {
+])('%j is not an address', (text) => {
   expect(isEmailAddress(text)).toBe(false);
 });

@@ -12,13 +12,13 @@ test.each([
 });
 
 test.each(['', '00:11:22:33:44', '00:11-22:33:44:55', '0011.2233', '00112233445', '0'.repeat(14), '00112233445g'])(
-  '%j is none',
+  '%j is not a hardware address',
   (text) => {
     expect(isMac(text)).toBe(false);
   },
 );
 
-test('leading zeros', () => {
+test('leading zeros are judged by format', () => {
   expect([isCidr('00001::/0128'), isCidr('1.2.3.4/0033'), isIPv4('00001::01.2.3.4'), isIPv6('00001::')]).toEqual([
     true,
     false,
