@@ -31,7 +31,7 @@ const values = (...items: JsonValue[]): FieldSet => FieldSet.ofPaths(items.map((
 const read = (...texts: string[]): FieldSet => readFieldsV1(Object.fromEntries(texts.map((text) => [text, {}]))).set;
 const written = (set: FieldSet): string[] => Object.keys(toFieldsV1(set));
 
-describe('in serialized sets numbers are floats', () => {
+describe('numbers in serialized sets are floats', () => {
   test.each([
     ['v:9007199254740993', 'v:9007199254740992'],
     ['v:9223372036854775807', 'v:9223372036854776000'],
@@ -45,7 +45,7 @@ describe('in serialized sets numbers are floats', () => {
     expect(written(read(given))).toEqual([out]);
   });
 
-  test('a value has all its digits', () => {
+  test('a value keeps all its digits', () => {
     expect(written(values(BIG, BIG + 1n, -0, 2 ** 64))).toEqual([
       'v:-0',
       'v:9007199254740992',
@@ -56,7 +56,7 @@ describe('in serialized sets numbers are floats', () => {
 });
 
 describe('an integer beyond 2^53 beside a float', () => {
-  test('is owned by who owns the float', () => {
+  test('is owned by the owner of the float', () => {
     const set = read('v:9007199254740993');
     expect([BIG - 1n, BIG, BIG + 1n, BIG + 2n].map((value) => set.has([PathElement.value(value)]))).toEqual([
       false,
@@ -68,17 +68,17 @@ describe('an integer beyond 2^53 beside a float', () => {
     expect(read('v:-0').has([PathElement.value(0)])).toBe(true);
   });
 
-  test('is not the one beside it', () => {
+  test('is not equal to the next integer', () => {
     expect(values(BIG).has([PathElement.value(BIG + 1n)])).toBe(false);
   });
 
-  test('a union has the digits of the second set', () => {
+  test('a union takes the digits of the second set', () => {
     expect(written(values(BIG + 1n).union(read('v:9007199254740992')))).toEqual(['v:9007199254740992']);
     expect(written(read('v:9007199254740992').union(values(BIG + 1n)))).toEqual(['v:9007199254740993']);
     expect(written(values(0).union(values(-0)))).toEqual(['v:-0']);
   });
 
-  test('of two that are equal to one float the first meets it', () => {
+  test('the first of two integers that are equal to one float matches it', () => {
     const both = values(BIG, BIG + 1n);
     expect(written(both.intersection(read('v:9007199254740992')))).toEqual(['v:9007199254740992']);
     expect(written(both.difference(read('v:9007199254740992')))).toEqual(['v:9007199254740993']);
@@ -90,7 +90,7 @@ describe('an integer beyond 2^53 beside a float', () => {
   });
 });
 
-describe('items that are equal and written differently', () => {
+describe('equal items in different notations', () => {
   const duplicates = (object: JsonObject): string[] => {
     try {
       validateValue(type, object, 'unique');
@@ -118,23 +118,23 @@ describe('items that are equal and written differently', () => {
     expect(compare(type, { leaf: a }, { leaf: b }).modified.isEmpty).toBe(same);
   });
 
-  test('the last one is named', () => {
+  test('an error names the last one', () => {
     expect(duplicates({ set: [BIG, 5, FLOAT * 2, FLOAT] })[0]).toContain(
       '.set: duplicate entries for key [=9.007199254740992e+15]',
     );
   });
 
-  test('what is merged is of the configuration', () => {
+  test('a merge takes the notation of the configuration', () => {
     const merged = mergeValues(type, { map: [{ k: BIG + 1n, v: 1 }] }, { map: [{ k: FLOAT }] });
     expect(stringifyJson(merged ?? null)).toBe('{"map":[{"k":9007199254740992,"v":1}]}');
   });
 
-  test('the first one names them in a set', () => {
+  test('a field set takes the notation of the first one', () => {
     expect(toFieldSet(type, { set: [-0, 0, BIG, FLOAT] }).toString()).toBe('.set[=0]\n.set[=9007199254740992]');
   });
 });
 
-test('a configuration that differs in how numbers are written changes nothing', () => {
+test('a configuration that differs only in number notation changes nothing', () => {
   const updater = new Updater({ convert: (value) => value }, () => undefined);
   const typed = (value: JsonValue): { version: string; type: typeof type; value: JsonValue } => ({
     version: 'v1',

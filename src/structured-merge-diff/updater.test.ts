@@ -36,7 +36,7 @@ const schemaWith = (more: JsonObject = {}): JsonObject =>
   });
 const types = new Map([
   ['v1', customResourceType(schemaWith())],
-  // Another version of the type, in which maps and lists are one value each.
+  // Another version of the type, in which maps and lists are atomic.
   [
     'v2',
     customResourceType(
@@ -245,7 +245,7 @@ describe('apply', () => {
     for (const [manager, fields] of Object.entries(owned)) expect(after.owned(manager)).toBe(fields);
   });
 
-  test('a conflict names every field and who owns it, and changes nothing', () => {
+  test('a conflict names every field and its owner, and changes nothing', () => {
     const w = world()
       .apply('a', { text: 'x', keyed: [{ key: 'k', value: '1' }] })
       .update('u', { text: 'x', keyed: [{ key: 'k', value: '1' }], set: ['s'] });
@@ -259,7 +259,7 @@ describe('apply', () => {
     expect(w.conflicts('b', { text: 'x', set: ['s'] })).toEqual([]);
   });
 
-  test('force takes the fields over', () => {
+  test('force takes over the fields', () => {
     const w = world()
       .apply('a', { text: 'x', part: { x: '1' } })
       .apply('b', { text: 'y' }, { force: true });
@@ -267,30 +267,30 @@ describe('apply', () => {
     expect(w.owned('b')).toBe('.text');
   });
 
-  test('what changes the value takes ownership from all others', () => {
+  test('a change of a value takes ownership from all other managers', () => {
     const w = world().apply('a', { text: 'x' }).apply('b', { text: 'x' }).update('u', { text: 'z' });
     expect([...w.managers.keys()]).toEqual(['u']);
   });
 
-  test('ignored fields belong to nobody', () => {
+  test('ignored fields have no owner', () => {
     const w = new World(toFieldSet(types.get('v1')!, { text: '' })).apply('a', { text: 'x', map: { k: 'v' } });
     expect(w.owned('a')).toBe('.map.k');
     expect(w.update('u', { text: 'y', map: { k: 'v' } }).owned('u')).toBe('');
   });
 
-  test('managers of versions that are gone are forgotten', () => {
+  test('managers of removed versions are dropped', () => {
     const w = world().apply('a', { text: 'x' });
     w.managers.set('old', { set: toFieldSet(types.get('v1')!, { text: '' }), apiVersion: 'v0', applied: true });
     expect([...w.apply('b', { text: 'y' }, { force: true }).managers.keys()]).toEqual(['b']);
   });
 
-  test('a field that became atomic belongs as a whole to who owned a part', () => {
+  test('a field that becomes atomic belongs as a whole to the owner of a part', () => {
     const w = world().apply('a', { part: { x: '1' }, set: ['s'] });
     w.managers.set('a', { ...w.managers.get('a')!, apiVersion: 'v2' });
     expect(w.update('u', { part: { x: '1' }, set: ['s'], text: 't' }, 'v2').owned('a')).toBe('.part\n.set');
   });
 
-  test('duplicates that are there already are one value', () => {
+  test('existing duplicates are one value', () => {
     const w = world().update('u', { keyed: [{ key: 'k', value: '1' }, { key: 'k', value: '2' }, { key: 'l' }] });
     expect(w.owned('u')).toBe('.keyed\n.keyed[key="k"]\n.keyed[key="l"]\n.keyed[key="l"].key');
     w.update('v', { keyed: [{ key: 'k', value: '1' }, { key: 'l' }] });
@@ -334,7 +334,7 @@ function run(steps: readonly { manager: string; config: JsonObject; version: str
   return w;
 }
 
-describe('whatever was written before', () => {
+describe('after any sequence of writes', () => {
   test('applying again changes nothing', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 4 }), config, (steps, given) => {
@@ -349,7 +349,7 @@ describe('whatever was written before', () => {
     );
   });
 
-  test('what is applied is there and is owned', () => {
+  test('applied fields exist and are owned', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 4 }), config, version, (steps, given, at) => {
         const w = run(steps).apply('z', given, { force: true, version: at });
@@ -367,7 +367,7 @@ describe('whatever was written before', () => {
     );
   });
 
-  test('ownership is never lost: every field that an applier set is owned while it is there', () => {
+  test('every field that an applier set is owned while it exists', () => {
     fc.assert(
       fc.property(
         fc.array(fc.record({ manager: fc.constantFrom('a', 'b', 'c'), config, version: fc.constant('v1') }), {
@@ -406,7 +406,7 @@ describe('whatever was written before', () => {
     );
   });
 
-  test('an update that changes nothing leaves the managers themselves', () => {
+  test('an update without changes keeps the same sets of the managers', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 4 }), (steps) => {
         const w = run(steps.map((s) => ({ ...s, version: 'v1' })));
@@ -420,11 +420,11 @@ describe('whatever was written before', () => {
 });
 
 describe('between two managers', () => {
-  test('what an applier gives up goes, unless another one owns it too', () => {
+  test('a field that an applier gives up is removed unless another one owns it', () => {
     fc.assert(
       fc.property(config, config, config, (a, b, rest) => {
         const type = types.get('v1')!;
-        // The second applier agrees with the first one where both speak of a field.
+        // The second applier has the values of the first one in the fields that both apply.
         const shared = { ...b, ...Object.fromEntries(Object.entries(a).filter(([name]) => name in b)) };
         const kept = Object.fromEntries(Object.entries(a).filter(([name]) => name in rest));
         const w = world().apply('a', a).apply('b', shared).apply('a', kept);
@@ -436,7 +436,7 @@ describe('between two managers', () => {
     );
   });
 
-  test('a forced apply takes from others what it changes, and nothing else', () => {
+  test('a forced apply takes only the fields that it changes from others', () => {
     fc.assert(
       fc.property(config, config, (a, b) => {
         const type = types.get('v1')!;
@@ -450,7 +450,7 @@ describe('between two managers', () => {
     );
   });
 
-  test('an update owns what it changes, and nobody owns what it removes', () => {
+  test('an update owns the fields that it changes, and removed fields have no owner', () => {
     fc.assert(
       fc.property(config, config, (a, b) => {
         const type = types.get('v1')!;
@@ -466,8 +466,8 @@ describe('between two managers', () => {
   });
 });
 
-describe('managers and what nobody owns', () => {
-  test('an updater owns nothing that it has removed', () => {
+describe('managers and fields without an owner', () => {
+  test('an updater does not own a field that it removed', () => {
     fc.assert(
       fc.property(config, config, (a, b) => {
         const w = world().update('u', a).update('u', b);
@@ -479,7 +479,7 @@ describe('managers and what nobody owns', () => {
     );
   });
 
-  test('an apply fails where, and only where, it would change what another one owns', () => {
+  test('an apply fails exactly if it would change a field of another manager', () => {
     fc.assert(
       fc.property(config, config, (a, b) => {
         const type = types.get('v1')!;
@@ -496,13 +496,13 @@ describe('managers and what nobody owns', () => {
     );
   });
 
-  test('what nobody owns stays when an applier gives up what it set beside it', () => {
+  test('fields without an owner stay when an applier gives up the fields it set beside them', () => {
     fc.assert(
       fc.property(config, config, (base, a) => {
         const w = world();
         w.value = structuredClone(base);
         w.apply('a', a, { force: true }).apply('a', {}, { force: true });
-        // A map that loses all that it had is null.
+        // A map that loses all of its members is null.
         const value = (w.value as JsonObject | null) ?? {};
         const untouched = Object.entries(base).filter(([name]) => !(name in a));
         expect(value).toMatchObject(Object.fromEntries(untouched));
@@ -511,7 +511,7 @@ describe('managers and what nobody owns', () => {
   });
 });
 
-/** Empty lists, which no field set mentions. */
+/** Returns the lists as whole fields, because field sets do not contain empty lists. */
 function containers(value: JsonObject): FieldSet {
   const given = Object.fromEntries(
     Object.entries(value).filter(([, member]) => Array.isArray(member) || member === null),

@@ -16,7 +16,7 @@ const element = fc.oneof(
 const path = fc.array(element, { minLength: 1, maxLength: 4 });
 const sets = fc.array(path, { maxLength: 12 }).map((paths) => FieldSet.ofPaths(paths));
 
-/** Members as texts: the model that the operations are checked against. */
+/** Returns the members as texts: the model that the operations are checked against. */
 function members(set: FieldSet): Set<string> {
   const out = new Set<string>();
   set.forEach((p) => out.add(JSON.stringify(p.map((e) => e.text))));
@@ -28,7 +28,7 @@ const minus = (a: Set<string>, b: Set<string>): Set<string> => new Set([...a].fi
 const common = (a: Set<string>, b: Set<string>): Set<string> => new Set([...a].filter((p) => b.has(p)));
 const isBelow = (p: string, top: string): boolean => p.startsWith(`${top.slice(0, -1)},`) || p === top;
 
-describe('operations are those of sets of paths', () => {
+describe('operations match those of sets of paths', () => {
   test.each([
     ['union', (a: FieldSet, b: FieldSet) => a.union(b), union],
     ['intersection', (a: FieldSet, b: FieldSet) => a.intersection(b), common],
@@ -54,7 +54,7 @@ describe('operations are those of sets of paths', () => {
     );
   });
 
-  test('what does not change is the set itself', () => {
+  test('an operation without effect returns the set itself', () => {
     fc.assert(
       fc.property(sets, sets, (a, b) => {
         const both = a.union(b);
@@ -69,7 +69,7 @@ describe('operations are those of sets of paths', () => {
     );
   });
 
-  test('has() finds members and nothing else', () => {
+  test('has() finds only members', () => {
     fc.assert(
       fc.property(sets, path, (set, p) => {
         expect(set.has(p)).toBe(members(set).has(JSON.stringify(p.map((e) => e.text))));
@@ -86,7 +86,7 @@ function FieldSetPaths(set: FieldSet): PathElement[][] {
 }
 
 describe('serialization', () => {
-  test('round trip', () => {
+  test('round-trips', () => {
     fc.assert(
       fc.property(sets, (set) => {
         const json = toFieldsV1(set);
@@ -97,7 +97,7 @@ describe('serialization', () => {
     );
   });
 
-  test('the order is the canonical one, whatever the order of the input', () => {
+  test('the order is canonical, regardless of the order of the input', () => {
     const shuffled = {
       'i:10': {},
       'v:true': {},
@@ -183,7 +183,7 @@ describe('serialization', () => {
     expect(() => readFieldsV1(nested(100_000))).toThrow('exceeded max depth');
   });
 
-  test('a hundred thousand members take no quadratic time', () => {
+  test('a hundred thousand members do not take quadratic time', () => {
     const took = growth(100_000, (size) => {
       const fields: JsonObject = {};
       for (let i = size; i > 0; i--) fields[`k:{"id":${String(i)}}`] = {};
@@ -196,7 +196,7 @@ describe('serialization', () => {
   });
 });
 
-describe('as messages show it', () => {
+describe('the form in messages', () => {
   test.each([
     [PathElement.field('a'), '.a'],
     [PathElement.keys(['name', 'port'], ['x"y', 1000000]), '[name="x\\"y",port=1000000]'],

@@ -15,7 +15,7 @@ const types = new BuiltinTypes(
 const pod = types.typeOf({ group: '', version: 'v1', kind: 'Pod' })!;
 const service = types.typeOf({ group: '', version: 'v1', kind: 'Service' })!;
 
-test('kinds are found by group, version and kind', () => {
+test('finds types by group, version, and kind', () => {
   expect(
     types.typeOf({ group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'Role' })?.map?.fields.has('rules'),
   ).toBe(true);
@@ -58,7 +58,7 @@ test('an atomic reference makes a map of the type atomic', () => {
   expect(toFieldSet(pod, secretRef).toString()).toContain('.spec.imagePullSecrets[name="a"]');
 });
 
-test('int or string', () => {
+test('accepts an integer or a string', () => {
   validateValue(
     service,
     {
@@ -74,7 +74,7 @@ test('int or string', () => {
   expect(() => validateValue(service, { spec: { ports: [{ port: 'x' }] } }, 'unique')).toThrow(TypeMismatchError);
 });
 
-test('extracting and removing divide a value', () => {
+test('extractItems() and removeItems() split a value', () => {
   const value = {
     metadata: { labels: { a: '1', b: '2' } },
     spec: { ports: [{ port: 1, name: 'x' }, { port: 2 }], selector: { s: 't' } },
