@@ -2,7 +2,7 @@ import { LazySignal } from './cancellation.js';
 
 const reason = new Error('over');
 
-test('listeners are called once, those that left are not', () => {
+test('calls listeners once, and removed ones not at all', () => {
   const cancellation = new LazySignal(reason);
   const heard: string[] = [];
   const left = (): void => void heard.push('left');
@@ -15,7 +15,7 @@ test('listeners are called once, those that left are not', () => {
   expect(cancellation.aborted).toBe(true);
 });
 
-test.each(['before', 'after'])('a signal that is asked for %s the abort tells of it, with the reason', (when) => {
+test.each(['before', 'after'])('a signal created %s the abort is aborted with the reason', (when) => {
   const cancellation = new LazySignal(reason);
   const early = when === 'before' ? cancellation.signal : undefined;
   expect(early?.aborted ?? false).toBe(false);

@@ -10,7 +10,7 @@ const of = (emulated: string[], compatible: string[] = []): unknown => {
   return [version.emulation, version.minCompatibility];
 };
 
-/** All as kube-apiserver v1.36.3 answers. */
+/** The results of kube-apiserver v1.36.3. */
 test.each<[string, string[], string[], unknown]>([
   ['nothing', [], [], [36, 35]],
   ['a version', ['1.35'], [], [35, 34]],

@@ -21,13 +21,13 @@ describe('feature gates', () => {
     }).toThrow(message);
   });
 
-  test('a gate that is locked now can be switched off at a version that had it in beta', () => {
+  test('a locked gate can be disabled at an emulated version that had it in beta', () => {
     const emulated = gates(33);
     emulated.set('AuthorizeWithSelectors=false,AuthorizeNodeWithSelectors=false');
     expect(emulated.enabled('AuthorizeWithSelectors')).toBe(false);
   });
 
-  test('a feature cannot be enabled without what it depends on', () => {
+  test('a feature cannot be enabled without its dependencies', () => {
     expect(() => {
       gates(33).set('AuthorizeWithSelectors=false');
     }).toThrow(
@@ -40,7 +40,7 @@ describe('feature gates', () => {
     expect(gates(34).enabled('ListFromCacheSnapshot')).toBe(true);
   });
 
-  test('setting a GA gate gives a warning, setting another none', () => {
+  test('only setting a GA gate produces a warning', () => {
     const some = gates();
     some.set('AuthorizeWithSelectors=true,WatchList=true');
     expect(some.warnings).toEqual([

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { createLogger, type Logger, type LoggerOptions } from './logger.js';
 
-/** What a logger writes. */
+/** Returns the output of a logger. */
 async function written(options: LoggerOptions, isTTY: boolean, log: (logger: Logger) => void): Promise<string> {
   const stream = Object.assign(new PassThrough(), { isTTY });
   const logger = createLogger(options, stream);
@@ -12,7 +12,7 @@ async function written(options: LoggerOptions, isTTY: boolean, log: (logger: Log
 
 const HEADER = /^[IWE]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ annex\] /;
 
-test('text has the form of klog', async () => {
+test('text has the format of klog', async () => {
   const text = await written({ verbosity: 0, format: 'text' }, false, (logger) => {
     logger.warn('says "hello"\nand more', { resp: 200, who: 'jane "x"', phases: { etcd: 3 }, absent: undefined });
   });
@@ -23,7 +23,7 @@ test('text has the form of klog', async () => {
   );
 });
 
-test('json has one object a line', async () => {
+test('json has one object per line', async () => {
   const text = await written({ verbosity: 3, format: 'json' }, true, (logger) => {
     logger.v(3, 'HTTP', { resp: 200 });
     logger.v(4, 'too much');
@@ -36,7 +36,7 @@ test('json has one object a line', async () => {
 test.each([
   ['a terminal', true, HEADER],
   ['a file', false, /^\{/],
-])('the default on %s', async (_name, isTTY, form) => {
+])('chooses the default format for %s', async (_name, isTTY, form) => {
   const text = await written({ verbosity: 0 }, isTTY, (logger) => {
     logger.error('oops');
   });

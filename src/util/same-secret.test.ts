@@ -8,7 +8,7 @@ jest.mock('node:crypto', () => {
 });
 const compared = jest.mocked(crypto.timingSafeEqual);
 
-test('secrets are the same where their bytes are', () => {
+test('secrets are equal if their bytes are', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (a, b) => {
       expect(sameSecret(a, b)).toBe(Buffer.from(a).equals(Buffer.from(b)));
@@ -17,7 +17,7 @@ test('secrets are the same where their bytes are', () => {
   );
 });
 
-test('however long the part that fits: all of both is compared, once', () => {
+test('compares all bytes once, regardless of the length of the common prefix', () => {
   const secret = '0123456789abcdef';
   for (let right = 0; right < secret.length; right++) {
     compared.mockClear();

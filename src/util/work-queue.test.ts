@@ -8,7 +8,7 @@ const lines = async (): Promise<readonly string[]> =>
     .filter((line) => line.includes('name="tested"') && !line.includes('_bucket'));
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('what waits, what is under way, and what comes again is counted as in Kubernetes', async () => {
+test('waiting, running, and retried work is counted as in Kubernetes', async () => {
   const clock = new FakeClock();
   const ends: (() => void)[] = [];
   const work = async (key: string): Promise<void> => {
@@ -36,7 +36,7 @@ test('what waits, what is under way, and what comes again is counted as in Kuber
   clock.advance(1000);
   ends.shift()?.();
   await turn();
-  // `bad` came back after its delay.
+  // `bad` was retried after its delay.
   expect(await lines()).toEqual([
     'workqueue_depth{name="tested"} 0',
     'workqueue_adds_total{name="tested"} 3',

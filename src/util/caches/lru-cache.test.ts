@@ -1,6 +1,6 @@
 import { LruCache } from './lru-cache.js';
 
-test('the least recently used entry makes room', () => {
+test('evicts the least recently used entry', () => {
   const evicted: string[] = [];
   const cache = new LruCache<string, number>({ capacity: 2, onEvict: (key) => evicted.push(key) });
   cache.set('a', 1);
@@ -11,7 +11,7 @@ test('the least recently used entry makes room', () => {
   expect(evicted).toEqual(['b']);
 });
 
-test('entries weigh, and the newest stays whatever it weighs', () => {
+test('bounds the weight of its entries, and keeps the newest regardless of its weight', () => {
   const cache = new LruCache<string, string>({ capacity: 10, weigh: (key, value) => key.length + value.length });
   cache.set('a', '1234');
   cache.set('b', '1234');

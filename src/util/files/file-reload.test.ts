@@ -20,7 +20,7 @@ function setting() {
 }
 
 describe('reloadOnChange', () => {
-  test('a change is read at once, and a minute without one too', async () => {
+  test('reloads immediately after a change, and after a minute without one', async () => {
     const { clock, started, changed } = setting();
     expect(started).toHaveLength(0);
     changed();
@@ -39,7 +39,7 @@ describe('reloadOnChange', () => {
     }
   });
 
-  test('changes during a reading set off one more, not two at once', async () => {
+  test('changes during a reload cause one more reload, not two at once', async () => {
     const { started, changed } = setting();
     changed();
     changed();
@@ -53,7 +53,7 @@ describe('reloadOnChange', () => {
     expect(started).toHaveLength(2);
   });
 
-  test('after the end nothing is read, not even what was seen before', async () => {
+  test('does not reload after the end, even for an earlier change', async () => {
     const { clock, stop, started, changed } = setting();
     changed();
     changed();

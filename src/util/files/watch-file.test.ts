@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { systemClock } from '../clock.js';
 import { watchFile } from './watch-file.js';
 
-test('a written and a replaced file are noticed, nothing after the end', async () => {
+test('notices a written and a replaced file, and nothing after the end', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'watch-'));
   const file = join(folder, 'a');
   writeFileSync(file, '1');
@@ -33,7 +33,7 @@ test('a written and a replaced file are noticed, nothing after the end', async (
   await noticed;
   stop.abort();
   const before = calls;
-  // What the first would be told, a second is told after it.
+  // A second watch is notified after the first one would be.
   const end = new AbortController();
   watchFile(
     file,
@@ -53,7 +53,7 @@ test('a written and a replaced file are noticed, nothing after the end', async (
   rmSync(folder, { recursive: true });
 });
 
-test('a folder that does not exist is no error', () => {
+test('a missing folder is not an error', () => {
   expect(() => {
     watchFile('/nowhere/at/all', () => undefined, systemClock, new AbortController().signal);
   }).not.toThrow();

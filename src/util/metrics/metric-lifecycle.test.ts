@@ -36,7 +36,7 @@ test.each([
   expect(lifecycles.isWithheld(name)).toBe(true);
 });
 
-test('label values that are not allowed are counted together', () => {
+test('disallowed label values are counted together', () => {
   const lifecycles = at(36);
   const values = ['GET', '200'];
   expect(lifecycles.constrain('requests', ['verb', 'code'], values)).toBe(values);

@@ -20,7 +20,7 @@ describe('timed', () => {
     noted.length = 0;
   });
 
-  test('work at once, also where it fails', () => {
+  test('records synchronous work, even if it fails', () => {
     expect(timed(watch, 'etcd', work)).toBe(1);
     expect(() => timed(watch, 'etcd', failing)).toThrow('no');
     expect(noted).toEqual([
@@ -29,7 +29,7 @@ describe('timed', () => {
     ]);
   });
 
-  test('a promise counts until it settles, and is noted before whoever waits for it goes on', async () => {
+  test('records a promise when it settles, before its awaiter continues', async () => {
     let settle: (value: number) => void = () => undefined;
     const running = timed(watch, 'etcd', () => new Promise<number>((resolve) => (settle = resolve)));
     clock.advance(20);
@@ -41,7 +41,7 @@ describe('timed', () => {
     expect(noted).toHaveLength(2);
   });
 
-  test('without a watch', () => {
+  test('runs the work without a stopwatch', () => {
     expect(timed(undefined, 'etcd', work)).toBe(1);
     expect(() => timed(undefined, 'etcd', failing)).toThrow('no');
   });

@@ -3,7 +3,7 @@ import { unifiedDiff } from './unified-diff.js';
 
 const lines = (text: string): string[] => text.split('');
 
-/** The expectations are what `difflib.unified_diff` of Python gives, whose algorithm is the one of kube-apiserver's library. */
+/** The output of `difflib.unified_diff` of Python, which has the same algorithm as the library of kube-apiserver. */
 test.each([
   { name: 'nothing', a: 'abc', b: 'abc', diff: '' },
   { name: 'one line', a: 'abcdefgh', b: 'abcdXfgh', diff: '@@ -2,7 +2,7 @@| b| c| d|-e|+X| f| g| h|' },
@@ -31,7 +31,7 @@ test.each([
   expect(unifiedDiff(lines(a), lines(b))).toBe(diff.replaceAll('|', '\n'));
 });
 
-/** What a diff makes of a list of lines; the numbers of its hunks must fit. */
+/** Applies a diff to a list of lines, and checks the line numbers of its hunks. */
 function patched(a: readonly string[], diff: string): string[] {
   const out: string[] = [];
   let at = 0;
@@ -54,7 +54,7 @@ function patched(a: readonly string[], diff: string): string[] {
 
 const text = fc.array(fc.constantFrom('a', 'b', 'c', 'd', 'e'), { maxLength: 300 });
 
-test('a diff makes the one list of the other, whatever may be compared', () => {
+test('a diff turns one list into the other, regardless of the budget', () => {
   fc.assert(
     fc.property(text, text, fc.constantFrom(0, 10, 1000, undefined), (a, b, budget) => {
       expect(patched(a, unifiedDiff(a, b, budget))).toEqual(b);
@@ -63,7 +63,7 @@ test('a diff makes the one list of the other, whatever may be compared', () => {
   );
 });
 
-test('lists that are alike everywhere are told to be different when comparing them takes too long', () => {
+test('repetitive lists that take too long to compare are reported as different', () => {
   const many = Array.from({ length: 199 }, () => 'x');
   const diff = unifiedDiff(many, [...many.slice(1), 'y'], 1000);
   expect(patched(many, diff)).toEqual([...many.slice(1), 'y']);
