@@ -2,7 +2,7 @@ import { kubernetesEnvironment } from './kubernetes.js';
 import { adapterOf } from './schema/decl-type.js';
 import { CelError } from './values/value.js';
 
-/** The error of an evaluation, or that it came to true or false. */
+/** Returns the error of an evaluation, or whether its result is true. */
 function outcome(source: string): string {
   const { program, failure } = kubernetesEnvironment('new').compile(source);
   if (program === undefined) return failure.issues.map(({ message }) => message).join();
@@ -15,9 +15,9 @@ const lister = (type: string, lacks: string): string =>
   `internal error: interface conversion: ${type} is not traits.Lister: missing method ${lacks}`;
 const message = (text: string): string => `unsupported conversion to ref.Val: (*dynamicpb.Message)${text}`;
 
-// What a kube-apiserver answered.
+// Recorded from kube-apiserver.
 test.each([
-  // Its reckoning of costs panics.
+  // Its cost calculation panics.
   ['[1, 2].slice(0, -1).distinct() == [1] || true', lister('*types.Err', 'Add')],
   ['[1, 2].slice(0, -1).sort() == [1]', lister('*types.Err', 'Add')],
   ['[1, 2].sortBy(x, x / 0) == [1]', lister('*types.Err', 'Add')],
@@ -37,7 +37,7 @@ test.each([
     'internal error: interface conversion: ref.Val is *types.Err, not types.Int',
   ],
   ['[[1], [2]].slice(0, -1).flatten() == [1]', 'cannot slice(0, -1), negative indexes not supported'],
-  // No overload takes the arguments.
+  // No overload accepts the arguments.
   ['dyn(5).sort() == [5]', 'no such overload: sort'],
   ['dyn(5).flatten() == [1]', 'no such overload: int.flatten()'],
   ['dyn(5).size() == 5', 'no such overload: size'],
@@ -72,7 +72,7 @@ test.each([
     'google.protobuf.Any{type_url: 1} == null',
     "expected type of field 'type_url' is 'string' but provided type is 'int'",
   ],
-  // Moments beyond the year 9999.
+  // Timestamps beyond the year 9999.
   ['google.protobuf.Timestamp{seconds: 9223372036854775807} > timestamp(0)', 'false'],
   ['google.protobuf.Timestamp{seconds: 253402300800} > timestamp(0)', 'true'],
   ['google.protobuf.Timestamp{seconds: 253402300800}.getFullYear() == 10000', 'true'],
@@ -96,7 +96,7 @@ test.each([
 test.each([
   ['YQ==', undefined],
   ['/wA=', 'illegal base64 data at input byte 0'],
-])('a value of format byte is read with the alphabet of URLs: %s', (text, problem) => {
+])('a value of format byte is decoded with the URL alphabet: %s', (text, problem) => {
   const value = adapterOf({ type: 'string', format: 'byte' })(text);
   if (problem === undefined) expect(value).toEqual(new Uint8Array([97]));
   else expect(value).toEqual(new CelError(`Invalid byte formatted string ${text}: ${problem}`));

@@ -20,7 +20,7 @@ const LONG: readonly (readonly [string, string])[] = [
 ];
 
 describe('withYieldPoint', () => {
-  test.each(LONG)('%s comes to yield points, and to the same', (_name, source) => {
+  test.each(LONG)('%s reaches yield points, with the same outcome', (_name, source) => {
     const alone = evaluate(source);
     let count = 0;
     const metered = withYieldPoint(
@@ -28,11 +28,11 @@ describe('withYieldPoint', () => {
       () => evaluate(source),
     );
     expect(metered).toEqual(alone);
-    // Once for the compilation.
+    // The compilation counts once.
     expect(count).toBeGreaterThan(1);
   });
 
-  test.each(LONG)('%s ends with what a yield point throws', (_name, source) => {
+  test.each(LONG)('%s ends with the error that a yield point throws', (_name, source) => {
     let count = 0;
     const impatient = (): void => {
       if (++count > 1) throw new Enough();
@@ -41,7 +41,7 @@ describe('withYieldPoint', () => {
     expect(evaluate('1 + 1 == 2')).toEqual({ kind: 'value', value: true, cost: 2 });
   });
 
-  test('many short evaluations come to them, too', () => {
+  test('many short evaluations reach yield points too', () => {
     let count = 0;
     const { program } = kubernetesEnvironment('new').compile('1 + 1 == 2');
     withYieldPoint(
@@ -53,7 +53,7 @@ describe('withYieldPoint', () => {
     expect(count).toBeGreaterThan(10);
   });
 
-  test('outside of it there are none', () => {
+  test('there are no yield points outside of its callback', () => {
     let count = 0;
     withYieldPoint(
       () => count++,

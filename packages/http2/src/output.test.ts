@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { Output } from './output.js';
 
-/** A socket that takes each write when it is told to. */
+/** A socket that completes each write when `take` is called. */
 class SlowSocket {
   destroyed = false;
   writableEnded = false;
@@ -20,12 +20,12 @@ class SlowSocket {
     this.writableEnded = true;
   }
 
-  /** Whether there was something to take. */
+  /** Completes the pending write. Reports whether one was pending. */
   take(): boolean {
     const { underway } = this;
     if (underway === undefined) return false;
     this.underway = undefined;
-    // The memory is used again afterwards.
+    // The memory is reused afterwards.
     this.taken.push(Buffer.from(underway[0]));
     this.writableLength = 0;
     underway[1]();
@@ -38,11 +38,11 @@ function outputTo(socket: SlowSocket): Output {
   return new Output(socket as unknown as Socket, nothing, nothing);
 }
 
-/** Bytes that tell where they belong. */
+/** Returns bytes whose values show their position. */
 const numbered = (from: number, length: number): Buffer =>
   Buffer.from(Array.from({ length }, (_, i) => (from + i) % 251));
 
-test('bytes of all lengths come out in order, however slow the socket', () => {
+test('sends bytes of all lengths in order, regardless of the speed of the socket', () => {
   const socket = new SlowSocket();
   const output = outputTo(socket);
   let total = 0;
@@ -67,7 +67,7 @@ test('bytes of all lengths come out in order, however slow the socket', () => {
   for (const { length } of socket.taken) expect(length).toBeLessThanOrEqual(128 * 1024);
 });
 
-test('a connection that is never idle uses its memory again', () => {
+test('a connection that is never idle reuses its memory', () => {
   const socket = new SlowSocket();
   const output = outputTo(socket);
   const event = numbered(0, 3400);
@@ -84,7 +84,7 @@ test('a connection that is never idle uses its memory again', () => {
   allocations.mockRestore();
 });
 
-test('what is little goes out in one write', () => {
+test('small output is sent in one write', () => {
   const socket = new SlowSocket();
   const output = outputTo(socket);
   for (let i = 0; i < 30; i++) output.append(numbered(i * 3000, 3000));

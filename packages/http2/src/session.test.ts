@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-/** The body as it came. */
+/** Returns the body of the request. */
 function bodyOf(request: Http2Request): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = [];
@@ -40,7 +40,7 @@ const echo = async (request: Http2Request, response: Http2Response): Promise<voi
   if (body !== undefined) response.end(body);
 };
 
-/** A handler that waits; what it got. */
+/** Installs a handler that does not respond, and returns the request and response that it gets. */
 function held(): { readonly got: Promise<[Http2Request, Http2Response]> } {
   const got = new Promise<[Http2Request, Http2Response]>((resolve) => {
     server.handle = (request, response) => {
@@ -50,7 +50,7 @@ function held(): { readonly got: Promise<[Http2Request, Http2Response]> } {
   return { got };
 }
 
-/** A client with windows that do not end, which does not read the answer to come. */
+/** Connects a client with the largest windows that does not read the response to its request. */
 async function unread(): Promise<{ readonly peer: Peer; readonly response: Http2Response }> {
   const { got } = held();
   const peer = await server.peer([[Setting.initialWindowSize, LARGEST_WINDOW]]);
@@ -67,8 +67,8 @@ const closed = (response: Http2Response): Promise<void> =>
     else response.on('close', resolve);
   });
 
-describe('requests and answers', () => {
-  test('head and body both ways', async () => {
+describe('requests and responses', () => {
+  test('transfers head and body both ways', async () => {
     let seen: unknown;
     server.handle = async (request, response) => {
       const body = await bodyOf(request);
@@ -132,7 +132,7 @@ describe('requests and answers', () => {
     expect((await peer.answer(1)).body).toBe('');
   });
 
-  test('100 Continue comes before the answer', async () => {
+  test('100 Continue comes before the response', async () => {
     server.handle = (_request, response) => {
       response.writeContinue();
       response.end('ok');
@@ -153,7 +153,7 @@ describe('requests and answers', () => {
     expect((await peer.answer(1)).body).toBe('body');
   });
 
-  test('a head in parts, with padding and priority', async () => {
+  test('accepts a head in parts, with padding and priority', async () => {
     server.handle = (request, response) => {
       response.end(request.url);
     };
@@ -170,7 +170,7 @@ describe('requests and answers', () => {
     expect((await peer.answer(1)).body).toBe('/parts');
   });
 
-  test('an answer before the end of the body stops the rest of it', async () => {
+  test('a response before the end of the body stops the rest of the body', async () => {
     const peer = await server.peer();
     peer.request(1, { method: 'POST', end: false });
     expect((await peer.answer(1)).body).toBe('ok');
@@ -179,7 +179,7 @@ describe('requests and answers', () => {
     expect(await peer.resetCode(1)).toBe(ErrorCode.noError);
   });
 
-  test('an answer before the end of a large body stops it when the window is full', async () => {
+  test('a response before the end of a large body stops the body when the window is full', async () => {
     const peer = await server.peer();
     peer.request(1, { method: 'POST', end: false });
     expect((await peer.answer(1)).body).toBe('ok');
@@ -187,7 +187,7 @@ describe('requests and answers', () => {
     expect(await peer.resetCode(1)).toBe(ErrorCode.noError);
   });
 
-  test('after an early answer the body ends as usual, and is still checked', async () => {
+  test('after an early response the body ends as usual, and is still checked', async () => {
     const peer = await server.peer();
     peer.request(1, { method: 'POST', end: false, fields: [['content-length', '3']] });
     peer.request(3, { method: 'POST', end: false, fields: [['content-length', '3']] });
@@ -201,7 +201,7 @@ describe('requests and answers', () => {
     expect(peer.frames.some(({ type, stream }) => type === FrameType.rstStream && stream === 1)).toBe(false);
   });
 
-  test('of too many early answers the first one’s body is stopped', async () => {
+  test('too many early responses stop the body of the first request', async () => {
     const peer = await server.peer();
     for (let stream = 1; stream < 23; stream += 2) {
       peer.request(stream, { method: 'POST', end: false });
@@ -212,7 +212,7 @@ describe('requests and answers', () => {
     expect(peer.frames.filter(({ type }) => type === FrameType.rstStream)).toHaveLength(1);
   });
 
-  test('a body that nobody reads does not use up the window of the connection', async () => {
+  test('an unread body does not use up the window of the connection', async () => {
     const peer = await server.peer();
     for (let stream = 1; stream < 41; stream += 2) {
       peer.request(stream, { method: 'POST', end: false });
@@ -223,7 +223,7 @@ describe('requests and answers', () => {
     expect(server.failures).toEqual([]);
   });
 
-  test('many answers in one turn', async () => {
+  test('sends many responses in one turn', async () => {
     server.handle = (request, response) => {
       response.end(request.url);
     };
@@ -235,7 +235,7 @@ describe('requests and answers', () => {
 });
 
 describe('flow control', () => {
-  test('what exceeds the windows waits for them', async () => {
+  test('data beyond the windows waits for them to grow', async () => {
     const peer = await server.peer([[Setting.initialWindowSize, 10]]);
     server.handle = (_request, response) => {
       expect(response.write('0123456789')).toBe(true);
@@ -251,7 +251,7 @@ describe('flow control', () => {
     expect((await peer.answer(1)).body).toBe('cdefgh');
   });
 
-  test('what exceeds the window begins at once, also where nothing else is under way', async () => {
+  test('data beyond the window starts immediately, even if nothing else is in flight', async () => {
     const peer = await server.peer([[Setting.initialWindowSize, 10]]);
     const { got } = held();
     peer.request(1);
@@ -266,7 +266,7 @@ describe('flow control', () => {
     expect((await peer.next(FrameType.data)).payload.toString()).toBe('abc');
   });
 
-  test('the writer is told when it may go on', async () => {
+  test('the writer gets a drain event when it may continue', async () => {
     const peer = await server.peer([[Setting.initialWindowSize, 1]]);
     server.handle = (_request, response) => {
       response.write('ab');
@@ -293,7 +293,7 @@ describe('flow control', () => {
     expect((await peer.answer(3)).body.length).toBe(60_000);
   });
 
-  test('a client that does not read makes its streams wait, and no other connection', async () => {
+  test('a client that does not read blocks its own streams, but no other connection', async () => {
     const slow = await server.peer([[Setting.initialWindowSize, LARGEST_WINDOW]]);
     slow.window(0, LARGEST_WINDOW - 65_535);
     slow.pause();
@@ -342,7 +342,7 @@ describe('flow control', () => {
     expect((await body).length).toBe(64_003);
   });
 
-  test('what exceeds our window ends the stream', async () => {
+  test('data beyond the receive window ends the stream', async () => {
     held();
     const peer = await server.peer();
     peer.request(1, { method: 'POST', end: false });
@@ -351,7 +351,7 @@ describe('flow control', () => {
   });
 });
 
-describe('what is wrong with a stream ends it and no other', () => {
+describe('an error of a stream ends that stream only', () => {
   const wrongHeads: [string, readonly (readonly [string, string])[]][] = [
     ['an unknown pseudo-header', [[':unknown', 'x']]],
     ['a pseudo-header of answers', [[':status', '200']]],
@@ -417,7 +417,7 @@ describe('what is wrong with a stream ends it and no other', () => {
     expect(await peer.resetCode(1)).toBe(ErrorCode.protocolError);
   });
 
-  test('a window that grows by nothing, and one that grows too large', async () => {
+  test('a window increment of zero, and one that is too large', async () => {
     held();
     const peer = await server.peer();
     peer.request(1);
@@ -438,7 +438,7 @@ describe('what is wrong with a stream ends it and no other', () => {
     expect(await peer.resetCode(1)).toBe(ErrorCode.streamClosed);
   });
 
-  test('more streams than are allowed at once', async () => {
+  test('more concurrent streams than allowed', async () => {
     held();
     const peer = await server.peer();
     for (let i = 0; i < 11; i++) peer.request(2 * i + 1);
@@ -449,7 +449,7 @@ describe('what is wrong with a stream ends it and no other', () => {
     expect(peer.frames.filter((frame) => frame.type === FrameType.rstStream)).toHaveLength(1);
   });
 
-  test('a head that is too large: 431', async () => {
+  test('a head that is too large gets 431', async () => {
     const peer = await server.peer();
     peer.request(1, { fields: Array.from({ length: 10 }, (_, i) => [`x-${i}`, 'y'.repeat(1500)] as const) });
     expect((await peer.answer(1)).body).toBe('ok');
@@ -464,7 +464,7 @@ describe('what is wrong with a stream ends it and no other', () => {
   });
 });
 
-describe('what is wrong with a connection ends it', () => {
+describe('an error of a connection ends it', () => {
   const uint32 = (value: number): Buffer => {
     const out = Buffer.alloc(4);
     out.writeUInt32BE(value);
@@ -557,7 +557,7 @@ describe('what is wrong with a connection ends it', () => {
     expect((await peer.goaway()).code).toBe(ErrorCode.protocolError);
   });
 
-  test('a preface byte by byte', async () => {
+  test('a preface byte by byte is accepted', async () => {
     const peer = server.stranger();
     for (const byte of PREFACE) {
       peer.raw(Buffer.of(byte));
@@ -568,7 +568,7 @@ describe('what is wrong with a connection ends it', () => {
     expect((await peer.answer(1)).body).toBe('ok');
   });
 
-  test('requests that are reset while their handlers are at work', async () => {
+  test('requests that are reset while their handlers run', async () => {
     server.handle = () => new Promise(() => undefined);
     const peer = await server.peer();
     for (let i = 0; i < 40; i++) {
@@ -580,7 +580,7 @@ describe('what is wrong with a connection ends it', () => {
     expect((await peer.goaway()).code).toBe(ErrorCode.enhanceYourCalm);
   });
 
-  test('a client that does not take the answers to its pings', async () => {
+  test('a client that does not read the responses to its pings', async () => {
     const peer = await server.peer();
     peer.pause();
     const pings = Buffer.concat(
@@ -596,7 +596,7 @@ describe('what is wrong with a connection ends it', () => {
 });
 
 describe('the end', () => {
-  test('a reset by the client: the handler hears of it', async () => {
+  test('a reset by the client notifies the handler', async () => {
     const { got } = held();
     const peer = await server.peer();
     peer.request(1, { method: 'POST', end: false });
@@ -611,7 +611,7 @@ describe('the end', () => {
     expect(peer.frames.some((frame) => frame.stream === 1)).toBe(false);
   });
 
-  test('the end of the connection: all handlers hear of it', async () => {
+  test('the end of the connection notifies all handlers', async () => {
     const responses: Http2Response[] = [];
     server.handle = (_request, response) => {
       responses.push(response);
@@ -625,7 +625,7 @@ describe('the end', () => {
     expect(responses).toHaveLength(2);
   });
 
-  test('an answer is closed after it was written, not while its handler is at work', async () => {
+  test('a response is closed after it is written, not while its handler runs', async () => {
     const { got } = held();
     const peer = await server.peer();
     peer.request(1);
@@ -636,7 +636,7 @@ describe('the end', () => {
     expect((await peer.answer(1)).body).toBe('x');
   });
 
-  test('a handler cuts its answer off', async () => {
+  test('a handler aborts its response', async () => {
     server.handle = (_request, response) => {
       response.write('x');
       response.destroy();
@@ -646,7 +646,7 @@ describe('the end', () => {
     expect(await peer.resetCode(1)).toBe(ErrorCode.cancel);
   });
 
-  test('shutdown: what the client sends before it hears of it is answered, then nothing is taken any more', async () => {
+  test('shutdown serves requests sent before the client acknowledges it, and no later ones', async () => {
     const responses: Http2Response[] = [];
     server.handle = (_request, response) => {
       responses.push(response);
@@ -671,7 +671,7 @@ describe('the end', () => {
     await peer.closed;
   });
 
-  test('shutdown at once names the last stream', async () => {
+  test('immediate shutdown names the last stream', async () => {
     const { got } = held();
     const peer = await server.peer();
     peer.request(1);
@@ -683,7 +683,7 @@ describe('the end', () => {
     await peer.closed;
   });
 
-  test('what has been written when the connection ends is not cut off', async () => {
+  test('data written before the connection ends is not cut off', async () => {
     const { peer, response } = await unread();
     const part = Buffer.alloc(64 * 1024);
     let parts = 1;
@@ -699,7 +699,7 @@ describe('the end', () => {
     await peer.closed;
   });
 
-  test('a client that never takes it is not waited for either', async () => {
+  test('shutdown does not wait for a client that never reads', async () => {
     const { peer, response } = await unread();
     while (response.write(Buffer.alloc(64 * 1024))) await new Promise((resolve) => setImmediate(resolve));
     peer.reset(1);
@@ -709,7 +709,7 @@ describe('the end', () => {
     await server.sessions.at(-1)?.closed;
   });
 
-  test('a client that does not answer the notice is not waited for', async () => {
+  test('shutdown does not wait for a client that does not acknowledge it', async () => {
     const peer = await server.peer();
     server.sessions.at(-1)?.shutdown();
     await peer.goaway();
@@ -718,7 +718,7 @@ describe('the end', () => {
     await peer.closed;
   });
 
-  test('a connection without streams is closed after a while', async () => {
+  test('a connection without streams is closed after the idle timeout', async () => {
     const peer = await server.peer();
     const { got } = held();
     peer.request(1);
@@ -734,7 +734,7 @@ describe('the end', () => {
     expect(await peer.goaway()).toEqual({ last: LARGEST_STREAM, code: ErrorCode.noError });
   });
 
-  test('a client that says nothing is cut', async () => {
+  test('a client that sends nothing is disconnected', async () => {
     const peer = server.stranger();
     await peer.next(FrameType.settings);
     server.clock.advance(10_000);
@@ -769,7 +769,7 @@ describe('with the client of Node', () => {
     });
   }
 
-  test('bodies of any size come back as they were, several at once', async () => {
+  test('concurrent bodies of any size come back unchanged', async () => {
     server.handle = (request, response) => {
       request.on('data', (chunk) => {
         if (response.write(chunk as Uint8Array)) return;
@@ -789,7 +789,7 @@ describe('with the client of Node', () => {
     );
   });
 
-  test('parts of any sizes are one body, whatever the frames', async () => {
+  test('parts of any size form one body, regardless of the frames', async () => {
     const sizes = fc.array(fc.oneof(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 0, max: 40_000 })), {
       maxLength: 12,
     });
@@ -809,7 +809,7 @@ describe('with the client of Node', () => {
     );
   });
 
-  test('a head of an answer in several frames', async () => {
+  test('sends the head of a response in several frames', async () => {
     server.handle = (_request, response) => {
       for (let i = 0; i < 30; i++) response.setHeader(`x-${i}`, String(i).repeat(500));
       response.end('x');
@@ -828,7 +828,7 @@ describe('with the client of Node', () => {
     expect(answers.map(({ head }) => head['x-own'])).toEqual(letters.map((letter) => letter.repeat(bytes)));
   });
 
-  test('a goodbye is understood', async () => {
+  test('the client understands GOAWAY', async () => {
     await send(Buffer.from('x'));
     const goaway = new Promise((resolve) => client.on('goaway', resolve));
     const ended = new Promise((resolve) => client.on('close', resolve));

@@ -15,7 +15,7 @@ function evaluate(source: string, self: unknown): Outcome {
   return program.evaluate({ self: value, other: value }, 1_000_000);
 }
 
-/** What a connective of two comparisons comes to, from what each comes to alone. */
+/** Returns the outcome of a connective of two comparisons, from the outcome of each alone. */
 function joined(first: Outcome, second: Outcome, decisive: boolean): Outcome {
   if (first.kind === 'value' && first.value === decisive) return first;
   const cost = first.cost + second.cost;
@@ -38,7 +38,7 @@ const OBJECTS: readonly (readonly [string, unknown])[] = [
 
 describe.each(OBJECTS)('two comparisons of fields of one variable: %s', (_name, self) => {
   test.each(COMPARISONS.flatMap((first) => COMPARISONS.map((second) => [first, second] as const)))(
-    'come to what each comes to alone: %s, %s',
+    'combine the outcomes of each alone: %s, %s',
     (first, second) => {
       const alone = [evaluate(first, self), evaluate(second, self)] as const;
       expect(evaluate(`${first} && ${second}`, self)).toEqual(joined(...alone, false));

@@ -16,7 +16,7 @@ test.each<[string, number | undefined]>([
   ['aA==x', 4],
   ['aGk=\nx', 5],
   ['aGk=aGk=', 4],
-])('%j is wrong at %j', (text, at) => {
+])('%j is illegal at %j', (text, at) => {
   expect(illegalBase64At(Buffer.from(text), 'standard')).toBe(at);
 });
 

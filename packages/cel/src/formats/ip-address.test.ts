@@ -32,11 +32,11 @@ test.each([
   ['12345::', undefined],
   ['000001::00ffff', '1::ffff'],
   [`1::${'0'.repeat(2000)}`, undefined],
-])('%s is %s', (text, expected) => {
+])('parses %s as %s', (text, expected) => {
   expect(read(text)).toBe(expected);
 });
 
-test('takes of IPv6 what Node takes, and writes what it reads', () => {
+test('accepts the IPv6 addresses that Node accepts, and formats what it parses', () => {
   const part = fc.oneof(fc.constantFrom('', ':', '::', '1.2.3.4', '0', 'ffff'), fc.stringMatching(/^[0-9a-f]{1,5}$/));
   fc.assert(
     fc.property(fc.array(part, { maxLength: 9 }), (parts) => {

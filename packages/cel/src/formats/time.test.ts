@@ -21,6 +21,6 @@ test.each([
   expect(timeParseError(text, 'local')).toBe(fault);
 });
 
-test('a time with a zone', () => {
+test('parses a time with a zone', () => {
   expect(parseTime('2024-01-01T00:00:01.5+01:00')).toEqual({ seconds: 1704063601, nanos: 500_000_000 });
 });

@@ -2,7 +2,7 @@ import { kubernetesEnvironment } from '../kubernetes.js';
 
 const environment = kubernetesEnvironment('new');
 
-/** Characters outside of the Basic Multilingual Plane are one character each, as in Go's runes. */
+/** Characters outside of the Basic Multilingual Plane count as one character each, like runes in Go. */
 test.each([
   "'a😀b'.charAt(1) == '😀'",
   "'a😀b'.charAt(2) == 'b'",

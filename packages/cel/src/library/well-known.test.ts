@@ -73,6 +73,6 @@ test.each([
   ['{1: a ? b ? c : d : e, 2: 1}', [10, 18]],
   ['size(a ? b ? c : d : e, 1)', [11, 19]],
   ['a ? b ? c : d : e', [6]],
-])('a choice in a choice: %s', (source, offsets) => {
+])('reports a conditional within a conditional: %s', (source, offsets) => {
   expect(environment.compile(source).failure?.issues.map(({ offset }) => offset)).toEqual(offsets);
 });

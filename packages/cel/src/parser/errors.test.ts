@@ -1,6 +1,6 @@
 import { kubernetesEnvironment } from '../kubernetes.js';
 
-/** The errors of an expression that does not compile, each behind its column. */
+/** Returns the errors of an expression that does not compile, each after its column. */
 function errors(source: string): readonly string[] {
   const { program, failure } = kubernetesEnvironment('new').compile(source);
   return program === undefined ? failure.issues.map(({ offset, message }) => `${offset + 1}: ${message}`) : [];
@@ -15,7 +15,7 @@ const mismatch = (column: number, text: string, expected: string): string =>
 const token = (column: number, text: string): string =>
   `${column}: Syntax error: token recognition error at: '${text}'`;
 
-// What a kube-apiserver answered.
+// Recorded from kube-apiserver.
 test.each<[string, readonly string[]]>([
   ['.true', [mismatch(2, 'true', 'IDENTIFIER')]],
   ['. true', [viable(3, '. true')]],

@@ -14,18 +14,18 @@ test.each([
   ['\\p{greek}', 'α'],
   ['\\p{aNY}', 'Aaα1 !'],
   ['[\\pn]', '1'],
-])('the class %s, whose name is not spelled as in the tables', (pattern, all) => {
+])('accepts the class %s, which is spelled differently in the tables', (pattern, all) => {
   expect(found(pattern, 'Aaα1 !')).toBe(all);
 });
 
 test.each(['\\p{Old_Italic}', '\\p{old italic}', '\\P{^Foo}', '\\p{}', '\\p^L'])(
-  'no name of a class: %s',
+  'refuses the class name %s',
   (pattern) => {
     expect(patternFor(pattern).error()).toMatch(/^error parsing regexp: invalid character class range: `\\[pP]/);
   },
 );
 
-test('an error tells the pattern as it was given', () => {
+test('an error shows the pattern as given', () => {
   const error = (pattern: string): string | undefined => patternFor(pattern).error();
   expect(error('(\\p{letter}\\p{L}')).toBe('error parsing regexp: missing closing ): `(\\p{letter}\\p{L}`');
   expect(error('\\p{$&}')).toBe('error parsing regexp: invalid character class range: `\\p{$&}`');
@@ -41,7 +41,7 @@ test.each([
   ['^\\Q(?P<n>\\E(?P<n>a)(?P<n>b)$', '(?P<n>ab'],
   ['^\\[(?P<n>a)\\](?P<n>b)[\\]](?P<n>c)$', '[a]b]c'],
   ['^[:a](?P<n>b)(?P<n>b)$', ':bb'],
-])('groups of the same name: %s', (pattern, text) => {
+])('accepts groups of the same name: %s', (pattern, text) => {
   expect(patternFor(pattern).error()).toBeUndefined();
   expect(patternFor(pattern).matches(text)).toBe(true);
 });

@@ -1,17 +1,17 @@
 import { withYieldPoint } from '../yield-point.js';
 import { compiledInstructions, Pattern, patternFor } from './re2.js';
 
-/** Some 2,700 instructions; short texts are found at once. */
+/** Returns a pattern of about 2,700 instructions that finds short texts immediately. */
 const large = (i: number): Pattern => new Pattern(`^${String(i)}$|^[ab]{900}[cd]{900}[ef]{900}`);
 const LARGE = 3000;
 
-test('a pattern is found anywhere in a text', () => {
+test('a pattern matches anywhere in a text', () => {
   const pattern = patternFor('b+c');
   expect([pattern.matches('abbcd'), pattern.matches('abd'), pattern.error()]).toEqual([true, false, undefined]);
   expect(patternFor('b+c')).toBe(pattern);
 });
 
-test('what is no pattern is found nowhere, and says why', () => {
+test('an invalid pattern matches nothing, and returns its error', () => {
   const pattern = patternFor('a(?!b)');
   expect([pattern.matches('a'), pattern.compiled(), pattern.error()]).toEqual([
     false,
@@ -21,7 +21,7 @@ test('what is no pattern is found nowhere, and says why', () => {
 });
 
 describe('large programs', () => {
-  test('make room for others, and are made again', () => {
+  test('are evicted for others, and compiled again', () => {
     const patterns = Array.from({ length: 100 }, (_, i) => large(i));
     for (const pattern of patterns) expect(pattern.error()).toBeUndefined();
     expect(compiledInstructions()).toBeLessThanOrEqual(150_000);
@@ -30,7 +30,7 @@ describe('large programs', () => {
     expect(compiledInstructions()).toBeLessThanOrEqual(150_000);
   });
 
-  test('that are used outlive those that are not', () => {
+  test('that are used outlive unused ones', () => {
     const used = large(0);
     const program = used.compiled();
     for (let i = 1; i < 100; i++) {
@@ -39,7 +39,7 @@ describe('large programs', () => {
     }
   });
 
-  test('tell of what it takes to make them, and to run them over long texts', () => {
+  test('report the cost of compiling them, and of running them over long texts', () => {
     const told: number[] = [];
     const pattern = large(0);
     const found = withYieldPoint(

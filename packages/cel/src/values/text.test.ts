@@ -8,7 +8,7 @@ describe('occurrences', () => {
   test.each([
     ['short texts', 1],
     ['long texts', 20_000],
-  ])('are counted and replaced as the language does it: %s', (_name, times) => {
+  ])('are counted and replaced as JavaScript does: %s', (_name, times) => {
     fc.assert(
       fc.property(texts, parts, texts, (text, part, replacement) => {
         const long = text.repeat(times);

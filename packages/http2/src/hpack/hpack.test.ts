@@ -61,14 +61,14 @@ describe('examples of RFC 7541, appendix C', () => {
   });
 });
 
-test('every entry of the static table', () => {
+test('decodes every entry of the static table', () => {
   const decoder = new HpackDecoder();
   for (let i = 1; i <= STATIC_TABLE.length; i++) {
     expect(decode(decoder, (0x80 + i).toString(16))).toEqual([STATIC_TABLE[i - 1]]);
   }
 });
 
-describe('what is no header block', () => {
+describe('refuses an invalid header block', () => {
   test.each([
     ['index 0', '80'],
     ['an index beyond the tables', 'be'],
@@ -100,7 +100,7 @@ describe('the dynamic table', () => {
 
   test('drops the oldest fields beyond its size', () => {
     const decoder = new HpackDecoder();
-    // 4096 bytes have room for 31 fields of 132.
+    // 4096 bytes have room for 31 fields of 132 bytes.
     for (let i = 0; i < 500; i++) decoder.decode(literal('n', String(i).padStart(99, '0')), NO_LIMIT);
     const at = (index: number): string | undefined => decoder.decode(Buffer.of(0x80 | index), NO_LIMIT)?.[0]?.value;
     expect([at(62), at(92)].map(Number)).toEqual([499, 469]);
@@ -122,7 +122,7 @@ describe('the dynamic table', () => {
     expect(() => decode(decoder, 'be')).toThrow(HpackError);
   });
 
-  test('follows a list that is too large', () => {
+  test('is updated by a header list that is too large', () => {
     const decoder = new HpackDecoder();
     expect(decoder.decode(Buffer.concat([literal('a', 'b'), literal('c', 'd')]), 40)).toBeUndefined();
     expect(decode(decoder, 'bebf')).toEqual([
@@ -155,7 +155,7 @@ test.each([
   expect(new HpackDecoder().decode(block, NO_LIMIT)?.[0]?.valid).toBe(valid);
 });
 
-test('what is written is read again', () => {
+test('written fields are decoded unchanged', () => {
   const text = fc.stringMatching(/^[\x20-\xff]{0,300}$/);
   const name = fc.stringMatching(/^[a-z-]{1,40}$/);
   fc.assert(
@@ -176,7 +176,7 @@ test('line breaks in a value become spaces', () => {
   expect(decode(new HpackDecoder(), out.toString('hex', 0, end))).toEqual([['warning', 'one  two ']]);
 });
 
-test('any bytes are a block or an HpackError', () => {
+test('any bytes are decoded or throw an HpackError', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       try {
