@@ -1,6 +1,6 @@
 import { formatGoDuration, parseGoDuration } from './duration.js';
 
-/** As Go 1.26's Duration.String prints them. */
+/** The output of Duration.String in Go 1.26. */
 const SHOWN: readonly (readonly [number, string])[] = [
   [0, '0s'],
   [1e-6, '1ns'],
@@ -19,11 +19,11 @@ const SHOWN: readonly (readonly [number, string])[] = [
   [-1.5, '-1.5ms'],
 ];
 
-test.each(SHOWN)('%d ms is %s, and read back', (millis, text) => {
+test.each(SHOWN)('%d ms is formatted as %s, and parsed back', (millis, text) => {
   expect(formatGoDuration(millis)).toBe(text);
   expect(parseGoDuration(text)).toBeCloseTo(millis, 6);
 });
 
-test('what a nanosecond is too long for is nothing', () => {
+test('a duration below one nanosecond is zero', () => {
   expect(formatGoDuration(1e-8)).toBe('0s');
 });

@@ -4,7 +4,7 @@ import { pem } from './der.js';
 import { nextPemBlock } from './pem.js';
 import { growth } from '../util/growth.fake.js';
 
-test('names of a request', () => {
+test('parses the names of a request', () => {
   const parsed = parseCertificateRequest(
     makeCertificateRequest({
       commonName: 'system:node:n',
@@ -22,7 +22,7 @@ test('names of a request', () => {
   });
 });
 
-test.each(['ec', 'rsa', 'ed25519'] as const)('signatures of %s keys', (key) => {
+test.each(['ec', 'rsa', 'ed25519'] as const)('verifies signatures of %s keys', (key) => {
   const check = (forged: boolean) => () => {
     checkRequestSignature(parseCertificateRequest(makeCertificateRequest({ commonName: 'x', key, forged })));
   };
@@ -36,7 +36,7 @@ test.each(['ec', 'rsa', 'ed25519'] as const)('signatures of %s keys', (key) => {
   );
 });
 
-test('signatures with SHA-1 are taken, with MD5 they are not', () => {
+test('accepts signatures with SHA-1, but not with MD5', () => {
   const check = (key: 'ec' | 'rsa', hash: 'sha1' | 'md5') => () => {
     checkRequestSignature(parseCertificateRequest(makeCertificateRequest({ commonName: 'x', key, hash })));
   };
@@ -45,7 +45,7 @@ test('signatures with SHA-1 are taken, with MD5 they are not', () => {
   expect(check('rsa', 'md5')).toThrow('x509: cannot verify signature: insecure algorithm MD5-RSA');
 });
 
-test('signatures with PSS are taken where the salt is as long as the hash', () => {
+test('accepts signatures with PSS if the salt is as long as the hash', () => {
   const check =
     (pss: number, forged = false) =>
     () => {
@@ -91,12 +91,12 @@ describe('refused', () => {
 });
 
 describe('PEM', () => {
-  test('headers are told and left out', () => {
+  test('headers are reported and skipped', () => {
     const block = nextPemBlock('text\n-----BEGIN A-----\nk: v\n\nYQ==\n-----END A-----\n');
     expect(block).toMatchObject({ label: 'A', headers: true, content: Buffer.from('a') });
   });
 
-  test('a block that never ends, many times, takes no quadratic time', () => {
+  test('many unterminated blocks do not take quadratic time', () => {
     const took = (last: string): number =>
       growth(200_000, (size) => {
         const text = `${'-----BEGIN A-----\n'.repeat(size)}${last}`;
@@ -108,7 +108,7 @@ describe('PEM', () => {
     expect(took('-----END B-----\n')).toBeLessThanOrEqual(1);
   });
 
-  test('blocks one after the other', () => {
+  test('reads consecutive blocks', () => {
     const text = pem('A', Buffer.from('x')) + pem('B', Buffer.from('y'));
     const first = nextPemBlock(text);
     expect(first?.label).toBe('A');

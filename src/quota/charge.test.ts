@@ -35,12 +35,12 @@ const service = (type: string, ports: number): KubeObject => ({
   spec: { type, ports: Array.from({ length: ports }, (_, i) => ({ port: i + 1 })) },
 });
 
-test('what a quota does not limit leaves it as it is, the same object', () => {
+test('a quota that does not limit the type is returned unchanged, as the same object', () => {
   const quotas = [quota({ secrets: '1' }, {})];
   expect(charge(quotas, create(map), evaluator('configmaps'), 0)).toEqual({ quotas });
 });
 
-test('several quotas are charged at once, or none', () => {
+test('all quotas are charged, or none', () => {
   const wide = quota({ configmaps: '5', pods: '1' }, { configmaps: '1', pods: '1' });
   expect(
     outcome('configmaps', create(map), wide, quota({ 'count/configmaps': '1' }, { 'count/configmaps': '0' })),
@@ -50,13 +50,13 @@ test('several quotas are charged at once, or none', () => {
   );
 });
 
-test('a quota that has not been counted holds everything up', () => {
+test('a quota without known usage refuses the request', () => {
   expect(
     outcome('configmaps', create(map), quota({ configmaps: '1', 'count/configmaps': '1' }, { configmaps: '0' })),
   ).toBe('status unknown for quota: q, resources: configmaps,count/configmaps');
 });
 
-test('an update is charged with the difference, never less than nothing', () => {
+test('an update is charged the difference, but never less than zero', () => {
   const limits = quota({ 'services.nodeports': '3' }, { 'services.nodeports': '1' });
   expect(outcome('services', update(service('NodePort', 3), service('NodePort', 1)), limits)).toEqual([
     { 'services.nodeports': '3' },
@@ -69,14 +69,14 @@ test('an update is charged with the difference, never less than nothing', () => 
   ]);
 });
 
-test('over the limit already: what uses no more of it is let through', () => {
+test('allows a request that does not add to a usage over the limit', () => {
   const full = quota({ services: '1', 'services.nodeports': '0' }, { services: '0', 'services.nodeports': '4' });
   expect(outcome('services', create(service('ClusterIP', 1)), full)).toEqual([
     { services: '1', 'services.nodeports': '4' },
   ]);
 });
 
-test('a status may use more than there is', () => {
+test('a status may exceed the quota', () => {
   const claim = (storage: string): KubeObject => ({
     metadata: { name: 'c', resourceVersion: '1' },
     spec: { resources: { requests: { storage: '1Gi' } } },
@@ -107,7 +107,7 @@ describe('pods', () => {
     });
   });
 
-  test('overhead counts, as a limit only where there is one', () => {
+  test('overhead counts, toward limits only if a limit is set', () => {
     const spec = { containers: [needs({}, { cpu: '1' })], overhead: { cpu: '100m', memory: '1Mi' } };
     expect(usage(pod(spec))).toEqual({
       'count/pods': '1',
@@ -120,7 +120,7 @@ describe('pods', () => {
     });
   });
 
-  test('while a container is resized, the most that it has or wants counts', () => {
+  test('while a container is resized, the maximum of its actual and desired resources counts', () => {
     const spec = { containers: [{ name: 'a', ...needs({ cpu: '1' }) }] };
     const has = { containerStatuses: [{ name: 'a', ...needs({ cpu: '2' }), allocatedResources: { cpu: '3' } }] };
     expect(usage(pod(spec, has))).toMatchObject({ cpu: '3' });
@@ -130,7 +130,7 @@ describe('pods', () => {
     expect(usage(pod(wants, cannot))).toMatchObject({ cpu: '3' });
   });
 
-  test('one that has ended, or should be gone, is only counted', () => {
+  test('a terminated or overdue pod counts only as an object', () => {
     expect(usage(pod({ containers: [needs({ cpu: '1' })] }, { phase: 'Failed' }))).toEqual({ 'count/pods': '1' });
     const deleted: KubeObject = {
       metadata: { name: 'p', deletionTimestamp: '2026-01-01T00:00:00Z', deletionGracePeriodSeconds: 30 },
@@ -176,7 +176,7 @@ test('events and reviews are never counted', () => {
   expect(evaluatorOf({ group: 'authorization.k8s.io', resource: 'localsubjectaccessreviews' })).toBeUndefined();
 });
 
-test('every other type is counted, under its group', () => {
+test('every other type is counted by resource and group', () => {
   const widgets = evaluatorOf({ group: 'example.com', resource: 'widgets' });
   expect(widgets?.matchesResource('count/widgets.example.com')).toBe(true);
   expect(widgets?.matchesResource('count/widgets')).toBe(false);

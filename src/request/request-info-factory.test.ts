@@ -183,7 +183,7 @@ describe('newRequestInfo', () => {
     ['POST', '/healthz'],
     ['GET', '/apiserver/v1/pods'],
     ['GET', '/other/api/v1/pods'],
-  ])('%s %s is no resource', (method, path) => {
+  ])('%s %s is not a resource request', (method, path) => {
     const info = newRequestInfo(method, path, '');
     expect(info).toMatchObject({ isResourceRequest: false, verb: method.toLowerCase(), path, resource: '' });
   });
@@ -194,7 +194,7 @@ describe('newRequestInfo', () => {
     );
   });
 
-  test('keeps selectors for the verbs that have them, but not where the path says watch', () => {
+  test('keeps selectors for verbs that support them, but not for watch paths', () => {
     const query = 'fieldSelector=a%3Db&labelSelector=x,y';
     expect(newRequestInfo('GET', '/api/v1/pods', query)).toMatchObject({ fieldSelector: 'a=b', labelSelector: 'x,y' });
     expect(newRequestInfo('DELETE', '/api/v1/pods', query)).toMatchObject({
@@ -211,7 +211,7 @@ describe('newRequestInfo', () => {
     ['GET', '/api/v1/namespaces/a/pods/b/status', '', false],
     ['GET', '/api/v1/proxy/pods/b', '', true],
     ['GET', '/healthz', '', false],
-  ])('%s %s?%s runs long: %s', (method, path, query, expected) => {
+  ])('%s %s?%s is long-running: %s', (method, path, query, expected) => {
     expect(isLongRunning(newRequestInfo(method, path, query))).toBe(expected);
   });
 });

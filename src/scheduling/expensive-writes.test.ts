@@ -2,7 +2,7 @@ import { ExpensiveWrites } from './expensive-writes.js';
 
 const type = { name: 'a' };
 
-test('writes as heavy as one that took too long are forecast, lighter ones and other types are not', () => {
+test('predicts writes as heavy as one that took too long, but not lighter ones or other types', () => {
   const writes = new ExpensiveWrites();
   expect(writes.isLikelyExpensive(type, 1e6)).toBe(false);
   writes.observe(type, 1000);
@@ -13,7 +13,7 @@ test('writes as heavy as one that took too long are forecast, lighter ones and o
   expect([499, 500].map((weight) => writes.isLikelyExpensive(type, weight))).toEqual([false, true]);
 });
 
-test('after a hundred forecasts the type is tried again', () => {
+test('after a hundred predictions the type is tried again', () => {
   const writes = new ExpensiveWrites();
   writes.observe(type, 1);
   const forecasts = Array.from({ length: 102 }, () => writes.isLikelyExpensive(type, 1));

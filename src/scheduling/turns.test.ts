@@ -9,7 +9,7 @@ function setup() {
     if (turn === undefined) log.push(name);
     else void turn.then(() => log.push(name));
   };
-  /** One turn of the event loop. */
+  /** Runs one turn of the event loop. */
   const go = async (): Promise<void> => {
     for (const callback of due.splice(0)) callback();
     await Promise.resolve();
@@ -17,7 +17,7 @@ function setup() {
   return { turns, log, work, go, due };
 }
 
-test('where nobody waits the turn is there at once, and nothing is left behind', async () => {
+test('without waiters the turn is taken immediately, and nothing is left behind', async () => {
   const { turns, log, work, go, due } = setup();
   work('a');
   expect(log).toEqual(['a']);
@@ -28,7 +28,7 @@ test('where nobody waits the turn is there at once, and nothing is left behind',
   expect(turns.waiting).toBe(0);
 });
 
-test('one has a turn at a time, and flows take turns however much of it is oneâ€™s', async () => {
+test('one piece of work runs per turn, and flows alternate regardless of how much work each has', async () => {
   const { turns, log, work, go } = setup();
   for (let i = 1; i <= 4; i++) work('loud', `loud ${i}`);
   work('quiet');
@@ -43,7 +43,7 @@ test('one has a turn at a time, and flows take turns however much of it is oneâ€
   expect(order).toEqual([['loud 1', 'loud 2'], ['quiet'], ['third'], ['loud 3'], ['loud 4'], []]);
 });
 
-test('who yields never goes on at once', async () => {
+test('yielding never continues in the same turn', async () => {
   const { turns, go } = setup();
   const over = jest.fn();
   void turns.wait('a').then(over);
