@@ -86,7 +86,7 @@ describe('update', () => {
     expect(next.metadata.managedFields?.[0]).toBe(entries[0]);
   });
 
-  test('the same manager gets a new time and keeps its fields', () => {
+  test('an update by the same manager sets a new time and keeps its fields', () => {
     const { manager } = setup();
     const next = manager.update(
       widget({ text: 'x' }, [entry('a', TEXT)]),

@@ -595,7 +595,7 @@ describe('an error of a connection ends it', () => {
   });
 });
 
-describe('the end', () => {
+describe('closing', () => {
   test('a reset by the client notifies the handler', async () => {
     const { got } = held();
     const peer = await server.peer();

@@ -46,7 +46,7 @@ test.each([
   ['a scraper', { user: { ...ALICE.user, groups: ['system:monitoring'] } }, false, true],
   ['what a proxy that may speak for users passes on', ALICE, true, true],
   ['everybody else', ALICE, false, false],
-])('the trace of %s', (_name, answer, viaProxy, isTrusted) => {
+])('marks the trace of %s as trusted or not', (_name, answer, viaProxy, isTrusted) => {
   expect(begun(answer, viaProxy)).toMatchObject([
     {
       name: 'GET /apis/apps/v1/namespaces/{:namespace}/things/{:name}/scale',

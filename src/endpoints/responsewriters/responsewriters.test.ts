@@ -502,7 +502,7 @@ describe('lists', () => {
     expect(body.equals((await ask(list(many, foos, '*/*'))).body)).toBe(true);
   });
 
-  test('a client that disconnects ends the writing', async () => {
+  test('writing stops when the client disconnects', async () => {
     let written = Promise.resolve();
     work = (request, response) => (written = Promise.resolve(list(many, foos, 'application/yaml')(request, response)));
     await new Promise<void>((resolve) => {

@@ -13,7 +13,7 @@ test('an error shows a default with its metadata as it is read', () => {
   expect(value.metadata).toBeNull();
 });
 
-test('rules see a default as it is read, and run despite unknown fields, but no other errors', () => {
+test('rules see a default as it is read, and run only if it has no errors but unknown fields', () => {
   const seen: JsonValue[] = [];
   const check = (value: JsonObject): string[] =>
     validateDefaults({ type: 'object', default: value, properties: { b: { type: 'string' } } }, FieldPath.of('s'), {

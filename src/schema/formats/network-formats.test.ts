@@ -18,7 +18,7 @@ test.each(['', '00:11:22:33:44', '00:11-22:33:44:55', '0011.2233', '00112233445'
   },
 );
 
-test('leading zeros are judged by format', () => {
+test('each format has its own rule for leading zeros', () => {
   expect([isCidr('00001::/0128'), isCidr('1.2.3.4/0033'), isIPv4('00001::01.2.3.4'), isIPv6('00001::')]).toEqual([
     true,
     false,

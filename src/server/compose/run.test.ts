@@ -1,7 +1,7 @@
 import { defaultOptions } from '../options/options.js';
 import { drainMillis } from './run.js';
 
-/** The milliseconds left for the store of the 30 s a pod has to terminate. */
+/** The milliseconds reserved for the store out of the 30 s that a pod has to terminate. */
 const STORE_MILLIS = 7_000;
 
 describe('the time to drain requests in flight', () => {

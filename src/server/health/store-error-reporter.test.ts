@@ -60,7 +60,7 @@ describe('a failed request', () => {
     expect(JSON.stringify(lines)).toContain('mongodb://***@db-1 refuses ***');
   });
 
-  test('is not logged if it is compaction or not a failure of the store', () => {
+  test('is not logged for compaction or an error outside of the store', () => {
     const { lines, troubles } = setUp();
     troubles.requestFailed('list', compacted(3, 7));
     troubles.requestFailed('list', new TypeError('a mistake'));

@@ -196,7 +196,7 @@ describe('serialization', () => {
   });
 });
 
-describe('the form in messages', () => {
+describe('string form in messages', () => {
   test.each([
     [PathElement.field('a'), '.a'],
     [PathElement.keys(['name', 'port'], ['x"y', 1000000]), '[name="x\\"y",port=1000000]'],

@@ -22,7 +22,7 @@ test('no byte is lost', () => {
   );
 });
 
-// As in Go, each byte that does not begin a character is decoded as one of its own.
+// As in Go, each byte that does not begin a character is decoded as a character of its own.
 test.each([
   ['\u00e9', [0xc3, 0xa9], '\u00e9'],
   ['a lone byte', [0x61, 0xff], 'a\ufffd'],

@@ -6,7 +6,7 @@ test.each<[JsonObject, JsonObject]>([
   [{ type: 'object' }, { type: 'object', nullable: false, required: [], properties: {}, enum: [], description: '' }],
   [{ default: null }, {}],
   [{ jsonPath: '.a', priority: 0 }, { jsonPath: '.a' }],
-])('%j is the same as %j', (a, b) => {
+])('%j equals %j', (a, b) => {
   expect([sameValue(a, b), sameValue(b, a)]).toEqual([true, true]);
 });
 

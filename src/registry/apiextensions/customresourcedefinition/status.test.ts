@@ -72,7 +72,7 @@ describe('names and establishment', () => {
     expect(findCondition(established, 'Established')?.['lastTransitionTime']).toBe('2026-01-02T03:05:05Z');
   });
 
-  test('nothing changes when there is nothing to do', () => {
+  test('a settled definition is returned unchanged', () => {
     const settled = establish(computeNamesAccepted(widgets(), [], NOW), NOW);
     expect(establish(computeNamesAccepted(settled, [], LATER), LATER)).toBe(settled);
   });
@@ -109,7 +109,7 @@ describe('names and establishment', () => {
       'KindConflict',
       '"Gadget" is already in use',
     ],
-  ])('a %s of another definition of the group is refused', (_, names, reason, message) => {
+  ])('refuses a %s that another definition of the group has', (_, names, reason, message) => {
     const taken = establish(
       computeNamesAccepted(definition({ plural: 'gadgets', kind: 'Gadget', shortNames: ['gg'] }), [], NOW),
       NOW,
@@ -124,7 +124,7 @@ describe('names and establishment', () => {
     expect(isConditionTrue(computeNamesAccepted(refused, [], LATER), 'NamesAccepted')).toBe(true);
   });
 
-  test('an established definition stays so when new names are refused', () => {
+  test('an established definition stays established when new names are refused', () => {
     const taken = computeNamesAccepted(definition({ plural: 'gadgets', kind: 'Gadget', shortNames: ['gg'] }), [], NOW);
     const settled = establish(computeNamesAccepted(widgets(), [taken], NOW), NOW);
     const spec = objectAt(settled, 'spec') ?? {};

@@ -624,7 +624,7 @@ describe('events in both versions', () => {
 });
 
 describe('deletion', () => {
-  test('a namespace waits until its finalizers are gone', () => {
+  test('a namespace stays until its finalizers are removed', () => {
     const { deletion } = typeOf('Namespace');
     const live: KubeObject = {
       metadata: { name: 'a' },

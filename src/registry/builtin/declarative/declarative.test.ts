@@ -107,7 +107,7 @@ describe('a mismatch', () => {
     expect(reports).toEqual([{ ...missing, validation: 'role_update', foundBy: 'hand-written' }]);
   });
 
-  test('is not an error that no marker covers', () => {
+  test('excludes errors that no marker covers', () => {
     const { strategy, reports } = served(finding([required('rules[0].resources'), invalid('rules[0].verbs', '', '')]));
     expect(strategy.validateCreate(context, role(RULE))).toHaveLength(2);
     expect(reports).toEqual([]);

@@ -43,7 +43,7 @@ class Bed {
   }
 }
 
-test('everything is created, and a second start changes nothing', async () => {
+test('creates all defaults, and a second start changes nothing', async () => {
   const bed = new Bed();
   await bed.run();
   const count = (kind: string): number => defaults.filter((object) => object.kind === kind).length;
