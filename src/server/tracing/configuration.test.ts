@@ -52,7 +52,7 @@ test.each([
     'converting (v1.EncryptionConfiguration) to (apiserver.TracingConfiguration): unknown conversion',
   ],
   [HEAD.replace('/v1', '/v7'), 'no kind "TracingConfiguration" is registered for version "apiserver.config.k8s.io/v7"'],
-])('%j is refused', (text, message) => {
+])('a file of another type is refused: %j', (text, message) => {
   expect(() => parseTracingConfiguration(text)).toThrow(`${read}${message}`);
 });
 
