@@ -152,7 +152,7 @@ suite(`alerts, from faults of a server${why}`, () => {
     expect(firing.filter((alert) => !busy.includes(alert))).toEqual([]);
   });
 
-  chosen('AnnexDown')('AnnexDown: the server is away', () =>
+  chosen('AnnexDown')('AnnexDown: the server is stopped', () =>
     fires(
       'AnnexDown',
       () => replica.stop(),
@@ -173,7 +173,7 @@ suite(`alerts, from faults of a server${why}`, () => {
     );
   });
 
-  chosen('AnnexAdmissionWebhookFailing')('AnnexAdmissionWebhookFailing: nobody listens', async () => {
+  chosen('AnnexAdmissionWebhookFailing')('AnnexAdmissionWebhookFailing: the port is closed', async () => {
     const configurations = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
     const url = `https://127.0.0.1:${await freePort()}/`;
     const rule = { apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['CREATE'] };
@@ -201,7 +201,7 @@ suite(`alerts, from faults of a server${why}`, () => {
     );
   });
 
-  chosen('AnnexServingCertificateExpires')('AnnexServingCertificateExpires: nobody renewed it', () => {
+  chosen('AnnexServingCertificateExpires')('AnnexServingCertificateExpires: it was not renewed', () => {
     const flags = (hours: number): string[] => {
       const { privateKey, publicKey } = generateKey();
       const validity = { notBefore: Date.now() - HOUR, notAfter: Date.now() + hours * HOUR };
@@ -246,7 +246,7 @@ suite(`alerts, from faults of a server${why}`, () => {
     await replica.restart();
   });
 
-  chosen('AnnexRequestsRejected')('AnnexRequestsRejected: too many at a time', async () => {
+  chosen('AnnexRequestsRejected')('AnnexRequestsRejected: too many concurrent requests', async () => {
     const data = { text: 'x'.repeat(500_000) };
     // Requests of system:masters are never rejected.
     const binding = {
@@ -306,7 +306,7 @@ suite(`alerts, from faults of a server${why}`, () => {
     );
   });
 
-  chosen('AnnexClientCertificateExpires')('AnnexClientCertificateExpires: somebody uses one to its end', () => {
+  chosen('AnnexClientCertificateExpires')('AnnexClientCertificateExpires: a client uses one until it expires', () => {
     const { privateKey, publicKey } = generateKey();
     const ca = {
       pem: readFileSync(join(folder, 'a/data/pki/client-ca.crt'), 'utf8'),

@@ -8,7 +8,7 @@ import { freePorts, Started, writeKeys } from '../convert/control-plane.js';
 const ROOT = join(__dirname, '../..');
 const TOOLS = process.env['ANNEX_TOOLS_DIR'] ?? join(ROOT, '.cache/tools');
 const missing = ['etcd', 'kube-apiserver', 'kubectl'].filter((name) => !existsSync(join(TOOLS, name)));
-const title = 'what the chart makes is accepted by kube-apiserver under strict field validation';
+const title = 'kube-apiserver accepts the rendered chart under strict field validation';
 /** Third-party types: the e2e tests check these against their own definitions. */
 const FOREIGN = /^(monitoring\.coreos\.com|cert-manager\.io)\//;
 

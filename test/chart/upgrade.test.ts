@@ -16,7 +16,7 @@ const missing = [
   ...['etcd', 'kube-apiserver', 'kubectl', 'helm'].filter((name) => !existsSync(join(TOOLS, name))),
   ...(hasCommit ? [] : [`commit ${BEFORE}`]),
 ];
-const title = 'helm upgrade from the chart before, with a release name of 53 characters';
+const title = 'helm upgrade from the previous chart, with a release name of 53 characters';
 
 (missing.length === 0 ? describe : describe.skip)(
   missing.length === 0 ? title : `${title} (skipped: no ${missing.join(', ')})`,

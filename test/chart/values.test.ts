@@ -60,7 +60,7 @@ function another(key: string, value: JsonValue): string {
 
 const rest = defaults.filter(([key]) => !isRendered(key));
 
-const title = 'values that no kept rendering sets';
+const title = 'values that no golden sets';
 (existsSync(helm) ? describe : describe.skip)(existsSync(helm) ? title : `${title} (skipped: no helm)`, () => {
   const render = (settings: readonly string[], json: readonly string[] = []): string => {
     const flags = [...settings.flatMap((one) => ['--set', one]), ...json.flatMap((one) => ['--set-json', one])];

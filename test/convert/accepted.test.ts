@@ -8,7 +8,7 @@ import { freePorts, Started, writeKeys } from './control-plane.js';
 import { convert, documentsOf, manifests, textOf, TOOLS } from './program.js';
 
 const missing = ['etcd', 'kube-apiserver'].filter((name) => !existsSync(join(TOOLS, name)));
-const title = 'what comes out is accepted by kube-apiserver under strict field validation';
+const title = 'kube-apiserver accepts the output under strict field validation';
 
 /** Paths of collections, by version and kind. */
 type Resources = ReadonlyMap<string, string>;

@@ -16,7 +16,7 @@ const go = spawnSync('go', ['version']).status === 0;
 
 const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8');
 
-suite(`guides on a server by itself${why}`, () => {
+suite(`guides on a standalone server${why}`, () => {
   let guide: Guide | undefined;
   const folder = scratchFolder(() => guide?.stop() ?? Promise.resolve());
   const names: Record<string, string> = {

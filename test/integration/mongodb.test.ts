@@ -361,7 +361,7 @@ described('a MongoDB that is too old', () => {
   });
 });
 
-described('a MongoDB that asks who one is', () => {
+described('a MongoDB with authentication', () => {
   const PASSWORD = 'swordfish%2F7';
   test('reads the password from a file and never exposes it', async () => {
     const mongod = await Mongod.start(path, ['--replSet', 'rs0', '--auth', '--keyFile', keyFile()]);

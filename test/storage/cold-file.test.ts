@@ -339,7 +339,7 @@ describe('without room', () => {
     fillsAndEmpties(new ColdFile({ directory: join(directory, 'small'), clock, keepMillis: KEEP, limit: ROOM })));
 
   const onDisk = noDisk === undefined ? test : test.skip;
-  onDisk(`on a full disk likewise${noDisk === undefined ? '' : `: ${noDisk}`}`, async () => {
+  onDisk(`also on a full disk${noDisk === undefined ? '' : `: ${noDisk}`}`, async () => {
     const disk = join(directory, 'disk');
     mountSmallDisk(disk, ROOM >> 20);
     try {

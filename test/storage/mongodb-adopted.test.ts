@@ -35,7 +35,7 @@ const staged = (key: string, revision: number): StagedObject => ({
   value: encodeObject(widget(key, { revision })),
 });
 
-described('objects that come from another store', () => {
+described('objects adopted from another store', () => {
   test('keep their revisions, and the log continues above them on every replica', async () => {
     const options = await mongoOptions();
     const [one, two] = [await replica(options), await replica(options)];
@@ -129,7 +129,7 @@ described('objects that come from another store', () => {
   });
 });
 
-described('the processes on a store', () => {
+described('presence of processes', () => {
   test('are those that published recently, by the clock of MongoDB', async () => {
     const options = await mongoOptions();
     const [one, two] = [(await replica(options)).presence(), (await replica(options)).presence()];

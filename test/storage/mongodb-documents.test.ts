@@ -132,7 +132,7 @@ described('documents in MongoDB', () => {
   });
 });
 
-described('MongoDB that cannot be used', () => {
+described('an unusable MongoDB', () => {
   test('is reported in one line, without the password', async () => {
     const mongod = await Mongod.start(mongodPath(), []);
     const { uri } = await mongoOptions();

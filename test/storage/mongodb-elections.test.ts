@@ -19,7 +19,7 @@ const QUESTIONS = 30;
 /** Returns the answer of the store, or undefined if the request failed. */
 const answered = <T>(question: Promise<T>): Promise<T | undefined> => question.catch(() => undefined);
 
-described('a primary that does not know that it is deposed', () => {
+described('a deposed primary that has not noticed', () => {
   test('does not return old states', async () => {
     set = await ReplicaSet.start(mongodPath(), 3);
     const primary = await set.primary();

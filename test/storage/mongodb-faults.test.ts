@@ -17,7 +17,7 @@ const { open, opened, openedAtLast, closeAll } = new OpenBackends();
 const followsAgain = (backend: MongoBackend): Promise<void> =>
   until('the change stream is followed', () => backend.following().ok);
 
-described('a MongoDB that is told to fail', () => {
+described('injected MongoDB failures', () => {
   let set: ReplicaSet;
   beforeAll(async () => {
     const flags = ['--replSet', 'rs0', '--setParameter', 'enableTestCommands=1'];
@@ -198,7 +198,7 @@ described('an oplog that is too small', () => {
 /** Detects an unresponsive server within a second and a half. */
 const IMPATIENT = '&heartbeatFrequencyMS=500&connectTimeoutMS=1000&serverSelectionTimeoutMS=500';
 
-described('a disk that is full', () => {
+described('a full disk', () => {
   /** The journal allocates whole files. */
   const JOURNAL = ['--wiredTigerEngineConfigString', 'log=(file_max=8MB)'];
   const LIMIT_KIB = 24 << 10;

@@ -36,7 +36,7 @@ const heavy = (key: string, expected: number, n: number) => put(key, expected, {
 
 afterEach(() => stop(...open.splice(0)));
 
-described('types with logs of their own', () => {
+described('types with separate logs', () => {
   test('each log has its own revisions and delivers only its own types', async () => {
     const options = await mongoOptions();
     const { backend, main, others } = await replica(options, OWN);

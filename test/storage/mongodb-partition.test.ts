@@ -148,7 +148,7 @@ async function answerThatIsLost(log: Log): Promise<void> {
   expect(await far.get(RESOURCE, 'far/new')).toBeUndefined();
 }
 
-described('a replica that was cut off for longer than the history, on the main log and on one of its own', () => {
+described('a replica partitioned for longer than the history window, on the main log and on a separate log', () => {
   test('its writes have no effect and are not acknowledged', () =>
     atOnce(
       LOGS.flatMap((log) => VERBS.map((verb) => ({ log, verb }))),
@@ -195,7 +195,7 @@ described('old events', () => {
   });
 });
 
-described('a replica with a long way to MongoDB', () => {
+described('a replica with high latency to MongoDB', () => {
   test('makes progress beside a replica that commits back to back', async () => {
     const { near, far, proxy } = await pair({ writeMillis: 60_000 });
     proxy.delay(5);
@@ -214,7 +214,7 @@ described('a replica with a long way to MongoDB', () => {
   });
 });
 
-described('a mongod that is killed under load, with a replica behind a proxy', () => {
+described('a mongod killed under load, with a replica behind a proxy', () => {
   const IMPATIENT = '&heartbeatFrequencyMS=500&connectTimeoutMS=1000';
 
   test('both replicas write again after each restart, regardless of the proxy', async () => {

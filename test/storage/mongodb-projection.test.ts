@@ -48,7 +48,7 @@ const leave = (options: MongoOptions, ...batches: ReturnType<typeof left>[]): Pr
 const listed = async (backend: MongoBackend): Promise<unknown> =>
   (await backend.list(RESOURCE, everything)).items.map(({ key, revision }) => [key, revision]);
 
-described('the collections that people query', () => {
+described('the projection', () => {
   test('follow the log, even after a pause, with the newest state of each object', async () => {
     const options = await mongoOptions();
     const backend = await opened(options);

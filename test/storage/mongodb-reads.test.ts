@@ -28,7 +28,7 @@ async function questions({ uri, database }: MongoOptions, work: () => Promise<un
 
 const keysOf = (count: number): string[] => Array.from({ length: count }, (_, i) => `a/k${String(i).padStart(3, '0')}`);
 
-described('objects read one by one', () => {
+described('reads of single objects', () => {
   test('concurrent reads are batched', async () => {
     const options = await mongoOptions();
     const backend = await opened(options);
@@ -59,7 +59,7 @@ described('objects read one by one', () => {
   });
 });
 
-described('what a write starts from', () => {
+described('the state that a write starts from', () => {
   test('is not read if the caller has it and a cache knows that it is the newest', async () => {
     const options = await mongoOptions();
     const keys = keysOf(40);

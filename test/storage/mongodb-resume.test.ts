@@ -105,7 +105,7 @@ async function otherwise<T>(how: (backend: MongoBackend) => Promise<T>): Promise
 const revisionOf = async (backend: MongoBackend, key: string): Promise<number> =>
   (await backend.get(widgets.resource, key))?.revision ?? 0;
 
-described('a replica that is started again with its file', () => {
+described('a replica restarted with its file', () => {
   test('reads only the recent writes from MongoDB, its own and those of others', async () => {
     const first = await filled();
     await commit(first.backend, put('a/k0001', await revisionOf(first.backend, 'a/k0001'), { i: 'own' }));

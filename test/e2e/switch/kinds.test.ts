@@ -28,7 +28,7 @@ const ownedBy = (object: JsonObject, more: JsonObject = {}): JsonObject => ({
 
 const OPTIONS = { apiservers: 2 as const, groups: [ODD] };
 
-describeOnCluster('kinds of all sorts move from the cluster into Annex, and back', OPTIONS, (cluster) => {
+describeOnCluster('various kinds move from the cluster into Annex, and back', OPTIONS, (cluster) => {
   const converter = new Converter();
   const before = new Map<string, JsonObject>();
   let reconciler: Reconciler | undefined;
