@@ -68,7 +68,7 @@ export interface AdmissionAttributes {
   /** Absent if the kind has only one version and its objects are never mutated. */
   readonly versions?: AttributeVersions | undefined;
   /** Records the milliseconds that webhooks took, which do not count as the server's own latency. */
-  waited?(layer: 'mutating-webhook' | 'validating-webhook', millis: number): void;
+  recordWebhookDuration?(layer: 'mutating-webhook' | 'validating-webhook', millis: number): void;
   warn(text: string): void;
   /** `level`: the lowest audit level at which the annotation is recorded; absent: every level. */
   annotate(key: string, value: string, level?: AuditLevel): void;

@@ -57,7 +57,7 @@ class Cluster {
 
   synced(): void {
     this.listener(SERVICES).replaced([...this.services.values()]);
-    this.listener(SERVICES).heard?.();
+    this.listener(SERVICES).responded?.();
   }
 
   get(name: string): KubeObject {
@@ -102,7 +102,7 @@ function setUp({ owner = '' }: { owner?: string } = {}) {
       services.changed();
     },
     broken: (error) => void told.push(`owner: ${String(error)}`),
-    mended: () => void told.push('owner found'),
+    restored: () => void told.push('owner found'),
   });
   const begun = services.start(signal);
   return { cluster, clock, told, state, services, begun };
@@ -489,7 +489,7 @@ describe('an owner', () => {
     cluster.listener(ROLES).replaced([role('u1')]);
     await settle();
     cluster.listener(ROLES).delete(role('u1'));
-    cluster.listener(ROLES).heard?.();
+    cluster.listener(ROLES).responded?.();
     cluster.remove('v1.a.example.com');
     await settle();
     expect([...cluster.services.keys()]).toEqual([]);

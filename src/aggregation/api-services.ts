@@ -131,7 +131,7 @@ export class ApiServices {
         this.synced = true;
         this.announce();
       },
-      heard: () => {
+      responded: () => {
         if (this.failing.size === 0) this.options.inOrder();
       },
     };

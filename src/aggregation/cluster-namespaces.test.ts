@@ -18,7 +18,7 @@ function setUp() {
       return Promise.resolve(undefined);
     },
   });
-  const told = { broken: () => undefined, mended: () => undefined };
+  const told = { broken: () => undefined, restored: () => undefined };
   void namespaces.follow(new AbortController().signal, told);
   if (listener === undefined) throw new Error('nothing is followed');
   return { namespaces, asked, listener };

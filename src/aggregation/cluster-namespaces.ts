@@ -17,7 +17,7 @@ export class ClusterNamespaces implements NamespaceSource {
     return this.namespaces.get(name) ?? this.client.must('GET', `/api/v1/namespaces/${encodeURIComponent(name)}`);
   }
 
-  follow(signal: AbortSignal, handlers: { broken(error: unknown): void; mended(): void }): Promise<void> {
+  follow(signal: AbortSignal, handlers: { broken(error: unknown): void; restored(): void }): Promise<void> {
     const nameOf = (namespace: KubeObject): string => namespace.metadata.name ?? '';
     const listener = {
       upsert: (namespace: KubeObject) => void this.namespaces.set(nameOf(namespace), namespace),
@@ -25,8 +25,8 @@ export class ClusterNamespaces implements NamespaceSource {
       replaced: (all: readonly KubeObject[]) => {
         this.namespaces = new Map(all.map((namespace) => [nameOf(namespace), namespace]));
       },
-      heard: () => {
-        handlers.mended();
+      responded: () => {
+        handlers.restored();
       },
     };
     return this.client.follow('/api/v1/namespaces', listener, signal, (error) => {

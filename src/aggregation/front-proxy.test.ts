@@ -38,15 +38,15 @@ function followed() {
       changes++;
     },
     broken: (error) => void told.push(String(error)),
-    mended: () => void told.push('mended'),
+    restored: () => void told.push('restored'),
   });
   const given = listener;
   if (given === undefined) throw new Error('nothing is followed');
-  const heard = (tell: (listener: ClusterListener) => void): void => {
+  const responded = (tell: (listener: ClusterListener) => void): void => {
     tell(given);
-    given.heard?.();
+    given.responded?.();
   };
-  return { trust, told, heard, changes: () => changes };
+  return { trust, told, responded, changes: () => changes };
 }
 
 describe('FrontProxyTrust', () => {
@@ -79,40 +79,40 @@ describe('FrontProxyTrust', () => {
   });
 
   test('follows changes; invalid content leaves the previous configuration in force', () => {
-    const { trust, told, heard, changes } = followed();
-    heard((listener) => {
+    const { trust, told, responded, changes } = followed();
+    responded((listener) => {
       listener.replaced([map(data())]);
     });
     const before = trust.proxy;
-    heard((listener) => {
+    responded((listener) => {
       listener.upsert(map(data({ 'requestheader-allowed-names': '[1]' })));
     });
     expect([trust.proxy, trust.config.allowedNames]).toEqual([before, ['front-proxy-client']]);
-    heard((listener) => {
+    responded((listener) => {
       listener.upsert(map(data({ 'requestheader-allowed-names': '["another"]' })));
     });
     expect(trust.config.allowedNames).toEqual(['another']);
     expect(changes()).toBe(2);
     expect(told).toEqual([
-      'mended',
+      'restored',
       'Error: the ConfigMap kube-system/extension-apiserver-authentication cannot be used: requestheader-allowed-names is not a list of strings',
-      'mended',
+      'restored',
     ]);
   });
 
   test('a deleted ConfigMap is reported, and its configuration stays in force', () => {
-    const { trust, told, heard } = followed();
-    heard((listener) => {
+    const { trust, told, responded } = followed();
+    responded((listener) => {
       listener.replaced([map(data())]);
     });
-    heard((listener) => {
+    responded((listener) => {
       listener.delete(map(data()));
     });
-    heard((listener) => {
+    responded((listener) => {
       listener.replaced([]);
     });
     expect(trust.proxy).toBeDefined();
     const gone = 'Error: the cluster has no ConfigMap kube-system/extension-apiserver-authentication';
-    expect(told).toEqual(['mended', gone, gone]);
+    expect(told).toEqual(['restored', gone, gone]);
   });
 });

@@ -51,11 +51,11 @@ export class FrontProxyTrust {
     if (this.trouble !== '') throw new Error(this.trouble);
   }
 
-  /** Calls `changed` on every change, `broken` when the ConfigMap cannot be read or used, and `mended` when it can be again. */
+  /** Calls `changed` on every change, `broken` when the ConfigMap cannot be read or used, and `restored` when it can be again. */
   follow(
     client: Pick<ClusterClient, 'follow'>,
     signal: AbortSignal,
-    handlers: { changed(): void; broken(error: unknown): void; mended(): void },
+    handlers: { changed(): void; broken(error: unknown): void; restored(): void },
   ): Promise<void> {
     let missing = false;
     const take = (map: KubeObject): void => {
@@ -72,10 +72,10 @@ export class FrontProxyTrust {
         if (map === undefined) gone();
         else take(map);
       },
-      heard: () => {
+      responded: () => {
         if (missing) handlers.broken(new Error(`the cluster has no ConfigMap ${NAMESPACE}/${NAME}`));
         else if (this.trouble !== '') handlers.broken(new Error(this.trouble));
-        else handlers.mended();
+        else handlers.restored();
       },
     };
     return client.follow(PATH, listener, signal, (error) => {

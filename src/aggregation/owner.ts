@@ -25,7 +25,7 @@ export class Owner {
   follow(
     client: Pick<ClusterClient, 'follow'>,
     signal: AbortSignal,
-    handlers: { changed(): void; broken(error: unknown): void; mended(): void },
+    handlers: { changed(): void; broken(error: unknown): void; restored(): void },
   ): void {
     if (this.name === '') return;
     this.changed = () => {
@@ -45,8 +45,8 @@ export class Owner {
         if (role === undefined) gone();
         else found(role);
       },
-      heard: () => {
-        if (this.reference !== undefined) handlers.mended();
+      responded: () => {
+        if (this.reference !== undefined) handlers.restored();
         else handlers.broken(new Error(`ClusterRole ${this.name} not found; registration requires it`));
       },
     };

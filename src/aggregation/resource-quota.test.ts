@@ -72,7 +72,7 @@ class Cluster {
   }
 }
 
-const told = { broken: () => undefined, mended: () => undefined };
+const told = { broken: () => undefined, restored: () => undefined };
 
 function quotasOf(cluster: Cluster, synced = true): ClusterQuotas {
   const quotas = new ClusterQuotas(cluster);

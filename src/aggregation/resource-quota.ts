@@ -34,7 +34,7 @@ export class ClusterQuotas implements AdmissionPlugin {
 
   constructor(private readonly client: Pick<ClusterClient, 'follow' | 'must'>) {}
 
-  follow(signal: AbortSignal, handlers: { broken(error: unknown): void; mended(): void }): Promise<void> {
+  follow(signal: AbortSignal, handlers: { broken(error: unknown): void; restored(): void }): Promise<void> {
     const listener = {
       upsert: (quota: KubeObject) => {
         this.set(quota);
@@ -45,8 +45,8 @@ export class ClusterQuotas implements AdmissionPlugin {
         for (const quota of all) this.set(quota);
         this.synced = true;
       },
-      heard: () => {
-        handlers.mended();
+      responded: () => {
+        handlers.restored();
       },
     };
     return this.client.follow('/api/v1/resourcequotas', listener, signal, (error) => {

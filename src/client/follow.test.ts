@@ -52,7 +52,7 @@ class World implements Collection {
       upsert: ({ metadata }) => void this.told.push(`+${metadata.name}`),
       delete: ({ metadata }) => void this.told.push(`-${metadata.name}`),
       replaced: (all) => void this.told.push(`=${all.map(({ metadata }) => metadata.name).join()}`),
-      heard: () => void this.told.push('.'),
+      responded: () => void this.told.push('.'),
     };
     void follow('/things?fieldSelector=a', this, listener, {
       clock: this.clock,

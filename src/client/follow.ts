@@ -13,7 +13,7 @@ export interface ClusterListener {
    * Called when the cluster confirms the known state: after a list, when a watch starts, and after an event or bookmark. Called after the
    * other methods.
    */
-  heard?(): void;
+  responded?(): void;
 }
 
 /** Reads a collection. */
@@ -170,6 +170,6 @@ class Reflector {
 
   private confirm(): void {
     this.receivedAny = true;
-    this.listener.heard?.();
+    this.listener.responded?.();
   }
 }

@@ -26,7 +26,7 @@ function setUp(served: Record<string, string[]> = { v1: ['MutatingAdmissionPolic
     events: {
       changed: (_, what) => told.push(what),
       broken: (_, error) => told.push(`broken: ${(error as Error).message}`),
-      heard: () => undefined,
+      responded: () => undefined,
     },
   });
   const stop = new AbortController();
@@ -59,12 +59,12 @@ test('changes are followed; a changed status is not a change', async () => {
   await settle();
   cluster.list(POLICIES, policy('a'), policy('b'));
   const [a] = source.objects();
-  let heard = 0;
-  source.subscribe(() => heard++);
+  let responded = 0;
+  source.subscribe(() => responded++);
   cluster.tell(POLICIES, (watch) => {
     watch.upsert(policy('a', 1, { status: { observedGeneration: 1 } }));
   });
-  expect([source.generation, heard]).toEqual([1, 0]);
+  expect([source.generation, responded]).toEqual([1, 0]);
   expect(source.objects()[0]).toBe(a);
   cluster.tell(POLICIES, (watch) => {
     watch.upsert(policy('a', 2));
@@ -72,7 +72,7 @@ test('changes are followed; a changed status is not a change', async () => {
     watch.delete(policy('b'));
     watch.delete(policy('unknown'));
   });
-  expect([names(source), source.generation, heard]).toEqual([['a', 'c'], 4, 3]);
+  expect([names(source), source.generation, responded]).toEqual([['a', 'c'], 4, 3]);
   expect(source.objects()[0]).toMatchObject({ spec: { generation: 2 } });
   expect(told).toEqual(['2 read', 'changed a', 'added c', 'deleted b']);
 });

@@ -18,7 +18,7 @@ interface ConfigurationEvents {
   changed(resource: string, what: string): void;
   broken(resource: string, error: unknown): void;
   /** Called whenever the cluster responds, even if nothing was broken. */
-  heard(resource: string): void;
+  responded(resource: string): void;
 }
 
 export interface ClusterConfigurationsOptions {
@@ -120,7 +120,7 @@ export class ClusterConfigurations<T extends KubeObject = KubeObject> implements
       replaced: (objects: readonly KubeObject[]) => {
         this.replace(objects);
       },
-      heard: () => {
+      responded: () => {
         this.confirm();
       },
     };
@@ -172,7 +172,7 @@ export class ClusterConfigurations<T extends KubeObject = KubeObject> implements
   private confirm(): void {
     this.isBroken = false;
     this.heardAt = this.options.clock.monotonic();
-    this.options.events.heard(this.resource);
+    this.options.events.responded(this.resource);
   }
 
   private fail(error: unknown): void {

@@ -30,7 +30,7 @@ function setUp() {
     client: cluster,
     clock,
     local: { open: (kind) => (kind.group === OWN.group ? LOCAL : undefined), retain: () => undefined },
-    events: { broken: note('broken'), heard: note('heard'), forgotten: note('forgotten') },
+    events: { broken: note('broken'), responded: note('responded'), forgotten: note('forgotten') },
   });
   return { cluster, clock, told, params };
 }

@@ -54,7 +54,7 @@ export class FakeCluster {
   tell(path: string, what: (listener: ClusterListener) => void): void {
     const { listener } = this.at(path);
     what(listener);
-    listener.heard?.();
+    listener.responded?.();
   }
 
   list(path: string, ...objects: KubeObject[]): void {

@@ -19,7 +19,7 @@ const MAX_OBJECTS = 50_000;
 
 export interface ParamEvents {
   broken(kind: GroupVersionKind, error: unknown): void;
-  heard(kind: GroupVersionKind): void;
+  responded(kind: GroupVersionKind): void;
 }
 
 /** All objects of one kind in the cluster, followed by a watch. */
@@ -100,10 +100,10 @@ export class FollowedParams implements ParamStore {
         this.resolveFirst();
         bound(this.count);
       },
-      heard: () => {
+      responded: () => {
         if (this.stopping.signal.aborted) return;
         this.failed = false;
-        events.heard(this.kind);
+        events.responded(this.kind);
       },
     };
   }

@@ -36,7 +36,7 @@ function setUp(first: ServingPair) {
     logger: { info: (text) => void told.push(`${at()} ${text}`) },
     links: {
       broken: (link, what) => void told.push(`${at()} ${link}: ${String(what)}`),
-      mended: () => void told.push(`${at()} fine`),
+      restored: () => void told.push(`${at()} fine`),
     },
     renewed: () => void told.push(`${at()} renewed`),
     isCaPublished: () => true,

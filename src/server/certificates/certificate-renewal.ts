@@ -12,7 +12,7 @@ const SOON_MILLIS = 5_000;
 export interface RenewalContext {
   readonly clock: Clock;
   readonly logger: Pick<Logger, 'info'>;
-  readonly links: Pick<ClusterLinks, 'broken' | 'mended'>;
+  readonly links: Pick<ClusterLinks, 'broken' | 'restored'>;
   readonly signal: AbortSignal;
   /** Called after each change of the certificates. */
   readonly renewed: () => void;
@@ -31,7 +31,7 @@ export async function renewCertificates(certificates: ServingCertificates, conte
     const expires = Date.parse(new X509Certificate(certificates.pair.cert).validTo);
     const remainingMillis = expires - clock.now();
     if (remainingMillis <= 0) problem ??= `it expired on ${new Date(expires).toISOString()}`;
-    if (problem === undefined) links.mended('serving-certificate');
+    if (problem === undefined) links.restored('serving-certificate');
     else links.broken('serving-certificate', problem);
     await sleep(
       clock,

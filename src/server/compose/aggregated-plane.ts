@@ -273,7 +273,7 @@ function registrationEvents(
       for (const { group, version } of served()) registration.failed(group, version, messageOf(error));
     },
     inOrder: () => {
-      links.mended('apiservices');
+      links.restored('apiservices');
     },
     failed: (group, version, error) => {
       links.broken('apiservices', error);

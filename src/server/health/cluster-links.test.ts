@@ -38,10 +38,10 @@ describe('ClusterLinks', () => {
   test('logs a recovery once', async () => {
     const { lines, links, value } = setUp();
     const told = linkCallbacks(links, 'owner');
-    told.mended();
+    told.restored();
     told.broken('gone');
-    told.mended();
-    told.mended();
+    told.restored();
+    told.restored();
     expect(lines.slice(1)).toEqual(['info owner: restored']);
     expect(await value('owner')).toBe('0');
   });

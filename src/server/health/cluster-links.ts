@@ -58,18 +58,18 @@ export class ClusterLinks {
     );
   }
 
-  mended(link: Link): void {
+  restored(link: Link): void {
     this.gauge.withLabelValues(link).value = 0;
     if (this.lastLogged.delete(link)) this.logger.info(`${link}: restored`);
   }
 }
 
 /** Returns callbacks for a single link. */
-export const linkCallbacks = (links: ClusterLinks, link: Link): { broken(error: unknown): void; mended(): void } => ({
+export const linkCallbacks = (links: ClusterLinks, link: Link): { broken(error: unknown): void; restored(): void } => ({
   broken: (error) => {
     links.broken(link, error);
   },
-  mended: () => {
-    links.mended(link);
+  restored: () => {
+    links.restored(link);
   },
 });

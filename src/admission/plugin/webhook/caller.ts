@@ -130,7 +130,7 @@ async function postReview<T>(
     throw new CallError(hook.name, why, code, attributes.cancellation.aborted);
   } finally {
     const layer = type === 'admit' ? 'mutating-webhook' : 'validating-webhook';
-    attributes.waited?.(layer, clock.monotonic() - began);
+    attributes.recordWebhookDuration?.(layer, clock.monotonic() - began);
   }
 }
 

@@ -38,6 +38,6 @@ export function admissionAttributes(
     annotate: (key, value, level) => {
       context.annotate(key, value, level);
     },
-    waited: (layer, millis) => context.recordWebhookDuration?.(layer, millis),
+    recordWebhookDuration: (layer, millis) => context.recordWebhookDuration?.(layer, millis),
   };
 }

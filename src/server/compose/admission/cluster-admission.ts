@@ -106,9 +106,9 @@ export class ClusterAdmission {
           this.broken.set(resource, messageOf(error));
           links.broken('admission', `${resource}: ${messageOf(error)}`);
         },
-        heard: () => {
+        responded: () => {
           this.broken.delete(resource);
-          if (this.broken.size === 0) links.mended('admission');
+          if (this.broken.size === 0) links.restored('admission');
         },
       },
     });
@@ -116,7 +116,7 @@ export class ClusterAdmission {
 
   private paramEvents(): {
     broken(kind: GroupVersionKind, error: unknown): void;
-    heard(kind: GroupVersionKind): void;
+    responded(kind: GroupVersionKind): void;
     forgotten(kind: GroupVersionKind): void;
   } {
     const { clock, logger, metrics } = this.options;
@@ -133,7 +133,7 @@ export class ClusterAdmission {
           `cannot read params of kind ${name}: ${text}; policies that refer to them apply their failurePolicy; grant Annex list and watch on them`,
         );
       },
-      heard: (kind) => {
+      responded: (kind) => {
         const name = formatGroupVersionKind(kind);
         metrics.unreadableParams.withLabelValues(name).value = 0;
         if (this.lastLogged.delete(name)) logger.info(`params of kind ${name} are readable again`);
