@@ -15,7 +15,8 @@ RUN node hack/build.mjs
 RUN npm prune --omit=dev --no-save --no-audit --no-fund
 
 FROM node:24-slim
-ENV NODE_ENV=production
+# Node 24 defaults to a young generation four times as large, which costs up to 140 MB and longer pauses.
+ENV NODE_ENV=production NODE_OPTIONS=--max-semi-space-size=16
 WORKDIR /annex
 # Whom connections to webhooks and identity providers trust without a CA of their own.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/

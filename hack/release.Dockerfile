@@ -4,7 +4,7 @@ FROM scratch
 ADD base.tar /
 ADD annex.tar /
 ADD data.tar /
-ENV NODE_ENV=production PATH=/usr/local/bin:/usr/bin:/bin
+ENV NODE_ENV=production NODE_OPTIONS=--max-semi-space-size=16 PATH=/usr/local/bin:/usr/bin:/bin
 WORKDIR /annex
 USER 65532:65532
 EXPOSE 6443

@@ -73,6 +73,8 @@ archive() {
 #!/bin/sh
 # Follows links, so that one to this file can stand anywhere on PATH.
 lib=$(dirname "$(readlink -f "$0")")/../lib
+# Node 24 defaults to a young generation four times as large, which costs up to 140 MB and longer pauses.
+export NODE_OPTIONS="--max-semi-space-size=16${NODE_OPTIONS:+ $NODE_OPTIONS}"
 exec "$lib/node" --enable-source-maps "$lib/dist/main.js" "$@"
 START
   chmod +x "$scratch/$name/bin/annex"

@@ -55,11 +55,11 @@ count() {
   fi
 }
 
-# The tests beside the sources on the Node that the image has, and those of the embedded store's native library.
+# The tests beside the sources on the Node that the image has, those of the embedded store's native library, and that of a full heap.
 run_unit_on() {
   local node
   node=$(hack/node.sh "$1") || return 1
-  "$node" node_modules/.bin/jest src packages test/storage/damage test/storage/crash test/storage/cold-file 2> "$results/unit-$1.log" || { tail -60 "$results/unit-$1.log"; return 1; }
+  "$node" node_modules/.bin/jest src packages test/storage/damage test/storage/crash test/storage/cold-file test/integration/memory 2> "$results/unit-$1.log" || { tail -60 "$results/unit-$1.log"; return 1; }
 }
 
 # A worker of jest that has grown beyond this is replaced before its next suite. What suites leave behind in one process slows down all that

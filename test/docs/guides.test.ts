@@ -155,7 +155,7 @@ test('the figures of sizing.md match the results', () => {
   const text = read('docs/sizing.md');
   const measured = text.slice(text.indexOf('## Memory'), text.indexOf('As a rule'));
   const figures = [...measured.matchAll(/([\d,]+) MB/g)].map(([, figure]) => figure ?? '');
-  expect(figures.length).toBe(6);
+  expect(figures.length).toBe(8);
   for (const figure of figures) expect(results).toMatch(new RegExp(`\\b${figure}\\b`));
   const cpu = [...text.matchAll(/([\d.]+) ms\b/g)].map(([, figure]) => figure ?? '');
   for (const figure of cpu.filter((one) => one.includes('.') && one !== '0.5')) expect(results).toContain(figure);

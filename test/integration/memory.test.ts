@@ -10,7 +10,9 @@ const folder = scratchFolder(async () => {
 });
 
 test('a server with an almost full heap rejects creates and stays up; deletions free memory', async () => {
-  server = await TestServer.start(folder, ['--controllers='], { NODE_OPTIONS: '--max-old-space-size=110' });
+  server = await TestServer.start(folder, ['--controllers='], {
+    NODE_OPTIONS: '--max-old-space-size=110 --max-semi-space-size=16',
+  });
   const http = new Http1(server);
   let created = 0;
   let refused = await http.post(ROLES, largeRole(created));

@@ -105,7 +105,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 
 {{- define "annex.env" -}}
 - name: NODE_OPTIONS
-  value: --max-old-space-size={{ .Values.maxOldSpaceMiB }}
+  value: --max-old-space-size={{ .Values.maxOldSpaceMiB }} --max-semi-space-size=16
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
 {{- end }}

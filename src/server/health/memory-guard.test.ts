@@ -1,4 +1,4 @@
-import { setFlagsFromString } from 'node:v8';
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { FakeClock } from '../../util/clock.fake.js';
 import { silentLogger } from '../../util/logger.js';
@@ -101,9 +101,14 @@ test('readyz reports the reason', () => {
 });
 
 test('the usable heap excludes the young generation, regardless of its size flag', () => {
-  expect(usableHeap(148 * MIB, '')).toBe(80 * MIB);
-  expect(usableHeap(103 * MIB, '--max-old-space-size=100 --max-semi-space-size=1')).toBe(80 * MIB);
+  expect(usableHeap(148 * MIB, '--max-semi-space-size=16')).toBe(80 * MIB);
   expect(usableHeap(196 * MIB, '--max_semi_space_size 1 --max-semi-space-size=32')).toBe(80 * MIB);
+  expect(usableHeap(999 * MIB, '--max-old-space-size=100')).toBe(80 * MIB);
+  expect(usableHeap(999 * MIB, '--max_old_space_size 50 --max-old-space-size=100 --max-semi-space-size=1')).toBe(
+    80 * MIB,
+  );
+  const { heap_size_limit: limit } = getHeapStatistics();
+  expect(usableHeap(limit, '')).toBeLessThanOrEqual((limit - 48 * MIB) * 0.8);
 });
 
 test('the process uses less memory than its limit', () => {

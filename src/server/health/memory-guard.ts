@@ -17,6 +17,7 @@ const CREATES = { from: 0.9, until: 0.85, refuses: 'creates are refused' };
 const ALMOST_ALL = { from: 0.95, until: 0.9, refuses: 'all requests except gets and deletions are refused' };
 
 const LOOK_MILLIS = 500;
+const MIB = 1 << 20;
 
 export type Refusable = 'create' | 'update' | 'list' | 'watch';
 
@@ -105,7 +106,7 @@ function wasBeyond(before: typeof CREATES | undefined, threshold: typeof CREATES
 }
 
 function mebibytes(bytes: number): number {
-  return Math.round(bytes / (1 << 20));
+  return Math.round(bytes / MIB);
 }
 
 /** More bytes than any machine has. process.constrainedMemory() returns such a value if the cgroup sets no limit. */
@@ -122,17 +123,25 @@ export function memoryLimit(): number {
  * use and the program ran for less than 40 % of the time (Heap::IsIneffectiveMarkCompact). With 92 % two of three servers that were filled died.
  */
 const USABLE_HEAP = 0.8;
-/** The size of the young generation in semi-spaces, and the default size of a semi-space in MiB. */
+/** The size of the young generation in semi-spaces. */
 const SEMI_SPACES = 3;
-const SEMI_SPACE = 16;
+/** The default size of a semi-space in MiB: 16 before Node 24, and at most 64 since. */
+const SEMI_SPACE = Number(process.versions.node.split('.')[0]) < 24 ? 16 : 64;
 
-/** Returns the number of heap bytes that live objects may take. */
+/** Returns the number of heap bytes that live objects may take. `limit` includes the young generation. */
 export function usableHeap(
   limit = getHeapStatistics().heap_size_limit,
   flags = [process.env['NODE_OPTIONS'] ?? '', ...process.execArgv].join(' '),
 ): number {
-  const semi = /.*--max[-_]semi[-_]space[-_]size[= ](\d+)/.exec(flags)?.[1] ?? SEMI_SPACE;
-  return (limit - SEMI_SPACES * Number(semi) * (1 << 20)) * USABLE_HEAP;
+  const young = SEMI_SPACES * (flagOf(flags, 'semi') ?? SEMI_SPACE) * MIB;
+  const old = flagOf(flags, 'old');
+  return (old === undefined ? limit - young : old * MIB) * USABLE_HEAP;
+}
+
+/** Returns the value of the last flag that limits a space, in MiB. */
+function flagOf(flags: string, space: 'old' | 'semi'): number | undefined {
+  const value = new RegExp(`.*--max[-_]${space}[-_]space[-_]size[= ](\\d+)`).exec(flags)?.[1];
+  return value === undefined ? undefined : Number(value);
 }
 
 /** Calls `collected` after each major garbage collection, when nearly everything left on the heap is in use. */
