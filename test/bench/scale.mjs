@@ -249,7 +249,7 @@ try {
   await fill();
   row('memory when filled', await memory());
   // MongoDB still writes objects to its files, and Annex to the projection.
-  await pause(20_000);
+  if (flags.mongodb) await pause(20_000);
   await read('');
   row('memory after reads', await memory());
   row(

@@ -133,9 +133,8 @@ export function usableHeap(
   limit = getHeapStatistics().heap_size_limit,
   flags = [process.env['NODE_OPTIONS'] ?? '', ...process.execArgv].join(' '),
 ): number {
-  const young = SEMI_SPACES * (flagOf(flags, 'semi') ?? SEMI_SPACE) * MIB;
-  const old = flagOf(flags, 'old');
-  return (old === undefined ? limit - young : old * MIB) * USABLE_HEAP;
+  const old = flagOf(flags, 'old') ?? limit / MIB - SEMI_SPACES * (flagOf(flags, 'semi') ?? SEMI_SPACE);
+  return old * MIB * USABLE_HEAP;
 }
 
 /** Returns the value of the last flag that limits a space, in MiB. */
