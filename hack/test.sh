@@ -18,12 +18,15 @@ finish() {
 }
 trap finish EXIT
 
-# One check that passes or fails as a whole: notes which in results/checks.
+# One check that passes or fails as a whole: notes which in results/checks, and what it printed last in results/failed-checks.txt if it failed.
 check() {
   local name=$1 start=$SECONDS verdict=passed
   shift
   echo "== $name"
-  "$@" || verdict=FAILED
+  if ! "$@" 2>&1 | tee "$results/check.txt"; then
+    verdict=FAILED
+    { echo "failed: $name"; tail -25 "$results/check.txt"; } >> "$results/failed-checks.txt"
+  fi
   echo "$verdict" >> "$results/checks"
   echo "== $name $verdict: $((SECONDS - start)) s"
 }
@@ -183,4 +186,10 @@ reports=("${parts[@]}" faults e2e adoptions)
 reports=("${reports[@]/#/$results/}")
 node hack/skipped.mjs "${reports[@]/%/.json}"
 grep -h '^skipped: ' "$results"/*.log 2> /dev/null
+# What failed, once more and last.
+cat "$results/failed-checks.txt" 2> /dev/null
+node hack/failed.mjs "${reports[@]/%/.json}"
+# A step of the oracle that differs stands indented below its scenario.
+grep -B1 '^    ' "$results/oracle.log" | head -20
+grep -A8 -- '--- FAIL' "$results/go.log" | head -20
 [ $failed -eq 0 ]
