@@ -270,6 +270,13 @@ test.each<[string, string, string, number, string]>([
     404,
     'the server could not find the requested resource',
   ],
+  [
+    "a version of the aggregator's group",
+    'GET',
+    '/apis/apiregistration.k8s.io/v1beta1',
+    404,
+    'the server could not find the requested resource',
+  ],
   ['an unknown version of the core group', 'GET', '/api/v9', 404, 'the server could not find the requested resource'],
   ['a write to the core group', 'POST', '/api', 405, 'the server does not allow this method on the requested resource'],
   [

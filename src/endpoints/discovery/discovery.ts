@@ -40,6 +40,9 @@ export interface DiscoveryOptions extends WriterOptions {
   readonly serverAddress: string;
 }
 
+/** The group of APIService. It is not served here, but clients of kube-apiserver look for it and parse the answer. */
+const AGGREGATOR_GROUP = 'apiregistration.k8s.io';
+
 type Form = Pick<NegotiatedMedia, 'encoding' | 'mediaType' | 'pretty'>;
 
 /** Serves `/api`, `/apis` and the paths directly below. Documents are built on first use after a change. */
@@ -155,7 +158,9 @@ export class Discovery {
   ): Promise<void> {
     const group = this.groups().get(name);
     if (group === undefined || name === '') {
-      notFound(response);
+      if (name === AGGREGATOR_GROUP && version !== undefined) {
+        await this.fail(newGenericNotFound(), context, request, response);
+      } else notFound(response);
       return;
     }
     if (version === undefined) {
