@@ -38,8 +38,8 @@ test('admits writes to a group that is served, or was never adopted', () => {
 
 test('the route of a group is that of its least advanced definition', () => {
   const adopted = new AdoptedDefinitions();
-  let told = 0;
-  adopted.onRouteChange = () => (told += 1);
+  let reported = 0;
+  adopted.onRouteChange = () => (reported += 1);
   expect(adopted.routeOf('example.com')).toBe('Ordinary');
   adopted.seen(definition('a', 'Switching'));
   expect(adopted.routeOf('example.com')).toBe('Annex');
@@ -49,7 +49,7 @@ test('the route of a group is that of its least advanced definition', () => {
   adopted.seen(definition('b', 'Copying'));
   adopted.gone(definition('b'));
   expect(adopted.routeOf('example.com')).toBe('Annex');
-  expect(told).toBe(3);
+  expect(reported).toBe(3);
 });
 
 describe('the adoption stage in a definition', () => {

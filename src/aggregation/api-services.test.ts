@@ -79,7 +79,7 @@ const version = (group: string, name = 'v1', rank = 0, fingerprint = 'f1'): Serv
 function setUp({ owner = '' }: { owner?: string } = {}) {
   const cluster = new Cluster();
   const clock = new FakeClock();
-  const told: string[] = [];
+  const reported: string[] = [];
   const state = { served: [version('a.example.com')], bundle: 'CA', route: 'Ordinary' as GroupRoute };
   const owning = new Owner(owner);
   const services = new ApiServices({
@@ -90,22 +90,22 @@ function setUp({ owner = '' }: { owner?: string } = {}) {
     owner: owning,
     served: () => state.served,
     routeOf: () => state.route,
-    unreadable: (error) => void told.push(`unreadable: ${String(error)}`),
-    inOrder: () => void told.push('in order'),
-    failed: (group, name, error) => void told.push(`failed ${group}/${name}: ${String(error)}`),
-    registered: (group, name) => void told.push(`registered ${group}/${name}`),
-    refused: (group, name, why) => void told.push(`refused ${group}/${name}: ${why}`),
+    unreadable: (error) => void reported.push(`unreadable: ${String(error)}`),
+    inOrder: () => void reported.push('in order'),
+    failed: (group, name, error) => void reported.push(`failed ${group}/${name}: ${String(error)}`),
+    registered: (group, name) => void reported.push(`registered ${group}/${name}`),
+    refused: (group, name, why) => void reported.push(`refused ${group}/${name}: ${why}`),
   });
   const { signal } = new AbortController();
   owning.follow(cluster, signal, {
     changed: () => {
       services.changed();
     },
-    broken: (error) => void told.push(`owner: ${String(error)}`),
-    restored: () => void told.push('owner found'),
+    broken: (error) => void reported.push(`owner: ${String(error)}`),
+    restored: () => void reported.push('owner found'),
   });
   const begun = services.start(signal);
-  return { cluster, clock, told, state, services, begun };
+  return { cluster, clock, reported, state, services, begun };
 }
 
 /** Runs pending promise callbacks. */
@@ -115,14 +115,14 @@ const settle = async (): Promise<void> => {
 
 describe('ApiServices', () => {
   test('an APIService of a CustomResourceDefinition is taken over for an adopted group, and given back', async () => {
-    const { cluster, services, state, told } = setUp();
+    const { cluster, services, state, reported } = setUp();
     const label = 'kube-aggregator.kubernetes.io/automanaged';
     const spec = { group: 'a.example.com', version: 'v1', groupPriorityMinimum: 1000, versionPriority: 100 };
     cluster.synced();
     await settle();
     cluster.put({ metadata: { name: 'v1.a.example.com', uid: 'u', labels: { [label]: 'true', own: 'x' } }, spec });
     await settle();
-    expect(told.at(-1)).toMatch(/^refused a.example.com\/v1: /);
+    expect(reported.at(-1)).toMatch(/^refused a.example.com\/v1: /);
     state.route = 'Annex';
     services.changed();
     await settle();
@@ -147,7 +147,7 @@ describe('ApiServices', () => {
   });
 
   test('registers the served group versions, in the order of preference', async () => {
-    const { cluster, state, told } = setUp();
+    const { cluster, state, reported } = setUp();
     state.served = [version('a.example.com', 'v2'), version('a.example.com', 'v1', 1)];
     cluster.synced();
     await settle();
@@ -160,7 +160,7 @@ describe('ApiServices', () => {
       groupPriorityMinimum: 1000,
       versionPriority: 99,
     });
-    expect(told).toContain('registered a.example.com/v1');
+    expect(reported).toContain('registered a.example.com/v1');
   });
 
   test('writes nothing before the first list', async () => {
@@ -179,7 +179,7 @@ describe('ApiServices', () => {
     second.cluster.synced();
     await settle();
     expect(second.cluster.writes).toEqual([]);
-    expect(new Set(second.told)).toEqual(new Set(['in order', 'registered a.example.com/v1']));
+    expect(new Set(second.reported)).toEqual(new Set(['in order', 'registered a.example.com/v1']));
   });
 
   test('reverts changes by other clients, and recreates deleted APIServices', async () => {
@@ -213,12 +213,12 @@ describe('ApiServices', () => {
     ['a definition of the cluster', {}, /the cluster itself, which serves a CustomResourceDefinition/],
     ['another server', { service: { name: 'x' } }, /belongs to another server$/],
   ])('leaves a group version to %s', async (_, spec, why) => {
-    const { cluster, told } = setUp();
+    const { cluster, reported } = setUp();
     cluster.services.set('v1.a.example.com', { metadata: { name: 'v1.a.example.com' }, spec });
     cluster.synced();
     await settle();
     expect(cluster.writes).toEqual([]);
-    expect(told.filter((text) => text !== 'in order').at(-1)).toMatch(why);
+    expect(reported.filter((text) => text !== 'in order').at(-1)).toMatch(why);
     cluster.remove('v1.a.example.com');
     await settle();
     expect(cluster.writes).toEqual(['POST v1.a.example.com']);
@@ -402,11 +402,11 @@ describe('ApiServices', () => {
   });
 
   test('a failed write is reported, and retried', async () => {
-    const { cluster, clock, told } = setUp();
+    const { cluster, clock, reported } = setUp();
     cluster.refusal = new ClusterError(403, 'forbidden');
     cluster.synced();
     await settle();
-    expect(told.at(-1)).toBe('failed a.example.com/v1: ClusterError: forbidden');
+    expect(reported.at(-1)).toBe('failed a.example.com/v1: ClusterError: forbidden');
     cluster.refusal = undefined;
     clock.advance(60_000);
     await settle();
@@ -414,43 +414,43 @@ describe('ApiServices', () => {
   });
 
   test('an APIService in order does not hide the failure of another one', async () => {
-    const { cluster, clock, state, told } = setUp();
+    const { cluster, clock, state, reported } = setUp();
     cluster.synced();
     await settle();
     cluster.refusal = new ClusterError(403, 'forbidden');
     state.served = [version('a.example.com'), version('b.example.com')];
     cluster.synced();
     await settle();
-    expect(told.slice(-2).sort()).toEqual([
+    expect(reported.slice(-2).sort()).toEqual([
       'failed b.example.com/v1: ClusterError: forbidden',
       'registered a.example.com/v1',
     ]);
-    told.length = 0;
+    reported.length = 0;
     cluster.synced();
     await settle();
-    expect(told).not.toContain('in order');
+    expect(reported).not.toContain('in order');
     cluster.refusal = undefined;
     clock.advance(60_000);
     await settle();
-    expect(told).toContain('in order');
+    expect(reported).toContain('in order');
   });
 
   test('a failure is dropped once the group version is no longer served', async () => {
-    const { cluster, clock, state, told } = setUp();
+    const { cluster, clock, state, reported } = setUp();
     cluster.refusal = new ClusterError(403, 'forbidden');
     cluster.synced();
     await settle();
     state.served = [];
-    told.length = 0;
+    reported.length = 0;
     clock.advance(60_000);
     await settle();
-    expect(told).toEqual(['in order']);
+    expect(reported).toEqual(['in order']);
   });
 
   test('a failed list of APIServices is reported', () => {
-    const { cluster, told } = setUp();
+    const { cluster, reported } = setUp();
     cluster.fail(SERVICES, new ClusterError(403, 'forbidden'));
-    expect(told).toEqual(['unreadable: ClusterError: forbidden']);
+    expect(reported).toEqual(['unreadable: ClusterError: forbidden']);
   });
 });
 
@@ -484,7 +484,7 @@ describe('an owner', () => {
   });
 
   test('that is deleted ends registration: APIServices that are garbage-collected are not recreated', async () => {
-    const { cluster, told } = setUp({ owner: 'annex' });
+    const { cluster, reported } = setUp({ owner: 'annex' });
     cluster.synced();
     cluster.listener(ROLES).replaced([role('u1')]);
     await settle();
@@ -493,17 +493,17 @@ describe('an owner', () => {
     cluster.remove('v1.a.example.com');
     await settle();
     expect([...cluster.services.keys()]).toEqual([]);
-    expect(told.at(-1)).toBe('owner: Error: ClusterRole annex not found; registration requires it');
+    expect(reported.at(-1)).toBe('owner: Error: ClusterRole annex not found; registration requires it');
   });
 
   test('that may not be read is left out', async () => {
-    const { cluster, told } = setUp({ owner: 'annex' });
+    const { cluster, reported } = setUp({ owner: 'annex' });
     cluster.synced();
     cluster.fail(ROLES, new ClusterError(403, 'forbidden'));
     await settle();
     expect(references(cluster)).toBeUndefined();
     expect(cluster.writes).toEqual(['POST v1.a.example.com']);
-    expect(told).toContain('owner: ClusterError: forbidden');
+    expect(reported).toContain('owner: ClusterError: forbidden');
   });
 
   test('that cannot be read at the moment is waited for', async () => {

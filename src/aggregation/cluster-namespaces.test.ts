@@ -18,8 +18,8 @@ function setUp() {
       return Promise.resolve(undefined);
     },
   });
-  const told = { broken: () => undefined, restored: () => undefined };
-  void namespaces.follow(new AbortController().signal, told);
+  const reported = { broken: () => undefined, restored: () => undefined };
+  void namespaces.follow(new AbortController().signal, reported);
   if (listener === undefined) throw new Error('nothing is followed');
   return { namespaces, asked, listener };
 }

@@ -27,7 +27,7 @@ const client = (found: KubeObject | undefined) => ({ must: () => Promise.resolve
 function followed() {
   let listener: ClusterListener | undefined;
   let changes = 0;
-  const told: string[] = [];
+  const reported: string[] = [];
   const trust = new FrontProxyTrust();
   const follow = (_: string, given: ClusterListener): Promise<void> => {
     listener = given;
@@ -37,8 +37,8 @@ function followed() {
     changed: () => {
       changes++;
     },
-    broken: (error) => void told.push(String(error)),
-    restored: () => void told.push('restored'),
+    broken: (error) => void reported.push(String(error)),
+    restored: () => void reported.push('restored'),
   });
   const given = listener;
   if (given === undefined) throw new Error('nothing is followed');
@@ -46,7 +46,7 @@ function followed() {
     tell(given);
     given.responded?.();
   };
-  return { trust, told, responded, changes: () => changes };
+  return { trust, reported, responded, changes: () => changes };
 }
 
 describe('FrontProxyTrust', () => {
@@ -79,7 +79,7 @@ describe('FrontProxyTrust', () => {
   });
 
   test('follows changes; invalid content leaves the previous configuration in force', () => {
-    const { trust, told, responded, changes } = followed();
+    const { trust, reported, responded, changes } = followed();
     responded((listener) => {
       listener.replaced([map(data())]);
     });
@@ -93,7 +93,7 @@ describe('FrontProxyTrust', () => {
     });
     expect(trust.config.allowedNames).toEqual(['another']);
     expect(changes()).toBe(2);
-    expect(told).toEqual([
+    expect(reported).toEqual([
       'restored',
       'Error: the ConfigMap kube-system/extension-apiserver-authentication cannot be used: requestheader-allowed-names is not a list of strings',
       'restored',
@@ -101,7 +101,7 @@ describe('FrontProxyTrust', () => {
   });
 
   test('a deleted ConfigMap is reported, and its configuration stays in force', () => {
-    const { trust, told, responded } = followed();
+    const { trust, reported, responded } = followed();
     responded((listener) => {
       listener.replaced([map(data())]);
     });
@@ -113,6 +113,6 @@ describe('FrontProxyTrust', () => {
     });
     expect(trust.proxy).toBeDefined();
     const gone = 'Error: the cluster has no ConfigMap kube-system/extension-apiserver-authentication';
-    expect(told).toEqual(['restored', gone, gone]);
+    expect(reported).toEqual(['restored', gone, gone]);
   });
 });

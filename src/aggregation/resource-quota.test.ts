@@ -72,11 +72,11 @@ class Cluster {
   }
 }
 
-const told = { broken: () => undefined, restored: () => undefined };
+const reported = { broken: () => undefined, restored: () => undefined };
 
 function quotasOf(cluster: Cluster, synced = true): ClusterQuotas {
   const quotas = new ClusterQuotas(cluster);
-  void quotas.follow(new AbortController().signal, told);
+  void quotas.follow(new AbortController().signal, reported);
   if (synced) cluster.sync();
   return quotas;
 }

@@ -21,7 +21,7 @@ const request = (headers: Record<string, string>): AuthenticationRequest => ({
   signal: new AbortController().signal,
 });
 
-function told(answer: () => AuthenticationResponse | undefined, headers: Record<string, string>): string[] {
+function reported(answer: () => AuthenticationResponse | undefined, headers: Record<string, string>): string[] {
   const reasons: string[] = [];
   const counter = new ForgedHeaderCount(
     { authenticateRequest: answer },
@@ -56,5 +56,5 @@ test.each<[string, () => AuthenticationResponse | undefined, Record<string, stri
   ['headers of the front proxy', () => known, admin, []],
   ['neither', () => undefined, { 'user-agent': 'x' }, []],
 ])('%s', (_, answer, headers, expected) => {
-  expect(told(answer, headers)).toEqual(expected);
+  expect(reported(answer, headers)).toEqual(expected);
 });

@@ -40,7 +40,7 @@ function said(...events: (JsonObject | Error)[]): Watch {
 
 class World implements Collection {
   readonly asked: string[] = [];
-  readonly told: string[] = [];
+  readonly reported: string[] = [];
   readonly clock = new FakeClock();
   readonly stop = new AbortController();
 
@@ -49,16 +49,16 @@ class World implements Collection {
     readonly watches: (Watch | Error)[],
   ) {
     const listener: ClusterListener = {
-      upsert: ({ metadata }) => void this.told.push(`+${metadata.name}`),
-      delete: ({ metadata }) => void this.told.push(`-${metadata.name}`),
-      replaced: (all) => void this.told.push(`=${all.map(({ metadata }) => metadata.name).join()}`),
-      responded: () => void this.told.push('.'),
+      upsert: ({ metadata }) => void this.reported.push(`+${metadata.name}`),
+      delete: ({ metadata }) => void this.reported.push(`-${metadata.name}`),
+      replaced: (all) => void this.reported.push(`=${all.map(({ metadata }) => metadata.name).join()}`),
+      responded: () => void this.reported.push('.'),
     };
     void follow('/things?fieldSelector=a', this, listener, {
       clock: this.clock,
       signal: this.stop.signal,
       random: () => 0,
-      failed: (error) => void this.told.push((error as Error).message),
+      failed: (error) => void this.reported.push((error as Error).message),
     });
   }
 
@@ -87,7 +87,7 @@ class World implements Collection {
   /** Returns the notifications since the last call. */
   async news(): Promise<string[]> {
     await this.settle();
-    return this.told.splice(0);
+    return this.reported.splice(0);
   }
 }
 

@@ -15,14 +15,14 @@ export async function keepSystemNamespaces(
   signal: AbortSignal,
   failed: (error: unknown) => void,
 ): Promise<void> {
-  for (let told = false; !signal.aborted;) {
+  for (let reported = false; !signal.aborted;) {
     try {
       await ensure(client);
       break;
     } catch (error) {
       // The store may be unavailable.
-      if (!told) failed(error);
-      told = true;
+      if (!reported) failed(error);
+      reported = true;
       await sleep(clock, RETRY_MILLIS, signal);
     }
   }

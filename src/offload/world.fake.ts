@@ -190,7 +190,7 @@ export function setup({
     compiled: compileDefinition(definition),
     store,
     conversion: sender === undefined ? noConversion : conversionOf(definition, () => sender, { clock }),
-    offloadShow: (served, resource, object) => pool.show(served, resource, false, object),
+    offloadConversion: (served, resource, object) => pool.show(served, resource, false, object),
     terminating: false,
     epoch: 1,
     signal: retired.signal,

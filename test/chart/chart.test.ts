@@ -199,11 +199,11 @@ describe('rendered', () => {
   });
 
   test('the manifests are those of the default values, and a Namespace', () => {
-    const told = (object: JsonObject): string =>
+    const reported = (object: JsonObject): string =>
       `${stringAt(object, 'kind') ?? ''}/${stringAt(objectAt(object, 'metadata'), 'name') ?? ''}`;
     const manifests = documents(read(root, 'manifests/annex.yaml'));
     const rendered = documents(read(golden, 'default.yaml')).filter(({ kind }) => kind !== 'Job');
-    expect(manifests.map(told)).toEqual(['Namespace/annex-system', ...rendered.map(told)]);
+    expect(manifests.map(reported)).toEqual(['Namespace/annex-system', ...rendered.map(reported)]);
     const spec = (objects: JsonObject[]): JsonValue | undefined => container(objects);
     expect(spec(manifests)).toEqual(spec(rendered));
   });

@@ -84,7 +84,7 @@ export class Account {
   }
 
   /** Lists the number of problems of each kind, with the first examples. */
-  private told(): string[] {
+  private reported(): string[] {
     return [...this.problems].flatMap(([kind, texts]) => [
       `${kind}: ${texts.length}`,
       ...texts.slice(0, SHOWN).map((text) => `  ${text}`),
@@ -97,14 +97,14 @@ export class Account {
     const log = this.commonLog();
     for (const session of this.sessions) this.checkSession(session, log);
     for (const [revision, write] of this.byRevision) {
-      const told = log.get(revision);
-      if (told !== undefined && (told.key !== write.key || told.value !== write.value))
+      const reported = log.get(revision);
+      if (reported !== undefined && (reported.key !== write.key || reported.value !== write.value))
         this.problem(
-          'writes told otherwise',
-          `${brief(write)}, but watches were told ${told.type} ${told.key} ${told.value}`,
+          'writes reported otherwise',
+          `${brief(write)}, but watches got ${reported.type} ${reported.key} ${reported.value}`,
         );
     }
-    return this.told();
+    return this.reported();
   }
 
   private checkList(list: Listed): void {
@@ -136,7 +136,7 @@ export class Account {
         else if (known.key !== event.key || known.type !== event.type || known.value !== event.value)
           this.problem(
             'watches that differ',
-            `${server} told ${JSON.stringify(event)}, somebody else ${JSON.stringify(known)}`,
+            `${server} reported ${JSON.stringify(event)}, somebody else ${JSON.stringify(known)}`,
           );
       }
     }
@@ -146,20 +146,20 @@ export class Account {
   private checkSession(session: Session, log: ReadonlyMap<number, Told>): void {
     const { server, from, until, events } = session;
     let last = from;
-    const told = new Set<number>();
+    const reported = new Set<number>();
     for (const { revision } of events) {
       if (revision <= last)
         this.problem(
           `watches out of order at ${server}`,
-          `a watch at ${server} from ${from} told ${revision} after ${last}`,
+          `a watch at ${server} from ${from} reported ${revision} after ${last}`,
         );
       last = revision;
-      told.add(revision);
+      reported.add(revision);
     }
     const missed: number[] = [];
     for (const known of [log.keys(), this.byRevision.keys()])
       for (const revision of known)
-        if (revision > from && revision <= until && !told.has(revision)) missed.push(revision);
+        if (revision > from && revision <= until && !reported.has(revision)) missed.push(revision);
     if (missed.length > 0) {
       const some = [...new Set(missed)].sort((a, b) => a - b);
       this.problem(

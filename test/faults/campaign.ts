@@ -81,13 +81,13 @@ async function recovered(writers: readonly Replica[], account: Account, after: s
   await Promise.all(
     writers.map(async (target: Target) => {
       const writer = new Writer(target, account, new Random(1));
-      const told: string[] = [];
+      const reported: string[] = [];
       while (!(await writer.writeOnce())) {
-        told.push(writer.told);
+        reported.push(writer.reported);
         if (performance.now() - begun > RECOVERY_MILLIS) {
           account.problem(
             'no recovery',
-            `${target.name} does not write again within ${RECOVERY_MILLIS / 1000} s after: ${after}; ${told.slice(-3).join('; ')}`,
+            `${target.name} does not write again within ${RECOVERY_MILLIS / 1000} s after: ${after}; ${reported.slice(-3).join('; ')}`,
           );
           return;
         }

@@ -34,7 +34,7 @@ export class Writer {
   private count = 0;
   private deletion: Write | undefined;
   /** The last response and its latency. */
-  told = '';
+  reported = '';
 
   constructor(
     private readonly target: Target,
@@ -67,7 +67,7 @@ export class Writer {
     const value = `${this.name}-${++this.count}`;
     const begun = performance.now();
     const reply = await this.request(verb, value);
-    this.told = `${verb}: ${reply.status} after ${Math.round(performance.now() - begun)} ms: ${reply.text.slice(0, 300)}`;
+    this.reported = `${verb}: ${reply.status} after ${Math.round(performance.now() - begun)} ms: ${reply.text.slice(0, 300)}`;
     const good = reply.status === 200 || reply.status === 201;
     const revision = !good ? undefined : verb === 'delete' ? 0 : versionOf(reply.text);
     const write: Write = { key: this.name, server: this.target.name, verb, value, revision };
@@ -258,9 +258,9 @@ export class Informer {
     session.until = Math.max(session.until, revision);
     if (type === 'BOOKMARK') return;
     const shown = shownOf(object);
-    const told: Told = { revision, type, key: object.metadata.name, value: type === 'DELETED' ? '' : shown.value };
-    session.events.push(told);
-    if (type === 'DELETED') this.known.delete(told.key);
-    else this.known.set(told.key, shown);
+    const reported: Told = { revision, type, key: object.metadata.name, value: type === 'DELETED' ? '' : shown.value };
+    session.events.push(reported);
+    if (type === 'DELETED') this.known.delete(reported.key);
+    else this.known.set(reported.key, shown);
   }
 }

@@ -170,8 +170,8 @@ function goOn(mongod: Mongod): Promise<void> {
 async function servesFromMemory({ http }: Replica): Promise<void> {
   const refused = await http.post(MAPS, configMap('refused', { n: '1' }));
   // If the commit may have been sent, the client gets an unknown outcome, without Retry-After.
-  const told = `${refused.status} ${digText(treeOf(refused), 'reason')} ${String(refused.headers['retry-after'])}`;
-  expect(['503 ServiceUnavailable 1', '500 InternalError undefined']).toContain(told);
+  const reported = `${refused.status} ${digText(treeOf(refused), 'reason')} ${String(refused.headers['retry-after'])}`;
+  expect(['503 ServiceUnavailable 1', '500 InternalError undefined']).toContain(reported);
   const fresh = await http.get(`${MAPS}/kept`);
   expect([503, 504]).toContain(fresh.status);
   expect(fresh.headers['retry-after']).toBe('1');
@@ -230,8 +230,8 @@ described('servers that share one MongoDB', () => {
       const after = await http.post(MAPS, configMap('after', { n: '2' }));
       expect(after.status).toBe(201);
       await watched.until(({ events }) => events.some((event) => describeEvent(event).startsWith('ADDED after ')));
-      const told = watched.events.map((event) => digText(event, 'object', 'metadata', 'name'));
-      expect(new Set(told).size).toBe(told.length);
+      const reported = watched.events.map((event) => digText(event, 'object', 'metadata', 'name'));
+      expect(new Set(reported).size).toBe(reported.length);
       const { text } = await http.get('/metrics');
       expect(Number(/^annex_store_change_stream_errors_total\{log=""\} (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(0);
       expect(server.log).toMatch(/"message":"MongoDB change stream failed; reopening it"/);

@@ -116,7 +116,10 @@ describe('the next process', () => {
     await file.open();
   }
 
-  const told = (revision: number, ...states: (readonly [string, StoredObject | undefined])[]): Partial<ColdSource> => ({
+  const reported = (
+    revision: number,
+    ...states: (readonly [string, StoredObject | undefined])[]
+  ): Partial<ColdSource> => ({
     changesAfter: () => Promise.resolve({ states: new Map(states), revision }),
   });
 
@@ -147,25 +150,25 @@ describe('the next process', () => {
   test('starts from scratch if nothing was saved, the log is too short, or the machine was rebooted', async () => {
     typeOf().keep?.([state(1, 'k')]);
     await next();
-    expect(await walked(typeOf(file, told(9)))).toEqual([]);
+    expect(await walked(typeOf(file, reported(9)))).toEqual([]);
     await leave();
     await next();
     expect(await walked(typeOf(file))).toEqual([]);
     await next();
-    expect(await walked(typeOf(file, told(9)))).toEqual([]);
+    expect(await walked(typeOf(file, reported(9)))).toEqual([]);
     await leave();
     await next('another');
-    expect(await walked(typeOf(file, told(9)))).toEqual([]);
+    expect(await walked(typeOf(file, reported(9)))).toEqual([]);
   });
 
   test('ignores states newer than the checkpoint that are not in the log', async () => {
     await leave();
     await next();
-    const one = typeOf(file, told(6, ['a/k', state(6, 'k6')]));
+    const one = typeOf(file, reported(6, ['a/k', state(6, 'k6')]));
     expect(await walked(one)).toEqual(['a/k@6 k6', 'a/l@2 l kept']);
     one.keep?.([state(6, 'k6')]);
     await next();
-    await expect(walked(typeOf(file, told(5)))).rejects.toThrow('belongs to a different history of the store');
+    await expect(walked(typeOf(file, reported(5)))).rejects.toThrow('belongs to a different history of the store');
   });
 
   test.each<[string, (path: string) => void]>([
@@ -180,10 +183,10 @@ describe('the next process', () => {
     damage(join(directory, 'cold.mdb'));
     file = new LimitedFile({ directory, clock, keepMillis: KEEP });
     await file.open();
-    expect(await walked(typeOf(file, told(1_000)))).toEqual([]);
+    expect(await walked(typeOf(file, reported(1_000)))).toEqual([]);
     await leave();
     await next();
-    expect(await walked(typeOf(file, told(5)))).toHaveLength(2);
+    expect(await walked(typeOf(file, reported(5)))).toHaveLength(2);
   });
 
   test('removes the states of types that no longer exist', async () => {
@@ -191,19 +194,19 @@ describe('the next process', () => {
     await next();
     clock.advance(10 * 60_000);
     for (let i = 0; i < 10; i++) clock.advance(KEEP);
-    expect(await walked(typeOf(file, told(9)))).toEqual([]);
+    expect(await walked(typeOf(file, reported(9)))).toEqual([]);
     await next();
-    expect(await walked(typeOf(file, told(9)))).toEqual([]);
+    expect(await walked(typeOf(file, reported(9)))).toEqual([]);
   });
 
   test('drops the states of a type that is no longer served', async () => {
     await leave();
     await next();
-    const type = typeOf(file, told(5));
+    const type = typeOf(file, reported(5));
     expect(await walked(type)).toHaveLength(2);
     type.drop?.();
     await next();
-    expect(await walked(typeOf(file, told(9)))).toEqual([]);
+    expect(await walked(typeOf(file, reported(9)))).toEqual([]);
   });
 });
 

@@ -42,7 +42,8 @@ described('a deposed primary that has not noticed', () => {
     const revisions = Array.from({ length: QUESTIONS }, () => answered(far.currentRevision()));
     const objects = Array.from({ length: QUESTIONS }, () => answered(far.get(RESOURCE, 'a/x')));
     primary.thaw();
-    for (const told of await Promise.all(revisions)) expect(told ?? Infinity).toBeGreaterThanOrEqual(revision);
-    for (const told of await Promise.all(objects)) expect(told?.revision ?? Infinity).toBeGreaterThanOrEqual(revision);
+    for (const reported of await Promise.all(revisions)) expect(reported ?? Infinity).toBeGreaterThanOrEqual(revision);
+    for (const reported of await Promise.all(objects))
+      expect(reported?.revision ?? Infinity).toBeGreaterThanOrEqual(revision);
   }, 180_000);
 });

@@ -327,9 +327,9 @@ described('a MongoDB that hangs', () => {
     // Writes that were reported as not committed do not exist.
     for (const key of byOutcome('unavailable')) expect(added).not.toContain(key);
     // A freeze during a commit, and so an unknown outcome, is a matter of chance here. test/storage/mongodb.test.ts forces one.
-    const told = new Set(outcomes.map(([, outcome]) => outcome));
+    const reported = new Set(outcomes.map(([, outcome]) => outcome));
     expect(
-      [...told].filter((outcome) => !['committed', 'unavailable', 'unknown-outcome'].includes(outcome ?? '')),
+      [...reported].filter((outcome) => !['committed', 'unavailable', 'unknown-outcome'].includes(outcome ?? '')),
     ).toEqual([]);
     await until('all is heard of', () => seen.length >= events.length && other.following().ok);
     expect(seen).toEqual(events.map((event) => event.revision));
@@ -431,7 +431,7 @@ described('TLS', () => {
     // With a certificate of another CA, and without a certificate where authentication requires one.
     const untrusted = /^MongoDB at 127\.0\.0\.1:\d+ cannot be (reached|used).*certificate/;
     expect(await failureOf(`${set.uri}&tls=true`, untrusted)).toMatch(untrusted);
-    const told = /^MongoDB at 127\.0\.0\.1:\d+ /;
-    expect(await failureOf(`${tls}&authMechanism=MONGODB-X509&authSource=$external`, told)).toMatch(told);
+    const reported = /^MongoDB at 127\.0\.0\.1:\d+ /;
+    expect(await failureOf(`${tls}&authMechanism=MONGODB-X509&authSource=$external`, reported)).toMatch(reported);
   });
 });

@@ -74,12 +74,12 @@ export class OpenBackends {
 export async function failureOf(uri: string, expected: RegExp): Promise<string> {
   for (let selectMillis = 500; ; selectMillis *= 4) {
     const backend = new MongoBackend({ uri, database: 'refused', selectMillis });
-    const told = await backend.open().then(
+    const reported = await backend.open().then(
       () => 'it opened',
       (error: unknown) => (error instanceof Error ? error.message : String(error)),
     );
     await backend.close();
-    if (expected.test(told) || selectMillis > 30_000) return told;
+    if (expected.test(reported) || selectMillis > 30_000) return reported;
   }
 }
 

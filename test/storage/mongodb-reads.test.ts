@@ -112,11 +112,11 @@ described('the state that a write starts from', () => {
     const same = await commit(writer, put('a/same', 0));
     const newest = await commit(writer, put('a/changed', previous.revision, { n: 2 }));
     await commit(writer, remove('a/gone', gone.revision));
-    const told = await opened(options);
+    const reported = await opened(options);
     const results = await Promise.all([
-      told.write({ ...put('a/changed', previous.revision, { n: 3 }), previous }),
-      told.write({ ...remove('a/gone', gone.revision), previous: gone }),
-      told.write({ ...remove('a/same', same.revision), previous: same }),
+      reported.write({ ...put('a/changed', previous.revision, { n: 3 }), previous }),
+      reported.write({ ...remove('a/gone', gone.revision), previous: gone }),
+      reported.write({ ...remove('a/same', same.revision), previous: same }),
     ]);
     expect(results).toMatchObject([
       { outcome: 'conflict', current: { revision: newest.revision } },
@@ -125,7 +125,7 @@ described('the state that a write starts from', () => {
     ]);
     // `previous` has another revision than the expected one, so it is ignored.
     const wrong = { ...remove('a/changed', newest.revision), previous };
-    expect(await told.write(wrong)).toMatchObject({ outcome: 'committed' });
+    expect(await reported.write(wrong)).toMatchObject({ outcome: 'committed' });
     const last = (await collect(writer, 1, 7)).at(-1);
     expect([last?.key, last?.previous?.revision, decode(last?.previous)['spec']]).toEqual([
       'a/changed',

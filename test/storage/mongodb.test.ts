@@ -364,19 +364,21 @@ described('faults', () => {
     const data = { failCommands: ['insert'], blockConnection: true, blockTimeMS: 1_600, appName: 'hasty' };
     const before = await failCommand(set, 'off');
     await failCommand(set, { times: 1 }, data);
-    const told = new Set<unknown>();
+    const reported = new Set<unknown>();
     // On a busy machine the write may time out before it is blocked.
     await until('a write is held up', async () => {
-      told.add(await backend.write(put('a/a', revision)).catch((error: unknown) => (error as { code?: string }).code));
+      reported.add(
+        await backend.write(put('a/a', revision)).catch((error: unknown) => (error as { code?: string }).code),
+      );
       return (await failCommand(set, { times: 1 }, data)) > before;
     });
     await failCommand(set, 'off');
     await until('it writes again', () => answers(backend.write(put('a/c', 0))));
-    for (const code of told) expect(['unavailable', 'unknown-outcome']).toContain(code);
+    for (const code of reported) expect(['unavailable', 'unknown-outcome']).toContain(code);
     const current = await backend.currentRevision();
     const changed = (await collect(backend, 1, current - 1)).filter(({ type }) => type === 'MODIFIED').length;
     // Only a write with an unknown outcome may have been committed.
-    expect(changed).toBeLessThanOrEqual(told.has('unknown-outcome') ? 1 : 0);
+    expect(changed).toBeLessThanOrEqual(reported.has('unknown-outcome') ? 1 : 0);
     expect(current).toBe(3 + changed);
   });
 
@@ -388,10 +390,10 @@ described('faults', () => {
     const data = { failCommands: ['insert'], blockConnection: true, blockTimeMS: 1_600, appName: 'hasty' };
     const before = await failCommand(set, 'off');
     await failCommand(set, { times: 1 }, data);
-    const told = new Map<string, unknown>();
+    const reported = new Map<string, unknown>();
     await until('a write is held up', async () => {
-      const key = `a/b${told.size}`;
-      told.set(key, await backend.write(put(key, 0)).catch((error: unknown) => (error as { code?: string }).code));
+      const key = `a/b${reported.size}`;
+      reported.set(key, await backend.write(put(key, 0)).catch((error: unknown) => (error as { code?: string }).code));
       return (await failCommand(set, { times: 1 }, data)) > before;
     });
     await failCommand(set, 'off');
@@ -399,7 +401,7 @@ described('faults', () => {
     const current = await patient.currentRevision();
     const keys = (await collect(patient, 1, current - 1)).map(({ key }) => key);
     expect(new Set(keys).size).toBe(keys.length);
-    for (const [key, code] of told) {
+    for (const [key, code] of reported) {
       expect(['unavailable', 'unknown-outcome']).toContain(code);
       if (code === 'unavailable') expect(keys).not.toContain(key);
     }

@@ -31,10 +31,10 @@ export interface JsonOptions {
   readonly exact?: boolean;
   /**
    * kube-apiserver's conversion of apply configurations stops at maps in lists and maps that are not objects of a type:
-   * the schema then reports what Go prints for them. Strings in their place lead to the same error; `told.yes` is set
+   * the schema then reports what Go prints for them. Strings in their place lead to the same error; `placeholders.used` is set
    * if any were inserted.
    */
-  readonly told?: { yes: boolean };
+  readonly placeholders?: { used: boolean };
 }
 
 /**
@@ -42,7 +42,7 @@ export interface JsonOptions {
  * shares nothing with the value.
  */
 export function toJson(value: Value, options: JsonOptions = {}): JsonValue {
-  const native = options.told === undefined ? undefined : goValue(value);
+  const native = options.placeholders === undefined ? undefined : goValue(value);
   if (native !== undefined) return native;
   switch (typeof value) {
     case 'string':
@@ -73,12 +73,12 @@ export function toJson(value: Value, options: JsonOptions = {}): JsonValue {
 const goName = (value: Value): string => typeName(value).replace(/^.*\./, '');
 
 function objectJson(value: ObjectLiteral, options: JsonOptions): JsonValue {
-  const { told } = options;
+  const { placeholders } = options;
   const out: JsonObject = {};
   for (const [name, field] of value.fields) {
     const stray = field instanceof EntryMap ? field.keys().find((key) => typeof key !== 'string') : undefined;
-    if (told !== undefined && typeof stray === 'number') {
-      told.yes = true;
+    if (placeholders !== undefined && typeof stray === 'number') {
+      placeholders.used = true;
       const key = `'${quote(String.fromCodePoint(Math.abs(stray) & 0xffff)).slice(1, -1)}'`;
       return `fail to convert field ${quote(name)}: map key ${key} is of type types.Int, not string`;
     }
@@ -114,8 +114,8 @@ function goValue(value: Value): GoValue | undefined {
 
 /** Converts an item of a list or a value of a map. */
 function inner(value: Value, options: JsonOptions): JsonValue {
-  if (options.told === undefined || !(value instanceof EntryMap)) return toJson(value, options);
-  options.told.yes = true;
+  if (options.placeholders === undefined || !(value instanceof EntryMap)) return toJson(value, options);
+  options.placeholders.used = true;
   return formatValue(value);
 }
 

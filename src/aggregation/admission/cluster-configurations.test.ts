@@ -17,28 +17,28 @@ function setUp(served: Record<string, string[]> = { v1: ['MutatingAdmissionPolic
   const cluster = new FakeCluster();
   for (const [version, resources] of Object.entries(served)) cluster.served.set(`${GROUP}/${version}`, resources);
   const clock = new FakeClock();
-  const told: string[] = [];
+  const reported: string[] = [];
   const source = new ClusterConfigurations({
     client: cluster,
     clock,
     resource: 'mutatingadmissionpolicies',
     kind: 'MutatingAdmissionPolicy',
     events: {
-      changed: (_, what) => told.push(what),
-      broken: (_, error) => told.push(`broken: ${(error as Error).message}`),
+      changed: (_, what) => reported.push(what),
+      broken: (_, error) => reported.push(`broken: ${(error as Error).message}`),
       responded: () => undefined,
     },
   });
   const stop = new AbortController();
   void source.follow(stop.signal);
-  return { cluster, clock, told, source, stop };
+  return { cluster, clock, reported, source, stop };
 }
 
 const names = (source: ClusterConfigurations): (string | undefined)[] =>
   source.objects().map(({ metadata }) => metadata.name);
 
 test('lists the objects of the cluster, sorted, in v1 form, once the first list is read', async () => {
-  const { cluster, source, told } = setUp();
+  const { cluster, source, reported } = setUp();
   await settle();
   expect([source.synced(), source.objects()]).toEqual([false, []]);
   const synced = source.whenSynced();
@@ -51,11 +51,11 @@ test('lists the objects of the cluster, sorted, in v1 form, once the first list 
     metadata: { name: 'a', uid: 'uid of a', generation: 1 },
     spec: { generation: 1 },
   });
-  expect(told).toEqual(['2 read']);
+  expect(reported).toEqual(['2 read']);
 });
 
 test('changes are followed; a changed status is not a change', async () => {
-  const { cluster, source, told } = setUp();
+  const { cluster, source, reported } = setUp();
   await settle();
   cluster.list(POLICIES, policy('a'), policy('b'));
   const [a] = source.objects();
@@ -74,11 +74,11 @@ test('changes are followed; a changed status is not a change', async () => {
   });
   expect([names(source), source.generation, responded]).toEqual([['a', 'c'], 4, 3]);
   expect(source.objects()[0]).toMatchObject({ spec: { generation: 2 } });
-  expect(told).toEqual(['2 read', 'changed a', 'added c', 'deleted b']);
+  expect(reported).toEqual(['2 read', 'changed a', 'added c', 'deleted b']);
 });
 
 test('a new list removes deleted objects, and keeps unchanged ones', async () => {
-  const { cluster, source, told } = setUp();
+  const { cluster, source, reported } = setUp();
   await settle();
   cluster.list(POLICIES, policy('a'), policy('b'), policy('c'));
   const [a] = source.objects();
@@ -86,10 +86,10 @@ test('a new list removes deleted objects, and keeps unchanged ones', async () =>
   expect(names(source)).toEqual(['a', 'b']);
   expect(source.objects()[0]).toBe(a);
   cluster.list(POLICIES, policy('a'), policy('b', 2));
-  expect(told).toEqual(['3 read', 'changed b, deleted c']);
+  expect(reported).toEqual(['3 read', 'changed b, deleted c']);
   // The object was recreated with another UID.
   cluster.list(POLICIES, { ...policy('a'), metadata: { name: 'a', uid: 'other', generation: 1 } }, policy('b', 2));
-  expect(told.at(-1)).toBe('changed a');
+  expect(reported.at(-1)).toBe('changed a');
 });
 
 test('objects of an older cluster are read in an earlier version', async () => {
@@ -129,7 +129,7 @@ test('if the cluster stops serving the version, the type is discovered again', a
 });
 
 test('the last objects stay in force while the cluster is unavailable, and their age grows', async () => {
-  const { cluster, clock, source, told } = setUp();
+  const { cluster, clock, source, reported } = setUp();
   clock.advance(3_000);
   expect(source.ageSeconds()).toBe(3);
   await settle();
@@ -141,19 +141,19 @@ test('the last objects stay in force while the cluster is unavailable, and their
   expect([source.ageSeconds(), names(source), source.synced()]).toEqual([65, ['a'], true]);
   cluster.tell(POLICIES, () => undefined);
   expect(source.ageSeconds()).toBe(0);
-  expect(told).toEqual(['1 read', 'broken: connect ECONNREFUSED']);
+  expect(reported).toEqual(['1 read', 'broken: connect ECONNREFUSED']);
 });
 
 test('a cluster that is unavailable at the start is retried', async () => {
-  const { cluster, clock, source, told } = setUp({});
+  const { cluster, clock, source, reported } = setUp({});
   cluster.refusal = new ClusterError(0, 'connect ECONNREFUSED');
   await settle();
-  expect([source.synced(), told]).toEqual([false, ['broken: connect ECONNREFUSED']]);
+  expect([source.synced(), reported]).toEqual([false, ['broken: connect ECONNREFUSED']]);
   cluster.refusal = undefined;
   cluster.served.set(`${GROUP}/v1`, ['MutatingAdmissionPolicy mutatingadmissionpolicies!']);
   clock.advance(2_000);
   await settle();
   cluster.list(POLICIES, policy('a'));
   expect(names(source)).toEqual(['a']);
-  expect(told.at(-1)).toBe('1 read');
+  expect(reported.at(-1)).toBe('1 read');
 });

@@ -21,10 +21,10 @@ function setUp() {
   const cluster = new FakeCluster();
   cluster.served.set('/api/v1', ['ConfigMap configmaps', 'Scale replicationcontrollers/scale']);
   const clock = new FakeClock();
-  const told: string[] = [];
+  const reported: string[] = [];
   const note = (what: string) => (kind: GroupVersionKind, error?: unknown) => {
     const text = error instanceof Error ? `: ${error.message}` : '';
-    told.push(`${what} ${formatGroupVersionKind(kind)}${text}`);
+    reported.push(`${what} ${formatGroupVersionKind(kind)}${text}`);
   };
   const params = new ClusterParams({
     client: cluster,
@@ -32,7 +32,7 @@ function setUp() {
     local: { open: (kind) => (kind.group === OWN.group ? LOCAL : undefined), retain: () => undefined },
     events: { broken: note('broken'), responded: note('responded'), forgotten: note('forgotten') },
   });
-  return { cluster, clock, told, params };
+  return { cluster, clock, reported, params };
 }
 
 const names = (objects: readonly KubeObject[]): (string | undefined)[] => objects.map(({ metadata }) => metadata.name);
@@ -67,11 +67,11 @@ test('kinds of this server are read from the local store', () => {
 });
 
 test('a kind that the cluster does not serve is looked up again, at most once a second', async () => {
-  const { cluster, clock, params, told } = setUp();
+  const { cluster, clock, params, reported } = setUp();
   expect(await params.open(SIZE)).toBeUndefined();
   expect(params.open(SIZE)).toBeUndefined();
   expect(cluster.asked).toHaveLength(1);
-  expect(told).toEqual(['broken example.com/v1, Kind=Size: the cluster does not serve the kind']);
+  expect(reported).toEqual(['broken example.com/v1, Kind=Size: the cluster does not serve the kind']);
   cluster.served.set('/apis/example.com/v1', ['Size sizes!']);
   clock.advance(1_000);
   const store = await params.open(SIZE);
@@ -81,17 +81,17 @@ test('a kind that the cluster does not serve is looked up again, at most once a 
 });
 
 test('failed discovery is retried', async () => {
-  const { cluster, clock, params, told } = setUp();
+  const { cluster, clock, params, reported } = setUp();
   cluster.refusal = new ClusterError(0, 'connect ECONNREFUSED');
   expect(await params.open(CONFIGMAP)).toBeUndefined();
-  expect(told).toEqual(['broken /v1, Kind=ConfigMap: connect ECONNREFUSED']);
+  expect(reported).toEqual(['broken /v1, Kind=ConfigMap: connect ECONNREFUSED']);
   cluster.refusal = undefined;
   clock.advance(1_000);
   expect(await params.open(CONFIGMAP)).toBeDefined();
 });
 
 test('a request waits a second for the first list, and not at all once that failed', async () => {
-  const { cluster, clock, params, told } = setUp();
+  const { cluster, clock, params, reported } = setUp();
   const store = await params.open(CONFIGMAP);
   const waiting = store?.synced();
   expect(waiting).toBeInstanceOf(Promise);
@@ -100,7 +100,7 @@ test('a request waits a second for the first list, and not at all once that fail
   const refused = store?.synced();
   cluster.at(MAPS).failed(new ClusterError(403, 'configmaps is forbidden'));
   expect([await refused, store?.synced()]).toEqual([false, false]);
-  expect(told).toEqual(['broken /v1, Kind=ConfigMap: configmaps is forbidden']);
+  expect(reported).toEqual(['broken /v1, Kind=ConfigMap: configmaps is forbidden']);
   // The permission is granted.
   cluster.list(MAPS, object('ns', 'a'));
   expect(store?.synced()).toBe(true);
@@ -110,7 +110,7 @@ test('a request waits a second for the first list, and not at all once that fail
 });
 
 test('kinds are followed while policies refer to them', async () => {
-  const { cluster, params, told } = setUp();
+  const { cluster, params, reported } = setUp();
   cluster.served.set('/apis/example.com/v1', ['Size sizes!']);
   params.retain([CONFIGMAP, SIZE, CONFIGMAP, OWN]);
   await settle();
@@ -119,7 +119,7 @@ test('kinds are followed while policies refer to them', async () => {
   expect([...cluster.followed.keys()]).toEqual([MAPS]);
   params.retain([]);
   expect(cluster.followed.size).toBe(0);
-  expect(told).toEqual(['forgotten example.com/v1, Kind=Size', 'forgotten /v1, Kind=ConfigMap']);
+  expect(reported).toEqual(['forgotten example.com/v1, Kind=Size', 'forgotten /v1, Kind=ConfigMap']);
 });
 
 test('a kind that the cluster no longer serves is dropped', async () => {
@@ -133,11 +133,11 @@ test('a kind that the cluster no longer serves is dropped', async () => {
 });
 
 test('a kind with too many objects is dropped', async () => {
-  const { cluster, params, told } = setUp();
+  const { cluster, params, reported } = setUp();
   const store = await params.open(CONFIGMAP);
   cluster.list(MAPS, ...Array.from({ length: 50_001 }, (_, i) => object('ns', `m${i}`)));
   expect([store?.synced(), await store?.get('ns', 'm1'), cluster.followed.size]).toEqual([false, undefined, 0]);
-  expect(told).toEqual(['broken /v1, Kind=ConfigMap: there are more than 50000 objects of this kind']);
+  expect(reported).toEqual(['broken /v1, Kind=ConfigMap: there are more than 50000 objects of this kind']);
 });
 
 test('nothing is followed after the stop', async () => {

@@ -43,7 +43,7 @@ async function outcome(pending: Promise<unknown>): Promise<unknown> {
   try {
     return await pending;
   } catch (error) {
-    if (error instanceof AuthenticationError) return { message: error.message, told: error.exposeToClient };
+    if (error instanceof AuthenticationError) return { message: error.message, reported: error.exposeToClient };
     throw error;
   }
 }
@@ -58,7 +58,7 @@ const cases: readonly (readonly [string, object, readonly string[], unknown])[] 
   ],
   ['not authenticated', { authenticated: false }, [], undefined],
   ['no status', {}, [], undefined],
-  ['not authenticated, with words', { error: 'too old' }, [], { message: 'too old', told: true }],
+  ['not authenticated, with words', { error: 'too old' }, [], { message: 'too old', reported: true }],
   [
     'for some audiences',
     { authenticated: true, user: USER, audiences: ['b', 'c'] },
@@ -71,7 +71,7 @@ const cases: readonly (readonly [string, object, readonly string[], unknown])[] 
     'a user without name',
     { authenticated: true, user: {} },
     [],
-    { message: 'the webhook authenticated a user without a name', told: false },
+    { message: 'the webhook authenticated a user without a name', reported: false },
   ],
 ];
 
@@ -105,7 +105,7 @@ test.each(typed)('a field of another type: %s', async (_name, status, why) => {
   const { authenticator } = setting([review(status)]);
   expect(await outcome(authenticator.authenticateToken('t', [], NEVER_ABORTED))).toEqual({
     message: `json: cannot unmarshal ${why}`,
-    told: false,
+    reported: false,
   });
 });
 
@@ -136,7 +136,7 @@ test.each([
   ['no JSON', { status: 200, body: 'secret-token', contentType: '', retryAfter: false }],
 ])('%s is refused, and its content is not logged', async (_name, answer) => {
   const { authenticator, failed } = setting([answer]);
-  expect(await outcome(authenticator.authenticateToken('t', [], NEVER_ABORTED))).toMatchObject({ told: false });
+  expect(await outcome(authenticator.authenticateToken('t', [], NEVER_ABORTED))).toMatchObject({ reported: false });
   expect(failed.join()).not.toContain('secret-token');
 });
 
@@ -161,7 +161,7 @@ test('transient failures are retried, up to five attempts', async () => {
   ).toHaveProperty('user');
   const never = setting([failure(504)]);
   expect(await settle(never.clock, never.authenticator.authenticateToken('t', [], NEVER_ABORTED))).toMatchObject({
-    told: false,
+    reported: false,
   });
   expect(never.sent).toHaveLength(5);
   const final = setting([failure(403)]);
@@ -217,7 +217,7 @@ describe('cache', () => {
     const given = outcome(Promise.resolve(cache.authenticateToken('t', [], controller.signal)));
     const others = [ask(), ask()];
     controller.abort();
-    expect(await given).toMatchObject({ told: false });
+    expect(await given).toMatchObject({ reported: false });
     for (const other of await Promise.all(others)) expect(other).toHaveProperty('user');
     expect(sent).toHaveLength(1);
   });

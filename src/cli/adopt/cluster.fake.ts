@@ -7,10 +7,10 @@ import { ClusterError } from '../../client/cluster-error.js';
 export function clusterOf(
   answers: Readonly<Record<string, JsonObject>>,
   may: (spec: JsonObject) => boolean,
-  told: (method: string, path: string, body?: JsonObject) => void = () => undefined,
+  reported: (method: string, path: string, body?: JsonObject) => void = () => undefined,
 ): Cluster {
   const answer = (method: string, path: string, body?: JsonObject): JsonObject | undefined => {
-    told(method, path, body);
+    reported(method, path, body);
     if (method === 'POST') return { status: { allowed: may(objectAt(body, 'spec') ?? {}) } };
     return answers[path.replace(/\?.*/, '')];
   };

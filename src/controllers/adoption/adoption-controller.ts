@@ -13,7 +13,7 @@ import type { KubeApiservers } from './switch/kube-apiservers.js';
 import type { SwitchOptions } from './switch/options.js';
 import { isFreed } from './source/source.js';
 import { Switch } from './switch/switch.js';
-import { ReadinessChecker } from './told/readiness.js';
+import { ReadinessChecker } from './reporting/readiness.js';
 import { Rehearsal } from './rehearsal.js';
 import { hasStatusChanged, type Progress, statusOf } from './status.js';
 

@@ -38,7 +38,7 @@ export interface ServingOptions {
   /** How objects of a definition are converted between its versions. */
   readonly conversionOf: (definition: Definition) => Conversion;
   /** Converts large objects to other versions on another thread. */
-  readonly offloadShow: OffloadConversion;
+  readonly offloadConversion: OffloadConversion;
   /** Definitions of Annex's own types, which are not stored as objects. */
   readonly own?: readonly KubeObject[];
   /** Notified of each definition before it is served, and when it is gone. */
@@ -253,7 +253,7 @@ export class CustomResourceHandler {
       watchCancellation: watches.end.signal,
       clock: this.options.clock,
       cbor: this.options.cbor,
-      offloadShow: this.options.offloadShow,
+      offloadConversion: this.options.offloadConversion,
     };
     const { groupResource } = store;
     before?.retired.abort();

@@ -327,13 +327,13 @@ describe('events', () => {
   });
 
   describe('of an unauthenticated request omit its credentials', () => {
-    const refused = (told: boolean): void => {
+    const refused = (reported: boolean): void => {
       const response = { statusCode: 200, headersSent: false, writeHead: jest.fn() };
       const one = exchange({ headers: { authorization: 'Bearer hidden' }, socket: undefined, response });
       make('RequestResponse').authenticationFailed(one, ask());
       expect(lines).toEqual([]);
       const { status } = newUnauthorized('Unauthorized');
-      if (told) answer(one, status);
+      if (reported) answer(one, status);
       (response.writeHead as (code: number) => void)(401);
       expect(JSON.stringify(lines)).not.toContain('hidden');
     };

@@ -3,7 +3,7 @@ import { TestChain } from './test-chain.fake.js';
 test('an annotation of the audit event keeps its first value', () => {
   const { exchange } = new TestChain().start();
   const conflicts: string[][] = [];
-  exchange.onConflict = (...told) => conflicts.push(told);
+  exchange.onConflict = (...reported) => conflicts.push(reported);
   exchange.annotate('a', '1');
   exchange.annotate('b', '1');
   exchange.annotate('a', '1');

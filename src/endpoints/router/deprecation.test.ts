@@ -4,7 +4,7 @@ import { warnOfDeprecation } from './deprecation.js';
 import type { HandlerMetrics } from './scope.js';
 
 /** Returns what a request for a version reports to the client, the audit log, and the metrics. */
-function told(more: Partial<ResourceVersion>): unknown[] {
+function reported(more: Partial<ResourceVersion>): unknown[] {
   const calls: unknown[] = [];
   const note = (...facts: unknown[]): void => void calls.push(facts);
   const context = { info: { subresource: 'status' }, warn: note, annotate: note } as unknown as RequestContext;
@@ -18,11 +18,11 @@ function told(more: Partial<ResourceVersion>): unknown[] {
 const asked = { group: 'g', version: 'v1beta1', resource: 'things', subresource: 'status' };
 
 test('reports nothing for a version that is not deprecated', () => {
-  expect(told({ deprecated: false })).toEqual([]);
+  expect(reported({ deprecated: false })).toEqual([]);
 });
 
 test('reports a deprecated version', () => {
-  expect(told({})).toEqual([
+  expect(reported({})).toEqual([
     [{ ...asked, removedRelease: '' }],
     ['g/v1beta1 Thing is deprecated'],
     ['k8s.io/deprecated', 'true'],
@@ -30,7 +30,7 @@ test('reports a deprecated version', () => {
 });
 
 test('reports the release that removes the version', () => {
-  expect(told({ removedRelease: '1.40', deprecationWarning: 'words' })).toEqual([
+  expect(reported({ removedRelease: '1.40', deprecationWarning: 'words' })).toEqual([
     [{ ...asked, removedRelease: '1.40' }],
     ['words'],
     ['k8s.io/deprecated', 'true'],

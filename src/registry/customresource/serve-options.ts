@@ -21,7 +21,7 @@ export interface ServeOptions {
   readonly clock: Clock;
   readonly cbor: boolean;
   /** Makes another thread show a large object of the type in another version; undefined if this thread has to do it. */
-  readonly offloadShow?: OffloadConversion | undefined;
+  readonly offloadConversion?: OffloadConversion | undefined;
 }
 
 export type OffloadConversion = (

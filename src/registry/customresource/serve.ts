@@ -43,7 +43,7 @@ function offloadableForm({ compiled, conversion: { sender }, signal }: ServeOpti
 
 /** Returns the view of stored objects in a version. */
 function viewOf(
-  { compiled: { definition }, store, epoch, conversion, offloadShow }: ServeOptions,
+  { compiled: { definition }, store, epoch, conversion, offloadConversion }: ServeOptions,
   { version: { name } }: CompiledVersion,
   formOf: FormOf,
   offloadable: OffloadableDefinition,
@@ -56,9 +56,9 @@ function viewOf(
     conversion,
     isStorage: name === definition.storageVersion,
     offload:
-      offloadShow === undefined
+      offloadConversion === undefined
         ? undefined
-        : (object) => offloadShow({ groupVersion, offloadable }, store.resource, object),
+        : (object) => offloadConversion({ groupVersion, offloadable }, store.resource, object),
   });
 }
 

@@ -9,12 +9,12 @@ test.each([
   ['after half a minute', 30_000, 6],
   ['after an hour', 3_600_000, 30],
 ])('an initializing type returns 429 with a retry delay, %s', (_name, downMillis, seconds) => {
-  const told = interpretStorageError(
+  const reported = interpretStorageError(
     new StorageError('initializing', 'storage is (re)initializing', { downMillis }),
     'watch',
   );
-  if (!(told instanceof ApiError)) throw new Error('no Status');
-  expect(told.status).toMatchObject({
+  if (!(reported instanceof ApiError)) throw new Error('no Status');
+  expect(reported.status).toMatchObject({
     status: 'Failure',
     message: 'storage is (re)initializing',
     reason: 'TooManyRequests',

@@ -156,10 +156,10 @@ interface Told {
 async function play(
   clients: readonly (readonly Deed[])[],
   conflictAt: number,
-): Promise<{ world: LaggingCache; told: Told[] }> {
+): Promise<{ world: LaggingCache; reported: Told[] }> {
   const world = new LaggingCache();
   world.conflictAt = () => conflictAt;
-  const told: Told[] = [];
+  const reported: Told[] = [];
   let made = 0;
   const create = (): void => {
     if (world.newest === undefined) world.put({ ...SYSTEM, uid: `u${++made}`, labels: { n: '0' } });
@@ -204,11 +204,11 @@ async function play(
         () => 200,
         (error: unknown) => (error as ApiError).code,
       );
-      told.push({ deed: one, uid, revision, from, to: world.log.length - 1, code });
+      reported.push({ deed: one, uid, revision, from, to: world.log.length - 1, code });
     }
   };
   await Promise.all(clients.map(client));
-  return { world, told };
+  return { world, reported };
 }
 
 const objectOf = (entry: LaggingCache['log'][number]): JsonObject | undefined =>
@@ -218,7 +218,7 @@ test('with a stale cache no update is lost, no other object is removed, and no r
   const games = fc.array(fc.array(deed, { minLength: 1, maxLength: 6 }), { minLength: 2, maxLength: 4 });
   await fc.assert(
     fc.asyncProperty(games, fc.double({ min: 0, max: 0.99, noNaN: true }), async (clients, conflictAt) => {
-      const { world, told } = await play(clients, conflictAt);
+      const { world, reported } = await play(clients, conflictAt);
       const states = world.log.map((entry) => objectOf(entry) as KubeObject | undefined);
       let increments = 0;
       let removals = 0;
@@ -231,7 +231,7 @@ test('with a stale cache no update is lost, no other object is removed, and no r
         } else expect(count(state)).toBe(0);
       });
       const done = (update: boolean): number =>
-        told.filter(({ deed: { what }, code }) => code === 200 && (what === 'increment') === update).length;
+        reported.filter(({ deed: { what }, code }) => code === 200 && (what === 'increment') === update).length;
       expect([increments, removals]).toEqual([done(true), done(false)]);
       for (const {
         deed: { what },
@@ -240,7 +240,7 @@ test('with a stale cache no update is lost, no other object is removed, and no r
         from,
         to,
         code,
-      } of told) {
+      } of reported) {
         const meanwhile = world.log.slice(from, to + 1);
         // The response was true at some time between the request and the response.
         if (code === 404) expect(meanwhile.some(({ state }) => state === undefined)).toBe(true);

@@ -15,7 +15,7 @@ function pairUntil(notAfter: number): ServingPair {
 function setUp(first: ServingPair) {
   const clock = new FakeClock(START);
   const stop = new AbortController();
-  const told: string[] = [];
+  const reported: string[] = [];
   const certificates = {
     pair: first,
     caBundle: '',
@@ -33,12 +33,12 @@ function setUp(first: ServingPair) {
   const done = renewCertificates(certificates, {
     clock,
     signal: stop.signal,
-    logger: { info: (text) => void told.push(`${at()} ${text}`) },
+    logger: { info: (text) => void reported.push(`${at()} ${text}`) },
     links: {
-      broken: (link, what) => void told.push(`${at()} ${link}: ${String(what)}`),
-      restored: () => void told.push(`${at()} fine`),
+      broken: (link, what) => void reported.push(`${at()} ${link}: ${String(what)}`),
+      restored: () => void reported.push(`${at()} fine`),
     },
-    renewed: () => void told.push(`${at()} renewed`),
+    renewed: () => void reported.push(`${at()} renewed`),
     isCaPublished: () => true,
   });
   const pass = async (seconds: number): Promise<void> => {
@@ -47,23 +47,23 @@ function setUp(first: ServingPair) {
       for (let turn = 0; turn < 10; turn++) await Promise.resolve();
     }
   };
-  return { certificates, told, pass, stop, done };
+  return { certificates, reported, pass, stop, done };
 }
 
 describe('renewCertificates', () => {
   test('reports an expired certificate, and loads a new one within seconds', async () => {
-    const { certificates, told, pass } = setUp(pairUntil(START + 8 * SECOND));
+    const { certificates, reported, pass } = setUp(pairUntil(START + 8 * SECOND));
     await pass(7);
-    expect(told).toEqual(['0 s fine']);
+    expect(reported).toEqual(['0 s fine']);
     await pass(1);
-    expect(told.slice(1)).toEqual(['8 s serving-certificate: it expired on 2026-01-01T00:00:08.000Z']);
+    expect(reported.slice(1)).toEqual(['8 s serving-certificate: it expired on 2026-01-01T00:00:08.000Z']);
     certificates.next = pairUntil(START + 3600 * SECOND);
     await pass(5);
-    expect(told.slice(2)).toEqual(['13 s renewed', '13 s renewed the serving certificate or its CA', '13 s fine']);
+    expect(reported.slice(2)).toEqual(['13 s renewed', '13 s renewed the serving certificate or its CA', '13 s fine']);
   });
 
   test('checks again within seconds after a renewal, and otherwise once a minute', async () => {
-    const { certificates, told, pass } = setUp(pairUntil(START + 3600 * SECOND));
+    const { certificates, reported, pass } = setUp(pairUntil(START + 3600 * SECOND));
     const exchange = (): void => {
       certificates.next = pairUntil(START + 7200 * SECOND);
     };
@@ -73,24 +73,28 @@ describe('renewCertificates', () => {
     await pass(10);
     exchange();
     await pass(60);
-    expect(told.filter((line) => / s renewed$/.test(line))).toEqual(['60 s renewed', '65 s renewed', '130 s renewed']);
+    expect(reported.filter((line) => / s renewed$/.test(line))).toEqual([
+      '60 s renewed',
+      '65 s renewed',
+      '130 s renewed',
+    ]);
   });
 
   test('a failed renewal keeps the old certificate, and is reported until a check succeeds', async () => {
     const first = pairUntil(START + 3600 * SECOND);
-    const { certificates, told, pass } = setUp(first);
+    const { certificates, reported, pass } = setUp(first);
     certificates.next = new Error('--tls-cert-file: no PEM');
     await pass(60);
-    expect(told).toEqual(['0 s fine', '60 s serving-certificate: it cannot be renewed: --tls-cert-file: no PEM']);
+    expect(reported).toEqual(['0 s fine', '60 s serving-certificate: it cannot be renewed: --tls-cert-file: no PEM']);
     expect(certificates.pair).toBe(first);
     await pass(60);
-    expect(told.at(-1)).toBe('120 s fine');
+    expect(reported.at(-1)).toBe('120 s fine');
   });
 
   test('ends with the signal', async () => {
-    const { stop, done, told } = setUp(pairUntil(START + 3600 * SECOND));
+    const { stop, done, reported } = setUp(pairUntil(START + 3600 * SECOND));
     stop.abort();
     await done;
-    expect(told).toEqual(['0 s fine']);
+    expect(reported).toEqual(['0 s fine']);
   });
 });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import { recordInCluster } from '../../aggregation/cluster-events.js';
-import { adoptionEvents } from '../../controllers/adoption/told/adoption-events.js';
+import { adoptionEvents } from '../../controllers/adoption/reporting/adoption-events.js';
 import { ObjectEvents } from '../../controllers/object-events.js';
 import { AdoptionController } from '../../controllers/adoption/adoption-controller.js';
 import type { AdoptionWrites } from '../../controllers/adoption/return/adoption-writes.js';

@@ -79,7 +79,7 @@ export interface Foundation {
   readonly mergeTypes: BuiltinTypes;
   readonly offload: OffloadPool;
   /** Converts large objects to other versions than the stored one, in a worker thread. */
-  readonly offloadShow: OffloadConversion;
+  readonly offloadConversion: OffloadConversion;
   /** Installs built-in types, and returns their stores by storage name. */
   install(types: readonly ResourceType[]): Map<string, ResourceStore>;
 }
@@ -127,8 +127,9 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
       declarative: { gates: featureGates, report },
     });
   const offload = startOffload({ ...context, report, rules });
-  const offloadShow: OffloadConversion = (served, resource, object) => offload.show(served, resource, cbor, object);
-  return { backend, cacher, encryption, registry, cbor, mergeTypes, offload, offloadShow, install };
+  const offloadConversion: OffloadConversion = (served, resource, object) =>
+    offload.show(served, resource, cbor, object);
+  return { backend, cacher, encryption, registry, cbor, mergeTypes, offload, offloadConversion, install };
 }
 
 function measured({ main, others, overrides }: LogSet, tools: MeasuringTools): LogSet {

@@ -37,11 +37,11 @@ describe('ClusterLinks', () => {
 
   test('logs a recovery once', async () => {
     const { lines, links, value } = setUp();
-    const told = linkCallbacks(links, 'owner');
-    told.restored();
-    told.broken('gone');
-    told.restored();
-    told.restored();
+    const reported = linkCallbacks(links, 'owner');
+    reported.restored();
+    reported.broken('gone');
+    reported.restored();
+    reported.restored();
     expect(lines.slice(1)).toEqual(['info owner: restored']);
     expect(await value('owner')).toBe('0');
   });

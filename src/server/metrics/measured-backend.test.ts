@@ -8,12 +8,12 @@ import { MeasuredBackend, StoreMetrics } from './measured-backend.js';
 const takesAll = (): string | undefined => undefined;
 
 function measured(backend: Partial<Backend>, refusal: (operation: string) => string | undefined = takesAll) {
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const registry = new Registry();
-  const troubles = { requestFailed: (operation: string, error: unknown) => void told.push([operation, error]) };
+  const troubles = { requestFailed: (operation: string, error: unknown) => void reported.push([operation, error]) };
   const tools = { metrics: new StoreMetrics(registry), troubles, clock: new FakeClock(), memory: { refusal } };
   const over: Backend = new MeasuredBackend(backend as Backend, tools);
-  return { told, registry, backend: over };
+  return { reported, registry, backend: over };
 }
 
 test('has the optional methods of its backend, and no others', () => {
@@ -32,10 +32,10 @@ test('has the optional methods of its backend, and no others', () => {
 test('failures are counted and reported', async () => {
   const error = new StorageError('unavailable', 'MongoDB does not answer');
   const fail = (): Promise<never> => Promise.reject(error);
-  const { backend, told, registry } = measured({ get: fail, currentRevision: fail });
+  const { backend, reported, registry } = measured({ get: fail, currentRevision: fail });
   await expect(backend.get('configmaps', 'a/b')).rejects.toBe(error);
   await expect(backend.currentRevision()).rejects.toBe(error);
-  expect(told).toEqual([
+  expect(reported).toEqual([
     ['get', error],
     ['revision', error],
   ]);

@@ -22,7 +22,7 @@ test.each([
     diff: '@@ -1,2 +1,4 @@|+a|+c| a| b|',
   },
   {
-    name: 'changes that are six lines apart are told together',
+    name: 'changes that are six lines apart are one hunk',
     a: 'aXXXXXXb',
     b: 'cXXXXXXd',
     diff: '@@ -1,8 +1,8 @@|-a|+c| X| X| X| X| X| X|-b|+d|',

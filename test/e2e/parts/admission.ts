@@ -183,8 +183,8 @@ export function admission(cluster: TestCluster): void {
         'failed to configure binding: paramKind kind `&ParamKind{APIVersion:v1,Kind:ConfigMap,}` not yet synced to use for admission';
       await until((answer) => digText(treeOf(answer), 'message').endsWith(unreadable));
       await eventually('a replica says so', async () => {
-        const told = await seen(0, 'annex_admission_params_unreadable{');
-        return told === 'annex_admission_params_unreadable{kind="/v1, Kind=ConfigMap"} 1' ? true : undefined;
+        const reported = await seen(0, 'annex_admission_params_unreadable{');
+        return reported === 'annex_admission_params_unreadable{kind="/v1, Kind=ConfigMap"} 1' ? true : undefined;
       });
       expect(cluster.replica(0).daemon.log).toMatch(
         /cannot read params of kind \/v1, Kind=ConfigMap: configmaps is forbidden/,

@@ -110,8 +110,8 @@ export function adoptionPlan(cluster: TestCluster): void {
           ...['get', 'events', '--field-selector', `involvedObject.kind=Adoption,involvedObject.name=${GROUP}`],
           ...['-o', 'jsonpath={range .items[*]}{.type} {.reason}{"\\n"}{end}'],
         ]);
-        const told = ['Warning RightsMissing', 'Warning NotEnforced', 'Normal InSync'];
-        return told.every((one) => events.includes(one)) ? true : undefined;
+        const reported = ['Warning RightsMissing', 'Warning NotEnforced', 'Normal InSync'];
+        return reported.every((one) => events.includes(one)) ? true : undefined;
       });
     });
 

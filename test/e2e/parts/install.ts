@@ -80,8 +80,8 @@ export function install(cluster: TestCluster): void {
     });
 
     test('helm test runs the doctor in its own pod and reports the result', async () => {
-      const told = cluster.helm('test', 'annex', '--namespace', NAMESPACE, '--timeout', '2m');
-      const [out, status] = await Promise.all([runPodOf(cluster, 'annex-doctor'), told]);
+      const reported = cluster.helm('test', 'annex', '--namespace', NAMESPACE, '--timeout', '2m');
+      const [out, status] = await Promise.all([runPodOf(cluster, 'annex-doctor'), reported]);
       expect(out).toMatch(/^store: ok/m);
       expect(status).toMatch(/^TEST SUITE: +annex-doctor\n(?:.*\n)*?Phase: +Succeeded$/m);
     });

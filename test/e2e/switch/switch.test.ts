@@ -37,13 +37,13 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
 
   /** Logs the conditions of an Adoption as they change. */
   const tellOf = async (group: string, signal: AbortSignal): Promise<void> => {
-    for (let told = ''; !signal.aborted;) {
+    for (let reported = ''; !signal.aborted;) {
       const answer = await cluster.http.get(`/apis/kubeannex.io/v1alpha1/adoptions/${group}`);
       const status = objectAt(treeOf(answer), 'status');
       const ready = digList(treeOf(answer), 'status', 'conditions').find((one) => digText(one, 'type') === 'Ready');
       const now = `${stringAt(status, 'phase') ?? ''}: ${digText(ready, 'message')}`;
-      if (now !== told) say(now);
-      told = now;
+      if (now !== reported) say(now);
+      reported = now;
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
   };

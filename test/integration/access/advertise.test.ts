@@ -20,7 +20,7 @@ describe('the advertised address', () => {
   const folder = scratchFolder(() => Promise.all(running.map((server) => server.stop('SIGKILL'))));
 
   /** Returns the addresses that a server with these flags publishes. Waits for the expected one. */
-  const told = async (port: number, address: string, ...flags: string[]): Promise<Record<string, string>> => {
+  const reported = async (port: number, address: string, ...flags: string[]): Promise<Record<string, string>> => {
     const server = await TestServer.start(folder, [
       '--controllers=*,bootstrapsigner',
       `--secure-port=${port}`,
@@ -53,18 +53,18 @@ describe('the advertised address', () => {
 
   test('is published wherever clients look for it, and follows the flags', async () => {
     const port = await freePort();
-    const given = await told(port, '203.0.113.9', '--advertise-address=203.0.113.9');
+    const given = await reported(port, '203.0.113.9', '--advertise-address=203.0.113.9');
     expect(given).toEqual({ ...everywhere('203.0.113.9', port), names: given['names'] });
     expect(given['names']).toContain('IP Address:203.0.113.9');
-    const six = await told(port, '2001:db8::9', '--advertise-address=2001:db8::9');
+    const six = await reported(port, '2001:db8::9', '--advertise-address=2001:db8::9');
     expect(six).toEqual({ ...everywhere('[2001:db8::9]', port), names: six['names'] });
     expect(six['names']).toContain('IP Address:2001:DB8:0:0:0:0:0:9');
     const host = defaultHostAddress(4) ?? '127.0.0.1';
-    const bare = await told(port, host, '--bind-address=0.0.0.0');
+    const bare = await reported(port, host, '--bind-address=0.0.0.0');
     expect(bare).toEqual({ ...everywhere(host, port), names: bare['names'] });
     expect(bare['names']).toContain(`IP Address:${host}`);
     // A port chosen by the system is published like a configured one.
-    const chosen = await told(0, '203.0.113.9', '--advertise-address=203.0.113.9');
+    const chosen = await reported(0, '203.0.113.9', '--advertise-address=203.0.113.9');
     const own = Number(chosen['discovery']?.split(':')[1]);
     expect(own).toBeGreaterThan(0);
     expect(chosen).toEqual({ ...everywhere('203.0.113.9', own), names: chosen['names'] });

@@ -74,27 +74,28 @@ describe('latency annotations of slow requests', () => {
     const named = { ...body, metadata: { generateName: 'fast-' } };
     expect(await askFast({ method: 'POST', path: CONFIGMAPS, body: named })).toEqual({ status: 201, layers: {} });
     const matching = (pattern: RegExp): unknown => expect.stringMatching(pattern);
-    const told = (...names: string[]): object => Object.fromEntries(names.map((name) => [name, matching(DURATION)]));
+    const reported = (...names: string[]): object =>
+      Object.fromEntries(names.map((name) => [name, matching(DURATION)]));
     const whole = ['authentication', 'authorization', 'serialize-response-object', 'response-write', 'total'];
     const long = { authorization: matching(/^(?:[6-9]\d\d(?:\.\d+)?ms|\d+(?:\.\d+)?s)$/) };
     const one = `${CONFIGMAPS}/slow`;
     expect(await ask({ path: one, token: NOBODY })).toEqual({
       status: 200,
-      layers: { ...told(...whole, 'etcd'), ...long },
+      layers: { ...reported(...whole, 'etcd'), ...long },
     });
     expect(await ask({ path: one, headers: { 'Impersonate-User': 'jane' } })).toEqual({
       status: 200,
-      layers: { ...told(...whole, 'etcd', 'impersonation'), ...long },
+      layers: { ...reported(...whole, 'etcd', 'impersonation'), ...long },
     });
     const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
     expect(await ask({ path: one, token: NOBODY, headers: { accept } })).toEqual({
       status: 200,
-      layers: { ...told(...whole, 'etcd', 'transform-response-object'), ...long },
+      layers: { ...reported(...whole, 'etcd', 'transform-response-object'), ...long },
     });
     const changed = { ...body, data: { a: 'b' } };
     expect(await ask({ method: 'PUT', path: one, token: NOBODY, body: changed })).toEqual({
       status: 200,
-      layers: { ...told(...whole, 'etcd'), ...long },
+      layers: { ...reported(...whole, 'etcd'), ...long },
     });
     expect(await askFast({ method: 'DELETE', path: `${CONFIGMAPS}/none/status`, token: NOBODY })).toEqual({
       status: 403,

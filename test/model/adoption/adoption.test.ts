@@ -6,18 +6,21 @@ const SCHEDULES = 1_500;
 /** Some guards are needed once in a thousand schedules. */
 const MANY = 3_000;
 
-function failures(guards: AdoptionGuards, schedules = SCHEDULES): { readonly count: number; readonly told: string } {
-  const told: string[] = [];
-  for (let seed = 1; seed <= schedules && told.length < 2; seed++) {
+function failures(
+  guards: AdoptionGuards,
+  schedules = SCHEDULES,
+): { readonly count: number; readonly reported: string } {
+  const reported: string[] = [];
+  for (let seed = 1; seed <= schedules && reported.length < 2; seed++) {
     const [first] = exploreAdoption(seed, guards).violations;
-    if (first !== undefined) told.push(`seed ${seed}: ${first}`);
+    if (first !== undefined) reported.push(`seed ${seed}: ${first}`);
   }
-  return { count: told.length, told: told.join('\n') };
+  return { count: reported.length, reported: reported.join('\n') };
 }
 
 describe('an adoption, there and back, with any party stopping anywhere', () => {
   test('loses no acknowledged write, keeps revisions rising, fails no read, and lets informers converge', () => {
-    expect(failures(ALL)).toEqual({ count: 0, told: '' });
+    expect(failures(ALL)).toEqual({ count: 0, reported: '' });
   });
 
   test('the schedules switch, return, give up, and acknowledge writes on both sides', () => {
@@ -54,8 +57,8 @@ describe('an adoption, there and back, with any party stopping anywhere', () => 
     ['back, by routes that go before the versions are served', { servedFirst: false }],
     ['back, by a back door that an earlier leader has, too', { ownDoor: false }],
   ])('reports a violation: %s', (_, missing) => {
-    const { count, told } = failures({ ...ALL, ...missing }, MANY);
+    const { count, reported } = failures({ ...ALL, ...missing }, MANY);
     expect(count).toBeGreaterThan(0);
-    expect(told).toMatch(/lost|went back|stale|holds|failed|dead/);
+    expect(reported).toMatch(/lost|went back|stale|holds|failed|dead/);
   });
 });

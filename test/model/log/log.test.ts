@@ -9,15 +9,15 @@ const RARE: Partial<Record<keyof Guards, number>> = { marks: 1_600, holdsFirst: 
 
 /** Returns the violations of the first failing schedules. */
 function failures(guards: Guards, from = 1): string[] {
-  const told: string[] = [];
+  const reported: string[] = [];
   let count = 0;
   for (let seed = from; seed < from + SCHEDULES && count < ENOUGH; seed++) {
     const { violations } = explore(seed, guards);
     if (violations.length === 0) continue;
     count++;
-    told.push(`seed ${seed}: ${violations.slice(0, 4).join('; ')}`);
+    reported.push(`seed ${seed}: ${violations.slice(0, 4).join('; ')}`);
   }
-  return told;
+  return reported;
 }
 
 describe('the log as the database, with any party stopping anywhere', () => {

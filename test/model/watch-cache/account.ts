@@ -31,7 +31,7 @@ export class WatchAccount {
   problem: Violation | undefined;
   private readonly initial: string[] = [];
   /** Everything up to this revision has been delivered; undefined during the initial events. */
-  private told: Revision | undefined;
+  private reported: Revision | undefined;
 
   constructor(
     private readonly backend: FakeBackend,
@@ -41,7 +41,7 @@ export class WatchAccount {
     private readonly lowest: Revision,
     private readonly room: () => boolean,
   ) {
-    this.told = start;
+    this.reported = start;
   }
 
   receive(events: readonly WatchEvent[]): boolean {
@@ -60,19 +60,19 @@ export class WatchAccount {
   /** Verifies the watch after everything has been delivered. */
   complete(): void {
     if (this.over !== undefined) return;
-    if (this.told === undefined) throw new Violation(`a watch of ${this.resource} has no initial state`);
+    if (this.reported === undefined) throw new Violation(`a watch of ${this.resource} has no initial state`);
     this.upTo(this.backend.newest, 'at the end');
   }
 
   private take(event: WatchEvent): void {
     if (this.over !== undefined) throw new Violation(`an event after the end: ${event.revision}`);
-    if (this.told === undefined) {
+    if (this.reported === undefined) {
       if (event.type === 'BOOKMARK' && event.initialEventsEnd) {
         if (event.revision < this.lowest)
           throw new Violation(`a watch begins at ${event.revision}, before ${this.lowest}`);
         const expected = contentOf(this.backend.stateAt(this.resource, event.revision));
         same(`the initial events of ${this.resource} at ${event.revision}`, this.initial.sort(), expected);
-        this.told = event.revision;
+        this.reported = event.revision;
       } else if (event.type === 'ADDED') {
         this.initial.push(`${event.object?.key ?? ''}@${event.object?.revision ?? 0}`);
       } else throw new Violation(`a ${event.type} among the initial events`);
@@ -84,22 +84,23 @@ export class WatchAccount {
     }
     this.upTo(event.revision - 1, `before ${line(event, event.object?.key ?? '')}`);
     const [expected] = this.missing(event.revision);
-    if (expected === undefined) throw new Violation(`${event.revision} is no event of ${this.resource}, or was told`);
+    if (expected === undefined)
+      throw new Violation(`${event.revision} is no event of ${this.resource}, or was reported`);
     same('an event', [line(event, event.object?.key ?? '')], [line(expected, expected.key)]);
-    this.told = event.revision;
+    this.reported = event.revision;
   }
 
   private missing(until: Revision): LogEvent[] {
-    const told = this.told ?? 0;
+    const reported = this.reported ?? 0;
     return this.backend.log.filter(
-      (event) => event.resource === this.resource && event.revision > told && event.revision <= until,
+      (event) => event.resource === this.resource && event.revision > reported && event.revision <= until,
     );
   }
 
   private upTo(revision: Revision, when: string): void {
     const missed = this.missing(revision).map((event) => line(event, event.key));
     if (missed.length > 0)
-      throw new Violation(`a watch of ${this.resource} was not told, ${when}: ${missed.join(', ')}`);
-    this.told = Math.max(this.told ?? 0, revision);
+      throw new Violation(`a watch of ${this.resource} did not get, ${when}: ${missed.join(', ')}`);
+    this.reported = Math.max(this.reported ?? 0, revision);
   }
 }

@@ -40,14 +40,14 @@ describe('large programs', () => {
   });
 
   test('report the cost of compiling them, and of running them over long texts', () => {
-    const told: number[] = [];
+    const reported: number[] = [];
     const pattern = large(0);
     const found = withYieldPoint(
-      (units) => told.push(units),
+      (units) => reported.push(units),
       () => [pattern.matches('x'), pattern.matches('x'.repeat(60_000))],
     );
     expect(found).toEqual([false, false]);
     const size = pattern.compiled()?.programSize() ?? 0;
-    expect(told).toEqual([50 * size, 60_000 * size]);
+    expect(reported).toEqual([50 * size, 60_000 * size]);
   });
 });

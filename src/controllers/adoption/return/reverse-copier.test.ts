@@ -107,7 +107,7 @@ const answer = (status: number, body: JsonObject): Promise<{ status: number; bod
 class FakeAnnex implements Pick<Backend, 'list' | 'get' | 'events' | 'currentRevision'> {
   readonly objects = new Map<string, StoredObject>();
   revision = FIRST;
-  private told: LogEvent[] = [];
+  private reported: LogEvent[] = [];
   private wake: () => void = () => undefined;
 
   put(object: KubeObject, revision = ++this.revision): void {
@@ -134,7 +134,7 @@ class FakeAnnex implements Pick<Backend, 'list' | 'get' | 'events' | 'currentRev
   events: Backend['events'] = (after, signal) => {
     const read = async function* (this: FakeAnnex): AsyncGenerator<readonly LogEvent[]> {
       for (let at = after; !signal.aborted;) {
-        const batch = this.told.filter(({ revision }) => revision > at);
+        const batch = this.reported.filter(({ revision }) => revision > at);
         at = batch.at(-1)?.revision ?? at;
         if (batch.length > 0) yield batch;
         else
@@ -150,7 +150,7 @@ class FakeAnnex implements Pick<Backend, 'list' | 'get' | 'events' | 'currentRev
   };
 
   private tell(event: LogEvent): void {
-    this.told.push(event);
+    this.reported.push(event);
     this.wake();
   }
 }

@@ -142,14 +142,14 @@ describe('names and establishment', () => {
     const crd = widgets();
     const spec = objectAt(crd, 'spec') ?? {};
     const version = { name: 'v1', storage: true, schema: { openAPIV3Schema: { properties: { a: {} } } } };
-    const told = establish({ ...crd, spec: { ...spec, versions: [version] } }, NOW);
+    const reported = establish({ ...crd, spec: { ...spec, versions: [version] } }, NOW);
     const at = 'spec.versions[0].schema.openAPIV3Schema';
-    expect(findCondition(told, 'NonStructuralSchema')).toMatchObject({
+    expect(findCondition(reported, 'NonStructuralSchema')).toMatchObject({
       status: 'True',
       reason: 'Violations',
       message: `[${at}.properties[a].type: Required value: must not be empty for specified object fields, ${at}.type: Required value: must not be empty at the root]`,
     });
-    expect(findCondition(establish({ ...told, spec }, LATER), 'NonStructuralSchema')).toBeUndefined();
+    expect(findCondition(establish({ ...reported, spec }, LATER), 'NonStructuralSchema')).toBeUndefined();
   });
 
   test('definitions in Kubernetes groups report their API approval', () => {

@@ -336,7 +336,7 @@ describe('escalation', () => {
     ['with escalate', 'eve', role({ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }), ''],
     ['everything, held', 'root', role({ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }), ''],
     [
-      'unresolved roles are told',
+      'unresolved roles are reported',
       'dan',
       role({ apiGroups: ['x'], resources: ['z'], verbs: ['get'] }),
       `403 roles.${GROUP} "x" is forbidden: user "dan" (groups=["g" "h"]) is attempting to grant RBAC permissions not currently held:\n{APIGroups:["x"], Resources:["z"], Verbs:["get"]}; resolution errors: [[roles.${GROUP} "nope" not found, roles.${GROUP} "nope2" not found]]`,

@@ -10,8 +10,8 @@ function eventOf(key: string, bytes: number): WatchEvent {
   return { type: 'ADDED', revision: 1, object, initialEventsEnd: false, encoded: () => new Uint8Array() };
 }
 
-function listening(told: string[], only?: string): ResourceEventHandler {
-  const note = (what: string) => (object: KubeObject) => void told.push(`${what} ${object.metadata.name ?? ''}`);
+function listening(reported: string[], only?: string): ResourceEventHandler {
+  const note = (what: string) => (object: KubeObject) => void reported.push(`${what} ${object.metadata.name ?? ''}`);
   return { only, upsert: note('upsert'), delete: note('delete'), reset: () => undefined, synced: () => undefined };
 }
 
@@ -25,15 +25,15 @@ const viewCounting = (counts: { decoded: number }) => ({
 const ignored = (): void => undefined;
 
 test('a listener for one name gets no other objects, and they are not decoded for it', async () => {
-  const told: string[] = [];
+  const reported: string[] = [];
   const counts = { decoded: 0 };
-  const turns = new OrderedEvents(listening(told, 'wanted'), viewCounting(counts), ignored);
+  const turns = new OrderedEvents(listening(reported, 'wanted'), viewCounting(counts), ignored);
   for (const key of ['ns/wanted', 'ns/unwanted', 'ns/other', 'wanted']) turns.add(eventOf(key, 10));
-  expect(told).toEqual(['upsert wanted', 'upsert wanted']);
+  expect(reported).toEqual(['upsert wanted', 'upsert wanted']);
   turns.add(eventOf('ns/another', OWN_TURN_BYTES));
   turns.add(eventOf('other/wanted', OWN_TURN_BYTES));
   await turns.delivered;
-  expect(told.slice(2)).toEqual(['upsert wanted']);
+  expect(reported.slice(2)).toEqual(['upsert wanted']);
   expect(counts.decoded).toBe(3);
 });
 
@@ -47,9 +47,9 @@ test('a large object is decoded once, and each listener gets it in its own event
       order.push(`listener ${String(listener)}`);
       setImmediate(() => order.push('turn'));
     };
-    const told = new OrderedEvents({ ...listening([]), upsert }, view, ignored);
-    told.add(event);
-    return told;
+    const reported = new OrderedEvents({ ...listening([]), upsert }, view, ignored);
+    reported.add(event);
+    return reported;
   });
   expect(order).toEqual([]);
   for (const { delivered } of turns) await delivered;
@@ -58,14 +58,14 @@ test('a large object is decoded once, and each listener gets it in its own event
 });
 
 test('events after a large object are delivered after it', async () => {
-  const told: string[] = [];
-  const turns = new OrderedEvents(listening(told), viewCounting({ decoded: 0 }), ignored);
+  const reported: string[] = [];
+  const turns = new OrderedEvents(listening(reported), viewCounting({ decoded: 0 }), ignored);
   turns.add(eventOf('ns/first', 10));
   turns.add(eventOf('ns/large', OWN_TURN_BYTES));
   turns.add(eventOf('ns/last', 10));
-  expect(told).toEqual(['upsert first']);
+  expect(reported).toEqual(['upsert first']);
   await turns.delivered;
-  expect(told).toEqual(['upsert first', 'upsert large', 'upsert last']);
+  expect(reported).toEqual(['upsert first', 'upsert large', 'upsert last']);
 });
 
 describe('a very large object', () => {
@@ -74,19 +74,23 @@ describe('a very large object', () => {
     return { ...eventOf('ns/large', 0), object };
   };
   const view = { toObject: (object: CachedObject): KubeObject => object.decode() as KubeObject };
-  const tell = async (bytes: Buffer): Promise<{ readonly told: KubeObject[]; readonly turns: number }> => {
-    const told: KubeObject[] = [];
+  const tell = async (bytes: Buffer): Promise<{ readonly reported: KubeObject[]; readonly turns: number }> => {
+    const reported: KubeObject[] = [];
     let turns = 0;
     const others = (): void => {
       turns++;
-      if (told.length === 0) setImmediate(others);
+      if (reported.length === 0) setImmediate(others);
     };
     setImmediate(others);
-    const events = new OrderedEvents({ ...listening([]), upsert: (object) => void told.push(object) }, view, ignored);
+    const events = new OrderedEvents(
+      { ...listening([]), upsert: (object) => void reported.push(object) },
+      view,
+      ignored,
+    );
     events.add(of(bytes));
     await events.delivered;
-    if (told.length === 0) told.push({ metadata: {} });
-    return { told, turns };
+    if (reported.length === 0) reported.push({ metadata: {} });
+    return { reported, turns };
   };
 
   test('is decoded in several turns', async () => {
@@ -94,12 +98,12 @@ describe('a very large object', () => {
       metadata: { name: 'large' },
       data: Object.fromEntries([...Array(50_000).keys()].map((i) => [i, i])),
     };
-    const { told, turns } = await tell(Buffer.from(JSON.stringify(object)));
-    expect(told).toEqual([object]);
+    const { reported, turns } = await tell(Buffer.from(JSON.stringify(object)));
+    expect(reported).toEqual([object]);
     expect(turns).toBeGreaterThan(4);
   });
 
   test('that is invalid is not delivered', async () => {
-    expect((await tell(Buffer.alloc(1 << 20, '[1,'))).told).toEqual([{ metadata: {} }]);
+    expect((await tell(Buffer.alloc(1 << 20, '[1,'))).reported).toEqual([{ metadata: {} }]);
   });
 });

@@ -104,21 +104,21 @@ describe('configurations', () => {
     const [a, b] = source.objects();
     expect(source.objects()).toBe(source.objects());
     const { generation } = source;
-    let told = 0;
-    const end = source.subscribe(() => told++);
+    let reported = 0;
+    const end = source.subscribe(() => reported++);
     await clients.for({ group: '', resource: 'secrets' }).create({ ...configMap('s'), kind: 'Secret', data: {} });
     await nextRequest();
-    expect([source.generation, told]).toEqual([generation, 0]);
+    expect([source.generation, reported]).toEqual([generation, 0]);
     await maps.update({ ...(b as KubeObject), data: { name: 'other' } });
     await nextRequest();
     expect(source.generation).toBeGreaterThan(generation);
-    expect(told).toBe(1);
+    expect(reported).toBe(1);
     expect(source.objects()[0]).toBe(a);
     expect(source.objects()[1]).toMatchObject({ metadata: { name: 'b' }, data: { name: 'other' } });
     end();
     await maps.delete('ns', 'a');
     await nextRequest();
-    expect([told, namesOf(source.objects())]).toEqual([1, ['b']]);
+    expect([reported, namesOf(source.objects())]).toEqual([1, ['b']]);
   });
 
   test('stored before a restart are available once the source is synced', async () => {
@@ -183,7 +183,7 @@ describe('params', () => {
       cacher,
       clock,
       cbor: false,
-      offloadShow: () => undefined,
+      offloadConversion: () => undefined,
       type: DEFINITIONS,
       clients,
       conversionOf: conversions(resolveByDns),

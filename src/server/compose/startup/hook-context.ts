@@ -38,7 +38,7 @@ export interface HookOptions {
   readonly authorization: Authorization;
   readonly admission: AdmissionChain;
   readonly cbor: boolean;
-  readonly offloadShow: OffloadConversion;
+  readonly offloadConversion: OffloadConversion;
   readonly signal: AbortSignal;
   /** Returns clients that write as `fieldManager`. With a user they are limited to the permissions of that user. */
   readonly clients: (fieldManager: string, user?: UserInfo) => LocalClients;

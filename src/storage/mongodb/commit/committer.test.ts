@@ -105,10 +105,10 @@ test.each<[string, Inserted[], Verdict[], unknown[], string[]]>([
     ['judge 2', 'insert 2: a', 'judge 2'],
   ],
   ['lost its place is decided anew', [UNKNOWN], ['stale'], [2], ['judge 2', 'read on', 'insert 2: a']],
-  ['may have been trimmed is told as unknown', [UNKNOWN], ['lost'], ['unknown-outcome'], ['judge 2', 'read on']],
-])('a batch whose response is lost and that %s', async (_, inserted, verdicts, told, asked) => {
+  ['may have been trimmed is reported as unknown', [UNKNOWN], ['lost'], ['unknown-outcome'], ['judge 2', 'read on']],
+])('a batch whose response is lost and that %s', async (_, inserted, verdicts, reported, asked) => {
   const log = replica(inserted, verdicts);
-  expect(await outcomes(log.committer, 'a')).toEqual(told);
+  expect(await outcomes(log.committer, 'a')).toEqual(reported);
   await log.committer.idle();
   expect(log.asked).toEqual(['insert 2: a', ...asked]);
 });

@@ -26,8 +26,8 @@ export function applyConfiguration(
   const problems = typeNameProblems(value, 'Object');
   if (problems.length > 0) throw new MutationError(`type mismatch: ${problems.join('\n')}`);
   const { apiVersion, kind: kindName } = object;
-  const usedPlaceholders = { yes: false };
-  const checked = { ...json(value, { exact: true, told: usedPlaceholders }), apiVersion, kind: kindName };
+  const placeholders = { used: false };
+  const checked = { ...json(value, { exact: true, placeholders }), apiVersion, kind: kindName };
   let configuration = checked;
   const merged = applying(() => {
     const named = kindNamed(object);
@@ -35,8 +35,8 @@ export function applyConfiguration(
       throw new MutationError(`failed to convert patch object to typed object: no corresponding type for ${named}`);
     }
     check('failed to convert patch object to typed object', type, checked, 'unique');
-    if (usedPlaceholders.yes) configuration = { ...json(value, { exact: true }), apiVersion, kind: kindName };
-    if (usedPlaceholders.yes) check('failed to convert patch object to typed object', type, configuration, 'unique');
+    if (placeholders.used) configuration = { ...json(value, { exact: true }), apiVersion, kind: kindName };
+    if (placeholders.used) check('failed to convert patch object to typed object', type, configuration, 'unique');
     const atomic = atomicParts(type, configuration, '');
     if (atomic.length > 0) {
       const which = atomic.join(', ');
