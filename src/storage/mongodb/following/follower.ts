@@ -190,15 +190,15 @@ export class LogFollower {
   }
 
   private async readLog(after: Revision): Promise<readonly LogEvent[]> {
-    const { place } = this.options;
+    const { place, clock } = this.options;
     const oldest = this.options.oldest();
     if (after < oldest) throw compacted(after, oldest);
     const { revision } = this.feed;
     try {
-      const first = await firstOf(place, after + 1);
+      const first = await withTimeout(clock, READ_MILLIS, firstOf(place, after + 1));
       const { batches } = await this.batchesAfter(first - 1, undefined);
       // Batches read at or below the floor may have been trimmed, or be void.
-      const lost = await withTimeout(this.options.clock, READ_MILLIS, readOldest(place));
+      const lost = await withTimeout(clock, READ_MILLIS, readOldest(place));
       if (after < lost) throw compacted(after, lost);
       const events = batches.flatMap((batch) => eventsOf(batch, after + 1));
       return contiguousAfter(
