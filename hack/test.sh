@@ -184,11 +184,10 @@ for part in "${parts[@]}" oracle go faults e2e adoptions; do count "$results/$pa
 summed=yes
 reports=("${parts[@]}" faults e2e adoptions)
 reports=("${reports[@]/#/$results/}")
-node hack/skipped.mjs "${reports[@]/%/.json}"
 grep -h '^skipped: ' "$results"/*.log 2> /dev/null
-# What failed, once more and last.
+# What failed comes once more and last.
+node hack/outcomes.mjs "${reports[@]/%/.json}"
 cat "$results/failed-checks.txt" 2> /dev/null
-node hack/failed.mjs "${reports[@]/%/.json}"
 # A step of the oracle that differs stands indented below its scenario.
 grep -B1 '^    ' "$results/oracle.log" | head -20
 grep -A8 -- '--- FAIL' "$results/go.log" | head -20
