@@ -138,7 +138,7 @@ describeOnCluster('various kinds move from the cluster into Annex, and back', OP
     await kubectl.ok(['apply', '-f', '-'], { stdin: loose(true) });
     await eventually('two objects are counted', async () => ((await invalid()) === 2 ? true : undefined));
     const accepted = await condition(cluster, `adoption/${ODD}`, 'Accepted', ({ message }) =>
-      message.includes('older'),
+      message.includes('predate'),
     );
     expect(accepted).toMatchObject({ status: 'True' });
     expect(accepted.message).toMatch(

@@ -285,6 +285,13 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     await kubectl.ok(['patch', 'adoption', GROUP, '--type=merge', '-p', repoint]);
     const over = new AbortController();
     void tellOf(GROUP, over.signal);
+    const route = `v1.${GROUP}`;
+    const isFenced = async (): Promise<true | undefined> => {
+      const { stderr } = await kubectl.run(['delete', 'apiservice', route, '--dry-run=server']);
+      return stderr.includes('only Annex changes its APIServices until then') ? true : undefined;
+    };
+    await eventually('nobody else may remove the route', isFenced);
+    expect((await kubectl.run(['delete', 'apiservice', route])).code).toBe(1);
     const returned = await condition(cluster, `adoption/${GROUP}`, 'Returned', ({ status }) => status === 'True').catch(
       (error: unknown) => {
         say(cluster.logs());

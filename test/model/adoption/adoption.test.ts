@@ -24,13 +24,14 @@ describe('an adoption, there and back, with any party stopping anywhere', () => 
   });
 
   test('the schedules switch, return, give up, and acknowledge writes on both sides', () => {
-    const explored = Array.from({ length: 300 }, (_, seed) => exploreAdoption(seed + 1, ALL));
+    const explored = Array.from({ length: 1_000 }, (_, seed) => exploreAdoption(seed + 1, ALL));
     const sum = (of: keyof Omit<(typeof explored)[number], 'violations'>): number =>
       explored.reduce((all, one) => all + one[of], 0);
     expect(sum('switched')).toBeGreaterThan(100);
     expect(sum('returned')).toBeGreaterThan(20);
     expect(sum('gaveUp')).toBeGreaterThan(20);
     expect(sum('stayed')).toBeGreaterThan(5);
+    expect(sum('reloaded')).toBeGreaterThan(5);
     expect(sum('acknowledged')).toBeGreaterThan(5_000);
     expect(sum('refused')).toBeGreaterThan(300);
     expect(sum('settled')).toBeGreaterThan(250);
@@ -56,6 +57,8 @@ describe('an adoption, there and back, with any party stopping anywhere', () => 
     ['back, with watches of Annex that go on', { endWatches: false }],
     ['back, by routes that go before the versions are served', { servedFirst: false }],
     ['back, by a back door that an earlier leader has, too', { ownDoor: false }],
+    ['back, by watch caches that were loaded below what was shown', { reload: false }],
+    ['back, by routes that a user can remove', { fencedRoutes: false }],
   ])('reports a violation: %s', (_, missing) => {
     const { count, reported } = failures({ ...ALL, ...missing }, MANY);
     expect(count).toBeGreaterThan(0);

@@ -38,6 +38,10 @@ export interface AdoptionGuards {
   readonly servedFirst: boolean;
   /** Back: each leader has its own back door. */
   readonly ownDoor: boolean;
+  /** Back: if Annex has shown a revision above the one at which the cluster began to serve the versions, the watch caches start from scratch. */
+  readonly reload: boolean;
+  /** Back: the fence keeps users from removing the routes. */
+  readonly fencedRoutes: boolean;
 }
 
 export const ALL: AdoptionGuards = {
@@ -60,4 +64,6 @@ export const ALL: AdoptionGuards = {
   uids: true,
   servedFirst: true,
   ownDoor: true,
+  reload: true,
+  fencedRoutes: true,
 };

@@ -67,7 +67,16 @@ export class World {
   wanted: 'Annex' | 'Cluster' = 'Cluster';
   /** Uids whose deletion was acknowledged. */
   private readonly dead = new Set<string>();
-  readonly counts = { acknowledged: 0, refused: 0, switched: 0, returned: 0, gaveUp: 0, stayed: 0, settled: 0 };
+  readonly counts = {
+    acknowledged: 0,
+    refused: 0,
+    switched: 0,
+    returned: 0,
+    gaveUp: 0,
+    stayed: 0,
+    reloaded: 0,
+    settled: 0,
+  };
   private readonly parties: Parties;
   /** The newest acknowledged write of each object, in either store. */
   private readonly truth = new Map<
@@ -337,6 +346,7 @@ export class World {
       if (['InSync', 'Preparing', 'Failed'].includes(phase) || (phase === 'Returning' && back !== 'Copying')) continue;
       const before = this.settings;
       const what = this.random.pick(['fence', 'annex', 'served'] as const);
+      if (what === 'annex' && this.areRoutesFenced) continue;
       if (before[what] === (what === 'served')) continue;
       this.isMeddled = true;
       this.isBroken ||= back !== '' || (what === 'fence' && phase !== 'Served');
@@ -349,6 +359,10 @@ export class World {
       }
       this.isMeddled = false;
     }
+  }
+
+  private get areRoutesFenced(): boolean {
+    return this.guards.fencedRoutes && this.status.back !== '' && this.everywhere({ fence: true });
   }
 
   /** Stops all writes and completes every watch: then informers must hold the objects of the group's owner. */

@@ -1,15 +1,17 @@
-import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { whoAmI } from '../../../client/who-am-i.js';
 import { sleep } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
+import { servedVersions } from '../../../registry/builtin/kubeannex/resource-definitions.js';
+import type { Revision } from '../../../storage/interfaces.js';
 import { isConflictOrNotFound } from '../../errors.js';
 import { RateLimit } from '../rate-limit.js';
 import type { Stages } from '../replica-stages.js';
 import type { AnnexDefinitions } from '../switch/annex-definitions.js';
-import { backDoor, type ClusterDefinitions, isBackDoor } from '../switch/cluster-definitions.js';
-import { RAISE_SLACK } from '../switch/cluster-revision.js';
+import { backDoor, type ClusterDefinitions } from '../switch/cluster-definitions.js';
+import { clusterRevision, measureRevisions, RAISE_SLACK, revisionsDuringSwitch } from '../switch/cluster-revision.js';
 import type { Fence } from '../switch/fence.js';
 import { type ConditionUpdate, type Journal, NO_SWITCH } from '../switch/journal.js';
 import type { KubeApiserver } from '../switch/kube-apiservers.js';
@@ -24,6 +26,7 @@ import { RevisionRaiser } from './revision-raiser.js';
 const TELL_MILLIS = 2_000;
 const ESTABLISH_MILLIS = 60_000;
 const DOOR_MILLIS = 60_000;
+const LOAD_MILLIS = 600_000;
 /** No writes are refused during this step. */
 const COPY_MILLIS = 24 * 3_600_000;
 /** A backlog, in objects, that is carried over in a moment. */
@@ -31,7 +34,7 @@ const SMALL_BACKLOG = 100;
 const STAGE_MILLIS = 20_000;
 const LAST_MILLIS = 20_000;
 const ROUTE_MILLIS = 120_000;
-/** As a rule, Annex writes at most this many revisions until the cluster has everything. */
+/** The cluster's revision is raised at least this much above that of Annex before writes are refused. */
 const LAST_REVISIONS = 1_000;
 /** How long a replica must have been silent before it is not waited for: longer than any of its requests lasts. */
 const GONE_MILLIS = 70_000;
@@ -89,7 +92,7 @@ export class Return {
   /** Brings the cluster's copy up to date with Annex, then ends writes. */
   private async handOver(signal: AbortSignal, over: AbortController): Promise<void> {
     const { journal, fence, clusterDefinitions, annexDefinitions } = this.parts;
-    const { backend, clock, client, group, servers } = this.options;
+    const { backend, clock, client, copyRate, group, replicas, servers } = this.options;
     // A replica that is gone may have closed it.
     await annexDefinitions.setStage('Served');
     const { back, door: last } = journal.record;
@@ -103,56 +106,115 @@ export class Return {
     const definitions = await annexDefinitions.list();
     const types = definitions.map(typeOf);
     const plurals = types.map(({ plural }) => plural);
-    await fence.put({ user: await whoAmI(client), version: door });
-    await clusterDefinitions.stopServing();
-    await clusterDefinitions.openBackDoor(door, definitions);
-    const isOpen = (server: KubeApiserver): Promise<boolean> => clusterDefinitions.isOpen(server, door, plurals);
+    const through = { user: await whoAmI(client), version: door, routes: [...new Set(definitions.flatMap(routesOf))] };
+    const hold = async (): Promise<void> => {
+      await fence.put(through);
+      await clusterDefinitions.stopServing();
+      await clusterDefinitions.openBackDoor(door, await annexDefinitions.list());
+    };
+    await hold();
+    const isOpen = async (server: KubeApiserver): Promise<boolean> =>
+      (await fence.isEnforcedBy(server, through)) && clusterDefinitions.isOpen(server, door, plurals);
     await servers.everywhere('opening its copy', isOpen, DOOR_MILLIS, signal);
     const { first } = journal.record;
     const raise = this.skipsRaise ? undefined : (above: number): Promise<void> => this.raise.raiseAbove(above, signal);
-    const rate = new RateLimit(clock, this.options.copyRate);
-    const carrier = (this.reverseCopier = new ReverseCopier({
-      backend,
-      client,
-      clock,
-      rate,
-      group,
-      door,
-      types,
-      first,
-      raise,
-    }));
-    const open = new AbortController();
-    const kept = this.keepOpen(AbortSignal.any([signal, open.signal]), over);
-    try {
+    const rate = new RateLimit(clock, copyRate);
+    const parts = { backend, client, clock, rate, group, door, types, first, raise };
+    const carrier = (this.reverseCopier = new ReverseCopier(parts));
+    await this.whileOpen(hold, signal, over, async () => {
       await carrier.survey(signal);
       await this.externalDependents.prepare(carrier.createdInAnnex);
       await raise?.(await backend.currentRevision());
       await carrier.drain(0, SMALL_BACKLOG, COPY_MILLIS, signal);
       // A replica that was present a moment ago and is silent may be about to write.
-      await this.options.replicas.settled(GONE_MILLIS, GONE_MILLIS + STAGE_MILLIS, signal);
-      // Raise it now: while writes are refused, raising would only prolong the refusal.
-      await raise?.((await backend.currentRevision()) + LAST_REVISIONS);
-      await carrier.drain(await backend.currentRevision(), SMALL_BACKLOG, COPY_MILLIS, signal);
-    } finally {
-      open.abort();
-      await kept;
-    }
-    await this.stopAnnexWrites(carrier, types, signal);
+      await replicas.settled(GONE_MILLIS, GONE_MILLIS + STAGE_MILLIS, signal);
+      await raise?.(await this.lastRevision(carrier.objects, signal));
+    });
+    const definitionsNow = await annexDefinitions.list();
+    await clusterDefinitions.openBackDoor(door, definitionsNow);
+    const loadedAbove = await this.serveEarly(definitionsNow, carrier, () => fence.put(through), over, signal);
+    await this.stopAnnexWrites(carrier, types, loadedAbove, signal);
   }
 
-  /** While clients write: keeps Annex open for writes, reports progress, and aborts if the return is no longer wanted. */
-  private async keepOpen(signal: AbortSignal, over: AbortController): Promise<void> {
-    const { journal, annexDefinitions, clusterDefinitions } = this.parts;
+  /**
+   * Has every kube-apiserver load the objects while Annex takes writes. Returns the cluster's revision before that: as long as clients have
+   * seen no higher one, the types need not be loaded again.
+   */
+  private async serveEarly(
+    definitions: readonly KubeObject[],
+    carrier: ReverseCopier,
+    putFence: () => Promise<unknown>,
+    over: AbortController,
+    signal: AbortSignal,
+  ): Promise<Revision> {
+    const { annexDefinitions, clusterDefinitions } = this.parts;
+    const { backend, client } = this.options;
+    const loadedAbove = await clusterRevision(client);
+    const hold = async (): Promise<void> => {
+      await putFence();
+      if (!deepEqual((await annexDefinitions.list()).map(specOf), definitions.map(specOf))) {
+        over.abort();
+        throw new Error('the definitions of the group were changed');
+      }
+      await clusterDefinitions.restoreEarly(definitions);
+    };
+    await hold();
+    await this.whileOpen(hold, signal, over, async () => {
+      await this.waitUntilLoaded('loading the objects', LOAD_MILLIS, signal);
+      const now = await backend.currentRevision();
+      // While writes are refused, raising would prolong the refusal.
+      if (!this.skipsRaise) await this.raise.raiseAbove(now + LAST_REVISIONS, signal);
+      await carrier.drain(now, SMALL_BACKLOG, COPY_MILLIS, signal);
+    });
+    return loadedAbove;
+  }
+
+  /** Waits until every kube-apiserver has loaded the types that the cluster serves again. Returns their definitions. */
+  private async waitUntilLoaded(what: string, millis: number, signal: AbortSignal): Promise<KubeObject[]> {
+    const { clusterDefinitions } = this.parts;
+    const crds = await clusterDefinitions.list();
+    const isLoaded = (server: KubeApiserver): Promise<boolean> => clusterDefinitions.isRestored(server, crds);
+    await this.options.servers.everywhere(what, isLoaded, millis, signal);
+    return crds;
+  }
+
+  /** The revision that Annex is not expected to pass before its writes end. */
+  private async lastRevision(objects: number, signal: AbortSignal): Promise<Revision> {
+    const { backend, clock, copyRate } = this.options;
+    const { now, perSecond } = await measureRevisions(() => backend.currentRevision(), clock, signal);
+    return now + revisionsDuringSwitch({ perSecond, objects, copyRate, least: LAST_REVISIONS });
+  }
+
+  /**
+   * Does a part of the work while clients write: keeps Annex open for writes, repeats `hold` in case other clients undo it, reports progress,
+   * and aborts if the return is no longer wanted.
+   */
+  private async whileOpen(
+    hold: () => Promise<void>,
+    signal: AbortSignal,
+    over: AbortController,
+    work: () => Promise<void>,
+  ): Promise<void> {
+    const done = new AbortController();
+    const kept = this.keepOpen(hold, AbortSignal.any([signal, done.signal]), over);
+    try {
+      await work();
+    } finally {
+      done.abort();
+      await kept;
+    }
+  }
+
+  private async keepOpen(hold: () => Promise<void>, signal: AbortSignal, over: AbortController): Promise<void> {
+    const { journal, annexDefinitions } = this.parts;
     for (;;) {
       await sleep(this.options.clock, TELL_MILLIS, signal);
       if (signal.aborted) return;
       try {
         await this.check();
-        // A replica that wrongly believed to lead may have closed it, and other clients may have reapplied the definitions.
+        // A replica that wrongly believed to lead may have closed it.
         await annexDefinitions.setStage('Served');
-        await clusterDefinitions.stopServing();
-        await clusterDefinitions.openBackDoor(backDoor(journal.record.door), await annexDefinitions.list());
+        await hold();
         await journal.reportProgress(this.progressMessage(), { return: this.status() });
       } catch (error) {
         this.options.onError(error);
@@ -165,9 +227,11 @@ export class Return {
   private async stopAnnexWrites(
     carrier: ReverseCopier,
     types: readonly ReturnedType[],
+    /** The revision that the cluster had when kube-apiservers began to load the types. */
+    loadedAbove: Revision,
     signal: AbortSignal,
   ): Promise<void> {
-    const { journal, annexDefinitions } = this.parts;
+    const { journal, annexDefinitions, clusterDefinitions } = this.parts;
     const { backend, clock, replicas } = this.options;
     await this.check();
     await journal.write(
@@ -187,8 +251,12 @@ export class Return {
     this.stepTimer.end('last changes');
     await this.externalDependents.prepare(carrier.createdInAnnex);
     this.stepTimer.end('dependents');
-    // Lists return nothing newer from here on: watch caches of kube-apiservers that start now are above every revision that clients have seen.
-    if (!this.skipsRaise) await this.raise.raiseAbove((await backend.currentRevision()) + RAISE_SLACK, signal, 0);
+    // Lists return nothing newer from here on: watch caches of kube-apiservers have to start above it.
+    if (!this.skipsRaise) {
+      const shown = (await backend.currentRevision()) + RAISE_SLACK;
+      await this.raise.raiseAbove(shown, signal, 0);
+      if (shown >= loadedAbove) await clusterDefinitions.reload();
+    }
     this.stepTimer.end('revisions');
     await this.check();
     const status = { return: this.status() };
@@ -202,11 +270,7 @@ export class Return {
     const definitions = await annexDefinitions.list();
     const types = definitions.map(typeOf);
     await clusterDefinitions.restore(definitions);
-    const crds = await clusterDefinitions.list();
-    const door = backDoor(journal.record.door);
-    const plurals = crds.filter(hasBackDoor).map((crd) => typeOf(crd).plural);
-    const isServed = (server: KubeApiserver): Promise<boolean> => clusterDefinitions.isRestored(server, door, plurals);
-    await servers.everywhere('serving the types', isServed, ROUTE_MILLIS, signal);
+    const crds = await this.waitUntilLoaded('serving the types', ROUTE_MILLIS, signal);
     this.stepTimer.end('the definitions');
     await annexDefinitions.setStage('Left');
     await servers.everywhere('the route back', (server) => servedByCluster(server, crds), ROUTE_MILLIS, signal);
@@ -232,6 +296,7 @@ export class Return {
   private async abortReturn(why: unknown, wasClosed: boolean): Promise<void> {
     const { journal, fence, clusterDefinitions, annexDefinitions } = this.parts;
     await annexDefinitions.setStage('Served');
+    await clusterDefinitions.stopServing();
     await this.externalDependents.undo();
     await clusterDefinitions.closeBackDoor(await annexDefinitions.list());
     await fence.put();
@@ -289,20 +354,23 @@ export class Return {
   }
 }
 
-const versionsOf = (definition: KubeObject): readonly JsonObject[] =>
-  objectsOf(objectAt(definition, 'spec')?.['versions']);
+const specOf = (definition: KubeObject): JsonObject => objectAt(definition, 'spec') ?? {};
 
-const hasBackDoor = (crd: KubeObject): boolean => versionsOf(crd).some(isBackDoor);
+const versionsOf = (definition: KubeObject): readonly JsonObject[] => objectsOf(specOf(definition)['versions']);
+
+/** The names of the APIServices of a definition's versions. */
+const routesOf = (definition: KubeObject): string[] =>
+  servedVersions(definition).map((version) => `${version}.${stringAt(specOf(definition), 'group') ?? ''}`);
 
 function typeOf(definition: KubeObject): ReturnedType {
-  const spec = objectAt(definition, 'spec');
+  const spec = specOf(definition);
   const names = objectAt(spec, 'names');
   const stored = versionsOf(definition).find((version) => version['storage'] === true);
   return {
     resource: definition.metadata.name ?? '',
     plural: textOf(names?.['plural']),
     kind: textOf(names?.['kind']),
-    namespaced: spec?.['scope'] === 'Namespaced',
+    namespaced: spec['scope'] === 'Namespaced',
     hasStatus: objectAt(objectAt(stored, 'subresources'), 'status') !== undefined,
   };
 }

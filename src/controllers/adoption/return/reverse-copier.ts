@@ -91,6 +91,11 @@ export class ReverseCopier {
     return this.created;
   }
 
+  /** How many objects the survey found in Annex. */
+  get objects(): number {
+    return this.kept.size + this.created.size;
+  }
+
   /** Follows the log of Annex from now on until the signal aborts, and compares both sides. Resolves when all differences are known. */
   async survey(signal: AbortSignal): Promise<void> {
     const after = await this.options.backend.currentRevision();

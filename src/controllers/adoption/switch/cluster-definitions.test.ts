@@ -1,5 +1,5 @@
 import { deepCopy, type JsonObject, objectAt } from '../../../apimachinery/json/json.js';
-import { objectsOf } from '../../../apimachinery/json/values.js';
+import { objectsOf, textOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { backDoor, ClusterDefinitions } from './cluster-definitions.js';
 
@@ -38,6 +38,7 @@ function clusterWith(conversion: JsonObject) {
   return {
     definitions: new ClusterDefinitions({ must, call }, 'odd.example.com'),
     ofAnnex: [definition(conversion, true)],
+    crds: (): KubeObject[] => [crd],
     spec: (): JsonObject => objectAt(crd, 'spec') ?? {},
     schemas: (): unknown[] => objectsOf(objectAt(crd, 'spec')?.['versions']).map((version) => version['schema']),
   };
@@ -102,5 +103,80 @@ describe('restarting watch caches', () => {
     expect(objectAt(spec(), 'names')?.['categories']).toEqual([...(categories ?? []), 'annex-given-back']);
     await definitions.unmark();
     expect(spec()).toEqual(before);
+  });
+});
+
+describe('serving the versions while Annex takes writes', () => {
+  const names = (spec: JsonObject): unknown[] =>
+    objectsOf(spec['versions']).map(({ name, served }) => `${textOf(name)} ${JSON.stringify(served)}`);
+  const signals = (spec: JsonObject): unknown[] =>
+    objectsOf(spec['versions']).flatMap(({ selectableFields }) =>
+      objectsOf(selectableFields).map((one) => one['jsonPath']),
+    );
+
+  test('the back door stays open and signals it; restoring changes nothing more', async () => {
+    const { definitions, ofAnnex, spec } = clusterWith(NONE);
+    await definitions.stopServing();
+    await definitions.openBackDoor(backDoor(1), ofAnnex);
+    await definitions.restoreEarly(ofAnnex);
+    expect(names(spec())).toEqual(['v1 true', 'v2 true', 'annexreturn1 true']);
+    expect(signals(spec())).toEqual(['.annexServedEarly']);
+    const early = deepCopy(spec());
+    await definitions.restore(ofAnnex);
+    expect(spec()).toEqual(early);
+    await definitions.closeBackDoor();
+    expect(spec()).toEqual(definition(NONE, true)['spec']);
+  });
+
+  test('loading again changes the signal, once', async () => {
+    const { definitions, ofAnnex, spec } = clusterWith(NONE);
+    await definitions.openBackDoor(backDoor(1), ofAnnex);
+    await definitions.stopServing();
+    await definitions.restoreEarly(ofAnnex);
+    await definitions.reload();
+    expect(signals(spec())).toEqual(['.annexServedAgain']);
+    const again = deepCopy(spec());
+    await definitions.reload();
+    expect(spec()).toEqual(again);
+  });
+
+  test('an attempt that begins anew stops serving them, and closes the signal', async () => {
+    const { definitions, ofAnnex, spec } = clusterWith(NONE);
+    await definitions.stopServing();
+    await definitions.openBackDoor(backDoor(1), ofAnnex);
+    await definitions.restoreEarly(ofAnnex);
+    await definitions.stopServing();
+    await definitions.openBackDoor(backDoor(2), ofAnnex);
+    expect(names(spec())).toEqual(['v1 false', 'v2 false', 'annexreturn2 true']);
+    expect(signals(spec())).toEqual([]);
+  });
+
+  test('types that a webhook converts are left out', async () => {
+    const { definitions, ofAnnex, spec } = clusterWith(WEBHOOK);
+    await definitions.stopServing();
+    await definitions.openBackDoor(backDoor(1), ofAnnex);
+    const before = deepCopy(spec());
+    await definitions.restoreEarly(ofAnnex);
+    await definitions.reload();
+    expect(spec()).toEqual(before);
+  });
+
+  test('a server has loaded a type when it selects by the signal of its back door', async () => {
+    const { definitions, ofAnnex, crds } = clusterWith(NONE);
+    await definitions.stopServing();
+    await definitions.openBackDoor(backDoor(1), ofAnnex);
+    await definitions.restoreEarly(ofAnnex);
+    const asked: string[] = [];
+    const answering = (status: number) => ({
+      call: (_: string, path: string) => {
+        asked.push(path);
+        return Promise.resolve({ status, body: {} });
+      },
+      plain: () => Promise.reject(new Error('nobody is asked')),
+    });
+    expect(await definitions.isRestored(answering(200), crds())).toBe(true);
+    expect(await definitions.isRestored(answering(429), crds())).toBe(false);
+    const path = '/apis/odd.example.com/annexreturn1/things?limit=1&fieldSelector=annexServedEarly%3Dyes';
+    expect(asked).toEqual([path, path]);
   });
 });

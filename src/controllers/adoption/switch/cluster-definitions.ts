@@ -20,21 +20,12 @@ const CONVERSION_BEFORE = 'kubeannex.io/conversion';
  */
 const BACK_DOOR = 'annexreturn';
 export const backDoor = (attempt: number): string => `${BACK_DOOR}${attempt}`;
-/** A field of the back door once the other versions are served again: a server that can select by it has that definition. */
+/** A field of the back door once the other versions are served again: a server that can select by it has loaded that definition. */
 const RESTORED_FIELD = 'annexServedAgain';
-const ANYTHING: JsonObject = {
-  schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-};
-const RESTORED: JsonObject = {
-  schema: {
-    openAPIV3Schema: {
-      type: 'object',
-      'x-kubernetes-preserve-unknown-fields': true,
-      properties: { [RESTORED_FIELD]: { type: 'string' } },
-    },
-  },
-  selectableFields: [{ jsonPath: `.${RESTORED_FIELD}` }],
-};
+/** The same while Annex takes writes. */
+const LOADED_FIELD = 'annexServedEarly';
+const ANYTHING_SCHEMA = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+const ANYTHING: JsonObject = { schema: ANYTHING_SCHEMA };
 /** A category of the types of a group whose watch caches are restarted. */
 const MARK = 'annex-given-back';
 const ATTEMPTS = 10;
@@ -71,34 +62,46 @@ export class ClusterDefinitions {
    * back door stays and signals it: see `isRestored`.
    */
   async restore(definitions: readonly KubeObject[] = []): Promise<void> {
+    await this.change((crd) => withServedVersions(crd, definitions, RESTORED_FIELD));
+  }
+
+  /**
+   * Serves the versions while Annex still takes writes, so that kube-apiservers load the objects before writes are refused. Types that a
+   * webhook converts are left out: nothing could be written through the back door.
+   */
+  async restoreEarly(definitions: readonly KubeObject[]): Promise<void> {
     await this.change((crd) => {
-      const {
-        [SERVED_BEFORE]: before,
-        [CONVERSION_BEFORE]: conversion,
-        ...annotations
-      } = crd.metadata.annotations ?? {};
-      const versions = versionsOf(crd);
-      const isServed = versions.some((version) => version['served'] === true && !isBackDoor(version));
-      if (before === undefined && isServed) return undefined;
-      const ofAnnex = definitions.find(({ metadata: { name } }) => name === crd.metadata.name);
-      const names = new Set(before?.split(',') ?? (ofAnnex === undefined ? [] : servedVersions(ofAnnex)));
-      if (names.size === 0) return undefined;
-      const restored = withOriginalSchemas(versions, conversion, ofAnnex).map((version) => {
-        if (isBackDoor(version)) return { ...version, ...RESTORED };
-        return { ...version, served: version['served'] === true || names.has(textOf(version['name'])) };
-      });
-      const spec = { ...objectAt(crd, 'spec'), versions: restored };
-      return withSpec(
-        crd,
-        annotations,
-        conversion === undefined ? spec : { ...spec, conversion: parseJson(conversion) },
-      );
+      const conversion = crd.metadata.annotations?.[CONVERSION_BEFORE];
+      if (conversion !== undefined && isByWebhook(conversion)) return undefined;
+      return withServedVersions(crd, definitions, LOADED_FIELD);
     });
   }
 
-  /** Reports whether a kube-apiserver with the back door also serves the other versions, wherever it routes requests for them. */
-  async isRestored(server: KubeApiserver, door: string, plurals: readonly string[]): Promise<boolean> {
-    return this.answers(server, door, plurals, `&fieldSelector=${RESTORED_FIELD}%3Dyes`);
+  /** Makes every kube-apiserver load the types of `restoreEarly` again. */
+  async reload(): Promise<void> {
+    await this.change((crd) => {
+      const versions = versionsOf(crd);
+      if (!versions.some((version) => signalOf(version) === LOADED_FIELD)) return undefined;
+      const next = versions.map((version) => (isBackDoor(version) ? withSignal(version, RESTORED_FIELD) : version));
+      return withSpec(crd, { ...crd.metadata.annotations }, { ...objectAt(crd, 'spec'), versions: next });
+    });
+  }
+
+  /**
+   * Reports whether a kube-apiserver has loaded the definitions whose back door signals that the other versions are served, wherever it
+   * routes requests for those.
+   */
+  async isRestored(server: KubeApiserver, crds: readonly KubeObject[]): Promise<boolean> {
+    for (const crd of crds) {
+      const plural = textOf(objectAt(objectAt(crd, 'spec'), 'names')?.['plural']);
+      for (const version of versionsOf(crd)) {
+        const field = signalOf(version);
+        if (field === undefined) continue;
+        const query = `&fieldSelector=${field}%3Dyes`;
+        if (!(await this.answers(server, textOf(version['name']), [plural], query))) return false;
+      }
+    }
+    return true;
   }
 
   async isOpen(server: KubeApiserver, door: string, plurals: readonly string[]): Promise<boolean> {
@@ -190,6 +193,46 @@ export class ClusterDefinitions {
 }
 
 const versionsOf = (crd: KubeObject): readonly JsonObject[] => objectsOf(objectAt(crd, 'spec')?.['versions']);
+
+/** Returns the definition with its previous versions served; undefined if they are, or are not known. */
+function withServedVersions(
+  crd: KubeObject,
+  definitions: readonly KubeObject[],
+  signal: string,
+): KubeObject | undefined {
+  const { [SERVED_BEFORE]: before, [CONVERSION_BEFORE]: conversion, ...annotations } = crd.metadata.annotations ?? {};
+  const versions = versionsOf(crd);
+  const isServed = versions.some((version) => version['served'] === true && !isBackDoor(version));
+  if (before === undefined && isServed) return undefined;
+  const ofAnnex = definitions.find(({ metadata: { name } }) => name === crd.metadata.name);
+  const names = new Set(before?.split(',') ?? (ofAnnex === undefined ? [] : servedVersions(ofAnnex)));
+  if (names.size === 0) return undefined;
+  const restored = withOriginalSchemas(versions, conversion, ofAnnex).map((version) =>
+    isBackDoor(version)
+      ? withSignal(version, signal)
+      : { ...version, served: version['served'] === true || names.has(textOf(version['name'])) },
+  );
+  const spec = { ...objectAt(crd, 'spec'), versions: restored };
+  return withSpec(crd, annotations, conversion === undefined ? spec : { ...spec, conversion: parseJson(conversion) });
+}
+
+/** Returns the back door with a field that a server can select by. */
+function withSignal(door: JsonObject, field: string): JsonObject {
+  const { openAPIV3Schema } = ANYTHING_SCHEMA;
+  const properties = { [field]: { type: 'string' } };
+  return {
+    ...door,
+    schema: { openAPIV3Schema: { ...openAPIV3Schema, properties } },
+    selectableFields: [{ jsonPath: `.${field}` }],
+  };
+}
+
+/** The field by which a back door signals that the other versions are served; undefined for other versions. */
+function signalOf(version: JsonObject): string | undefined {
+  if (!isBackDoor(version)) return undefined;
+  const [field] = objectsOf(version['selectableFields']);
+  return field && textOf(field['jsonPath']).slice(1);
+}
 
 function changed(
   crd: KubeObject,

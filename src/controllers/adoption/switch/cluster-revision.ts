@@ -1,7 +1,7 @@
 import { objectAt } from '../../../apimachinery/json/json.js';
 import { ClusterError, type ClusterClient } from '../../../client/cluster-client.js';
 import type { Revision } from '../../../storage/interfaces.js';
-import type { Clock } from '../../../util/clock.js';
+import { type Clock, sleep } from '../../../util/clock.js';
 import type { RateLimit } from '../rate-limit.js';
 
 /** The number of Leases written in parallel: concurrent writers of one conflict. Their names end with a number; the chart lists them, too. */
@@ -13,6 +13,8 @@ const MERGE = 'application/merge-patch+json';
 /** A replica that starts while a group leaves Annex may return what was written until then: the cluster is raised by this much more. */
 export const RAISE_SLACK = 200;
 
+/** The rate of writes is measured for this long. */
+const RATE_MILLIS = 1_000;
 const LEAST_MARGIN = 5_000;
 /** The duration of a switch, apart from the list. */
 const SWITCH_SECONDS = 30;
@@ -38,20 +40,42 @@ export async function clusterRevision(client: Pick<ClusterClient, 'must'>): Prom
   return revision;
 }
 
-/** The state of the cluster from which the room for its revisions follows. */
-export interface ClusterActivity {
-  /** The revisions that the cluster adds in a second. */
+/** What the room for the revisions of one side follows from. */
+export interface RevisionActivity {
+  /** The revisions that this side adds in a second. */
   readonly perSecond: number;
   /** The objects of the group, which are listed once more before the switch. */
   readonly objects: number;
   /** The maximum number of objects read in a second. */
   readonly copyRate: number;
+  /** The least room. */
+  readonly least?: number;
 }
 
-/** Returns how many revisions the cluster may add while a group is switched: Annex's log starts so far above the cluster's revision. */
-export function revisionsDuringSwitch({ perSecond, objects, copyRate }: ClusterActivity): number {
+/** Measures one second: the newest revision, and how many are added in a second. */
+export async function measureRevisions(
+  newest: () => Promise<Revision>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<{ readonly now: Revision; readonly perSecond: number }> {
+  const [before, began] = [await newest(), clock.monotonic()];
+  await sleep(clock, RATE_MILLIS, signal);
+  const now = await newest();
+  return { now, perSecond: (now - before) / ((clock.monotonic() - began) / 1000) };
+}
+
+/**
+ * Returns how many revisions one side may add while a group is switched: the log of Annex starts so far above the cluster's revision, and on the
+ * way back kube-apiservers load the objects so far above that of Annex.
+ */
+export function revisionsDuringSwitch({
+  perSecond,
+  objects,
+  copyRate,
+  least = LEAST_MARGIN,
+}: RevisionActivity): number {
   const seconds = SWITCH_SECONDS + objects / Math.min(copyRate, LISTED_PER_SECOND);
-  return Math.max(LEAST_MARGIN, Math.ceil(perSecond * seconds));
+  return Math.max(least, Math.ceil(perSecond * seconds));
 }
 
 /**

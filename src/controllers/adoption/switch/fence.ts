@@ -13,10 +13,17 @@ const APPLY = 'application/apply-patch+yaml';
 const EXCEPTIONS = ['matchConditions', 'paramKind'];
 const EXCEPTIONS_OF_MATCH = ['excludeResourceRules', 'matchResources', 'paramRef'];
 
+/** The user who may write nevertheless, in one version. */
 interface FenceException {
   readonly user: string;
   readonly version: string;
+  /** The names of APIServices that only this user may change meanwhile: whoever removes a route makes the cluster's copy readable. */
+  readonly routes?: readonly string[];
 }
+
+const ROUTES = 'apiregistration.k8s.io';
+/** kube-apiserver itself maintains APIServices as this user. */
+const KUBE_APISERVER = 'system:apiserver';
 
 export interface FenceOptions {
   readonly client: Pick<ClusterClient, 'call' | 'must'>;
@@ -35,7 +42,6 @@ export class Fence {
 
   /**
    * Creates or repairs the policy. Returns its identity: a different one means that the policy was missing or changed for a moment.
-   * `through` names a user who may write nevertheless, in one version.
    */
   async put(through?: FenceException): Promise<string> {
     const policy = await this.apply(POLICIES, this.policy(through));
@@ -59,13 +65,13 @@ export class Fence {
   }
 
   /**
-   * Reports whether a kube-apiserver enforces the policy. The same policy covers the group and a Lease that does not exist: a server that
-   * denies the Lease denies the group, and no object of the group has to be created to find out.
+   * Reports whether a kube-apiserver enforces the policy, with this exception. The same policy covers the group and a Lease that does not
+   * exist: a server that denies the Lease denies the group, and no object of the group has to be created to find out.
    */
-  async isEnforcedBy(server: KubeApiserver): Promise<boolean> {
+  async isEnforcedBy(server: KubeApiserver, through?: FenceException): Promise<boolean> {
     const { namespace } = this.options;
     const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases?dryRun=All`;
-    const metadata = { name: this.name, namespace };
+    const metadata = { name: this.probe(through), namespace };
     const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: {} };
     const { status, body } = await server.call('POST', path, lease);
     const message = stringAt(body, 'message') ?? '';
@@ -83,9 +89,17 @@ export class Fence {
     return applied;
   }
 
+  /** The name of the Lease that the policy covers: another one for each exception. */
+  private probe(through: FenceException | undefined): string {
+    return through === undefined ? this.name : `${this.name}.${through.version}`;
+  }
+
   private policy(through: FenceException | undefined): JsonObject {
     const { group } = this.options;
     const operations = ['CREATE', 'UPDATE', 'DELETE'];
+    const routes = through?.routes ?? [];
+    const isRoute = `request.requestResource.group == '${ROUTES}'`;
+    const isUser = `request.userInfo.username == ${JSON.stringify(through?.user ?? '')}`;
     return {
       apiVersion: 'admissionregistration.k8s.io/v1',
       kind: 'ValidatingAdmissionPolicy',
@@ -100,21 +114,41 @@ export class Fence {
               apiGroups: ['coordination.k8s.io'],
               apiVersions: ['*'],
               resources: ['leases'],
-              resourceNames: [this.name],
+              resourceNames: [this.probe(through)],
               operations: ['CREATE'],
             },
+            ...(routes.length === 0
+              ? []
+              : [
+                  {
+                    apiGroups: [ROUTES],
+                    apiVersions: ['*'],
+                    resources: ['apiservices'],
+                    resourceNames: [...routes],
+                    operations: ['UPDATE', 'DELETE'],
+                  },
+                ]),
           ],
         },
+        // Clients take Invalid as final, and retry on Forbidden.
         validations: [
           {
             expression:
               through === undefined
                 ? 'false'
-                : `request.requestResource.version == '${through.version}' && request.userInfo.username == ${JSON.stringify(through.user)}`,
-            // Clients take Invalid as final, and retry on Forbidden.
+                : `${isRoute} || (request.requestResource.version == '${through.version}' && ${isUser})`,
             reason: 'Forbidden',
             message: `${group} is being moved into Annex, or has been: the cluster's own copy accepts no writes. Try again in a few seconds.`,
           },
+          ...(routes.length === 0
+            ? []
+            : [
+                {
+                  expression: `!(${isRoute}) || ${isUser} || request.userInfo.username == '${KUBE_APISERVER}'`,
+                  reason: 'Forbidden',
+                  message: `${group} is returning from Annex to the cluster: only Annex changes its APIServices until then. To do it nevertheless, delete the ValidatingAdmissionPolicy ${this.name} first.`,
+                },
+              ]),
         ],
       },
     };

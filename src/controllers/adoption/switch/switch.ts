@@ -9,7 +9,13 @@ import { RateLimit } from '../rate-limit.js';
 import { Return, type ReturnParts } from '../return/return.js';
 import { Source } from '../source/source.js';
 import { AnnexDefinitions } from './annex-definitions.js';
-import { clusterRevision, RAISE_SLACK, raiseCluster, revisionsDuringSwitch } from './cluster-revision.js';
+import {
+  clusterRevision,
+  measureRevisions,
+  RAISE_SLACK,
+  raiseCluster,
+  revisionsDuringSwitch,
+} from './cluster-revision.js';
 import type { SwitchOptions } from './options.js';
 import { ClusterDefinitions } from './cluster-definitions.js';
 import { Fence } from './fence.js';
@@ -21,8 +27,6 @@ import { StepTimer } from './step-timer.js';
 import { routedToAnnex, servedByCluster } from './routes.js';
 import { InFlightWrites } from './in-flight-writes.js';
 
-/** The cluster's rate of writes is measured for this long. */
-const RATE_MILLIS = 1_000;
 /** By then, every write that began before all kube-apiservers counted has ended: their request timeout, plus a margin. */
 const COUNTED_MILLIS = 65_000;
 /** Time limits of the steps. */
@@ -194,10 +198,7 @@ export class Switch implements ReturnParts {
    */
   private async firstRevision(signal: AbortSignal): Promise<Revision> {
     const { client, clock, copyRate } = this.options;
-    const [before, began] = [await clusterRevision(client), clock.monotonic()];
-    await sleep(clock, RATE_MILLIS, signal);
-    const now = await clusterRevision(client);
-    const perSecond = (now - before) / ((clock.monotonic() - began) / 1000);
+    const { now, perSecond } = await measureRevisions(() => clusterRevision(client), clock, signal);
     const objects = this.journal.resources.reduce((sum, { copied }) => sum + Number(copied ?? 0), 0);
     return now + revisionsDuringSwitch({ perSecond, objects, copyRate });
   }
