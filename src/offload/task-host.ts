@@ -81,7 +81,7 @@ async function answer(
     }
     case 'write': {
       const { resource, key, expected, value } = call;
-      context.signal.throwIfAborted();
+      context.cancellation.throwIfAborted();
       if (served.definition?.offloadable.retired.aborted === true) throw definitionChanged();
       const result = await store.backend.write({
         resource,

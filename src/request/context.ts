@@ -45,8 +45,3 @@ export interface RequestContext {
   /** Set once a handler of the resource has the request; from then on, errors are encoded as the handler does. */
   handled?: boolean;
 }
-
-/** Throws the reason if the request is over, without creating a signal otherwise. */
-export function throwIfCancelled(context: Pick<RequestContext, 'cancellation' | 'signal'>): void {
-  if (context.cancellation.aborted) context.signal.throwIfAborted();
-}

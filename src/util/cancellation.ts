@@ -1,6 +1,7 @@
 /** Signals that an operation is canceled. This is the part of an AbortSignal that costs next to nothing. */
 export interface Cancellation {
   readonly aborted: boolean;
+  throwIfAborted(): void;
   addEventListener(type: 'abort', listener: () => void): void;
   removeEventListener(type: 'abort', listener: () => void): void;
 }
@@ -23,6 +24,10 @@ export class LazySignal implements Cancellation {
       if (this.isAborted) this.controller.abort(this.reason);
     }
     return this.controller.signal;
+  }
+
+  throwIfAborted(): void {
+    if (this.isAborted) throw this.reason;
   }
 
   addEventListener(_type: 'abort', listener: () => void): void {

@@ -1,7 +1,7 @@
 import { newConflict, newNotFound } from '../../apimachinery/meta/errors.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
-import { type RequestContext, throwIfCancelled } from '../../request/context.js';
+import type { RequestContext } from '../../request/context.js';
 import type { Revision, StoredObject } from '../../storage/interfaces.js';
 import type { ServedVersion } from '../rest/served.js';
 import { decodeInVersion } from './loopback/conversion-retry.js';
@@ -78,7 +78,7 @@ async function deleteWithoutCompanion(store: ResourceStore, request: DeleteReque
   const key = store.key(request.namespace, request.name);
   let original = await store.getOriginalState(key);
   for (;;) {
-    throwIfCancelled(request.context);
+    request.context.cancellation.throwIfAborted();
     let step: Step;
     try {
       step = await stepFrom(store, request, original.current);

@@ -117,7 +117,7 @@ function withAccount(
 async function waitForServiceAccount(
   accounts: ObjectReader,
   clock: Clock,
-  { namespace, cancellation, signal }: AdmissionAttributes,
+  { namespace, cancellation }: AdmissionAttributes,
   name: string,
 ): Promise<KubeObject | undefined> {
   const attempts = name === DEFAULT ? ATTEMPTS : 1;
@@ -126,7 +126,7 @@ async function waitForServiceAccount(
     const account = await accounts.live(namespace, name);
     if (account !== undefined || attempt === attempts) return account;
     await sleep(clock, wait, cancellation);
-    if (cancellation.aborted) signal().throwIfAborted();
+    cancellation.throwIfAborted();
   }
 }
 

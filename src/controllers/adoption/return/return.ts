@@ -12,7 +12,7 @@ import type { Stages } from '../replica-stages.js';
 import type { AnnexDefinitions } from '../switch/annex-definitions.js';
 import { backDoor, type ClusterDefinitions } from '../switch/cluster-definitions.js';
 import { clusterRevision, measureRevisions, RAISE_SLACK, revisionsDuringSwitch } from '../switch/cluster-revision.js';
-import type { Fence } from '../switch/fence.js';
+import type { Fence, FenceException } from '../switch/fence.js';
 import { type ConditionUpdate, type Journal, NO_SWITCH } from '../switch/journal.js';
 import type { KubeApiserver } from '../switch/kube-apiservers.js';
 import { StepTimer } from '../switch/step-timer.js';
@@ -130,9 +130,7 @@ export class Return {
       await replicas.settled(GONE_MILLIS, GONE_MILLIS + STAGE_MILLIS, signal);
       await raise?.(await this.lastRevision(carrier.objects, signal));
     });
-    const definitionsNow = await annexDefinitions.list();
-    await clusterDefinitions.openBackDoor(door, definitionsNow);
-    const loadedAbove = await this.serveEarly(definitionsNow, carrier, () => fence.put(through), over, signal);
+    const loadedAbove = await this.serveEarly(carrier, through, over, signal);
     await this.stopAnnexWrites(carrier, types, loadedAbove, signal);
   }
 
@@ -141,17 +139,18 @@ export class Return {
    * seen no higher one, the types need not be loaded again.
    */
   private async serveEarly(
-    definitions: readonly KubeObject[],
     carrier: ReverseCopier,
-    putFence: () => Promise<unknown>,
+    through: FenceException,
     over: AbortController,
     signal: AbortSignal,
   ): Promise<Revision> {
-    const { annexDefinitions, clusterDefinitions } = this.parts;
+    const { annexDefinitions, clusterDefinitions, fence } = this.parts;
     const { backend, client } = this.options;
+    const definitions = await annexDefinitions.list();
+    await clusterDefinitions.openBackDoor(through.version, definitions);
     const loadedAbove = await clusterRevision(client);
     const hold = async (): Promise<void> => {
-      await putFence();
+      await fence.put(through);
       if (!deepEqual((await annexDefinitions.list()).map(specOf), definitions.map(specOf))) {
         over.abort();
         throw new Error('the definitions of the group were changed');

@@ -14,7 +14,7 @@ const EXCEPTIONS = ['matchConditions', 'paramKind'];
 const EXCEPTIONS_OF_MATCH = ['excludeResourceRules', 'matchResources', 'paramRef'];
 
 /** The user who may write nevertheless, in one version. */
-interface FenceException {
+export interface FenceException {
   readonly user: string;
   readonly version: string;
   /** The names of APIServices that only this user may change meanwhile: whoever removes a route makes the cluster's copy readable. */

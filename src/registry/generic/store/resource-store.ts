@@ -8,7 +8,7 @@ import type { CachedObject, ReadAt, ResourceCache } from '../../../storage/cache
 import type { Clock } from '../../../util/clock.js';
 import { yieldNow } from '../../../scheduling/slicer.js';
 import { OWN_TURN_BYTES } from '../../../scheduling/thresholds.js';
-import { type RequestContext, throwIfCancelled } from '../../../request/context.js';
+import type { RequestContext } from '../../../request/context.js';
 import type { ResourceType } from '../../rest/interfaces.js';
 import { interpretStorageError } from '../interpret-error.js';
 import { decodeStored } from '../loopback/detached-object.js';
@@ -139,7 +139,7 @@ export class ResourceStore {
   async guaranteedUpdate(key: string, tryUpdate: TryUpdate, context: RequestContext): Promise<WriteOutcome> {
     let original = await this.getOriginalState(key);
     for (;;) {
-      throwIfCancelled(context);
+      context.cancellation.throwIfAborted();
       const created = original.current === undefined;
       let next: NextState | { readonly error: unknown };
       try {
