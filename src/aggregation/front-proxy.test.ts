@@ -42,8 +42,8 @@ function followed() {
   });
   const given = listener;
   if (given === undefined) throw new Error('nothing is followed');
-  const responded = (tell: (listener: ClusterListener) => void): void => {
-    tell(given);
+  const responded = (notify: (listener: ClusterListener) => void): void => {
+    notify(given);
     given.responded?.();
   };
   return { trust, reported, responded, changes: () => changes };

@@ -13,7 +13,7 @@ class Watch {
   private readonly waiting: (JsonObject | Error | undefined)[] = [];
   private wake: () => void = () => undefined;
 
-  tell(...events: (JsonObject | Error | undefined)[]): void {
+  send(...events: (JsonObject | Error | undefined)[]): void {
     this.waiting.push(...events);
     this.wake();
   }
@@ -34,7 +34,7 @@ class Watch {
 /** Returns a watch that delivers these events, and ends. */
 function said(...events: (JsonObject | Error)[]): Watch {
   const watch = new Watch();
-  watch.tell(...events, undefined);
+  watch.send(...events, undefined);
   return watch;
 }
 
@@ -103,7 +103,7 @@ test('delivers a list in pages, then watch events', async () => {
   const world = new World([list(7, [object('a', 3)], 'next page'), list(7, [object('b', 5)])], [watch]);
   expect(await world.news()).toEqual(['=a,b', '.', '.']);
   expect(world.asked).toEqual(['limit=500', 'limit=500&continue=next+page', 'watch 7']);
-  watch.tell(event('ADDED', object('c', 8)), event('MODIFIED', object('a', 9)), event('DELETED', object('b', 10)));
+  watch.send(event('ADDED', object('c', 8)), event('MODIFIED', object('a', 9)), event('DELETED', object('b', 10)));
   expect(await world.news()).toEqual(['+c', '.', '+a', '.', '-b', '.']);
 });
 
@@ -186,7 +186,7 @@ test('an abort ends it silently', async () => {
   const world = new World([list(7, [])], [watch]);
   await world.news();
   world.stop.abort();
-  watch.tell(new ClusterError(0, 'aborted'));
+  watch.send(new ClusterError(0, 'aborted'));
   expect(await world.news()).toEqual([]);
   world.clock.advance(60_000);
   await world.settle();

@@ -61,12 +61,12 @@ test('changes are followed; a changed status is not a change', async () => {
   const [a] = source.objects();
   let responded = 0;
   source.subscribe(() => responded++);
-  cluster.tell(POLICIES, (watch) => {
+  cluster.notify(POLICIES, (watch) => {
     watch.upsert(policy('a', 1, { status: { observedGeneration: 1 } }));
   });
   expect([source.generation, responded]).toEqual([1, 0]);
   expect(source.objects()[0]).toBe(a);
-  cluster.tell(POLICIES, (watch) => {
+  cluster.notify(POLICIES, (watch) => {
     watch.upsert(policy('a', 2));
     watch.upsert(policy('c'));
     watch.delete(policy('b'));
@@ -139,7 +139,7 @@ test('the last objects stay in force while the cluster is unavailable, and their
   cluster.at(POLICIES).failed(new ClusterError(0, 'connect ECONNREFUSED'));
   clock.advance(5_000);
   expect([source.ageSeconds(), names(source), source.synced()]).toEqual([65, ['a'], true]);
-  cluster.tell(POLICIES, () => undefined);
+  cluster.notify(POLICIES, () => undefined);
   expect(source.ageSeconds()).toBe(0);
   expect(reported).toEqual(['1 read', 'broken: connect ECONNREFUSED']);
 });

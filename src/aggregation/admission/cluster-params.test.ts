@@ -50,7 +50,7 @@ test('a kind is followed from the first open; params are found by name and by se
   const list = async (selector: object): Promise<(string | undefined)[]> =>
     names((await store?.list('ns', labelSelectorFromObject(selector as never))) ?? []);
   expect(await list({})).toEqual(['a', 'b']);
-  cluster.tell(MAPS, (watch) => {
+  cluster.notify(MAPS, (watch) => {
     watch.upsert(object('ns', 'a', { size: 's' }));
     watch.upsert(object('ns', 'c', { size: 'l' }));
     watch.delete(object('ns', 'b'));

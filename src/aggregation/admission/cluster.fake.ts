@@ -51,14 +51,14 @@ export class FakeCluster {
   }
 
   /** Delivers a list or an event. */
-  tell(path: string, what: (listener: ClusterListener) => void): void {
+  notify(path: string, what: (listener: ClusterListener) => void): void {
     const { listener } = this.at(path);
     what(listener);
     listener.responded?.();
   }
 
   list(path: string, ...objects: KubeObject[]): void {
-    this.tell(path, (listener) => {
+    this.notify(path, (listener) => {
       listener.replaced(objects);
     });
   }

@@ -116,7 +116,7 @@ async function showPlan(
   );
   printLine(raiseText(revision - (await clusterRevision(cluster)), skipRaise));
   printLine(
-    'Annex accepts writes until the cluster has everything; then writes are refused for a few seconds, while reads continue.',
+    'Annex accepts writes until the cluster has everything; then writes are refused for a few seconds, while reads continue. Until then, only Annex can change the APIServices of the group.',
   );
   if (born.size === 0) return true;
   const found = await dependentsOf(cluster, group, born);

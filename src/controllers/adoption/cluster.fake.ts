@@ -33,7 +33,7 @@ export class FakeCollection {
       value,
     };
     this.objects.set(name, object);
-    this.tell({ type: known === undefined ? 'ADDED' : 'MODIFIED', object });
+    this.emit({ type: known === undefined ? 'ADDED' : 'MODIFIED', object });
   }
 
   delete(name: string): void {
@@ -41,7 +41,7 @@ export class FakeCollection {
     if (known === undefined) return;
     this.objects.delete(name);
     const resourceVersion = String(++this.revision);
-    this.tell({ type: 'DELETED', object: { ...known, metadata: { ...known.metadata, resourceVersion } } });
+    this.emit({ type: 'DELETED', object: { ...known, metadata: { ...known.metadata, resourceVersion } } });
   }
 
   /** Ends all watches. */
@@ -87,7 +87,7 @@ export class FakeCollection {
     }
   }
 
-  private tell(change: Change): void {
+  private emit(change: Change): void {
     this.events.push({ revision: revisionOf(change.object), change });
     this.wake();
   }

@@ -18,7 +18,7 @@ const CREATES = '^(load_c16|create_c1|create_c16|create_c64)$';
 const missing = process.env['E2E_MISSING'] ?? '';
 const tables: string[] = [];
 
-function tell(title: string, results: readonly Measured[]): void {
+function print(title: string, results: readonly Measured[]): void {
   const text = `## ${title}\n\n${table(results)}\n`;
   tables.push(text);
   process.stderr.write(`\n${text}\n`);
@@ -72,17 +72,17 @@ function tell(title: string, results: readonly Measured[]): void {
   });
 
   test('one replica', async () => {
-    tell('One replica, directly', await run({ url: one(), pids: pids(0), only: ALL }));
+    print('One replica, directly', await run({ url: one(), pids: pids(0), only: ALL }));
   });
 
   test('one replica through the aggregator', async () => {
     const flags = { url: cluster.address.url, ca: cluster.file('cluster-ca.crt', cluster.address.ca) };
     const all = `${pids(0, 1)},${cluster.controlPlanePids}`;
-    tell('Through the aggregator', await run({ ...flags, pids: all, only: ALL }));
+    print('Through the aggregator', await run({ ...flags, pids: all, only: ALL }));
   });
 
   test('two replicas', async () => {
-    tell('Two replicas, directly', await run({ url: two(), conns: 2, pids: pids(0, 1), only: CREATES }));
+    print('Two replicas, directly', await run({ url: two(), conns: 2, pids: pids(0, 1), only: CREATES }));
   });
 
   test.each([20, 200])('events at the other replica, %i writes/s', async (rate) => {
@@ -91,7 +91,7 @@ function tell(title: string, results: readonly Measured[]): void {
     const other = await run({ ...flags, 'watch-url': urlOf(1) });
     const named = (name: string, results: readonly Measured[]): Measured[] =>
       results.map((result) => ({ ...result, scenario: name }));
-    tell(`Events, ${rate} writes/s at one replica: from the answer to the watcher`, [
+    print(`Events, ${rate} writes/s at one replica: from the answer to the watcher`, [
       ...named('watcher at the same replica', same),
       ...named('watcher at the other replica', other),
     ]);

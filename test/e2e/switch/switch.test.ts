@@ -36,7 +36,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
   };
 
   /** Logs the conditions of an Adoption as they change. */
-  const tellOf = async (group: string, signal: AbortSignal): Promise<void> => {
+  const reportPhases = async (group: string, signal: AbortSignal): Promise<void> => {
     for (let reported = ''; !signal.aborted;) {
       const answer = await cluster.http.get(`/apis/kubeannex.io/v1alpha1/adoptions/${group}`);
       const status = objectAt(treeOf(answer), 'status');
@@ -284,7 +284,7 @@ describeOnCluster('a group moves from the cluster into Annex', OPTIONS, (cluster
     const repoint = JSON.stringify({ spec: { dependents: 'Repoint' } });
     await kubectl.ok(['patch', 'adoption', GROUP, '--type=merge', '-p', repoint]);
     const over = new AbortController();
-    void tellOf(GROUP, over.signal);
+    void reportPhases(GROUP, over.signal);
     const route = `v1.${GROUP}`;
     const isFenced = async (): Promise<true | undefined> => {
       const { stderr } = await kubectl.run(['delete', 'apiservice', route, '--dry-run=server']);

@@ -29,7 +29,7 @@ class Plugin {
     return String((await this.lines.next()).value);
   }
 
-  async tell(what: 'fail' | 'recover' | 'rotate'): Promise<void> {
+  async command(what: 'fail' | 'recover' | 'rotate'): Promise<void> {
     this.child.stdin?.write(`${what}\n`);
     expect(await this.line()).toBe(what);
   }
@@ -92,17 +92,17 @@ describeIfBuilt('the KMS plugin of Kubernetes (skipped: without hack/tools/build
     }
     expect((await http.get('/readyz/kms-providers')).status).toBe(200);
 
-    await plugin.tell('fail');
+    await plugin.command('fail');
     await restart();
     const check = await http.get('/healthz/kms-providers');
     expect([check.status, check.text]).toEqual([500, expect.stringContaining('failed precondition - key disabled')]);
     expect(await valueOf('first')).toContain('got unexpected nil transformer');
     expect(await create('refused')).toBe(500);
-    await plugin.tell('recover');
+    await plugin.command('recover');
     await eventually('it is read again', async () => ((await valueOf('first')) === VALUE ? true : undefined));
     expect(await writesAgain('first')).toBe(false);
 
-    await plugin.tell('rotate');
+    await plugin.command('rotate');
     await restart();
     expect(await valueOf('first')).toBe(VALUE);
     expect([await writesAgain('first'), await writesAgain('first')]).toEqual([true, false]);

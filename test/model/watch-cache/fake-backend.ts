@@ -17,7 +17,7 @@ import type { Random } from '../random.js';
 interface Question {
   read: boolean;
   look(): void;
-  tell(): void;
+  respond(): void;
   fail(error: Error): void;
 }
 
@@ -188,7 +188,7 @@ export class FakeBackend implements Pick<
       if (this.random.chance(0.3)) return;
     }
     this.done(question);
-    question.tell();
+    question.respond();
   }
 
   refuse(): void {
@@ -231,7 +231,7 @@ export class FakeBackend implements Pick<
   settle(): void {
     for (const question of this.questions.splice(0)) {
       if (!question.read) question.look();
-      question.tell();
+      question.respond();
     }
     this.streams = this.streams.filter((stream) => !stream.ended);
     for (const stream of this.streams) if (stream.behind > 0) stream.deliver(stream.behind);
@@ -248,24 +248,24 @@ export class FakeBackend implements Pick<
 
   private ask<T>(look: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
-      let tell = (): void => undefined;
+      let respond = (): void => undefined;
       this.questions.push({
         read: false,
         look() {
           this.read = true;
           try {
             const answer = look();
-            tell = () => {
+            respond = () => {
               resolve(answer);
             };
           } catch (error) {
-            tell = () => {
+            respond = () => {
               reject(error instanceof Error ? error : new Error(String(error)));
             };
           }
         },
-        tell: () => {
-          tell();
+        respond: () => {
+          respond();
         },
         fail: reject,
       });

@@ -23,7 +23,7 @@ import type { ReturnedType } from './cluster-copy.js';
 import { DependentsError, type DependentsPolicy, ExternalDependents } from './external-dependents.js';
 import { RevisionRaiser } from './revision-raiser.js';
 
-const TELL_MILLIS = 2_000;
+const PROGRESS_MILLIS = 2_000;
 const ESTABLISH_MILLIS = 60_000;
 const DOOR_MILLIS = 60_000;
 const LOAD_MILLIS = 600_000;
@@ -54,6 +54,7 @@ export class Return {
   private readonly raise: RevisionRaiser;
   private readonly externalDependents: ExternalDependents;
   private reverseCopier: ReverseCopier | undefined;
+  private isLoading = false;
 
   constructor(
     private readonly options: SwitchOptions,
@@ -159,7 +160,9 @@ export class Return {
     };
     await hold();
     await this.whileOpen(hold, signal, over, async () => {
+      this.isLoading = true;
       await this.waitUntilLoaded('loading the objects', LOAD_MILLIS, signal);
+      this.isLoading = false;
       const now = await backend.currentRevision();
       // While writes are refused, raising would prolong the refusal.
       if (!this.skipsRaise) await this.raise.raiseAbove(now + LAST_REVISIONS, signal);
@@ -207,7 +210,7 @@ export class Return {
   private async keepOpen(hold: () => Promise<void>, signal: AbortSignal, over: AbortController): Promise<void> {
     const { journal, annexDefinitions } = this.parts;
     for (;;) {
-      await sleep(this.options.clock, TELL_MILLIS, signal);
+      await sleep(this.options.clock, PROGRESS_MILLIS, signal);
       if (signal.aborted) return;
       try {
         await this.check();
@@ -323,6 +326,7 @@ export class Return {
       const left = secondsLeft === undefined ? '' : `, which takes about ${secondsLeft} s more`;
       return `Annex accepts writes; small writes raise the cluster's revision from ${from} to ${to}${left}`;
     }
+    if (this.isLoading) return 'Annex accepts writes; kube-apiservers load the objects of the group';
     const { done = 0, left = 0, trouble = '' } = this.reverseCopier?.progress ?? {};
     const why = trouble === '' ? '' : `; ${trouble}`;
     return `Annex accepts writes; ${done} objects have been copied back, ${left} remain${why}`;

@@ -114,14 +114,14 @@ class FakeAnnex implements Pick<Backend, 'list' | 'get' | 'events' | 'currentRev
     const key = `n/${object.metadata.name ?? ''}`;
     const stored = { key, revision, bytes: encodedBytes(encodeObject(object), revision), flags: 0 };
     this.objects.set(key, stored);
-    if (revision > FIRST) this.tell({ revision, resource: TYPE.resource, key, type: 'MODIFIED', object: stored });
+    if (revision > FIRST) this.emit({ revision, resource: TYPE.resource, key, type: 'MODIFIED', object: stored });
   }
 
   delete(name: string): void {
     const key = `n/${name}`;
     const object = this.objects.get(key) as StoredObject;
     this.objects.delete(key);
-    this.tell({ revision: ++this.revision, resource: TYPE.resource, key, type: 'DELETED', object });
+    this.emit({ revision: ++this.revision, resource: TYPE.resource, key, type: 'DELETED', object });
   }
 
   list: Backend['list'] = () =>
@@ -149,7 +149,7 @@ class FakeAnnex implements Pick<Backend, 'list' | 'get' | 'events' | 'currentRev
     return { batches: read.call(this) };
   };
 
-  private tell(event: LogEvent): void {
+  private emit(event: LogEvent): void {
     this.reported.push(event);
     this.wake();
   }

@@ -83,15 +83,15 @@ export class LocalClients implements LoopbackClients {
 
 /** Returns the version in which the controllers see a type: the storage version, even if hidden, or else the first served one. */
 function findApi(registry: ApiRegistry, type: GroupResource): StoredApi {
+  const bundle = registry.bundleOf(type);
   let first: StoredApi | undefined;
-  for (const api of registry.all()) {
+  for (const api of bundle?.apis ?? []) {
     if (api.kind !== 'stored') continue;
-    const { groupResource, version, type: described } = api.served;
-    if (groupResource.group !== type.group || groupResource.resource !== type.resource) continue;
+    const { version, type: described } = api.served;
     if (version.name === described.storageVersion) return api;
     first ??= api;
   }
-  const found = registry.hidden(type) ?? first;
+  const found = bundle?.hidden ?? first;
   if (found === undefined)
     throw new ApiError(404, 'NotFound', `no type ${type.resource} in group "${type.group}" is served`);
   return found;

@@ -74,7 +74,7 @@ describe('a very large object', () => {
     return { ...eventOf('ns/large', 0), object };
   };
   const view = { toObject: (object: CachedObject): KubeObject => object.decode() as KubeObject };
-  const tell = async (bytes: Buffer): Promise<{ readonly reported: KubeObject[]; readonly turns: number }> => {
+  const deliver = async (bytes: Buffer): Promise<{ readonly reported: KubeObject[]; readonly turns: number }> => {
     const reported: KubeObject[] = [];
     let turns = 0;
     const others = (): void => {
@@ -98,12 +98,12 @@ describe('a very large object', () => {
       metadata: { name: 'large' },
       data: Object.fromEntries([...Array(50_000).keys()].map((i) => [i, i])),
     };
-    const { reported, turns } = await tell(Buffer.from(JSON.stringify(object)));
+    const { reported, turns } = await deliver(Buffer.from(JSON.stringify(object)));
     expect(reported).toEqual([object]);
     expect(turns).toBeGreaterThan(4);
   });
 
   test('that is invalid is not delivered', async () => {
-    expect((await tell(Buffer.alloc(1 << 20, '[1,'))).reported).toEqual([{ metadata: {} }]);
+    expect((await deliver(Buffer.alloc(1 << 20, '[1,'))).reported).toEqual([{ metadata: {} }]);
   });
 });

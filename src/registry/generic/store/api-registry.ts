@@ -80,8 +80,13 @@ export class ApiRegistry {
   }
 
   /** Reports whether a type is installed, whether served or hidden. */
-  has({ group, resource }: GroupResource): boolean {
-    return this.bundles.has(`${resource}.${group}`);
+  has(type: GroupResource): boolean {
+    return this.bundleOf(type) !== undefined;
+  }
+
+  /** Returns all versions of a type. */
+  bundleOf({ group, resource }: GroupResource): ApiBundle | undefined {
+    return this.bundles.get(`${resource}.${group}`);
   }
 
   lookup(group: string, version: string, resource: string): InstalledApi | undefined {
@@ -120,8 +125,8 @@ export class ApiRegistry {
     return false;
   }
 
-  isBuiltInType({ group, resource }: GroupResource): boolean {
-    const bundle = this.bundles.get(`${resource}.${group}`);
+  isBuiltInType(type: GroupResource): boolean {
+    const bundle = this.bundleOf(type);
     const first = bundle?.apis[0] ?? bundle?.hidden;
     return first !== undefined && isBuiltIn(first);
   }
@@ -132,8 +137,8 @@ export class ApiRegistry {
     return api?.kind === 'stored' && api.served.version.name === type.version ? api.store : undefined;
   }
 
-  hidden({ group, resource }: GroupResource): StoredApi | undefined {
-    return this.bundles.get(`${resource}.${group}`)?.hidden;
+  hidden(type: GroupResource): StoredApi | undefined {
+    return this.bundleOf(type)?.hidden;
   }
 
   *all(): Iterable<InstalledApi> {

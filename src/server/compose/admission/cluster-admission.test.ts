@@ -84,10 +84,10 @@ test('the link is restored once no watch is broken, and changes are logged', asy
   const broken = async (): Promise<string[]> => metric('annex_cluster_link_broken{link="admission"}');
   cluster.at(one).failed(new ClusterError(0, 'reset'));
   cluster.at(other).failed(new ClusterError(0, 'reset'));
-  cluster.tell(one, () => undefined);
+  cluster.notify(one, () => undefined);
   expect(await broken()).toEqual(['annex_cluster_link_broken{link="admission"} 1']);
   lines.length = 0;
-  cluster.tell(other, (watch) => {
+  cluster.notify(other, (watch) => {
     watch.upsert({ metadata: { name: 'new' } });
   });
   expect(await broken()).toEqual(['annex_cluster_link_broken{link="admission"} 0']);
