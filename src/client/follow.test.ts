@@ -110,8 +110,8 @@ test('delivers a list in pages, then watch events', async () => {
 test('a watch that ends is resumed immediately from the last event or bookmark, without a list', async () => {
   const [first, second] = [new Watch(), new Watch()];
   const world = new World([list(7, [])], [first, second, new Watch()]);
-  first.tell(event('ADDED', object('a', 8)), undefined);
-  second.tell(event('BOOKMARK', object('', 20)), undefined);
+  first.send(event('ADDED', object('a', 8)), undefined);
+  second.send(event('BOOKMARK', object('', 20)), undefined);
   expect(await world.news()).toEqual(['=', '.', '.', '+a', '.', '.', '.', '.']);
   expect(world.asked).toEqual(['limit=500', 'watch 7', 'watch 8', 'watch 20']);
 });
@@ -144,7 +144,7 @@ test('a broken connection is reported, and the watch is resumed with exponential
   const [first, second] = [new Watch(), new Watch()];
   const world = new World([list(7, [])], [first]);
   await world.news();
-  first.tell(new ClusterError(0, 'reset'));
+  first.send(new ClusterError(0, 'reset'));
   expect(await world.news()).toEqual(['reset']);
   const waits: number[] = [];
   for (let attempt = 0; attempt < 8; attempt++) {
@@ -158,7 +158,7 @@ test('a broken connection is reported, and the watch is resumed with exponential
   expect(await world.news()).toEqual(['.']);
   expect(world.asked.filter((text) => text.startsWith('limit'))).toHaveLength(1);
   // The established watch reset the backoff.
-  second.tell(new ClusterError(0, 'reset'));
+  second.send(new ClusterError(0, 'reset'));
   await world.settle();
   world.clock.advance(250);
   expect(await world.news()).toEqual(['reset', '.']);
