@@ -3,6 +3,17 @@ import type { Clock, Timer } from './clock.js';
 /** The time that a client has to send its preface, and to acknowledge the first notice of a shutdown. */
 const PREFACE_MILLIS = 10_000;
 const NOTICE_MILLIS = 1000;
+/**
+ * A shutdown is announced when the client has sent requests, and then nothing for QUIET_MILLIS; after LEAVE_MILLIS in any case. Go's
+ * client fails a request with a body that it begins while the announcement arrives, and a client that waits for responses begins few.
+ */
+const QUIET_MILLIS = 2;
+const LEAVE_MILLIS = 100;
+/**
+ * The time, after the acknowledgment, in which requests are still accepted: Go's client acknowledges the notice before it sends
+ * requests that had already been assigned a stream, and cannot repeat them if they have a body.
+ */
+const LATE_MILLIS = 200;
 /** The time that a client has to read the remaining output, and then to close the connection. */
 const FLUSH_MILLIS = 30_000;
 const LINGER_MILLIS = 1000;
@@ -22,11 +33,12 @@ export interface LifetimeConnection {
 
 /** Controls when and in which steps a connection ends. Uses a single timer. */
 export class Lifetime {
-  /** Serving; shutdown announced; no new streams accepted; ended. */
-  private phase: 'open' | 'noticed' | 'closing' | 'closed' = 'open';
+  /** Serving; waiting for a moment to announce the shutdown; announced; announcement acknowledged; no new streams accepted; ended. */
+  private phase: 'open' | 'leaving' | 'noticed' | 'acknowledged' | 'closing' | 'closed' = 'open';
   private greeted = false;
   private timer: Timer | undefined;
   private idleSince: number;
+  private leaveBy = 0;
 
   constructor(
     private readonly connection: LifetimeConnection,
@@ -44,13 +56,19 @@ export class Lifetime {
 
   /** True if new streams are accepted. */
   get acceptsStreams(): boolean {
-    return this.phase === 'open' || this.phase === 'noticed';
+    return this.phase !== 'closing' && this.phase !== 'closed';
   }
 
   /** Called when the client has sent its first SETTINGS frame. */
   onFirstSettings(): void {
     this.greeted = true;
     this.arm(this.idleMillis);
+  }
+
+  /** Called when the client has opened a stream. */
+  onStream(): void {
+    if (this.phase !== 'leaving') return;
+    this.arm(Math.min(QUIET_MILLIS, Math.max(0, this.leaveBy - this.clock.monotonic())));
   }
 
   /** Called when the last open stream has ended. */
@@ -60,24 +78,23 @@ export class Lifetime {
     else if (this.phase === 'open' && this.timer === undefined) this.arm(this.idleMillis);
   }
 
-  /** Announces the shutdown. With `atOnce`, skips the notice. */
+  /** Announces the shutdown soon, when the client waits for responses. With `atOnce`, skips the announcement. */
   shutdown(atOnce: boolean): void {
     if (this.phase !== 'open') return;
-    this.phase = 'noticed';
-    if (atOnce) this.onNoticeAcknowledged();
-    else {
-      this.connection.sendShutdownNotice();
-      this.arm(NOTICE_MILLIS);
+    if (atOnce) {
+      this.refuseStreams();
+      return;
     }
+    this.phase = 'leaving';
+    this.leaveBy = this.clock.monotonic() + LEAVE_MILLIS;
+    this.arm(LEAVE_MILLIS);
   }
 
-  /** Called when the client has acknowledged the notice. The connection ends with its last stream. */
+  /** Called when the client has acknowledged the notice. */
   onNoticeAcknowledged(): void {
     if (this.phase !== 'noticed') return;
-    this.phase = 'closing';
-    this.disarm();
-    this.connection.sendFinalGoaway();
-    if (this.connection.size === 0) this.finish();
+    this.phase = 'acknowledged';
+    this.arm(LATE_MILLIS);
   }
 
   /** Ends the connection once the remaining output has been sent. */
@@ -93,6 +110,20 @@ export class Lifetime {
   onSocketClose(): void {
     this.phase = 'closed';
     this.disarm();
+  }
+
+  private announce(): void {
+    this.phase = 'noticed';
+    this.connection.sendShutdownNotice();
+    this.arm(NOTICE_MILLIS);
+  }
+
+  /** Accepts no further streams. The connection ends with its last stream. */
+  private refuseStreams(): void {
+    this.phase = 'closing';
+    this.disarm();
+    this.connection.sendFinalGoaway();
+    if (this.connection.size === 0) this.finish();
   }
 
   private arm(millis: number): void {
@@ -112,8 +143,12 @@ export class Lifetime {
         if (!this.greeted) this.connection.destroy();
         else if (this.connection.size === 0) this.shutDownIfIdle();
         return;
+      case 'leaving':
+        this.announce();
+        return;
       case 'noticed':
-        this.onNoticeAcknowledged();
+      case 'acknowledged':
+        this.refuseStreams();
         return;
       case 'closing':
         return;
@@ -125,6 +160,6 @@ export class Lifetime {
   private shutDownIfIdle(): void {
     const left = this.idleSince + this.idleMillis - this.clock.monotonic();
     if (left > 0) this.arm(left);
-    else this.shutdown(false);
+    else this.announce();
   }
 }

@@ -646,7 +646,7 @@ describe('closing', () => {
     expect(await peer.resetCode(1)).toBe(ErrorCode.cancel);
   });
 
-  test('shutdown serves requests sent before the client acknowledges it, and no later ones', async () => {
+  test('shutdown serves requests sent shortly after the client acknowledges it, and no later ones', async () => {
     const responses: Http2Response[] = [];
     server.handle = (_request, response) => {
       responses.push(response);
@@ -655,20 +655,59 @@ describe('closing', () => {
     peer.request(1);
     await peer.ping();
     server.sessions.at(-1)?.shutdown();
+    server.clock.advance(100);
     expect(await peer.goaway()).toEqual({ last: LARGEST_STREAM, code: ErrorCode.noError });
     const notice = await peer.next(FrameType.ping);
     peer.request(3);
     peer.send(FrameType.ping, Flag.ack, 0, notice.payload);
-    expect(await peer.goaway()).toEqual({ last: 3, code: ErrorCode.noError });
-    peer.request(5, { method: 'POST', end: false });
-    peer.data(5, 'too late');
-    peer.window(5, 10);
-    peer.reset(5);
     await peer.ping();
-    expect(responses).toHaveLength(2);
+    server.clock.advance(199);
+    peer.send(FrameType.ping, Flag.ack, 0, notice.payload);
+    peer.request(5);
+    await peer.ping();
+    server.clock.advance(1);
+    expect(await peer.goaway()).toEqual({ last: 5, code: ErrorCode.noError });
+    peer.request(7, { method: 'POST', end: false });
+    peer.data(7, 'too late');
+    peer.window(7, 10);
+    peer.reset(7);
+    await peer.ping();
+    expect(responses).toHaveLength(3);
     for (const response of responses) response.end('late');
-    expect([(await peer.answer(1)).body, (await peer.answer(3)).body]).toEqual(['late', 'late']);
+    for (const id of [1, 3, 5]) expect((await peer.answer(id)).body).toBe('late');
     await peer.closed;
+  });
+
+  test('shutdown is announced when the client waits for responses', async () => {
+    server.handle = () => undefined;
+    const peer = await server.peer();
+    server.sessions.at(-1)?.shutdown();
+    server.clock.advance(50);
+    for (const id of [1, 3]) {
+      peer.request(id);
+      await peer.ping();
+      server.clock.advance(1);
+      await peer.ping();
+    }
+    expect(peer.frames.some((frame) => frame.type === FrameType.goaway)).toBe(false);
+    server.clock.advance(1);
+    expect(await peer.goaway()).toEqual({ last: LARGEST_STREAM, code: ErrorCode.noError });
+  });
+
+  test('a client that never pauses does not delay the announcement of the shutdown', async () => {
+    server.handle = (_request, response) => {
+      response.end();
+    };
+    const peer = await server.peer();
+    server.sessions.at(-1)?.shutdown();
+    for (let i = 0; i < 100; i++) {
+      expect(peer.frames.some((frame) => frame.type === FrameType.goaway)).toBe(false);
+      peer.request(2 * i + 1);
+      await peer.ping();
+      server.clock.advance(1);
+      await peer.ping();
+    }
+    expect(await peer.goaway()).toEqual({ last: LARGEST_STREAM, code: ErrorCode.noError });
   });
 
   test('immediate shutdown names the last stream', async () => {
@@ -712,6 +751,7 @@ describe('closing', () => {
   test('shutdown does not wait for a client that does not acknowledge it', async () => {
     const peer = await server.peer();
     server.sessions.at(-1)?.shutdown();
+    server.clock.advance(100);
     await peer.goaway();
     server.clock.advance(1000);
     expect(await peer.goaway()).toEqual({ last: 0, code: ErrorCode.noError });
@@ -833,6 +873,7 @@ describe('with the client of Node', () => {
     const goaway = new Promise((resolve) => client.on('goaway', resolve));
     const ended = new Promise((resolve) => client.on('close', resolve));
     server.sessions.at(-1)?.shutdown();
+    server.clock.advance(100);
     expect(await goaway).toBe(constants.NGHTTP2_NO_ERROR);
     await ended;
   });

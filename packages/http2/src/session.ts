@@ -126,9 +126,9 @@ export class Session implements StreamSession, LifetimeConnection {
   }
 
   /**
-   * Starts a graceful shutdown, so that the client uses another connection for further requests. Requests that it sends before it receives
-   * the notice are still handled: a first GOAWAY names the largest possible stream, and a second one, a round trip later, the last
-   * stream (RFC 9113, section 6.8). With `atOnce`, only the second one is sent.
+   * Starts a graceful shutdown, so that the client uses another connection for further requests. Requests that it sends before it
+   * receives the notice are still handled: a first GOAWAY names the largest possible stream, and a second one, soon after the client
+   * has acknowledged the first, the last stream (RFC 9113, section 6.8). With `atOnce`, only the second one is sent.
    */
   shutdown(atOnce = false): void {
     this.lifetime.shutdown(atOnce);
@@ -401,6 +401,7 @@ export class Session implements StreamSession, LifetimeConnection {
     }
     const stream = new Stream(id, head, this, config.streamWindow, this.peerWindow);
     this.streams.set(id, stream);
+    this.lifetime.onStream();
     stream.contentLength = announced;
     if (endStream) {
       stream.remoteEnded = true;
