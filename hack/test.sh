@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# All checks and tests, each even if one before it failed, in two lanes: jest, and beside it everything else. The suites of jest are in parts;
-# a lane that has nothing else left takes the next part. The end-to-end tests come last, alone. Where tools have to be built first, the checks
-# of the sources run meanwhile, and the lanes wait for the tools, because tests skip without them.
+# All checks and tests, each even if one before it failed, in three lanes: jest, the tests on a cluster (which mostly wait), and the rest.
+# The suites of jest are in parts; a lane that has nothing else left takes the next part. Where tools have to be built first, the checks of
+# the sources run meanwhile, and the lanes wait for the tools, because tests skip without them.
 # The last line is plain: `N passed, N failed`, the sum over the checks, the jest tests and the steps of the oracle. Fails unless nothing failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -152,7 +152,12 @@ lap() {
   echo "== $name: $((SECONDS - start)) s"
 }
 
-# The second lane. Its headings and suites are shown at once, the rest of its output when the first lane has ended.
+run_clusters() {
+  lap 'end to end' run_e2e
+  lap 'the campaign of adoptions' run_adoptions
+  run_parts 1
+}
+
 run_rest() {
   [ ${#missing[@]} -gt 0 ] || check_sources
   lap oracle run_oracle
@@ -170,13 +175,14 @@ if [ ${#missing[@]} -gt 0 ]; then
   check_sources
   wait "$tools" || tail -5 "$results/tools.txt"
 fi
-{ run_rest 2>&1 | tee "$results/rest.txt" | grep --line-buffered -E '^== |^ *[0-9]+:[0-9]{2} (ok|FAIL) '; } &
-rest=$!
+# Their headings and suites are shown at once, the rest of their output when the first lane has ended.
+lanes=(rest clusters)
+for lane in "${lanes[@]}"; do
+  { "run_$lane" 2>&1 | tee "$results/$lane.txt" | grep --line-buffered -E '^== |^ *[0-9]+:[0-9]{2} (ok|FAIL) '; } &
+done
 lap jest run_suites
-wait "$rest"
-grep -vE '^ *[0-9]+:[0-9]{2} ok ' "$results/rest.txt"
-lap 'end to end' run_e2e
-lap 'the campaign of adoptions' run_adoptions
+wait
+for lane in "${lanes[@]}"; do grep -vE '^ *[0-9]+:[0-9]{2} ok ' "$results/$lane.txt"; done
 passed=$((passed + $(grep -c '^passed$' "$results/checks")))
 # Each of the four has a verdict, or it counts as failed.
 failed=$((failed + 4 - $(grep -c '^passed$' "$results/checks")))
