@@ -77,7 +77,7 @@ run_jest() {
   node hack/jest-counts.mjs "$results/$name.json" $status > "$results/$name.counts"
 }
 
-# The campaign against two servers mostly waits, so it belongs to the second lane.
+# The campaign against two servers mostly waits, so it does not belong to the first lane.
 CAMPAIGN=test/faults/faults.test.ts
 
 # The parts of jest, the longest first: the shorter the last ones are, the closer together the lanes end.
@@ -100,7 +100,7 @@ run_parts() {
 }
 
 run_suites() {
-  # One core is for the second lane: more suites at a time than cores starve each other's servers.
+  # One core is for the other lanes: more suites at a time than cores starve each other's servers.
   run_parts $((${ANNEX_JEST_WORKERS:-$(nproc) > 2 ? $(nproc) - 1 : 1}))
 }
 
