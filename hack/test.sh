@@ -175,7 +175,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   check_sources
   wait "$tools" || tail -5 "$results/tools.txt"
 fi
-# Their headings and suites are shown at once, the rest of their output when the first lane has ended.
+# The lanes beside jest. Their headings and suites are shown at once, the rest of their output when all lanes have ended.
 lanes=(rest clusters)
 for lane in "${lanes[@]}"; do
   { "run_$lane" 2>&1 | tee "$results/$lane.txt" | grep --line-buffered -E '^== |^ *[0-9]+:[0-9]{2} (ok|FAIL) '; } &

@@ -197,6 +197,11 @@ export class Peer {
     return (await this.next(FrameType.rstStream, (frame) => frame.stream === stream)).payload.readUInt32BE(0);
   }
 
+  /** True if a GOAWAY has arrived. */
+  get hasGoaway(): boolean {
+    return this.frames.some(({ type }) => type === FrameType.goaway);
+  }
+
   /** Waits until the connection is ended with GOAWAY. */
   async goaway(): Promise<{ last: number; code: number }> {
     const { payload } = await this.next(FrameType.goaway);

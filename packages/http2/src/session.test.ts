@@ -689,7 +689,7 @@ describe('closing', () => {
       server.clock.advance(1);
       await peer.ping();
     }
-    expect(peer.frames.some((frame) => frame.type === FrameType.goaway)).toBe(false);
+    expect(peer.hasGoaway).toBe(false);
     server.clock.advance(1);
     expect(await peer.goaway()).toEqual({ last: LARGEST_STREAM, code: ErrorCode.noError });
   });
@@ -701,7 +701,7 @@ describe('closing', () => {
     const peer = await server.peer();
     server.sessions.at(-1)?.shutdown();
     for (let i = 0; i < 100; i++) {
-      expect(peer.frames.some((frame) => frame.type === FrameType.goaway)).toBe(false);
+      expect(peer.hasGoaway).toBe(false);
       peer.request(2 * i + 1);
       await peer.ping();
       server.clock.advance(1);
@@ -769,7 +769,7 @@ describe('closing', () => {
     await closed(response);
     server.clock.advance(89_000);
     await peer.ping();
-    expect(peer.frames.some((frame) => frame.type === FrameType.goaway)).toBe(false);
+    expect(peer.hasGoaway).toBe(false);
     server.clock.advance(1000);
     expect(await peer.goaway()).toEqual({ last: LARGEST_STREAM, code: ErrorCode.noError });
   });

@@ -9,9 +9,6 @@ import { GROUP, widgetsPath, widgetText } from '../widgets.js';
 
 const NAMESPACE = 'faults';
 const STOP_MILLIS = 60_000;
-/** kube-apiserver's client may fail the write that it begins while a connection ends (docs/design/http.md). It has not been sent. */
-const NOT_SENT =
-  /^error trying to reach service: (net\/http: cannot rewind body after connection loss|ReverseProxy does an invalid Read on closed Body)\n$/;
 
 /** Failed components are replaced, and no data is lost. */
 export function faults(cluster: TestCluster, say: (line: string) => void): void {
@@ -81,8 +78,7 @@ export function faults(cluster: TestCluster, say: (line: string) => void): void 
       }
       const report = await load.stop();
       await nothingLost('rolling restart', report);
-      expect(report.said.filter((text) => !NOT_SENT.test(text))).toEqual([]);
-      expect(report.refused[503] ?? 0).toBeLessThanOrEqual(cluster.replicas.length);
+      expect([report.refused, report.said]).toEqual([{}, []]);
       expect(await registrations()).toEqual(before);
     });
 

@@ -161,8 +161,9 @@ export class Return {
     await hold();
     await this.whileOpen(hold, signal, over, async () => {
       this.isLoading = true;
-      await this.waitUntilLoaded('loading the objects', LOAD_MILLIS, signal);
-      this.isLoading = false;
+      await this.waitUntilLoaded('loading the objects', LOAD_MILLIS, signal).finally(() => {
+        this.isLoading = false;
+      });
       const now = await backend.currentRevision();
       // While writes are refused, raising would prolong the refusal.
       if (!this.skipsRaise) await this.raise.raiseAbove(now + LAST_REVISIONS, signal);
