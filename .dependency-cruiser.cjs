@@ -51,10 +51,10 @@ module.exports = {
       to: { path: '^src/storage/(embedded|mongodb|cacher)/', pathNot: '^src/storage/$1/' },
     },
     {
-      name: 'fakes-are-for-tests',
+      name: 'only-tests-import-tests',
       severity: 'error',
-      from: { path: '^(src|packages)/', pathNot: '\\.(test|fake)\\.ts$' },
-      to: { path: '\\.fake\\.ts$' },
+      from: { path: '^(src|packages/[^/]+/src)/', pathNot: '\\.test\\.ts$' },
+      to: { path: '(^|/)test/|\\.test\\.ts$' },
     },
     {
       name: 'packages-stand-alone',
@@ -73,7 +73,7 @@ module.exports = {
       name: 'rest-is-contracts',
       comment: 'registry/rest says what a type is; it imports nothing that implements it',
       severity: 'error',
-      from: { path: '^src/registry/rest/', pathNot: '\\.fake\\.ts$' },
+      from: { path: '^src/registry/rest/' },
       to: { path: '^src/registry/(?!rest/)' },
     },
     {

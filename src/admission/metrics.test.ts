@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { fakeAttributes } from './attributes.fake.js';
+import { fakeAttributes } from '../../test/fakes/admission/attributes.js';
 import { admissionChain } from './chain.js';
 import type { AdmissionPlugin } from './interfaces.js';
 import { AdmissionMetrics } from './metrics.js';

@@ -3,7 +3,7 @@ import { deepCopy, type JsonObject, objectAt, stringAt } from '../apimachinery/j
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterListener } from '../client/cluster-client.js';
 import { createCertificate, generateKey } from '../pki/certificates.js';
-import { FakeClock } from '../util/clock.fake.js';
+import { FakeClock } from '../../test/fakes/util/clock.js';
 import type { GroupRoute } from '../apimachinery/meta/adopted-definitions.js';
 import { ApiServices, type ServedGroupVersion } from './api-services.js';
 import { Owner } from './owner.js';

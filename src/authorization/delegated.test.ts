@@ -1,4 +1,4 @@
-import { FakeClock } from '../util/clock.fake.js';
+import { FakeClock } from '../../test/fakes/util/clock.js';
 import type { AuthorizerAttributes } from './authorizer/interfaces.js';
 import { DelegatedAuthorizer } from './delegated.js';
 

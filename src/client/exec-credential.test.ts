@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FakeClock } from '../util/clock.fake.js';
+import { FakeClock } from '../../test/fakes/util/clock.js';
 import { NEVER_ABORTED } from '../util/never-aborted.js';
 import { createCertificate, generateKey, keyPem } from '../pki/certificates.js';
 import { clusterInfo, ExecCredentialSource, readExecConfig, readExecCredential } from './exec-credential.js';

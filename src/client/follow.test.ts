@@ -1,6 +1,6 @@
 import type { JsonObject } from '../apimachinery/json/json.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
-import { FakeClock } from '../util/clock.fake.js';
+import { FakeClock } from '../../test/fakes/util/clock.js';
 import { ClusterError } from './cluster-error.js';
 import { type ClusterListener, type Collection, follow } from './follow.js';
 

@@ -1,8 +1,8 @@
 import { compactVerify } from 'jose';
 import { ApiError } from '../apimachinery/meta/errors.js';
 import { objectAt, stringAt } from '../apimachinery/json/json.js';
-import { FakeTypeClients } from '../registry/rest/loopback-client.fake.js';
-import { FakeClock } from '../util/clock.fake.js';
+import { FakeTypeClients } from '../../test/fakes/registry/loopback-client.js';
+import { FakeClock } from '../../test/fakes/util/clock.js';
 import { BootstrapSigner } from './bootstrap/bootstrap-signer.js';
 import { rootCaPublisher } from './certificates/root-ca-publisher.js';
 import { ServiceAccountTokens } from './service-accounts/service-account-tokens.js';

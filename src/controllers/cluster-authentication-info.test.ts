@@ -1,7 +1,7 @@
 import type { JsonObject } from '../apimachinery/json/json.js';
 import { createCertificate, generateKey } from '../pki/certificates.js';
-import { FakeTypeClients } from '../registry/rest/loopback-client.fake.js';
-import { FakeClock } from '../util/clock.fake.js';
+import { FakeTypeClients } from '../../test/fakes/registry/loopback-client.js';
+import { FakeClock } from '../../test/fakes/util/clock.js';
 import { type AuthenticationInfo, AuthenticationInfoPublisher, published } from './cluster-authentication-info.js';
 
 const NOW = Date.UTC(2026, 0, 2);

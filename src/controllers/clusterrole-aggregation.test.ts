@@ -1,7 +1,7 @@
 import { ApiError } from '../apimachinery/meta/errors.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
-import { FakeTypeClient } from '../registry/rest/loopback-client.fake.js';
-import { FakeClock } from '../util/clock.fake.js';
+import { FakeTypeClient } from '../../test/fakes/registry/loopback-client.js';
+import { FakeClock } from '../../test/fakes/util/clock.js';
 import { ClusterRoleAggregation } from './clusterrole-aggregation.js';
 
 const rule = (resource: string): { apiGroups: string[]; resources: string[]; verbs: string[] } => ({

@@ -1,5 +1,5 @@
-import { FakeTypeClients } from '../registry/rest/loopback-client.fake.js';
-import { FakeClock } from '../util/clock.fake.js';
+import { FakeTypeClients } from '../../test/fakes/registry/loopback-client.js';
+import { FakeClock } from '../../test/fakes/util/clock.js';
 import { LegacyTokenCleaner } from './service-accounts/legacy-token-cleaner.js';
 import { dayOf, LegacyTokenTracking, parseDay, trackedSince } from './service-accounts/legacy-token-tracking.js';
 

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../apimachinery/meta/meta.js';
 import type { JsonObject } from '../apimachinery/json/json.js';
 import type { ResourceEventHandler } from '../registry/rest/loopback-client.js';
-import { FakeClock } from '../util/clock.fake.js';
+import { FakeClock } from '../../test/fakes/util/clock.js';
 import { definitionEvents } from './definitions/definition-events.js';
 import { ObjectEvents } from './object-events.js';
 

@@ -1,4 +1,4 @@
-import { FakeClock } from '../util/clock.fake.js';
+import { FakeClock } from '../../test/fakes/util/clock.js';
 import { ApiRegistry } from '../registry/generic/store/api-registry.js';
 import { WorkQueue } from '../util/work-queue.js';
 import { TypeWatches } from './type-watches.js';

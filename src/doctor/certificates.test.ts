@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createCertificate, generateKey, keyPem } from '../pki/certificates.js';
-import { FakeClock } from '../util/clock.fake.js';
+import { FakeClock } from '../../test/fakes/util/clock.js';
 import { checkCertificates } from './certificates.js';
 import { lineOf } from './finding.js';
 

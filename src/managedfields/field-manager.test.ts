@@ -2,8 +2,8 @@ import { ApiError } from '../apimachinery/meta/errors.js';
 import { deepCopy, type JsonObject, type JsonValue } from '../apimachinery/json/json.js';
 import type { KubeObject, ManagedFieldsEntry } from '../apimachinery/meta/meta.js';
 import { customResourceType } from '../structured-merge-diff/schema/custom-resource.js';
-import { FakeClock } from '../util/clock.fake.js';
-import { growth } from '../util/growth.fake.js';
+import { FakeClock } from '../../test/fakes/util/clock.js';
+import { growth } from '../../test/fakes/util/growth.js';
 import { createFieldManager, validateManagedFields } from './field-manager.js';
 import { ConversionPending, type FieldManagerOptions, MissingVersionError } from './interfaces.js';
 

@@ -1,5 +1,5 @@
 import type { KubeObject, ManagedFieldsEntry } from '../apimachinery/meta/meta.js';
-import { FakeClock } from '../util/clock.fake.js';
+import { FakeClock } from '../../test/fakes/util/clock.js';
 import { createScaleFieldManager, ScaleManagedFields } from './scale.js';
 
 const version = 'example.com/v1';

@@ -5,7 +5,7 @@ import { deepCopy, isObject, type JsonObject, objectAt, stringAt } from '../apim
 import { type KubeObject, type ManagedFieldsEntry, parseGroupVersion } from '../apimachinery/meta/meta.js';
 import { BuiltinTypes } from '../structured-merge-diff/schema/builtin-types.js';
 import { customResourceType, type Type } from '../structured-merge-diff/schema/custom-resource.js';
-import { FakeClock } from '../util/clock.fake.js';
+import { FakeClock } from '../../test/fakes/util/clock.js';
 import { emptyObjectOf } from './empty-objects.js';
 import { createFieldManager } from './field-manager.js';
 import type { FieldManager } from './interfaces.js';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../apimachinery/json/json.js';
 import { DetachedObject } from '../registry/generic/loopback/detached-object.js';
-import { closeAll, create, failure, LONG, setup, type World } from './world.fake.js';
+import { closeAll, create, failure, LONG, setup, type World } from '../../test/fakes/offload/world.js';
 
 afterEach(closeAll);
 

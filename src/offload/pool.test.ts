@@ -6,7 +6,7 @@ import { updateHandler } from '../endpoints/handlers/update.js';
 import type { AuditRecorder } from '../request/audit.js';
 import { StorageError } from '../storage/errors.js';
 import type { Stopwatch } from '../util/metrics/stopwatch.js';
-import { closeAll, create, failure, LONG, scopeOf, setup, thing } from './world.fake.js';
+import { closeAll, create, failure, LONG, scopeOf, setup, thing } from '../../test/fakes/offload/world.js';
 
 afterEach(closeAll);
 

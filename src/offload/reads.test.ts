@@ -9,7 +9,7 @@ import { DetachedObject } from '../registry/generic/loopback/detached-object.js'
 import { SelectedPage } from '../storage/cacher/tree/page.js';
 import { Budget } from '../storage/cacher/budget.js';
 import { cachedItem } from '../storage/cacher/tree/cached-item.js';
-import { closeAll, scopeOf, setup, thing, Answer } from './world.fake.js';
+import { closeAll, scopeOf, setup, thing, Answer } from '../../test/fakes/offload/world.js';
 
 afterEach(closeAll);
 

@@ -9,7 +9,7 @@ import { cachedItem } from '../storage/cacher/tree/cached-item.js';
 import { CachedEvent } from '../storage/cacher/watch/events.js';
 import type { WatchEvent, Watcher, WatchReceiver } from '../storage/cacher/interfaces.js';
 import { emptyCache } from './remote-types.js';
-import { closeAll, scopeOf, setup, thing, Answer, type World } from './world.fake.js';
+import { closeAll, scopeOf, setup, thing, Answer, type World } from '../../test/fakes/offload/world.js';
 
 afterEach(closeAll);
 

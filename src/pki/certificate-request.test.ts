@@ -1,8 +1,8 @@
-import { makeCertificateRequest } from './certificate-request.fake.js';
+import { makeCertificateRequest } from '../../test/fakes/pki/certificate-request.js';
 import { checkRequestSignature, parseCertificateRequest } from './certificate-request.js';
 import { pem } from './der.js';
 import { nextPemBlock } from './pem.js';
-import { growth } from '../util/growth.fake.js';
+import { growth } from '../../test/fakes/util/growth.js';
 
 test('parses the names of a request', () => {
   const parsed = parseCertificateRequest(

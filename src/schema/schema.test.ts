@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { type JsonObject, type JsonValue, deepCopy, deepEqual } from '../apimachinery/json/json.js';
-import { growth } from '../util/growth.fake.js';
+import { growth } from '../../test/fakes/util/growth.js';
 import { compileSchema } from './compile.js';
 import { JsonPath, JsonPathError } from './columns/json-path.js';
 import { MAX_SCHEMA_DEPTH, SchemaTooDeepError } from './node.js';

@@ -1,4 +1,4 @@
-import { FakeClock } from './clock.fake.js';
+import { FakeClock } from '../../test/fakes/util/clock.js';
 import { metricsRegistry } from './metrics/metrics.js';
 import { WorkQueue } from './work-queue.js';
 

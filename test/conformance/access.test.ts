@@ -1,5 +1,5 @@
 import { decodeJwt } from 'jose';
-import { makeCertificateRequest } from '../../src/pki/certificate-request.fake.js';
+import { makeCertificateRequest } from '../fakes/pki/certificate-request.js';
 import { describeKubectl, rows } from './kubectl.js';
 
 describeKubectl('ktl-access', (kubectl, ns) => {

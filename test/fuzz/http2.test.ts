@@ -1,5 +1,5 @@
 import { Flag, FrameType, PREFACE } from '../../packages/http2/src/frames/frame.js';
-import { encode, type Peer, SessionServer } from '../../packages/http2/src/peer.fake.js';
+import { encode, type Peer, SessionServer } from '../../packages/http2/test/peer.js';
 import { Random } from '../model/random.js';
 
 /** HTTP2_FUZZ_RUNS is the number of connections. A failing run prints the seed of its connection, to be passed in ANNEX_FUZZ_SEED. */

@@ -1,4 +1,4 @@
-import { FakeClock } from '../../src/util/clock.fake.js';
+import { FakeClock } from '../fakes/util/clock.js';
 import type { Random } from './random.js';
 
 /** A clock that jumps ahead by `millis` with the given chance at each reading, so that work is split into several slices. */

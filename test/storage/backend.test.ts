@@ -1,6 +1,6 @@
 import type { Backend, LogEvent } from '../../src/storage/interfaces.js';
 import { INCOMPLETE, UNSEEN_MEMBERS } from '../../src/storage/record.js';
-import { FakeClock } from '../../src/util/clock.fake.js';
+import { FakeClock } from '../fakes/util/clock.js';
 import {
   collect,
   commit,

@@ -2,7 +2,7 @@ import { StorageCacher } from '../../src/storage/cacher/cacher.js';
 import type { CachedList, ReadAt, ResourceCache } from '../../src/storage/cacher/interfaces.js';
 import { compacted, StorageError, tooLarge } from '../../src/storage/errors.js';
 import type { Backend } from '../../src/storage/interfaces.js';
-import { FakeClock } from '../../src/util/clock.fake.js';
+import { FakeClock } from '../fakes/util/clock.js';
 import { FaultProxy } from '../faults/proxy.js';
 import { WorkingSet } from '../../src/storage/cacher/tree/working-set.js';
 import { attributes, colored, keysOf, page, until, watch, widgets } from './cacher-fixtures.js';

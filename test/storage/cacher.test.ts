@@ -11,7 +11,7 @@ import type {
 import { addFacts } from '../../src/apimachinery/json/json.js';
 import { encodeObject } from '../../src/storage/encode.js';
 import type { Backend } from '../../src/storage/interfaces.js';
-import { FakeClock } from '../../src/util/clock.fake.js';
+import { FakeClock } from '../fakes/util/clock.js';
 import {
   attributes,
   brief,

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FakeClock } from '../../src/util/clock.fake.js';
+import { FakeClock } from '../fakes/util/clock.js';
 import { StorageCacher } from '../../src/storage/cacher/cacher.js';
 import { WorkingSet } from '../../src/storage/cacher/tree/working-set.js';
 import type { LocalStates, Backend, NewestState, NewestStates, StoredObject } from '../../src/storage/interfaces.js';

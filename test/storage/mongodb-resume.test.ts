@@ -8,7 +8,7 @@ import type { StoredObject } from '../../src/storage/interfaces.js';
 import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
 import { ColdBackend } from '../../src/storage/mongodb/cold/backend.js';
 import { ColdFile } from '../../src/storage/mongodb/cold/file.js';
-import { FakeClock } from '../../src/util/clock.fake.js';
+import { FakeClock } from '../fakes/util/clock.js';
 import { page, until, widgets } from './cacher-fixtures.js';
 import { commit, put, remove } from './fixtures.js';
 import { withClient } from './mongod.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { EmbeddedBackend } from '../../src/storage/embedded/backend.js';
 import { encodeRecord, INCOMPLETE, UNSEEN_MEMBERS } from '../../src/storage/record.js';
-import { FakeClock } from '../../src/util/clock.fake.js';
+import { FakeClock } from '../fakes/util/clock.js';
 import { collect, commit, decode, describeEvent, everything, put, remove, RESOURCE } from './fixtures.js';
 
 const FIXTURE = join(import.meta.dirname, '../fixtures/store/embedded-3');

@@ -10,7 +10,7 @@ import {
   PREFACE,
   Setting,
 } from './frames/frame.js';
-import { encode, type Peer, SessionServer } from './peer.fake.js';
+import { encode, type Peer, SessionServer } from '../test/peer.js';
 import type { Http2Request } from './request.js';
 import type { Http2Response } from './response.js';
 

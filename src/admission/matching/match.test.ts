@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import { fakeAttributes } from '../attributes.fake.js';
+import { fakeAttributes } from '../../../test/fakes/admission/attributes.js';
 import type { AdmissionAttributes } from '../interfaces.js';
 import { mayMatchResource, policyCriteria, webhookCriteria } from './criteria.js';
 import { match } from './match.js';

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
-import { makeCertificateRequest } from '../../pki/certificate-request.fake.js';
+import { makeCertificateRequest } from '../../../test/fakes/pki/certificate-request.js';
 import { admissionChain } from '../chain.js';
 import type { AdmissionAttributes } from '../interfaces.js';
 import { certificateAdmission } from './certificates.js';

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import { fakeAttributes } from '../attributes.fake.js';
+import { fakeAttributes } from '../../../test/fakes/admission/attributes.js';
 import { persistentVolumeClaimResize } from './claim-resize.js';
 
 const claim = (storage: string, phase: string): KubeObject => ({

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import { fakeAttributes } from '../attributes.fake.js';
-import { fakeReader } from '../object-reader.fake.js';
+import { fakeAttributes } from '../../../test/fakes/admission/attributes.js';
+import { fakeReader } from '../../../test/fakes/admission/object-reader.js';
 import { podTopologyLabels } from './pod-topology.js';
 
 const zone = 'topology.kubernetes.io/zone';

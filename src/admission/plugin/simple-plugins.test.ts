@@ -1,5 +1,5 @@
 import { newAlreadyExists } from '../../apimachinery/meta/errors.js';
-import { fakeAttributes } from '../attributes.fake.js';
+import { fakeAttributes } from '../../../test/fakes/admission/attributes.js';
 import { alwaysAdmit, alwaysDeny } from './always.js';
 import type { NamespaceSource } from '../sources.js';
 import { namespaceAutoProvision, namespaceExists } from './namespaces.js';

@@ -1,8 +1,8 @@
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { ClusterError } from '../../client/cluster-client.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { ClusterConfigurations } from './cluster-configurations.js';
-import { FakeCluster, settle } from './cluster.fake.js';
+import { FakeCluster, settle } from '../../../test/fakes/aggregation/cluster.js';
 
 const GROUP = '/apis/admissionregistration.k8s.io';
 const POLICIES = `${GROUP}/v1/mutatingadmissionpolicies`;

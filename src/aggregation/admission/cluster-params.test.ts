@@ -2,9 +2,9 @@ import type { ParamStore } from '../../admission/sources.js';
 import { labelSelectorFromObject } from '../../apimachinery/selectors/label-selector-object.js';
 import { formatGroupVersionKind, type GroupVersionKind, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { ClusterError } from '../../client/cluster-client.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { ClusterParams } from './cluster-params.js';
-import { FakeCluster, settle } from './cluster.fake.js';
+import { FakeCluster, settle } from '../../../test/fakes/aggregation/cluster.js';
 
 const CONFIGMAP = { group: '', version: 'v1', kind: 'ConfigMap' };
 const SIZE = { group: 'example.com', version: 'v1', kind: 'Size' };

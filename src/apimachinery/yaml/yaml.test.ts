@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { growth } from '../../util/growth.fake.js';
+import { growth } from '../../../test/fakes/util/growth.js';
 import { parsePlainJson } from '../json/decode.js';
 import { JsonError } from '../json/syntax.js';
 import { goJson } from '../meta/meta.js';

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { CompactSign } from 'jose';
 import { aggregate } from '../../apimachinery/meta/field-error.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import { AuthenticationError } from '../authenticator/interfaces.js';
 import type { OidcDependencies } from './authenticator.js';

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
 import { createCertificate, generateKey, type KeyPair } from '../../pki/certificates.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import type {
   AuthenticationRequest,

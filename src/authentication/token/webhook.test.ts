@@ -1,5 +1,5 @@
 import { ResponseError, type WebhookResponse } from '../../client/webhook/connection.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { NEVER_ABORTED } from '../../util/never-aborted.js';
 import { AuthenticationError } from '../authenticator/interfaces.js';
 import { TokenCache } from './token-cache.js';

@@ -1,10 +1,10 @@
-import { noMetrics } from '../authorizer/instrumentation.fake.js';
+import { noMetrics } from '../../../test/fakes/authorization/metrics.js';
 import type { AuthorizationMetrics } from '../authorizer/instrumentation.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../authorizer/interfaces.js';
 import { buildAuthorizer, type AuthorizationDependencies } from '../build-authorizer.js';
 import { NodeGraph } from '../node/node-graph.js';
 import { RbacIndex } from '../rbac/rbac-index.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { loadAuthorizationConfiguration } from './load.js';
 import { validateOptions, type AuthorizationOptions } from './options.js';
 import { validateAuthorizationConfiguration, type ConfigValidation } from './validate.js';

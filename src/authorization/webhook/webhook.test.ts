@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
-import { FakeClock } from '../../util/clock.fake.js';
-import { noMetrics } from '../authorizer/instrumentation.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
+import { noMetrics } from '../../../test/fakes/authorization/metrics.js';
 import type { AuthorizationMetrics } from '../authorizer/instrumentation.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../authorizer/interfaces.js';
 import { ResponseError, type WebhookResponse } from '../../client/webhook/connection.js';

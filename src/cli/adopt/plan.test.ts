@@ -1,5 +1,5 @@
 import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { clusterOf } from './cluster.fake.js';
+import { clusterOf } from '../../../test/fakes/cli/cluster.js';
 import { makePlan } from './plan.js';
 import { planText } from './report.js';
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
-import { FakeClock } from '../../util/clock.fake.js';
-import { clusterOf } from './cluster.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
+import { clusterOf } from '../../../test/fakes/cli/cluster.js';
 import { ADOPTIONS } from './command.js';
 import { release, type ReleaseOptions } from './release.js';
 

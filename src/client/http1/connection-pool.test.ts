@@ -1,6 +1,6 @@
 import { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { type Address, ConnectionPool, type Received } from './connection-pool.js';
 
 const ADDRESS: Address = { host: '127.0.0.1', port: 443, serverName: '' };

@@ -1,4 +1,4 @@
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import type { WebhookResponse } from './connection.js';
 import { postRetrying } from './retries.js';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { FakeClock } from '../../util/clock.fake.js';
-import { FakeCollection, FakeStaging } from './cluster.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
+import { FakeCollection, FakeStaging } from '../../../test/fakes/controllers/adoption-cluster.js';
 import { compareSides } from './comparison.js';
 import { validatorOf } from './validity.js';
 import { Copier } from './copier.js';

@@ -1,7 +1,7 @@
 import { deepCopy, type JsonObject, objectAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { ClusterError } from '../../client/cluster-client.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { ClusterLease } from './lease.js';
 
 /** A cluster with one Lease. */

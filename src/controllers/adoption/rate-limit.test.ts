@@ -1,4 +1,4 @@
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { RateLimit } from './rate-limit.js';
 
 test('a late page does not lower the rate, and a long pause saves up at most one second', async () => {

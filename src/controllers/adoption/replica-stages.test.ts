@@ -1,5 +1,5 @@
 import type { Presence } from '../../storage/interfaces.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { ReplicaStages, type Stages } from './replica-stages.js';
 
 class FakePresence implements Presence {

@@ -2,10 +2,10 @@ import { X509Certificate } from 'node:crypto';
 import { objectAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
-import { FakeTypeClients } from '../../registry/rest/loopback-client.fake.js';
-import { type FakeRequest, makeCertificateRequest } from '../../pki/certificate-request.fake.js';
+import { FakeTypeClients } from '../../../test/fakes/registry/loopback-client.js';
+import { type FakeRequest, makeCertificateRequest } from '../../../test/fakes/pki/certificate-request.js';
 import { createCertificate, generateKey } from '../../pki/certificates.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { approveRequest, isStale, signApproved } from './certificates.js';
 
 const clock = new FakeClock();

@@ -2,7 +2,7 @@ import { ApiError } from '../../apimachinery/meta/errors.js';
 import { deepCopy, type JsonObject, objectAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { LoopbackClient, ResourceEventHandler } from '../../registry/rest/loopback-client.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { DefinitionRegistration } from './definition-registration.js';
 
 const GROUP = 'example.com';

@@ -1,4 +1,4 @@
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { printed, resourceList } from '../../quota/resource-list.js';
 import { usageUpperBound, RecentCharges } from './recent-charges.js';
 

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import { FakeTypeClient } from '../../registry/rest/loopback-client.fake.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeTypeClient } from '../../../test/fakes/registry/loopback-client.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { claimsInUse, claimsNamed, StorageProtection } from './protection.js';
 
 const FINALIZER = 'kubernetes.io/pvc-protection';

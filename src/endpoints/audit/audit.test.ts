@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
 import { ApiError, newForbidden, newUnauthorized, type Status } from '../../apimachinery/meta/errors.js';
 import type { AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
 import type { RequestInfo } from '../../request/request-info.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { Exchange } from '../filters/exchange.js';
 import { Timings } from '../filters/timings.js';
 import { Auditor } from './auditor.js';

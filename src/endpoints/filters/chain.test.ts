@@ -1,7 +1,7 @@
 import { AuthenticationError } from '../../authentication/authenticator/interfaces.js';
 import { newNotFound } from '../../apimachinery/meta/errors.js';
 import { FILTERS } from './chain.js';
-import { ALICE, MASTER, message, TestChain } from './test-chain.fake.js';
+import { ALICE, MASTER, message, TestChain } from '../../../test/fakes/endpoints/handler-chain.js';
 
 describe('the handler chain', () => {
   test('runs its stages in this order', () => {

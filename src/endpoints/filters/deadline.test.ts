@@ -1,4 +1,4 @@
-import { message, TestChain } from './test-chain.fake.js';
+import { message, TestChain } from '../../../test/fakes/endpoints/handler-chain.js';
 
 const never = (): Promise<void> => new Promise(() => undefined);
 

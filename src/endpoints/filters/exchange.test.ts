@@ -1,4 +1,4 @@
-import { TestChain } from './test-chain.fake.js';
+import { TestChain } from '../../../test/fakes/endpoints/handler-chain.js';
 
 test('an annotation of the audit event keeps its first value', () => {
   const { exchange } = new TestChain().start();

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import type { AuthorizationResult } from '../../authorization/authorizer/interfaces.js';
 import type { Exchange } from './exchange.js';
 import { ChainMetrics, scopeOf } from './metrics.js';
-import { type TestRequest, TestChain } from './test-chain.fake.js';
+import { type TestRequest, TestChain } from '../../../test/fakes/endpoints/handler-chain.js';
 
 /** Returns a request in progress with the fields that metrics read. */
 function request(scene: TestRequest, served = true): Exchange {

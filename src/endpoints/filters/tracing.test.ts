@@ -1,7 +1,7 @@
 import type { AuthenticationResponse, RequestAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { Span } from '../../util/tracing.js';
 import { Timings } from './timings.js';
-import { ALICE, MASTER, TestChain } from './test-chain.fake.js';
+import { ALICE, MASTER, TestChain } from '../../../test/fakes/endpoints/handler-chain.js';
 import type { TracedRequest } from '../../request/tracer.js';
 
 const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';

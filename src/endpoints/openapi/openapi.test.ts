@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import type { RequestContext } from '../../request/context.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { downConvert, publishSchema } from './custom-schema.js';
 import { OpenApi } from './openapi.js';
 import type { OpenApiGroupVersion, PublishedComponents } from './source.js';

@@ -15,7 +15,7 @@ import type { TableConvertor, VersionView } from '../../registry/rest/interfaces
 import type { RequestContext } from '../../request/context.js';
 import type { CachedList, CachedObject, Representation, WatchEvent } from '../../storage/cacher/interfaces.js';
 import { encodeObject } from '../../storage/encode.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { humanDuration } from '../../util/text/human-duration.js';
 import type { HttpRequest, HttpResponse } from '../http.js';
 import { negotiate, type NegotiatedMedia } from '../negotiation/media.js';

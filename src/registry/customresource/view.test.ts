@@ -1,7 +1,7 @@
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
 import type { CompiledSchema } from '../../schema/interfaces.js';
 import { SLICE_MILLIS } from '../../scheduling/thresholds.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { CustomView, type CustomViewOptions } from './view.js';
 
 /** A schema that changes nothing. */

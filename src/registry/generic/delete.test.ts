@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { StorageError } from '../../storage/errors.js';
 import { deleteObject, type DeleteOptions, type DeleteResult, type DeleteRequest } from './delete.js';
-import { CONTEXT, LaggingCache, servedWith } from './loopback/lagging-cache.fake.js';
+import { CONTEXT, LaggingCache, servedWith } from '../../../test/fakes/registry/lagging-cache.js';
 
 const OPTIONS: DeleteOptions = {
   gracePeriodSeconds: undefined,

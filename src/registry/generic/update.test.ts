@@ -5,7 +5,7 @@ import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Strategy } from '../rest/interfaces.js';
 import { decodeStored } from './loopback/detached-object.js';
 import { deleteObject } from './delete.js';
-import { CONTEXT, LaggingCache, servedWith, strategy } from './loopback/lagging-cache.fake.js';
+import { CONTEXT, LaggingCache, servedWith, strategy } from '../../../test/fakes/registry/lagging-cache.js';
 import { updateObject, type UpdateResult, type UpdateRequest } from './update.js';
 
 function update(

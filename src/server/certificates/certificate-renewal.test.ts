@@ -1,4 +1,4 @@
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { createCertificate, generateKey } from '../../pki/certificates.js';
 import { renewCertificates } from './certificate-renewal.js';
 import type { ServingPair } from './serving-certificates.js';

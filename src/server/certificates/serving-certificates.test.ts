@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { Backend, StoredObject, WriteRequest, WriteResult } from '../../storage/interfaces.js';
 import { encodeRecord, readRecord } from '../../storage/record.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { SharedAuthority } from './serving-certificates.js';
 
 const DAY = 86_400_000;

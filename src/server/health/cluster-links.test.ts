@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import type { Logger } from '../../util/logger.js';
 import { ClusterLinks, linkCallbacks } from './cluster-links.js';
 

@@ -1,6 +1,6 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { silentLogger } from '../../util/logger.js';
 import { heapCollections, MemoryGuard, memoryLimit, memoryUse, type Refusable, usableHeap } from './memory-guard.js';
 

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { compacted, StorageError } from '../../storage/errors.js';
 import { redact } from '../../storage/mongodb/connection/redact.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { silentLogger, type Logger } from '../../util/logger.js';
 import { StoreErrorReporter } from './store-error-reporter.js';
 

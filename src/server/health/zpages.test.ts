@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { Registry } from 'prom-client';
 import { Exchange } from '../../endpoints/filters/exchange.js';
 import type { Handler } from '../../endpoints/http.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { FeatureGates } from '../../util/feature-gates.js';
 import { CounterVec, GaugeVec, resetCounts } from '../../util/metrics/metrics.js';
 import { defaultOptions } from '../options/options.js';

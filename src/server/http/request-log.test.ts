@@ -1,4 +1,4 @@
-import { TestChain } from '../../endpoints/filters/test-chain.fake.js';
+import { TestChain } from '../../../test/fakes/endpoints/handler-chain.js';
 import { Timings } from '../../endpoints/filters/timings.js';
 import { silentLogger } from '../../util/logger.js';
 import { RequestLog } from './request-log.js';

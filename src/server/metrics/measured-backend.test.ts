@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { encodeObject } from '../../storage/encode.js';
 import { StorageError } from '../../storage/errors.js';
 import type { Backend } from '../../storage/interfaces.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { MeasuredBackend, StoreMetrics } from './measured-backend.js';
 
 const takesAll = (): string | undefined => undefined;

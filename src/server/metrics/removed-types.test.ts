@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import type { GroupResource } from '../../apimachinery/meta/meta.js';
 import { evaluatorOf } from '../../quota/evaluators.js';
 import { ApiRegistry } from '../../registry/generic/store/api-registry.js';
-import { FakeClock } from '../../util/clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { CounterVec, GaugeVec, HistogramVec, SeriesLookup } from '../../util/metrics/metrics.js';
 import { dropRemovedTypes } from './removed-types.js';
 

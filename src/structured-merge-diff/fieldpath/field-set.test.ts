@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { JsonObject } from '../../apimachinery/json/json.js';
-import { growth } from '../../util/growth.fake.js';
+import { growth } from '../../../test/fakes/util/growth.js';
 import { FieldSet } from './field-set.js';
 import { PathElement } from './path-element.js';
 import { readFieldsV1, MAX_DEPTH, toFieldsV1 } from './serialize.js';

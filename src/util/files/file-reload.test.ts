@@ -1,4 +1,4 @@
-import { FakeClock } from '../clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { reloadOnChange } from './file-reload.js';
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

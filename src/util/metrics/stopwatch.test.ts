@@ -1,4 +1,4 @@
-import { FakeClock } from '../clock.fake.js';
+import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { type Layer, timed } from './stopwatch.js';
 
 describe('timed', () => {

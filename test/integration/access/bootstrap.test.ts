@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { compactVerify } from 'jose';
 import { parse } from 'yaml';
-import { makeCertificateRequest } from '../../../src/pki/certificate-request.fake.js';
+import { makeCertificateRequest } from '../../fakes/pki/certificate-request.js';
 import { keyPem } from '../../../src/pki/certificates.js';
 import { type Address, type Answer, digList, digText, Http1, treeOf } from '../client.js';
 import { eventually, serverForFile } from '../server.js';

@@ -10,7 +10,7 @@ import type { Backend, Revision } from '../../../src/storage/interfaces.js';
 import { changesAfter } from '../../../src/storage/mongodb/cold/changes.js';
 import { PLACE, RECORD } from '../../../src/storage/mongodb/cold/records.js';
 import { ColdType } from '../../../src/storage/mongodb/cold/type.js';
-import type { FakeClock } from '../../../src/util/clock.fake.js';
+import type { FakeClock } from '../../fakes/util/clock.js';
 import { attributes, identity, joined, page } from '../../storage/cacher-fixtures.js';
 import { LimitedFile } from '../../storage/cold-fixtures.js';
 import type { Random } from '../random.js';

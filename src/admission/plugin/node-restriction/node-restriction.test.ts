@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { makeCertificateRequest } from '../../../pki/certificate-request.fake.js';
-import { fakeAttributes } from '../../attributes.fake.js';
+import { makeCertificateRequest } from '../../../../test/fakes/pki/certificate-request.js';
+import { fakeAttributes } from '../../../../test/fakes/admission/attributes.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
-import { fakeReader } from '../../object-reader.fake.js';
+import { fakeReader } from '../../../../test/fakes/admission/object-reader.js';
 import { nodeRestriction } from './node-restriction.js';
 
 const asked: string[] = [];

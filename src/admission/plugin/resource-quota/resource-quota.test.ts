@@ -2,7 +2,7 @@ import { newConflict } from '../../../apimachinery/meta/errors.js';
 import { objectAt } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { type Clock, systemClock } from '../../../util/clock.js';
-import { fakeAttributes } from '../../attributes.fake.js';
+import { fakeAttributes } from '../../../../test/fakes/admission/attributes.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import { ResourceQuotaAdmission } from './resource-quota.js';
 

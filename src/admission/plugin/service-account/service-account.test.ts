@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { systemClock } from '../../../util/clock.js';
-import { fakeAttributes } from '../../attributes.fake.js';
-import { fakeReader } from '../../object-reader.fake.js';
+import { fakeAttributes } from '../../../../test/fakes/admission/attributes.js';
+import { fakeReader } from '../../../../test/fakes/admission/object-reader.js';
 import { serviceAccountAdmission } from './service-account.js';
 
 const account = (name: string, more: Partial<KubeObject> = {}): KubeObject => ({

@@ -3,8 +3,8 @@ import { ResponseError, type WebhookResponse } from '../../../client/webhook/con
 import { ApiError } from '../../../apimachinery/meta/errors.js';
 import type { JsonObject } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { FakeClock } from '../../../util/clock.fake.js';
-import { fakeAttributes } from '../../attributes.fake.js';
+import { FakeClock } from '../../../../test/fakes/util/clock.js';
+import { fakeAttributes } from '../../../../test/fakes/admission/attributes.js';
 import { matchConditionsMetrics } from '../../cel/metrics.js';
 import { admissionChain } from '../../chain.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../interfaces.js';

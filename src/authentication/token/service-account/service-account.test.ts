@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { CompactSign, SignJWT } from 'jose';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { FakeClock } from '../../../util/clock.fake.js';
+import { FakeClock } from '../../../../test/fakes/util/clock.js';
 import * as secrets from '../../../util/same-secret.js';
 import { AuthenticationError, type AuthenticationResponse } from '../../authenticator/interfaces.js';
 import { ServiceAccountTokenAuthenticator, type ServiceAccountTokenOptions } from './service-account.js';

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../apimachinery/json/json.js';
 import { objectAt, stringAt } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { FakeClock } from '../../../util/clock.fake.js';
+import { FakeClock } from '../../../../test/fakes/util/clock.js';
 import { ReadinessChecker } from './readiness.js';
 
 const GROUP = 'example.com';

@@ -1,6 +1,6 @@
 import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { FakeClock } from '../../../util/clock.fake.js';
+import { FakeClock } from '../../../../test/fakes/util/clock.js';
 import { RateLimit } from '../rate-limit.js';
 import type { ConditionUpdate } from '../switch/journal.js';
 import { isFreed, Source } from './source.js';

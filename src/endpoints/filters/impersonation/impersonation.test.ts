@@ -2,7 +2,7 @@ import { FeatureGates } from '../../../util/feature-gates.js';
 import type { AuthorizationResult, AuthorizerAttributes } from '../../../authorization/authorizer/interfaces.js';
 import type { UserInfo } from '../../../authentication/user/user.js';
 import { wantedUser } from './impersonation.js';
-import { message, TestChain } from '../test-chain.fake.js';
+import { message, TestChain } from '../../../../test/fakes/endpoints/handler-chain.js';
 
 const user = (name: string, groups: string[] = [], more: Partial<UserInfo> = {}): UserInfo => ({
   name,

@@ -1,4 +1,4 @@
-import { FakeClock } from '../../../util/clock.fake.js';
+import { FakeClock } from '../../../../test/fakes/util/clock.js';
 import { TimerWheel } from '../../../util/timer-wheel.js';
 import { FairQueue } from './fair-queue.js';
 

@@ -7,7 +7,7 @@ import {
   type TokenAuthenticator,
 } from '../../../authentication/authenticator/interfaces.js';
 import type { RequestContext } from '../../../request/context.js';
-import { FakeClock } from '../../../util/clock.fake.js';
+import { FakeClock } from '../../../../test/fakes/util/clock.js';
 import { authenticationReviews } from './reviews.js';
 
 const context = {

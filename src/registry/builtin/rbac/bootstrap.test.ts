@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { ApiError, newConflict } from '../../../apimachinery/meta/errors.js';
 import type { JsonValue } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { FakeClock } from '../../../util/clock.fake.js';
-import { FakeTypeClients, type FakeTypeClient } from '../../rest/loopback-client.fake.js';
+import { FakeClock } from '../../../../test/fakes/util/clock.js';
+import { FakeTypeClients, type FakeTypeClient } from '../../../../test/fakes/registry/loopback-client.js';
 import { ensureRbacDefaults, parseRbacDefaults, type BootstrapDependencies } from './bootstrap.js';
 
 const GROUP = 'rbac.authorization.k8s.io';

@@ -1,6 +1,6 @@
 import { NodeGraph } from '../../../authorization/node/node-graph.js';
 import { RbacIndex } from '../../../authorization/rbac/rbac-index.js';
-import { FakeTypeClients } from '../../rest/loopback-client.fake.js';
+import { FakeTypeClients } from '../../../../test/fakes/registry/loopback-client.js';
 import type { LoopbackClients, ResourceEventHandler } from '../../rest/loopback-client.js';
 import { feedNodeGraph, feedRbacIndex } from './feed.js';
 

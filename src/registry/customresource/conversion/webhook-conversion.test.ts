@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { ConversionPending } from '../../../managedfields/interfaces.js';
-import { FakeClock } from '../../../util/clock.fake.js';
+import { FakeClock } from '../../../../test/fakes/util/clock.js';
 import { metricsRegistry } from '../../../util/metrics/metrics.js';
 import { WebhookConversion } from './webhook-conversion.js';
 

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import type { ConfigurationSource } from '../../../admission/sources.js';
-import { FakeClock } from '../../../util/clock.fake.js';
+import { FakeClock } from '../../../../test/fakes/util/clock.js';
 import type { Logger } from '../../../util/logger.js';
 import { aggregatedPlugins } from './aggregated-plugins.js';
 import type { Options } from '../../options/options.js';

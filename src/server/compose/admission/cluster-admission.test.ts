@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { ClusterError } from '../../../client/cluster-client.js';
-import { FakeCluster, settle } from '../../../aggregation/admission/cluster.fake.js';
-import { FakeClock } from '../../../util/clock.fake.js';
+import { FakeCluster, settle } from '../../../../test/fakes/aggregation/cluster.js';
+import { FakeClock } from '../../../../test/fakes/util/clock.js';
 import type { Logger } from '../../../util/logger.js';
 import { ClusterAdmission } from './cluster-admission.js';
 import { ClusterAdmissionMetrics } from '../../metrics/cluster-admission-metrics.js';

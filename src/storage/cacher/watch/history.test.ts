@@ -1,4 +1,4 @@
-import { FakeClock } from '../../../util/clock.fake.js';
+import { FakeClock } from '../../../../test/fakes/util/clock.js';
 import type { Change } from './events.js';
 import { History, TypeHistory } from './history.js';
 import type { State } from '../tree/page.js';

@@ -1,4 +1,4 @@
-import { FakeClock } from '../../../util/clock.fake.js';
+import { FakeClock } from '../../../../test/fakes/util/clock.js';
 import { encodeObject } from '../../encode.js';
 import type { WriteRequest } from '../../interfaces.js';
 import type { BatchDocument } from '../documents.js';

@@ -1,4 +1,4 @@
-import { FakeClock } from '../../../util/clock.fake.js';
+import { FakeClock } from '../../../../test/fakes/util/clock.js';
 import { Turns } from './turns.js';
 
 /** Returns the turns of a replica at revision 7, and records its waits and claims in milliseconds. */

@@ -1,4 +1,4 @@
-import { FakeClock } from '../../../util/clock.fake.js';
+import { FakeClock } from '../../../../test/fakes/util/clock.js';
 import { WriteHealth } from './write-health.js';
 
 const WELL = { ok: true, reason: '' };

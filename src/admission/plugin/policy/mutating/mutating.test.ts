@@ -5,7 +5,7 @@ import { admissionChain } from '../../../chain.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../../interfaces.js';
 import { mutatingPolicyMetrics } from '../metrics.js';
 import { mutatingAdmissionPolicy } from './mutating.js';
-import { binding, clock, createOf, FakeSources, policy, RULES } from '../policies.fake.js';
+import { binding, clock, createOf, FakeSources, policy, RULES } from '../../../../../test/fakes/admission/policies.js';
 
 const sources = new FakeSources();
 const registry = new Registry();

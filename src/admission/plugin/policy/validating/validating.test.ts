@@ -2,8 +2,8 @@ import { Registry } from 'prom-client';
 import type { ApiError } from '../../../../apimachinery/meta/errors.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../../interfaces.js';
 import { validatingPolicyMetrics } from '../metrics.js';
-import { FakeClock } from '../../../../util/clock.fake.js';
-import { binding, clock, createOf, FakeSource, FakeSources, policy } from '../policies.fake.js';
+import { FakeClock } from '../../../../../test/fakes/util/clock.js';
+import { binding, clock, createOf, FakeSource, FakeSources, policy } from '../../../../../test/fakes/admission/policies.js';
 import { validatingAdmissionPolicy } from './validating.js';
 
 const sources = new FakeSources();

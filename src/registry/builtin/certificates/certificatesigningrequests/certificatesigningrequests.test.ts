@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { RequestContext } from '../../../../request/context.js';
-import { makeCertificateRequest } from '../../../../pki/certificate-request.fake.js';
+import { makeCertificateRequest } from '../../../../../test/fakes/pki/certificate-request.js';
 import { generateKey, createCertificate } from '../../../../pki/certificates.js';
 import { signingRequestApprovalStrategy, signingRequestStatusStrategy, signingRequestStrategy } from './strategy.js';
 import { certificateSigningRequests } from './type.js';

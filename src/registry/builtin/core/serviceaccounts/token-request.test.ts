@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { BoundTokenRequest } from '../../../../authentication/token/service-account/service-account-signer.js';
 import type { RequestContext } from '../../../../request/context.js';
-import { FakeClock } from '../../../../util/clock.fake.js';
+import { FakeClock } from '../../../../../test/fakes/util/clock.js';
 import { type TokenRequestDependencies, tokenRequestSubresource } from './token-request.js';
 
 const OBJECTS: Readonly<Record<string, KubeObject>> = {

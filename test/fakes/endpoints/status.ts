@@ -1,4 +1,4 @@
-import { send, type StatusWriter } from './status.js';
+import { send, type StatusWriter } from '../../../src/endpoints/filters/status.js';
 
 /** Writes the Status as JSON, regardless of the Accept header. */
 export const writeJsonStatus: StatusWriter = (exchange, error) => {

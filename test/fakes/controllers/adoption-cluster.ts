@@ -1,9 +1,9 @@
-import { encodedBytes } from '../../storage/object-bytes.js';
-import type { Revision, StagedObject, Staging, StoredObject } from '../../storage/interfaces.js';
-import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import { ClusterError } from '../../client/cluster-client.js';
-import type { Change, Page } from './collection.js';
-import { keyOf, revisionOf } from './copier.js';
+import { encodedBytes } from '../../../src/storage/object-bytes.js';
+import type { Revision, StagedObject, Staging, StoredObject } from '../../../src/storage/interfaces.js';
+import type { KubeObject } from '../../../src/apimachinery/meta/meta.js';
+import { ClusterError } from '../../../src/client/cluster-client.js';
+import type { Change, Page } from '../../../src/controllers/adoption/collection.js';
+import { keyOf, revisionOf } from '../../../src/controllers/adoption/copier.js';
 
 interface Event {
   readonly revision: Revision;

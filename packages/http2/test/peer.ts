@@ -1,11 +1,11 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { FakeClock } from './clock.fake.js';
-import { DEFAULT_WINDOW, Flag, FRAME_HEADER, FrameType, PREFACE, writeFrameHeader } from './frames/frame.js';
-import { HpackDecoder } from './hpack/decoder.js';
-import { maxFieldBytes, writeField } from './hpack/encoder.js';
-import type { Http2Request } from './request.js';
-import type { Http2Response } from './response.js';
-import { Session, type SessionConfig } from './session.js';
+import { FakeClock } from './clock.js';
+import { DEFAULT_WINDOW, Flag, FRAME_HEADER, FrameType, PREFACE, writeFrameHeader } from '../src/frames/frame.js';
+import { HpackDecoder } from '../src/hpack/decoder.js';
+import { maxFieldBytes, writeField } from '../src/hpack/encoder.js';
+import type { Http2Request } from '../src/request.js';
+import type { Http2Response } from '../src/response.js';
+import { Session, type SessionConfig } from '../src/session.js';
 
 export interface Frame {
   readonly type: number;

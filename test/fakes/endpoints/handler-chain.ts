@@ -1,19 +1,19 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import type { AuthorizationResult, AuthorizerAttributes } from '../../authorization/authorizer/interfaces.js';
-import type { AuthenticationResponse } from '../../authentication/authenticator/interfaces.js';
-import { FakeClock } from '../../util/clock.fake.js';
-import { Turns } from '../../scheduling/turns.js';
-import { FeatureGates } from '../../util/feature-gates.js';
-import { silentLogger } from '../../util/logger.js';
-import { TimerWheel } from '../../util/timer-wheel.js';
+import type { AuthorizationResult, AuthorizerAttributes } from '../../../src/authorization/authorizer/interfaces.js';
+import type { AuthenticationResponse } from '../../../src/authentication/authenticator/interfaces.js';
+import { FakeClock } from '../util/clock.js';
+import { Turns } from '../../../src/scheduling/turns.js';
+import { FeatureGates } from '../../../src/util/feature-gates.js';
+import { silentLogger } from '../../../src/util/logger.js';
+import { TimerWheel } from '../../../src/util/timer-wheel.js';
 import { Registry } from 'prom-client';
-import { buildHandlerChain } from './chain.js';
-import type { ChainConfig, Step } from './chain-config.js';
-import { Exchange } from './exchange.js';
-import { ChainMetrics } from './metrics.js';
-import { writeJsonStatus } from './status.fake.js';
-import type { MaybePromise } from '../../util/maybe-promise.js';
+import { buildHandlerChain } from '../../../src/endpoints/filters/chain.js';
+import type { ChainConfig, Step } from '../../../src/endpoints/filters/chain-config.js';
+import { Exchange } from '../../../src/endpoints/filters/exchange.js';
+import { ChainMetrics } from '../../../src/endpoints/filters/metrics.js';
+import { writeJsonStatus } from './status.js';
+import type { MaybePromise } from '../../../src/util/maybe-promise.js';
 
 /** Records the body that would be sent. */
 export class RecordedResponse extends ServerResponse {

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from './clock.js';
+import type { Clock, Timer } from '../../../src/util/clock.js';
 
 /** A clock that moves only by `advance`. */
 export class FakeClock implements Clock {

@@ -1,14 +1,14 @@
-import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import type { RequestContext } from '../../../request/context.js';
-import type { CachedObject, ResourceCache } from '../../../storage/cacher/interfaces.js';
-import { encodeObject } from '../../../storage/encode.js';
-import type { Backend, StoredObject, WriteRequest, WriteResult } from '../../../storage/interfaces.js';
-import { encodeRecord, readRecord } from '../../../storage/record.js';
-import { FakeClock } from '../../../util/clock.fake.js';
-import type { DeletionStrategy, ResourceType, Strategy } from '../../rest/interfaces.js';
-import type { ServedVersion } from '../../rest/served.js';
-import { DetachedObject } from './detached-object.js';
-import { ResourceStore } from '../store/resource-store.js';
+import type { KubeObject } from '../../../src/apimachinery/meta/meta.js';
+import type { RequestContext } from '../../../src/request/context.js';
+import type { CachedObject, ResourceCache } from '../../../src/storage/cacher/interfaces.js';
+import { encodeObject } from '../../../src/storage/encode.js';
+import type { Backend, StoredObject, WriteRequest, WriteResult } from '../../../src/storage/interfaces.js';
+import { encodeRecord, readRecord } from '../../../src/storage/record.js';
+import { FakeClock } from '../util/clock.js';
+import type { DeletionStrategy, ResourceType, Strategy } from '../../../src/registry/rest/interfaces.js';
+import type { ServedVersion } from '../../../src/registry/rest/served.js';
+import { DetachedObject } from '../../../src/registry/generic/loopback/detached-object.js';
+import { ResourceStore } from '../../../src/registry/generic/store/resource-store.js';
 
 const { signal } = new AbortController();
 export const CONTEXT = { signal, cancellation: signal } as Partial<RequestContext> as RequestContext;

@@ -1,5 +1,5 @@
-import { NEVER_ABORTED } from '../util/never-aborted.js';
-import type { AdmissionAttributes } from './interfaces.js';
+import { NEVER_ABORTED } from '../../../src/util/never-aborted.js';
+import type { AdmissionAttributes } from '../../../src/admission/interfaces.js';
 
 /** Returns the attributes of the creation of a core object, overridden by `given`. */
 export function fakeAttributes(

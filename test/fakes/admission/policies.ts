@@ -1,10 +1,10 @@
-import type { JsonObject } from '../../../apimachinery/json/json.js';
-import type { KubeObject } from '../../../apimachinery/meta/meta.js';
-import { DEDUCED } from '../../../structured-merge-diff/schema/schema.js';
-import { FakeClock } from '../../../util/clock.fake.js';
-import { fakeAttributes } from '../../attributes.fake.js';
-import type { AdmissionAttributes } from '../../interfaces.js';
-import type { AdmissionSources, ConfigurationSource, ParamStore } from '../../sources.js';
+import type { JsonObject } from '../../../src/apimachinery/json/json.js';
+import type { KubeObject } from '../../../src/apimachinery/meta/meta.js';
+import { DEDUCED } from '../../../src/structured-merge-diff/schema/schema.js';
+import { FakeClock } from '../util/clock.js';
+import { fakeAttributes } from './attributes.js';
+import type { AdmissionAttributes } from '../../../src/admission/interfaces.js';
+import type { AdmissionSources, ConfigurationSource, ParamStore } from '../../../src/admission/sources.js';
 
 /** A source whose configurations the test sets. */
 export class FakeSource implements ConfigurationSource {

@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../apimachinery/json/json.js';
-import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import type { ClusterAnswer, ClusterError, ClusterListener } from '../../client/cluster-client.js';
+import type { JsonObject } from '../../../src/apimachinery/json/json.js';
+import type { KubeObject } from '../../../src/apimachinery/meta/meta.js';
+import type { ClusterAnswer, ClusterError, ClusterListener } from '../../../src/client/cluster-client.js';
 
 /** A followed collection: its listener, and a function that makes it fail. */
 export interface Followed {

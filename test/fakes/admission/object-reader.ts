@@ -1,5 +1,5 @@
-import type { KubeObject } from '../apimachinery/meta/meta.js';
-import type { ObjectReader } from './object-reader.js';
+import type { KubeObject } from '../../../src/apimachinery/meta/meta.js';
+import type { ObjectReader } from '../../../src/admission/object-reader.js';
 
 /** Returns a reader whose cache and store both contain these objects. */
 export function fakeReader(...objects: readonly KubeObject[]): ObjectReader {

@@ -1,4 +1,4 @@
-import type { AuthorizationMetrics } from './instrumentation.js';
+import type { AuthorizationMetrics } from '../../../src/authorization/authorizer/instrumentation.js';
 
 const nothing = (): void => undefined;
 

@@ -1,7 +1,7 @@
-import { newAlreadyExists, newConflict, newNotFound } from '../../apimachinery/meta/errors.js';
-import { deepCopy } from '../../apimachinery/json/json.js';
-import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
-import type { DeletePreconditions, LoopbackClient, LoopbackClients, ResourceEventHandler } from './loopback-client.js';
+import { newAlreadyExists, newConflict, newNotFound } from '../../../src/apimachinery/meta/errors.js';
+import { deepCopy } from '../../../src/apimachinery/json/json.js';
+import type { GroupResource, KubeObject } from '../../../src/apimachinery/meta/meta.js';
+import type { DeletePreconditions, LoopbackClient, LoopbackClients, ResourceEventHandler } from '../../../src/registry/rest/loopback-client.js';
 
 /** An in-memory client for the objects of one type, for tests of controllers. Versions, conflicts and watches work as in the real client. */
 export class FakeTypeClient implements LoopbackClient {
