@@ -73,7 +73,7 @@ describe('the adoption stage in a definition', () => {
     ['opens the gate', served, copying],
     ['closes it', copying, plain],
     ['takes the annotation away', plain, served],
-    ['makes a definition that seems adopted', served, undefined],
+    ['creates a definition that looks adopted', served, undefined],
   ])('no client but Annex %s', (_, object, oldObject) => {
     expect(() => write(admin, object, oldObject)).toThrow(
       /^resourcedefinitions.kubeannex.io "widgets.example.com" is forbidden: the annotation kubeannex.io\/adoption records/,

@@ -65,9 +65,9 @@ describe('FrontProxyTrust', () => {
 
   test.each<[string, KubeObject | undefined, string]>([
     ['no ConfigMap', undefined, 'the cluster has no ConfigMap kube-system/extension-apiserver-authentication'],
-    ['headers that are no list', map(data({ 'requestheader-username-headers': '"X"' })), 'is not a list of strings'],
-    ['headers that are no JSON', map(data({ 'requestheader-group-headers': '[' })), 'cannot be used: '],
-    ['a CA that is none', map(data({ 'requestheader-client-ca-file': 'x' })), 'does not contain any valid'],
+    ['headers that are not a list', map(data({ 'requestheader-username-headers': '"X"' })), 'is not a list of strings'],
+    ['headers that are not JSON', map(data({ 'requestheader-group-headers': '[' })), 'cannot be used: '],
+    ['an invalid CA', map(data({ 'requestheader-client-ca-file': 'x' })), 'does not contain any valid'],
   ])('%s: the start fails with the reason', async (_, found, message) => {
     await expect(new FrontProxyTrust().load(client(found))).rejects.toThrow(message);
   });

@@ -147,7 +147,7 @@ describe('ClusterQuotas', () => {
     ['another namespace', quota('q', '0', '0'), { namespace: 'other' }],
     ['creations, of an update', quota('q', '0', '0'), { operation: 'UPDATE' }],
     ['objects, of a subresource', quota('q', '0', '0'), { subresource: 'status' }],
-    ['namespaces, of what is in none', quota('q', '0', '0'), { namespace: '' }],
+    ['namespaces, of cluster-scoped objects', quota('q', '0', '0'), { namespace: '' }],
   ])('a quota of %s is skipped synchronously', (_, one, over) => {
     expect(quotasOf(new Cluster(one)).validate(creation('a', over))).toBeUndefined();
   });

@@ -207,7 +207,7 @@ describe('kubeconfig', () => {
     ['two ways', { token: 't', execCommand: 'x' }, 'specify one of'],
     ['half a pair', { clientKey: 'k' }, 'must be given together'],
     ['http', { token: 't', server: 'http://s' }, 'is not an https address'],
-    ['a variable without value', { execCommand: 'x', execEnv: ['A'] }, 'is not name=value'],
+    ['a variable without a value', { execCommand: 'x', execEnv: ['A'] }, 'is not name=value'],
     ['a mode', { execCommand: 'x', execInteractiveMode: 'maybe' }, 'must be one of'],
   ])('refused: %s', (_name, more, message) => {
     expect(() => makeKubeconfig({ ...base, ...more }, read)).toThrow(message);

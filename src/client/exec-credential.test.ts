@@ -113,9 +113,9 @@ test.each(modes)('interactiveMode %s, terminal: %s', async (interactiveMode, std
 });
 
 test.each([
-  ['not there', { command: './nothing', installHint: 'get it' }, 'not found\n\nget it'],
+  ['is missing', { command: './nothing', installHint: 'get it' }, 'not found\n\nget it'],
   ['fails', { command: 'false' }, 'exec: executable false failed with exit code 1'],
-  ['prints no JSON', { command: 'echo', args: ['x'] }, 'decoding stdout: not JSON'],
+  ['does not print JSON', { command: 'echo', args: ['x'] }, 'decoding stdout: not JSON'],
 ])('a plugin that %s', async (_name, entry, message) => {
   await expect(source(entry).credentials(NEVER_ABORTED)).rejects.toThrow(message);
 });
@@ -173,7 +173,7 @@ describe('output', () => {
       'failed parsing client key/certificate',
     ],
     ['another version', output({ token: 't' }, V1BETA1), `plugin returned version ${V1BETA1}`],
-    ['a time that is none', output({ token: 't', expirationTimestamp: 'x' }), 'expirationTimestamp is not a time'],
+    ['an invalid time', output({ token: 't', expirationTimestamp: 'x' }), 'expirationTimestamp is not a time'],
     ['another kind', '{"kind":"Pod"}', 'not an ExecCredential'],
     ['null', 'null', 'not an ExecCredential'],
   ])('%s', (_name, text, message) => {

@@ -34,12 +34,12 @@ describe('annex doctor', () => {
 
   test.each([
     [
-      'both kinds of servers',
+      'both modes',
       ['--service-name=a', '--server-kubeconfig=/k'],
       '--server-kubeconfig is for standalone servers',
     ],
     ['a flag that does not exist', ['--service-name=a', '--nonsense'], "unknown option '--nonsense'"],
-    ['half of a certificate', ['--service-name=a', '--tls-cert-file=/c'], 'must be given together'],
+    ['half a certificate', ['--service-name=a', '--tls-cert-file=/c'], 'must be given together'],
   ])('refuses %s', async (_, args, message) => {
     await expect(run(...args)).rejects.toThrow(message);
   });

@@ -178,22 +178,22 @@ describe('examineCluster', () => {
       'rights: failed: it may not create, update apiservices.apiregistration.k8s.io; fix:',
     ],
     [
-      'the right to read the configuration',
+      'permission to read the configuration',
       { may: (of: JsonObject) => of['resource'] !== 'configmaps' },
       'rights to authenticate: failed: it may not get, list, watch configmaps kube-system/extension-apiserver-authentication; fix: ',
     ],
     [
-      'the right to review access',
+      'permission to review access',
       { may: (of: JsonObject) => of['resource'] !== 'subjectaccessreviews' },
       'rights to authorize: failed: it may not create subjectaccessreviews.authorization.k8s.io; fix: ',
     ],
     [
-      'the right to follow admission',
+      'permission to follow admission',
       { may: (of: JsonObject) => of['resource'] !== 'validatingadmissionpolicies' },
       'rights to follow admission: failed: it may not list, watch validatingadmissionpolicies.admissionregistration.k8s.io; fix: ',
     ],
     [
-      'the right to read params',
+      'permission to read params',
       {
         may: (of: JsonObject) => of['resource'] !== 'configmaps' || of['namespace'] !== '',
         policies: { 'v1/validatingadmissionpolicies': [withParams('v1', 'ConfigMap')] },
@@ -222,7 +222,7 @@ describe('examineCluster', () => {
       'APIService v1.demo.example.com: failed: it is not available: MissingEndpoints: no endpoints; fix: check that the selector',
     ],
     [
-      'an adoption that is stuck',
+      'a stuck adoption',
       {
         adoptions: {
           status: 200,
@@ -242,7 +242,7 @@ describe('examineCluster', () => {
       'adoptions: failed: b.com: forbidden; fix: read',
     ],
     [
-      'a configuration that may not be read',
+      'a configuration without permission to read it',
       { config: undefined },
       'front-proxy trust: failed: configmaps is forbidden; fix: ',
     ],
@@ -268,13 +268,13 @@ describe('examineCluster', () => {
       'caBundle: failed: APIService v1.demo.example.com: all its CAs have expired, the last on 2025-12-31T23:59:59.000Z; fix: ',
     ],
     [
-      'a caBundle that is none',
+      'an invalid caBundle',
       { services: [apiService('v1.kubeannex.io', { status: 'True' }, {}, 'x')] },
       'caBundle: failed: APIService v1.kubeannex.io: data does not contain any valid RSA or ECDSA certificates; fix: ',
     ],
     ['a refused TokenReview', { tokenReview: refused }, 'TokenReview: failed: forbidden (status 403); fix:'],
     [
-      'a cluster that believes everything',
+      'a cluster that accepts every token',
       { tokenReview: { status: 201, body: { status: { authenticated: true } } } },
       'TokenReview: failed: the cluster accepts a made-up token; fix: ',
     ],

@@ -19,7 +19,7 @@ const policy = { metadata: { name: `annex-adoption.${GROUP}` } };
 test.each<[string, Record<string, JsonObject[]>, RegExp]>([
   ['nothing', {}, /^left-overs of adoptions: ok$/],
   [
-    'a copy that an Adoption looks after',
+    'a copy that an Adoption manages',
     { [ADOPTIONS]: [{ metadata: { name: GROUP } }], [OURS]: [definition(served)], [THEIRS]: [definition(withdrawn)] },
     /warning \(Annex serves example\.com, .*: the Adoption's spec\.source\.retain: false frees it\)$/,
   ],
@@ -39,7 +39,7 @@ test.each<[string, Record<string, JsonObject[]>, RegExp]>([
     /warning \(the ValidatingAdmissionPolicy annex-adoption\.example\.com denies writes to example\.com/,
   ],
   [
-    'a group that nobody serves',
+    'a group that is not served',
     { [THEIRS]: [definition(withdrawn)] },
     /failed: no version of widgets\.example\.com is served, and Annex does not serve example\.com; fix: /,
   ],

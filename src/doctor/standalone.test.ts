@@ -17,18 +17,18 @@ describe('checkServer', () => {
   test.each<[string, Parameters<typeof checkServer>[0], boolean, string]>([
     ['one that answers', answering(200, { gitVersion: 'v1.36.3' }), true, 'server: ok (https://s, v1.36.3)'],
     [
-      'one that does not know the identity',
+      'one without the identity',
       answering(401, {}),
       true,
       'server: failed: https://s does not accept the credentials in use; fix: renew the credentials in the kubeconfig',
     ],
     [
-      'one that is gone',
+      'one that no longer exists',
       dead,
       true,
       'server: failed: https://s: connect ECONNREFUSED; fix: start `annex serve`, or correct the server and CA in the kubeconfig',
     ],
-    ['one that nobody started', dead, false, 'server: skipped (not running (https://s: connect ECONNREFUSED))'],
+    ['one that was not started', dead, false, 'server: skipped (not running (https://s: connect ECONNREFUSED))'],
   ])('%s', async (_, client, runs, line) => {
     expect(lineOf(await checkServer(client, 'https://s', runs))).toBe(line);
   });

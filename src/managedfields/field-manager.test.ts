@@ -112,12 +112,12 @@ describe('update', () => {
   });
 
   test.each<[string, JsonValue]>([
-    ['an operation that is none', [entry('a', {}, { operation: 'Foo' })]],
+    ['an invalid operation', [entry('a', {}, { operation: 'Foo' })]],
     ['no version', [entry('a', {}, { apiVersion: '' })]],
     ['no type', [entry('a', {}, { fieldsType: '' })]],
     ['another type', [entry('a', {}, { fieldsType: 'FieldsV2' })]],
     ['fields that cannot be read', [entry('a', { bad: {} })]],
-    ['a time that is none', [entry('a', TEXT, { time: 'soon' })]],
+    ['an invalid time', [entry('a', TEXT, { time: 'soon' })]],
     ['no object', ['x']],
     ['no list', 'x'],
     ['an empty list', []],

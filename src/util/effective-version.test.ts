@@ -31,9 +31,9 @@ test.each<[string, string[], string[], unknown]>([
     '[emulation version 1.32 is not between [1.33, 1.36.0], minCompatibilityVersion version 1.33 is not between [1.33, 1.32]]',
   ],
   ['too new', ['1.37'], [], 'emulation version 1.37 is not between [1.33, 1.36.0]'],
-  ['of the future', ['2.0'], [], 'emulation version 2.0 is not between [1.33, 1.36.0]'],
+  ['from the future', ['2.0'], [], 'emulation version 2.0 is not between [1.33, 1.36.0]'],
   [
-    'compatible with later ones only',
+    'only compatible with later ones',
     ['1.34'],
     ['1.35'],
     'minCompatibilityVersion version 1.35 is not between [1.33, 1.34]',

@@ -44,7 +44,7 @@ const condition = (type: string, status: string) => ({ type, status, reason: 'Wh
 const accepted = condition('NamesAccepted', 'True');
 
 test.each<[string, JsonObject | undefined, string]>([
-  ['one that was just made', undefined, 'InProgress'],
+  ['one that was just created', undefined, 'InProgress'],
   ['one without conditions', {}, 'InProgress'],
   ['one that is served, not registered yet', { acceptedNames: { plural: 'x' }, conditions: [accepted] }, 'InProgress'],
   ['one that is registered', { conditions: [accepted, condition('Registered', 'True')] }, 'Current'],
@@ -55,7 +55,7 @@ test.each<[string, JsonObject | undefined, string]>([
 });
 
 test.each<[string, JsonObject | undefined, string]>([
-  ['one that was just made', undefined, 'InProgress'],
+  ['one that was just created', undefined, 'InProgress'],
   ['one that is copied', { phase: 'Copying' }, 'InProgress'],
   ['one that is rehearsed', { phase: 'InSync' }, 'Current'],
   ['one that is switched', { phase: 'Served' }, 'Current'],

@@ -208,11 +208,11 @@ function judge(object: object, script = 'health.lua'): unknown {
     status: { phase, conditions },
   });
   test.each<[string, object, string]>([
-    ['one that was just made', { metadata: {}, spec: {} }, 'Progressing'],
+    ['one that was just created', { metadata: {}, spec: {} }, 'Progressing'],
     ['one that is copied', adoption('Cluster', 'Copying', condition('InSync', 'False')), 'Progressing'],
     ['one that is rehearsed', adoption('Cluster', 'InSync'), 'Healthy'],
     ['one that is to be switched', adoption('Annex', 'InSync', condition('InSync', 'True')), 'Progressing'],
-    ['one that cannot be switched', adoption('Annex', 'InSync', condition('Switchable', 'False')), 'Degraded'],
+    ['one that cannot switch', adoption('Annex', 'InSync', condition('Switchable', 'False')), 'Degraded'],
     ['one that moves', adoption('Annex', 'Fencing', condition('Ready', 'False')), 'Progressing'],
     ['one that is switched', adoption('Annex', 'Served'), 'Healthy'],
     ['one that is to go back', adoption('Cluster', 'Served', condition('Ready', 'True')), 'Progressing'],
@@ -226,7 +226,7 @@ function judge(object: object, script = 'health.lua'): unknown {
   const served = [condition('NamesAccepted', 'True'), condition('Established', 'True')];
 
   test.each<[string, object, string]>([
-    ['one that was just made', { metadata: {} }, 'Progressing'],
+    ['one that was just created', { metadata: {} }, 'Progressing'],
     ['one that is served, not registered yet', { metadata: {}, status: { conditions: served } }, 'Progressing'],
     [
       'one that is registered',
@@ -240,7 +240,7 @@ function judge(object: object, script = 'health.lua'): unknown {
     ],
     ['one without names', { metadata: {}, status: { conditions: [condition('NamesAccepted', 'False')] } }, 'Degraded'],
     [
-      'one that goes',
+      'one that is leaving',
       { metadata: { deletionTimestamp: 'now' }, status: { conditions: [...served, condition('Registered', 'True')] } },
       'Progressing',
     ],

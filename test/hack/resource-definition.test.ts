@@ -90,7 +90,7 @@ describe('resource-definition', () => {
       'apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n',
       'no spec',
     ],
-    ['what is no YAML', 'a: [', 'resource-definition: -: '],
+    ['invalid YAML', 'a: [', 'resource-definition: -: '],
   ])('refuses %s', (_, input, message) => {
     const { status, stdout, stderr } = convert('-', input);
     expect([status, stdout]).toEqual([1, '']);

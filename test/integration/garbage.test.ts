@@ -61,8 +61,8 @@ test('an owner stops waiting for a dependent that has another owner', async () =
 });
 
 test.each([
-  ['has let go of it', (): Owner[] => []],
-  ['does not block it any more', (owner: Owner): Owner[] => [{ ...owner, blockOwnerDeletion: false }]],
+  ['has released it', (): Owner[] => []],
+  ['no longer blocks it', (owner: Owner): Owner[] => [{ ...owner, blockOwnerDeletion: false }]],
 ])('an owner stops waiting for a dependent that %s', async (what, after) => {
   const name = `owner-${what.length}`;
   const owner = await map(name);

@@ -145,18 +145,18 @@ describe('malformed bodies', () => {
     http().send({ method: 'POST', path, body, headers: { 'content-type': type } });
 
   test.each([
-    ['half of an object', '{"apiVersion":"v1","kind":"ConfigMap"', 'application/json', 400],
-    ['a list in place of an object', '[1]', 'application/json', 400],
+    ['half an object', '{"apiVersion":"v1","kind":"ConfigMap"', 'application/json', 400],
+    ['a list instead of an object', '[1]', 'application/json', 400],
     ['a number', '7', 'application/json', 400],
     ['nothing at all', '', 'application/json', 400],
     ['text that is not UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), 'application/json', 400],
     ['YAML with tabs', 'a:\n\t- b', 'application/yaml', 400],
-    ['protobuf that is none', 'k8s\0garbage', 'application/vnd.kubernetes.protobuf', 400],
+    ['invalid protobuf', 'k8s\0garbage', 'application/vnd.kubernetes.protobuf', 400],
     ['another kind', '{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"}}', 'application/json', 400],
     ['another version', '{"apiVersion":"v9","kind":"ConfigMap","metadata":{"name":"x"}}', 'application/json', 400],
     ['a wrong type', '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":1}}', 'application/json', 400],
-    ['a medium that nobody speaks', '<a/>', 'application/xml', 415],
-    ['a name that is none', JSON.stringify(configMap('Not_A_Name')), 'application/json', 422],
+    ['an unknown media type', '<a/>', 'application/xml', 415],
+    ['an invalid name', JSON.stringify(configMap('Not_A_Name')), 'application/json', 422],
     ['no name', JSON.stringify(configMap('')), 'application/json', 422],
     [
       'another namespace',
@@ -181,7 +181,7 @@ describe('malformed bodies', () => {
       /spec\.replicas: Invalid value: "string": spec\.replicas in body must be of type integer: "string"/,
     ],
     [
-      'a value outside of the list',
+      'a value outside the list',
       gadget({ size: 'huge' }),
       422,
       /spec\.size: Unsupported value: "huge": supported values: "small", "large"/,
@@ -193,7 +193,7 @@ describe('malformed bodies', () => {
       /spec\.replicas in body should be greater than or equal to 0/,
     ],
     [
-      'half of an object',
+      'half an object',
       '{"apiVersion":',
       400,
       /^the object provided is unrecognized \(must be of type Gadget\): couldn't get version\/kind; json parse error: unexpected end of JSON input/,

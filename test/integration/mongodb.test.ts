@@ -189,7 +189,7 @@ async function servesFromMemory({ http }: Replica): Promise<void> {
 described('servers that share one MongoDB', () => {
   test.each([
     ['two', 2, []],
-    ['three, with a log for the type,', 3, ['--mongodb-log-overrides', '/configmaps#maps']],
+    ['three, with a log of the type\'s own,', 3, ['--mongodb-log-overrides', '/configmaps#maps']],
   ] as const)('%s agree, also after restarts', async (_, count, flags) => {
     const set = sets[0] ?? (await replicaSet(1));
     const group = new Replicas(set.uri, flags);
@@ -209,7 +209,7 @@ described('servers that share one MongoDB', () => {
 
   test.each([
     ['is gone', (mongod: Mongod) => mongod.kill('SIGKILL'), (mongod: Mongod) => mongod.launch()],
-    ['stands still', (mongod: Mongod) => stand(mongod), (mongod: Mongod) => goOn(mongod)],
+    ['is suspended', (mongod: Mongod) => stand(mongod), (mongod: Mongod) => goOn(mongod)],
   ])(
     'while MongoDB %s, writes fail, memory serves reads, readyz names the cause, and all recovers',
     async (_, takeAway, giveBack) => {

@@ -218,7 +218,7 @@ describe('requests that node:http does not parse', () => {
       405,
       '"the server does not allow this method on the requested resource"',
     ],
-    ['one in small letters', head('get /readyz'), 200, 'ok'],
+    ['one in lower case', head('get /readyz'), 200, 'ok'],
     ['an unknown method and path', head('FOO /nowhere'), 404, '404 page not found'],
     ['no method at all', head('F@O /readyz'), 400, '400 Bad Request'],
     ['UTF-8 in the path', head(`GET ${maps}/\xc3\xa9`), 404, '"configmaps \\"\u00e9\\" not found"'],
@@ -228,7 +228,7 @@ describe('requests that node:http does not parse', () => {
     ['a star', head('GET *'), 404, '404 page not found'],
     ['what the server can do', head('OPTIONS *'), 200, 'Content-Length: 0'],
     ['an escaped letter', head('GET /%72eadyz'), 200, 'ok'],
-    ['an escape that is no UTF-8', head('GET /api/%ff'), 404, '"the server could not find the requested resource"'],
+    ['an escape that is not UTF-8', head('GET /api/%ff'), 404, '"the server could not find the requested resource"'],
     ['another version', head('GET /readyz').replace('HTTP/1.1', 'HTTP/2.0'), 505, '505 HTTP Version Not Supported'],
   ])('%s', async (_, request, status, text) => {
     const answer = await sendRaw(request);

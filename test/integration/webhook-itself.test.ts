@@ -99,8 +99,8 @@ async function refusesAll(): Promise<void> {
 }
 
 describe.each([
-  ['which takes the question', REVIEWS],
-  ['which refuses the question', CONFIGMAPS],
+  ['which accepts the review', REVIEWS],
+  ['which rejects the review', CONFIGMAPS],
 ])('a webhook that points to the server itself, %s', (_, path) => {
   test(
     'fails writes within its timeout, does not prevent a start, and can be deleted',

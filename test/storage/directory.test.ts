@@ -112,7 +112,7 @@ test('an empty directory and a missing one become stores', async () => {
 
 test.each([
   ['before its file', []],
-  ['with a file that is not written yet', ['data.mdb', 'lock.mdb']],
+  ['with a file that does not exist yet', ['data.mdb', 'lock.mdb']],
 ])('completes a store whose creation was interrupted %s', async (_name, files) => {
   mkdirSync(directory);
   for (const file of ['FORMAT.new', ...files]) writeFileSync(join(directory, file), '');

@@ -96,7 +96,7 @@ described('injected MongoDB failures', () => {
   });
 
   test.each([
-    ['that is lost with its primary is sent again', { times: 3 }, 189],
+    ['that is lost with its primary is repeated', { times: 3 }, 189],
     ['that is refused is split', { times: 1 }, 121],
   ])('a commit %s', async (_, mode, errorCode) => {
     const backend = await opened({ uri: set.uri, database: newDatabase(), ...PATIENT });

@@ -342,7 +342,7 @@ described('faults', () => {
 
   test.each([
     ['was committed', { writeConcernError: { code: 91, errmsg: 'asked to' } }],
-    ['was lost before it came', { closeConnection: true }],
+    ['was lost before it arrived', { closeConnection: true }],
   ])('resolves the outcome of a commit that %s', async (_, fault) => {
     on(lone);
     const backend = await opened(options);

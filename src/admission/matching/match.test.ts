@@ -27,7 +27,7 @@ const matches = async (webhookJson: JsonObject, given: Partial<AdmissionAttribut
   )) !== undefined;
 
 test.each<[string, JsonObject, Partial<AdmissionAttributes>, boolean]>([
-  ['the rule fits', rule(), {}, true],
+  ['a matching rule', rule(), {}, true],
   ['another operation', rule(), { operation: 'UPDATE' }, false],
   ['any operation', rule({ operations: ['*'] }), { operation: 'CONNECT' }, true],
   ['another group', rule({ apiGroups: ['apps'] }), {}, false],
@@ -36,7 +36,7 @@ test.each<[string, JsonObject, Partial<AdmissionAttributes>, boolean]>([
   ['a subresource is another resource', rule(), { subresource: 'status' }, false],
   ['any resource has no subresource', rule({ resources: ['*'] }), { subresource: 'status' }, false],
   ['any subresource', rule({ resources: ['configmaps/*'] }), { subresource: 'status' }, true],
-  ['any subresource is also none', rule({ resources: ['configmaps/*'] }), {}, true],
+  ['any subresource includes none', rule({ resources: ['configmaps/*'] }), {}, true],
   ['one subresource of any', rule({ resources: ['*/status'] }), { subresource: 'status' }, true],
   ['namespaced', rule({ scope: 'Namespaced' }), {}, true],
   ['not namespaced', rule({ scope: 'Cluster' }), {}, false],

@@ -39,7 +39,7 @@ describe('priority of pods', () => {
     ['none', {}, 0],
     ['of the cluster', { priorityClassName: 'system-cluster-critical' }, 2_000_000_000],
     ['of nodes', { priorityClassName: 'system-node-critical' }, 2_000_001_000],
-    ['the right one given', { priority: 0, preemptionPolicy: 'PreemptLowerPriority' }, 0],
+    ['the valid one', { priority: 0, preemptionPolicy: 'PreemptLowerPriority' }, 0],
   ])('%s', (_, spec, priority) => {
     expect(specOf(admit('pods', pod({ ...spec })))).toMatchObject({
       priority,
@@ -92,7 +92,7 @@ describe('tolerations of pods', () => {
     ],
     ['of all', { tolerations: [{ operator: 'Exists' }] }, [[undefined, undefined]]],
     [
-      'of another effect',
+      'with another effect',
       { tolerations: [{ operator: 'Exists', effect: 'NoSchedule' }] },
       [[undefined, undefined], ...both],
     ],

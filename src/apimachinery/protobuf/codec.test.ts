@@ -110,13 +110,13 @@ describe('Protobuf of kube-apiserver', () => {
       Buffer.from('{}'),
       'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]',
     ],
-    ['a message cut off', Buffer.from('k8s\0\x0a\x20', 'latin1'), 'unexpected EOF'],
+    ['a truncated message', Buffer.from('k8s\0\x0a\x20', 'latin1'), 'unexpected EOF'],
     [
-      'an endless integer',
+      'an integer that does not end',
       Buffer.from('k8s\0\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff', 'latin1'),
       'proto: integer overflow',
     ],
-    ['nothing but the prefix', Buffer.from('k8s\0', 'latin1'), 'empty body'],
+    ['only the prefix', Buffer.from('k8s\0', 'latin1'), 'empty body'],
     ['an illegal wire type', Buffer.from('k8s\0\x4f', 'latin1'), 'proto: illegal wireType 7'],
     ['the wrong wire type', Buffer.from('k8s\0\x10\x03', 'latin1'), 'proto: wrong wireType = 0 for field Raw'],
     ['a field without a number', Buffer.from('k8s\0\0\x01', 'latin1'), 'proto: Unknown: illegal tag 0 (wire type 0)'],
@@ -141,7 +141,7 @@ describe('Protobuf of kube-apiserver', () => {
   test.each<[string, string, string]>([
     ['metadata that is a number', '\x08\x03', 'proto: wrong wireType = 0 for field ObjectMeta'],
     ['a map that is a number', '\x10\x03', 'proto: wrong wireType = 0 for field Data'],
-    ['a truth that is a text', '\x22\x01x', 'proto: wrong wireType = 2 for field Immutable'],
+    ['a boolean that is a string', '\x22\x01x', 'proto: wrong wireType = 2 for field Immutable'],
     ['seconds that are a text', '\x0a\x05\x42\x03\x0a\x01x', 'proto: wrong wireType = 2 for field Seconds'],
     ['the end of no group', '\x14', 'proto: ConfigMap: wiretype end group for non-group'],
   ])('%s: the error names the field, and the type is known', (_name, content, message) => {
@@ -153,7 +153,7 @@ describe('Protobuf of kube-apiserver', () => {
 
   test.each<[string, string, JsonObject]>([
     [
-      'a group that is not known is passed over',
+      'an unknown group is ignored',
       '\x0a\x03\x0a\x01a\x9b\x06\x08\x02\x9c\x06',
       { metadata: { name: 'a' } },
     ],
@@ -162,7 +162,7 @@ describe('Protobuf of kube-apiserver', () => {
       '\x0a\x0b\x0a\x01x\x5a\x06\x0a\x01a\x12\x01b\x0a\x08\x5a\x06\x0a\x01c\x12\x01d',
       { metadata: { name: 'x', labels: { a: 'b', c: 'd' } } },
     ],
-    ['a text given again as empty is empty', '\x0a\x03\x0a\x01x\x0a\x02\x0a\x00', { metadata: {} }],
+    ['a string given again as empty is empty', '\x0a\x03\x0a\x01x\x0a\x02\x0a\x00', { metadata: {} }],
     ['keys of maps are texts of any wire type', '\x12\x05\x08\x03\x12\x01v', { data: { '\x12\x01v': '' } }],
   ])('%s', (_name, content, expected) => {
     expect(codec.decode(configMap(content))).toEqual({ apiVersion: 'v1', kind: 'ConfigMap', ...expected });
@@ -255,7 +255,7 @@ describe('CBOR', () => {
     ['an integer beyond int64', '1b8000000000000000'],
     ['duplicate keys', 'a2416101416102'],
     ['a number as a key', 'a10102'],
-    ['text after the end', '0101'],
+    ['text after the end of the document', '0101'],
     ['a simple value', 'f0'],
     ['nothing', ''],
   ])('%s is refused', (_name, hex) => {
@@ -268,7 +268,7 @@ describe('CBOR', () => {
   // The messages of kube-apiserver, for the item as the body, and as a member of an object whose type is known.
   test.each<[string, string, string]>([
     ['nothing', '', 'EOF'],
-    ['a text cut off', '78ff', 'unexpected EOF'],
+    ['a truncated string', '78ff', 'unexpected EOF'],
     ['the tag of self-described CBOR alone', 'd9d9f7', 'unexpected EOF'],
     ['bytes after the end', 'a000', 'cbor: 1 bytes of extraneous data starting at index 1'],
     ['NaN', 'f97e00', 'cbor: data item of cbor type primitives is not accepted by protocol: floating-point NaN'],
@@ -281,7 +281,7 @@ describe('CBOR', () => {
     ['a reserved length', '1c', 'cbor: invalid additional information 28 for type positive integer'],
     ['an indefinite tag', 'df', 'cbor: invalid additional information 31 for type tag'],
     ['a simple value too long', 'f818', 'cbor: invalid simple value 24 for type primitives'],
-    ['an end of nothing', 'ff', 'cbor: unexpected "break" code'],
+    ['an unmatched end', 'ff', 'cbor: unexpected "break" code'],
     [
       'parts of two kinds',
       '5f41616162ff',
@@ -311,7 +311,7 @@ describe('CBOR', () => {
       'f7',
       'cbor: data item of cbor type primitives is not accepted by protocol: simple value 23 is not recognized',
     ],
-    ['a text that is no UTF-8', '61ff', 'cbor: invalid UTF-8 string'],
+    ['text that is not UTF-8', '61ff', 'cbor: invalid UTF-8 string'],
     [
       'an integer beyond int64',
       '1b8000000000000000',

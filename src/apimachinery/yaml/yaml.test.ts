@@ -179,7 +179,7 @@ describe('parsePlainJson', () => {
     ['a float', '{"a":1.0}', false],
     ['an exponent', '{"a":1e3}', false],
     ['a long integer', '{"a":9007199254740993}', false],
-    ['minus nought', '{"a":-0}', false],
+    ['minus zero', '{"a":-0}', false],
     ['a key twice', '{"a":1,"a":2}', false],
     ['a line break before the colon', '{"a"\n:1}', false],
     ['a long key', `{"${'k'.repeat(1200)}":1}`, false],
@@ -226,14 +226,14 @@ describe('long strings are folded where kube-apiserver folds them', () => {
       "details:\n  causes:\n  - message: 'Forbidden: resourceVersionMatch is forbidden unless resourceVersion\n      is provided'\n",
     ],
     [
-      'as they stand',
+      'unchanged',
       {
         description:
           'Name must be unique within a namespace. Is required when creating resources, although some may not',
       },
       'description: Name must be unique within a namespace. Is required when creating resources,\n  although some may not\n',
     ],
-    ['never in words', { a: 'x'.repeat(100) }, `a: ${'x'.repeat(100)}\n`],
+    ['never as words', { a: 'x'.repeat(100) }, `a: ${'x'.repeat(100)}\n`],
   ])('%s', (_name, value, text) => {
     expect(toYaml(value)).toBe(text);
     expect(parseYaml(Buffer.from(text)).value).toEqual(value);
@@ -252,7 +252,7 @@ describe('nesting depth of brackets', () => {
   test.each([
     ['side by side', `a:\n${'- [x]\n'.repeat(10_100)}`],
     ['in a text', `a: "${'['.repeat(10_100)}"`],
-    ['in a plain text', `a: x${'['.repeat(10_100)}`],
+    ['in plain text', `a: x${'['.repeat(10_100)}`],
   ])('accepts brackets that are not nested: %s', (_name, text) => {
     expect(() => parseYaml(text)).not.toThrow();
   });
@@ -280,15 +280,15 @@ describe('errors of the reader and the scanner', () => {
     ['a null byte', bytes(0x61, 0), 'yaml: control characters are not allowed'],
     ['delete within JSON', '{"a":"\x7f"}', 'yaml: control characters are not allowed'],
     ['a noncharacter', 'a: \uffff', 'yaml: control characters are not allowed'],
-    ['a byte that begins nothing', bytes(0x61, 0xff), 'yaml: invalid leading UTF-8 octet'],
-    ['a character that is cut off', bytes(0x61, 0xe2, 0x82), 'yaml: incomplete UTF-8 octet sequence'],
-    ['a character that is interrupted', bytes(0xe2, 0x61, 0x61), 'yaml: invalid trailing UTF-8 octet'],
-    ['a character that is too long', bytes(0xc0, 0x80), 'yaml: invalid length of a UTF-8 sequence'],
+    ['a byte that starts no character', bytes(0x61, 0xff), 'yaml: invalid leading UTF-8 octet'],
+    ['a truncated character', bytes(0x61, 0xe2, 0x82), 'yaml: incomplete UTF-8 octet sequence'],
+    ['an interrupted character', bytes(0xe2, 0x61, 0x61), 'yaml: invalid trailing UTF-8 octet'],
+    ['an overlong character', bytes(0xc0, 0x80), 'yaml: invalid length of a UTF-8 sequence'],
     ['half a surrogate pair', bytes(0xed, 0xa0, 0x80), 'yaml: invalid Unicode character'],
     ['half a character of UTF-16', bytes(0xff, 0xfe, 0x61), 'yaml: incomplete UTF-16 character'],
     ['a tab alone', '\t', 'yaml: found character that cannot start any token'],
     [
-      'a tab that goes on with a scalar',
+      'a tab that continues a scalar',
       'a: b\n\tc: d',
       'yaml: line 2: found a tab character that violates indentation',
     ],
@@ -310,11 +310,11 @@ describe('errors of the reader and the scanner', () => {
 /** Cases found by two random comparisons with kube-apiserver. */
 describe('unusual documents are parsed as in Go', () => {
   test.each<[string, string, JsonValue]>([
-    ['text behind the end of a root in brackets', "{a: b}}\n'x", { a: 'b' }],
-    ['a plain text behind it', '{a: b} c', { a: 'b' }],
+    ['text after the end of a root in brackets', "{a: b}}\n'x", { a: 'b' }],
+    ['plain text after it', '{a: b} c', { a: 'b' }],
     ['a separator of lines ends a line', 'a: [b,\u2028c]', { a: ['b', 'c'] }],
     ['and stays within a block', 'a: |\n  b\u2028  c', { a: 'b\u2028c' }],
-    ['a quoted text that goes on left of its key', 'a:\n  b: "c\n d"', { a: { b: 'c d' } }],
+    ['a quoted scalar that continues left of its key', 'a:\n  b: "c\n d"', { a: { b: 'c d' } }],
     ['an anchor on nothing', 'a: &x\nb: *x', { a: null, b: null }],
     ['a pair in a list', '[a: b, ? c : d]', [{ a: 'b' }, { c: 'd' }]],
     ['keys alone in braces', '{a, b: , c}', { a: null, b: null, c: null }],
@@ -374,7 +374,7 @@ describe('YAML 1.1', () => {
   });
 
   test.each([
-    ['keys of several kinds are no duplicates', 'a: {1: a, 1.0: b, "1": c, true: d, "true": e}', []],
+    ['keys of different kinds are not duplicates', 'a: {1: a, 1.0: b, "1": c, true: d, "true": e}', []],
     ['merged keys are', 'a: {b: 1}\nc:\n  b: 2\n  <<: {b: 3}', ['line 4: key "b" already set in map']],
     [
       'where they stand',
@@ -393,7 +393,7 @@ describe('YAML 1.1', () => {
     ['half a character as a key', '{"\\uDfff": 1}', 'yaml: found invalid Unicode character escape code'],
     ['beyond Unicode', 'a: b\nx: "\\U00110000"', 'yaml: line 2: found invalid Unicode character escape code'],
     ['an escape of JSON', 'a: b\nx: ["c",\n "a\\/b"]', 'yaml: line 3: found unknown escape character'],
-    ['a whole number that is none', 'x: !!int 1e3', 'yaml: cannot decode !!float `1e3` as a !!int'],
+    ['an invalid integer', 'x: !!int 1e3', 'yaml: cannot decode !!float `1e3` as a !!int'],
     [
       'a key beyond 63 bits',
       '{18446744073709551615: a}',

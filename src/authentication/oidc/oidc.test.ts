@@ -301,7 +301,7 @@ describe('providers that misbehave', () => {
       JSON.stringify({ issuer: 'https://evil', jwks_uri: 'https://evil/keys' }),
       'issuer did not match',
     ],
-    ['no JSON', '<html>', 'is not JSON'],
+    ['not JSON', '<html>', 'is not JSON'],
     ['no keys', JSON.stringify({ issuer: ISSUER }), 'did not return JWKS URL'],
   ])('%s', async (_name, document, problem) => {
     const { set, issuer, clock } = setting();

@@ -36,7 +36,7 @@ function authenticate(token: string, data: Record<string, string>, more: JsonObj
 test.each([
   ['plain', {}, ['system:bootstrappers']],
   [
-    'extra groups, once each and sorted',
+    'extra groups, deduplicated and sorted',
     { 'auth-extra-groups': 'system:bootstrappers:b,system:bootstrappers:a,system:bootstrappers:b' },
     ['system:bootstrappers', 'system:bootstrappers:a', 'system:bootstrappers:b'],
   ],

@@ -133,7 +133,7 @@ test.each(['v1', 'v1beta1'] as const)('sends a TokenReview of version %s', async
 
 test.each([
   ['another version', review({ authenticated: true, user: USER }, 'v1beta1')],
-  ['no JSON', { status: 200, body: 'secret-token', contentType: '', retryAfter: false }],
+  ['not JSON', { status: 200, body: 'secret-token', contentType: '', retryAfter: false }],
 ])('%s is refused, and its content is not logged', async (_name, answer) => {
   const { authenticator, failed } = setting([answer]);
   expect(await outcome(authenticator.authenticateToken('t', [], NEVER_ABORTED))).toMatchObject({ reported: false });

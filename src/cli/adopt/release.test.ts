@@ -74,7 +74,7 @@ async function released(
 
 test.each<[string, Partial<ReleaseOptions>, boolean, ReleaseOptions['dependents']]>([
   ['Annex looks for dependents where it may list everything', {}, true, 'Refuse'],
-  ['whoever typed this has looked for them where Annex may not', {}, false, 'Abandon'],
+  ['the administrator has looked for them where Annex may not', {}, false, 'Abandon'],
   ['Repoint is asked for', { dependents: 'Repoint' }, true, 'Repoint'],
   ['Abandon is asked for', { dependents: 'Abandon' }, true, 'Abandon'],
 ])('%s', async (_, given, mayListAll, dependents) => {

@@ -47,13 +47,13 @@ test('a known or older version of a quota is not a charge', () => {
 });
 
 test.each([
-  ['what was charged lately may come', { maps: '4' }, { maps: '1' }, { maps: '3' }, 'maps=4'],
-  ['only what was charged lately may', { maps: '4' }, { maps: '1' }, { maps: '1' }, 'maps=2'],
+  ['recent charges may arrive', { maps: '4' }, { maps: '1' }, { maps: '3' }, 'maps=4'],
+  ['only recent charges may', { maps: '4' }, { maps: '1' }, { maps: '1' }, 'maps=2'],
   ['some of it is stored already', { maps: '4' }, { maps: '3' }, { maps: '3' }, 'maps=4'],
-  ['nothing was charged lately', { maps: '4' }, { maps: '1' }, {}, 'maps=1'],
+  ['nothing was charged recently', { maps: '4' }, { maps: '1' }, {}, 'maps=1'],
   ['more is stored than was charged', { maps: '1' }, { maps: '3' }, { maps: '1' }, 'maps=3'],
   ['it was not counted before', {}, { maps: '3' }, {}, 'maps=3'],
-  ['it is limited no more', { maps: '4', pods: '1' }, { maps: '4' }, { pods: '1' }, 'maps=4'],
+  ['it is no longer limited', { maps: '4', pods: '1' }, { maps: '4' }, { pods: '1' }, 'maps=4'],
 ])('the upper bound of the usage if %s', (_, before, counted, charged, expected) => {
   const used = usageUpperBound(resourceList(before), resourceList(counted), resourceList(charged));
   expect(printed(used)).toBe(expected);

@@ -107,9 +107,9 @@ describe('the handler chain', () => {
   });
 
   test.each([
-    ['an authenticator that fails', new AuthenticationError('bad'), 'Unauthorized'],
-    ['one that may tell why', new AuthenticationError('expired', { exposeToClient: true }), 'expired'],
-    ['one with a defect', new TypeError('oops'), 'Unauthorized'],
+    ['a failing authenticator', new AuthenticationError('bad'), 'Unauthorized'],
+    ['one that may give the reason', new AuthenticationError('expired', { exposeToClient: true }), 'expired'],
+    ['a broken one', new TypeError('oops'), 'Unauthorized'],
   ])('returns 401 for %s', async (_name, error, text) => {
     const stage = new TestChain();
     stage.authenticate = () => {

@@ -44,8 +44,8 @@ function begun(
 test.each([
   ['one of system:masters', MASTER, false, true],
   ['a scraper', { user: { ...ALICE.user, groups: ['system:monitoring'] } }, false, true],
-  ['what a proxy that may speak for users passes on', ALICE, true, true],
-  ['everybody else', ALICE, false, false],
+  ['what a trusted front proxy sends', ALICE, true, true],
+  ['all others', ALICE, false, false],
 ])('marks the trace of %s as trusted or not', (_name, answer, viaProxy, isTrusted) => {
   expect(begun(answer, viaProxy)).toMatchObject([
     {

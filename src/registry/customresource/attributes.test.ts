@@ -36,10 +36,10 @@ const fieldsOf = (object: JsonObject, form?: 'stored' | 'shown'): (string | unde
 test.each<[string, JsonObject, string[]]>([
   ['values', { apiVersion: 'a.b/v2', spec: { color: 'blue', deep: { size: 4 } } }, ['blue', '4']],
   ['fields that are missing', { apiVersion: 'a.b/v2', spec: {} }, ['red', '3']],
-  ['null where that is no value', { apiVersion: 'a.b/v2', spec: { color: null, deep: {} } }, ['red', '3']],
-  ['nothing to have fields', { apiVersion: 'a.b/v2' }, ['', '']],
+  ['null where it is not a value', { apiVersion: 'a.b/v2', spec: { color: null, deep: {} } }, ['red', '3']],
+  ['a value without fields', { apiVersion: 'a.b/v2' }, ['', '']],
   ['a version without defaults', { apiVersion: 'a.b/v1', spec: {} }, ['', '']],
-  ['a version that is gone', { apiVersion: 'a.b/v9', spec: {} }, ['', '']],
+  ['a version that is no longer served', { apiVersion: 'a.b/v9', spec: {} }, ['', '']],
 ])('selectable fields of the stored form: %s', (_, object, expected) => {
   expect(fieldsOf(object)).toEqual(expected);
 });

@@ -3,7 +3,7 @@ import { StorageError } from '../../storage/errors.js';
 import { interpretStorageError } from './interpret-error.js';
 
 test.each([
-  ['just now', 0, 1],
+  ['a moment ago', 0, 1],
   ['after some seconds', 11_000, 1],
   ['after more', 12_000, 2],
   ['after half a minute', 30_000, 6],

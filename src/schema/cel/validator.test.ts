@@ -119,7 +119,7 @@ describe('rules on objects', () => {
     ['immutable', { fixed: 'x' }, { fixed: 'y' }, ['spec.fixed: Invalid value: "y": fixed is immutable']],
     ['unchanged', { fixed: 'x' }, { fixed: 'x' }, []],
     ['old self in the message', { grow: 5 }, { grow: 4 }, ['spec.grow: Invalid value: 4: cannot shrink by one']],
-    ['removed and set anew', {}, { fixed: 'new' }, []],
+    ['removed and set again', {}, { fixed: 'new' }, []],
     [
       'keyed items are found by key',
       {

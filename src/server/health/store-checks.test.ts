@@ -9,8 +9,8 @@ const names = (checks: ReturnType<typeof storeChecks>, endpoint: 'healthz' | 'li
 
 describe('store checks by endpoint', () => {
   test.each([
-    ['by itself, all do, as with kube-apiserver', false, ['etcd']],
-    ['beside a cluster, a server whose store is away lives on', true, []],
+    ['standalone, all of them fail it, as in kube-apiserver', false, ['etcd']],
+    ['in a cluster, a server stays alive without its store', true, []],
   ])('%s', (_, aggregated, livez) => {
     const checks = storeChecks({ ping: gone, following: () => well, writing: () => well }, cacher, aggregated);
     expect(names(checks, 'livez')).toEqual(livez);

@@ -7,7 +7,7 @@ const refused = (text: string, code: string, bytesParsed: number): Error =>
 describe('requests that the parser refuses', () => {
   test.each([
     [
-      'a method of its own',
+      'a custom method',
       'FOO /api HTTP/1.1\r\nA: b\r\n\r\n',
       'HPE_INVALID_METHOD',
       1,
@@ -15,7 +15,7 @@ describe('requests that the parser refuses', () => {
       '/api',
       'POST / HTTP/1.1\r\nA: b\r\n\r\n',
     ],
-    ['small letters', 'get /a?b HTTP/1.0\r\n\r\n', 'HPE_INVALID_METHOD', 0, 'get', '/a?b', 'POST / HTTP/1.0\r\n\r\n'],
+    ['lower case', 'get /a?b HTTP/1.0\r\n\r\n', 'HPE_INVALID_METHOD', 0, 'get', '/a?b', 'POST / HTTP/1.0\r\n\r\n'],
     [
       'bytes beyond ASCII',
       'GET /\xff\xc3 HTTP/1.1\r\n\r\n',
@@ -41,12 +41,12 @@ describe('requests that the parser refuses', () => {
   });
 
   test.each([
-    ['a method that is no token', 'G@(T / HTTP/1.1\r\n\r\n', 'HPE_INVALID_METHOD', 1],
-    ['a target that began before', 'a\xff HTTP/1.1\r\n\r\n', 'HPE_INVALID_URL', 1],
-    ['a head that goes on', 'FOO / HTTP/1.1\r\nA: b\r\n', 'HPE_INVALID_METHOD', 1],
+    ['a method that is not a token', 'G@(T / HTTP/1.1\r\n\r\n', 'HPE_INVALID_METHOD', 1],
+    ['a target that started earlier', 'a\xff HTTP/1.1\r\n\r\n', 'HPE_INVALID_URL', 1],
+    ['a head that does not end', 'FOO / HTTP/1.1\r\nA: b\r\n', 'HPE_INVALID_METHOD', 1],
     ['another version', 'FOO / HTTP/2.0\r\n\r\n', 'HPE_INVALID_METHOD', 1],
     ['a tunnel', 'CONNECT \xff HTTP/1.1\r\n\r\n', 'HPE_INVALID_URL', 8],
-    ['another mistake', 'GET / HTTP/1.1\r\nA B: c\r\n\r\n', 'HPE_INVALID_HEADER_TOKEN', 17],
+    ['another error', 'GET / HTTP/1.1\r\nA B: c\r\n\r\n', 'HPE_INVALID_HEADER_TOKEN', 17],
   ])('%s stays refused', (_, text, code, at) => {
     expect(reparseRequest(refused(text, code, at), new PassThrough())).toBeUndefined();
   });

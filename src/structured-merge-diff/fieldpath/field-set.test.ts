@@ -145,7 +145,7 @@ describe('serialization', () => {
       { 'f:a': { '.': {}, 'f:b': {} }, 'f:c': { 'f:d': {} } },
     ],
     [
-      'characters that are escaped',
+      'escaped characters',
       { 'v:"a<b>&\\u2028\\b\\f"': {} },
       { 'v:"a\\u003cb\\u003e\\u0026\\u2028\\u0008\\u000c"': {} },
     ],
@@ -164,8 +164,8 @@ describe('serialization', () => {
     ['short', { f: {} }],
     ['without colon', { 'foo:': {} }],
     ['no number', { 'i:x': {} }],
-    ['no JSON', { 'v:{': {} }],
-    ['keys that are no object', { 'k:[1]': {} }],
+    ['not JSON', { 'v:{': {} }],
+    ['keys that are not an object', { 'k:[1]': {} }],
     ['no object below', { 'f:a': 5 }],
     ['a list below', { 'f:a': [] }],
   ])('refused: %s', (_name, given) => {

@@ -24,7 +24,7 @@ test('finds types by group, version, and kind', () => {
 
 test.each<[string, JsonObject, string[]]>([
   [
-    'list types, and merge keys where there is none',
+    'list types, and merge keys where there are none',
     {
       spec: {
         containers: [{ name: 'c', ports: [{ containerPort: 80 }], env: [{ name: 'E', value: 'v' }], args: ['a'] }],

@@ -25,7 +25,7 @@ test('no byte is lost', () => {
 // As in Go, each byte that does not begin a character is decoded as a character of its own.
 test.each([
   ['\u00e9', [0xc3, 0xa9], '\u00e9'],
-  ['a lone byte', [0x61, 0xff], 'a\ufffd'],
+  ['a single byte', [0x61, 0xff], 'a\ufffd'],
   ['half a character', [0xe2, 0x82], '\ufffd\ufffd'],
   ['a surrogate', [0xed, 0xa0, 0x80], '\ufffd\ufffd\ufffd'],
   ['more bytes than needed', [0xc0, 0xaf], '\ufffd\ufffd'],

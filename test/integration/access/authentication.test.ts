@@ -209,9 +209,9 @@ describe('certificates and proxies', () => {
 
     test.each([
       ['the first one counts', [ADMIN, 'wrong'], 'HTTP/1.1 200 OK'],
-      ['also where it is wrong', ['wrong', ADMIN], 'HTTP/1.1 401 Unauthorized'],
-      ['or has fewer rights', [NOBODY, ADMIN], 'HTTP/1.1 403 Forbidden'],
-      ['two tokens in one are none', [`${ADMIN}, Bearer ${ADMIN}`], 'HTTP/1.1 401 Unauthorized'],
+      ['even where it is wrong', ['wrong', ADMIN], 'HTTP/1.1 401 Unauthorized'],
+      ['or has fewer permissions', [NOBODY, ADMIN], 'HTTP/1.1 403 Forbidden'],
+      ['two tokens in one are not a token', [`${ADMIN}, Bearer ${ADMIN}`], 'HTTP/1.1 401 Unauthorized'],
     ])('%s', async (_name, tokens, line) => {
       expect(await raw(...tokens)).toBe(line);
     });

@@ -265,7 +265,7 @@ describe('an AuthorizationConfiguration', () => {
     test.each([
       ['not a document', '{"apiVersion":'],
       ['a rule that does not compile', () => chain(['request.x +'])],
-      ['without what was there at the start', () => file({ type: 'Webhook', name: 'w' })],
+      ['without what existed at the start', () => file({ type: 'Webhook', name: 'w' })],
     ])('but not if it is broken: %s', async (_name, text) => {
       const before = await reloads('failure');
       replace(typeof text === 'string' ? text : text());

@@ -79,7 +79,7 @@ describe('refuses an invalid header block', () => {
     ['no value', '400161'],
     ['the end of strings within one', '40016184ffffffff'],
     ['padding of more than seven bits', '4001618207ff'],
-    ['padding of zeroes', '4001618100'],
+    ['padding of zeros', '4001618100'],
     ['a table of more than 4096 bytes', '3fe21f'],
     ['a table that changes within a block', '8220'],
   ])('%s', (_name, hex) => {

@@ -108,7 +108,7 @@ describe('pods', () => {
       mirror({ volumes: [{ name: 'v', new: {} }] }),
       'error checking mirror pod for API references: unknown volume type for volume  "v"',
     ],
-    ['a path of the host', mirror({ volumes: [{ name: 'v', hostPath: { path: '/' } }] }), 'admitted'],
+    ['a hostPath', mirror({ volumes: [{ name: 'v', hostPath: { path: '/' } }] }), 'admitted'],
   ])('create: %s', async (_, pod, message) => {
     expect(await createPod(pod)).toBe(message);
   });
@@ -190,7 +190,7 @@ describe('nodes', () => {
       node({}),
       'node "n" is not allowed to modify ownerReferences',
     ],
-    ['a label goes', node({}), node({ 'kubernetes.io/c': '' }), 'is not allowed to modify labels: kubernetes.io/c'],
+    ['a label is removed', node({}), node({ 'kubernetes.io/c': '' }), 'is not allowed to modify labels: kubernetes.io/c'],
     ['a label stays', node({ 'kubernetes.io/c': '' }), node({ 'kubernetes.io/c': '' }), 'admitted'],
   ])('%s', async (_, object, old, message) => {
     expect(await write(object, old)).toBe(message);
@@ -250,8 +250,8 @@ describe('tokens', () => {
     ],
     ['of another node', bound('other', 'u3'), [], 'node requested token bound to a pod scheduled on a different node'],
     ['two audiences', bound('mine', 'u1'), ['a', 'b'], 'node may only request 0 or 1 audiences'],
-    ['an audience that is mounted', bound('mine', 'u1'), ['vault'], 'admitted'],
-    ['an audience that is allowed', bound('mine', 'u1'), ['allowed'], 'admitted'],
+    ['a mounted audience', bound('mine', 'u1'), ['vault'], 'admitted'],
+    ['an allowed audience', bound('mine', 'u1'), ['allowed'], 'admitted'],
     [
       'another audience',
       bound('mine', 'u1'),
@@ -259,7 +259,7 @@ describe('tokens', () => {
       'audience "b" not found in pod spec volume, system:node:n is not authorized to request tokens for this audience',
     ],
     [
-      'a driver that is not known',
+      'an unknown driver',
       bound('csi', 'u2'),
       ['b'],
       'error validating audience "b": csidriver.storage.k8s.io "d" not found',

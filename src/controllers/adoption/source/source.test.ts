@@ -103,7 +103,7 @@ describe('Source', () => {
 
   test.each([
     ['goes back', { phase: 'Returning' }],
-    ['is wanted back', { isWanted: false }],
+    ['is being moved back', { isWanted: false }],
   ])('nothing is changed in a group that %s', async (_, state) => {
     const { clock, steps, source } = setUp(state);
     expect(await ended(source.free(new AbortController().signal), clock)).toContain(

@@ -55,7 +55,7 @@ test.each([
   ['a quiet cluster', { perSecond: 3, objects: 150, copyRate: 1000 }, 5_000],
   ['a busy one', { perSecond: 400, objects: 100, copyRate: 1000 }, 12_040],
   ['a large group', { perSecond: 400, objects: 50_000, copyRate: 1000 }, 32_000],
-  ['a large group that is read at any rate', { perSecond: 400, objects: 50_000, copyRate: 100_000 }, 22_000],
+  ['a large group that is read anyway', { perSecond: 400, objects: 50_000, copyRate: 100_000 }, 22_000],
 ])('reserves enough revisions for %s', (_, activity, room) => {
   expect(revisionsDuringSwitch(activity)).toBe(room);
 });

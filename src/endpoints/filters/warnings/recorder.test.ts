@@ -13,10 +13,10 @@ function warned(...texts: readonly string[]): readonly string[] {
 test.each([
   ['plain', 'careful', '299 - "careful"'],
   ['quotes and backslashes', 'a "b" \\c', '299 - "a \\"b\\" \\\\c"'],
-  ['beyond ASCII: the bytes of UTF-8', 'ü', `299 - "${Buffer.from('ü').toString('latin1')}"`],
-  ['a line break is for no header', 'a\r\nX-Evil: 1', undefined],
+  ['non-ASCII: the bytes of UTF-8', 'ü', `299 - "${Buffer.from('ü').toString('latin1')}"`],
+  ['a line break in no header', 'a\r\nX-Evil: 1', undefined],
   ['nor is another control character', 'a\u0007', undefined],
-  ['nor half of a pair', 'a\ud800', undefined],
+  ['nor half of a surrogate pair', 'a\ud800', undefined],
 ])('%s', (_name, text, header) => {
   expect(warningHeader(text)).toBe(header);
 });

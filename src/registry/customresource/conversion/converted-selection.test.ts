@@ -38,11 +38,11 @@ test.each<[string, WatchEvent, CachedObject | undefined, WatchEventType | undefi
   ['new and selected', event('ADDED', RED), undefined, 'ADDED'],
   ['new and not selected', event('ADDED', BLUE), undefined, undefined],
   ['changed within the selection', event('MODIFIED', RED), RED, 'MODIFIED'],
-  ['come into the selection', event('MODIFIED', RED), BLUE, 'ADDED'],
+  ['entered the selection', event('MODIFIED', RED), BLUE, 'ADDED'],
   ['left the selection', event('MODIFIED', BLUE), RED, 'DELETED'],
   ['changed outside of the selection', event('MODIFIED', BLUE), BLUE, undefined],
-  ['selected and gone', event('DELETED', RED), undefined, 'DELETED'],
-  ['not selected and gone', event('DELETED', BLUE), undefined, undefined],
+  ['deleted while selected', event('DELETED', RED), undefined, 'DELETED'],
+  ['deleted without being selected', event('DELETED', BLUE), undefined, undefined],
   ['a bookmark', event('BOOKMARK', undefined), undefined, 'BOOKMARK'],
 ])('an event is selected by state: %s', (_name, given, before, expected) => {
   const selected = selecting('colour=red').event(given, before);

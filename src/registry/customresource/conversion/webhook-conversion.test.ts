@@ -132,7 +132,7 @@ test.each<[string, Answer, string]>([
     `${SUBJECT} returned invalid object: must have the same UID: uid-x != z`,
   ],
   [
-    'a label that is no text',
+    'a label that is not a string',
     (review) => success(review, (object) => ({ ...object, metadata: { ...object.metadata, labels: { a: 1 } } })),
     `${SUBJECT} returned invalid metadata: metadata.labels[a] must be a string, but is int64 in converted object`,
   ],

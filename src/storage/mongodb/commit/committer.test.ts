@@ -96,15 +96,15 @@ test('after a long pause, the log is read before anything is appended', async ()
 
 test.each<[string, Inserted[], Verdict[], unknown[], string[]]>([
   ['is there', [UNKNOWN], ['committed'], [2], ['judge 2']],
-  ['is not there is sent again', [UNKNOWN], ['absent'], [2], ['judge 2', 'insert 2: a']],
+  ['is missing is sent again', [UNKNOWN], ['absent'], [2], ['judge 2', 'insert 2: a']],
   [
-    'is there when it is sent again',
+    'exists when it is sent again',
     [UNKNOWN, STALE],
     ['absent', 'committed'],
     [2],
     ['judge 2', 'insert 2: a', 'judge 2'],
   ],
-  ['lost its place is decided anew', [UNKNOWN], ['stale'], [2], ['judge 2', 'read on', 'insert 2: a']],
+  ['lost its place is decided again', [UNKNOWN], ['stale'], [2], ['judge 2', 'read on', 'insert 2: a']],
   ['may have been trimmed is reported as unknown', [UNKNOWN], ['lost'], ['unknown-outcome'], ['judge 2', 'read on']],
 ])('a batch whose response is lost and that %s', async (_, inserted, verdicts, reported, asked) => {
   const log = replica(inserted, verdicts);

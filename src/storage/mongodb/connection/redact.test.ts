@@ -2,7 +2,7 @@ import { redact } from './redact.js';
 
 test.each([
   ['user and password', 'mongodb://annex:p4ss@a:1,b:2/?tls=true', 'auth of annex:p4ss failed', 'auth of *** failed'],
-  ['a password by itself', 'mongodb://annex:p4ss@a:1/', 'refused: p4ss', 'refused: ***'],
+  ['a password alone', 'mongodb://annex:p4ss@a:1/', 'refused: p4ss', 'refused: ***'],
   ['an escaped password', 'mongodb://annex:p%40ss@a:1/', 'p@ss, p%40ss', '***, ***'],
   [
     'the password of a key',
