@@ -25,6 +25,6 @@ export default {
       { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } },
     ],
   },
-  transformIgnorePatterns: ['/node_modules/(?!(jose|cborg|@bufbuild|re2js)/)'],
+  transformIgnorePatterns: ['/node_modules/(?!(jose|cborg|@bufbuild|@noble|re2js)/)'],
   cacheDirectory: '<rootDir>/.cache/jest',
 };

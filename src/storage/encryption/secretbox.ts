@@ -1,12 +1,9 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto';
-import { Poly1305 } from './poly1305.js';
-import { salsaKey, salsaXor } from './salsa20.js';
+import { randomBytes } from 'node:crypto';
+import { xsalsa20poly1305 } from '@noble/ciphers/salsa.js';
 import { type Decrypted, TransformError, type Transformer } from './transformer.js';
 
 const NONCE = 24;
 const TAG = 16;
-/** The first bytes of the stream are the authenticator's key. */
-const KEY = 32;
 
 /** NaCl's secretbox: XSalsa20 and Poly1305, with a random nonce in front of the box. The context is not authenticated. */
 export class Secretbox implements Transformer {
@@ -15,44 +12,17 @@ export class Secretbox implements Transformer {
   async fromStorage(data: Uint8Array): Promise<Decrypted> {
     await Promise.resolve();
     if (data.length < NONCE + TAG) throw new TransformError('the stored data was shorter than the required size');
-    const plain = openBox(data.subarray(NONCE), data.subarray(0, NONCE), this.key);
-    // The wording of kube-apiserver.
-    if (plain === undefined) throw new TransformError('output array was not large enough for encryption');
-    return { data: plain, stale: false };
+    try {
+      return { data: xsalsa20poly1305(this.key, data.subarray(0, NONCE)).decrypt(data.subarray(NONCE)), stale: false };
+    } catch {
+      // The wording of kube-apiserver.
+      throw new TransformError('output array was not large enough for encryption');
+    }
   }
 
   async toStorage(data: Uint8Array): Promise<Uint8Array> {
     await Promise.resolve();
     const nonce = randomBytes(NONCE);
-    return Buffer.concat([nonce, sealBox(data, nonce, this.key)]);
+    return Buffer.concat([nonce, xsalsa20poly1305(this.key, nonce).encrypt(data)]);
   }
 }
-
-/** Returns the tag and the ciphertext. */
-export function sealBox(message: Uint8Array, nonce: Uint8Array, key: Uint8Array): Uint8Array {
-  const { stream, subNonce } = begin(nonce, key);
-  const padded = Buffer.alloc(KEY + message.length);
-  padded.set(message, KEY);
-  salsaXor(padded, subNonce, stream);
-  const text = padded.subarray(KEY);
-  const tag = new Poly1305(padded.subarray(0, KEY)).digest(text);
-  return Buffer.concat([tag, text]);
-}
-
-/** Returns undefined if the box was not made with this key and nonce. */
-export function openBox(box: Uint8Array, nonce: Uint8Array, key: Uint8Array): Uint8Array | undefined {
-  const { stream, subNonce } = begin(nonce, key);
-  const padded = Buffer.alloc(KEY + box.length - TAG);
-  const text = box.subarray(TAG);
-  const authenticator = Buffer.alloc(KEY);
-  salsaXor(authenticator, subNonce, stream);
-  if (!timingSafeEqual(new Poly1305(authenticator).digest(text), box.subarray(0, TAG))) return undefined;
-  padded.set(text, KEY);
-  salsaXor(padded, subNonce, stream);
-  return padded.subarray(KEY);
-}
-
-const begin = (nonce: Uint8Array, key: Uint8Array): { readonly stream: Uint8Array; readonly subNonce: Uint8Array } => ({
-  stream: salsaKey(key, nonce.subarray(0, 16)),
-  subNonce: nonce.subarray(16, NONCE),
-});
