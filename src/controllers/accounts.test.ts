@@ -1,7 +1,7 @@
 import { compactVerify } from 'jose';
 import { ApiError } from '../apimachinery/meta/errors.js';
 import { objectAt, stringAt } from '../apimachinery/json/json.js';
-import { FakeTypeClients } from '../../test/fakes/registry/loopback-client.js';
+import { FakeLoopbackClients } from '../../test/fakes/registry/loopback-client.js';
 import { FakeClock } from '../../test/fakes/util/clock.js';
 import { BootstrapSigner } from './bootstrap/bootstrap-signer.js';
 import { rootCaPublisher } from './certificates/root-ca-publisher.js';
@@ -14,17 +14,17 @@ const b64 = (text: string): string => Buffer.from(text).toString('base64');
 const settle = async (): Promise<void> => {
   for (let i = 0; i < 50; i++) await Promise.resolve();
 };
-const of = (clients: FakeTypeClients, resource: string) => clients.for({ group: '', resource });
+const of = (clients: FakeLoopbackClients, resource: string) => clients.for({ group: '', resource });
 const namespace = (name: string, phase = 'Active') => ({ metadata: { name }, status: { phase } });
 
-let clients: FakeTypeClients;
+let clients: FakeLoopbackClients;
 let clock: FakeClock;
 let errors: string[];
 let stop: AbortController;
 const failed = (where: string, error: unknown): void => void errors.push(`${where}: ${String(error)}`);
 
 beforeEach(() => {
-  clients = new FakeTypeClients();
+  clients = new FakeLoopbackClients();
   clock = new FakeClock();
   errors = [];
   stop = new AbortController();

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../apimachinery/json/json.js';
 import { createCertificate, generateKey } from '../pki/certificates.js';
-import { FakeTypeClients } from '../../test/fakes/registry/loopback-client.js';
+import { FakeLoopbackClients } from '../../test/fakes/registry/loopback-client.js';
 import { FakeClock } from '../../test/fakes/util/clock.js';
 import { type AuthenticationInfo, AuthenticationInfoPublisher, published } from './cluster-authentication-info.js';
 
@@ -77,7 +77,7 @@ test('the config map is written, restored after a deletion, and follows the CAs'
   const settle = async (): Promise<void> => {
     for (let i = 0; i < 50; i++) await Promise.resolve();
   };
-  const local = new FakeTypeClients();
+  const local = new FakeLoopbackClients();
   const clock = new FakeClock(NOW);
   const stop = new AbortController();
   let info = INFO;

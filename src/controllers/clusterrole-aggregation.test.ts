@@ -1,6 +1,6 @@
 import { ApiError } from '../apimachinery/meta/errors.js';
 import type { KubeObject } from '../apimachinery/meta/meta.js';
-import { FakeTypeClient } from '../../test/fakes/registry/loopback-client.js';
+import { FakeLoopbackClient } from '../../test/fakes/registry/loopback-client.js';
 import { FakeClock } from '../../test/fakes/util/clock.js';
 import { ClusterRoleAggregation } from './clusterrole-aggregation.js';
 
@@ -22,13 +22,13 @@ const settle = async (): Promise<void> => {
 };
 
 function start(): {
-  client: FakeTypeClient;
+  client: FakeLoopbackClient;
   clock: FakeClock;
   failures: string[];
   stop: () => void;
   rules: (name: string) => unknown;
 } {
-  const client = new FakeTypeClient({ group: 'rbac.authorization.k8s.io', resource: 'clusterroles' });
+  const client = new FakeLoopbackClient({ group: 'rbac.authorization.k8s.io', resource: 'clusterroles' });
   const clock = new FakeClock();
   const failures: string[] = [];
   const abort = new AbortController();

@@ -1,4 +1,4 @@
-import { FakeTypeClients } from '../../test/fakes/registry/loopback-client.js';
+import { FakeLoopbackClients } from '../../test/fakes/registry/loopback-client.js';
 import { FakeClock } from '../../test/fakes/util/clock.js';
 import { LegacyTokenCleaner } from './service-accounts/legacy-token-cleaner.js';
 import { dayOf, LegacyTokenTracking, parseDay, trackedSince } from './service-accounts/legacy-token-tracking.js';
@@ -10,7 +10,7 @@ const settle = async (): Promise<void> => {
   for (let i = 0; i < 50; i++) await Promise.resolve();
 };
 
-let clients: FakeTypeClients;
+let clients: FakeLoopbackClients;
 let clock: FakeClock;
 let errors: string[];
 let stop: AbortController;
@@ -18,7 +18,7 @@ const of = (resource: string) => clients.for({ group: '', resource });
 const failed = (where: string, error: unknown): void => void errors.push(`${where}: ${String(error)}`);
 
 beforeEach(() => {
-  clients = new FakeTypeClients();
+  clients = new FakeLoopbackClients();
   clock = new FakeClock();
   errors = [];
   stop = new AbortController();

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { objectAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../authorization/authorizer/interfaces.js';
-import { FakeTypeClients } from '../../../test/fakes/registry/loopback-client.js';
+import { FakeLoopbackClients } from '../../../test/fakes/registry/loopback-client.js';
 import { type FakeRequest, makeCertificateRequest } from '../../../test/fakes/pki/certificate-request.js';
 import { createCertificate, generateKey } from '../../pki/certificates.js';
 import { FakeClock } from '../../../test/fakes/util/clock.js';
@@ -41,7 +41,7 @@ function request(
   };
 }
 
-const clients = new FakeTypeClients();
+const clients = new FakeLoopbackClients();
 const client = clients.for({ group: 'certificates.k8s.io', resource: 'certificatesigningrequests' });
 
 async function sign(object: KubeObject): Promise<KubeObject> {

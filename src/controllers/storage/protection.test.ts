@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
-import { FakeTypeClient } from '../../../test/fakes/registry/loopback-client.js';
+import { FakeLoopbackClient } from '../../../test/fakes/registry/loopback-client.js';
 import { FakeClock } from '../../../test/fakes/util/clock.js';
 import { claimsInUse, claimsNamed, StorageProtection } from './protection.js';
 
@@ -17,7 +17,7 @@ const pod = (spec: object, metadata: object = {}): KubeObject => ({
 });
 
 test('the finalizer is removed once the object is being deleted and unused', async () => {
-  const client = new FakeTypeClient({ group: '', resource: 'persistentvolumeclaims' });
+  const client = new FakeLoopbackClient({ group: '', resource: 'persistentvolumeclaims' });
   const used = new Set(['used']);
   const protection = new StorageProtection({
     client,

@@ -1,10 +1,15 @@
 import { newAlreadyExists, newConflict, newNotFound } from '../../../src/apimachinery/meta/errors.js';
 import { deepCopy } from '../../../src/apimachinery/json/json.js';
 import type { GroupResource, KubeObject } from '../../../src/apimachinery/meta/meta.js';
-import type { DeletePreconditions, LoopbackClient, LoopbackClients, ResourceEventHandler } from '../../../src/registry/rest/loopback-client.js';
+import type {
+  DeletePreconditions,
+  LoopbackClient,
+  LoopbackClients,
+  ResourceEventHandler,
+} from '../../../src/registry/rest/loopback-client.js';
 
 /** An in-memory client for the objects of one type, for tests of controllers. Versions, conflicts and watches work as in the real client. */
-export class FakeTypeClient implements LoopbackClient {
+export class FakeLoopbackClient implements LoopbackClient {
   readonly objects = new Map<string, KubeObject>();
   /** The calls in order, such as `update ns/name`. */
   readonly calls: string[] = [];
@@ -121,13 +126,13 @@ export class FakeTypeClient implements LoopbackClient {
 
 const key = (namespace: string, name: string): string => (namespace === '' ? name : `${namespace}/${name}`);
 
-export class FakeTypeClients implements LoopbackClients {
-  private readonly clients = new Map<string, FakeTypeClient>();
+export class FakeLoopbackClients implements LoopbackClients {
+  private readonly clients = new Map<string, FakeLoopbackClient>();
 
-  for(type: GroupResource): FakeTypeClient {
+  for(type: GroupResource): FakeLoopbackClient {
     const name = `${type.resource}.${type.group}`;
     let client = this.clients.get(name);
-    if (client === undefined) this.clients.set(name, (client = new FakeTypeClient(type)));
+    if (client === undefined) this.clients.set(name, (client = new FakeLoopbackClient(type)));
     return client;
   }
 }

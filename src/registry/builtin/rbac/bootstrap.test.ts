@@ -3,14 +3,14 @@ import { ApiError, newConflict } from '../../../apimachinery/meta/errors.js';
 import type { JsonValue } from '../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { FakeClock } from '../../../../test/fakes/util/clock.js';
-import { FakeTypeClients, type FakeTypeClient } from '../../../../test/fakes/registry/loopback-client.js';
+import { FakeLoopbackClients, type FakeLoopbackClient } from '../../../../test/fakes/registry/loopback-client.js';
 import { ensureRbacDefaults, parseRbacDefaults, type BootstrapDependencies } from './bootstrap.js';
 
 const GROUP = 'rbac.authorization.k8s.io';
 const defaults = parseRbacDefaults(JSON.parse(readFileSync('data/rbac-defaults.json', 'utf8')) as JsonValue);
 
 class Bed {
-  readonly clients = new FakeTypeClients();
+  readonly clients = new FakeLoopbackClients();
   readonly clock = new FakeClock();
   readonly failures: string[] = [];
   readonly dependencies: BootstrapDependencies = {
@@ -20,7 +20,7 @@ class Bed {
     failed: (text) => this.failures.push(text),
   };
 
-  type(resource: string, group = GROUP): FakeTypeClient {
+  type(resource: string, group = GROUP): FakeLoopbackClient {
     return this.clients.for({ group, resource });
   }
 
@@ -62,7 +62,7 @@ test('restores removed rules, recreates bindings with another roleRef, and leave
   await bed.run();
   const roles = bed.type('clusterroles');
   const bindings = bed.type('clusterrolebindings');
-  const change = (client: FakeTypeClient, name: string, more: Partial<KubeObject>): void => {
+  const change = (client: FakeLoopbackClient, name: string, more: Partial<KubeObject>): void => {
     const old = client.objects.get(name)!;
     client.put({ ...old, ...more, metadata: { ...old.metadata, ...more.metadata } });
   };

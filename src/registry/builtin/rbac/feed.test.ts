@@ -1,13 +1,13 @@
 import { NodeGraph } from '../../../authorization/node/node-graph.js';
 import { RbacIndex } from '../../../authorization/rbac/rbac-index.js';
-import { FakeTypeClients } from '../../../../test/fakes/registry/loopback-client.js';
+import { FakeLoopbackClients } from '../../../../test/fakes/registry/loopback-client.js';
 import type { LoopbackClients, ResourceEventHandler } from '../../rest/loopback-client.js';
 import { feedNodeGraph, feedRbacIndex } from './feed.js';
 
 const GROUP = 'rbac.authorization.k8s.io';
 
 test('the index follows all four kinds', async () => {
-  const clients = new FakeTypeClients();
+  const clients = new FakeLoopbackClients();
   const index = new RbacIndex();
   clients.for({ group: GROUP, resource: 'roles' }).put({ metadata: { namespace: 'n', name: 'r' }, rules: [] });
   await feedRbacIndex(index, clients, new AbortController().signal);
@@ -22,7 +22,7 @@ test('the index follows all four kinds', async () => {
 
 test('after a reset, the index keeps its rules until the new state is complete', async () => {
   const listeners = new Map<string, ResourceEventHandler>();
-  const fake = new FakeTypeClients();
+  const fake = new FakeLoopbackClients();
   const clients: LoopbackClients = {
     for: (type) =>
       Object.assign(fake.for(type), {
@@ -55,7 +55,7 @@ test('after a reset, the index keeps its rules until the new state is complete',
 });
 
 test('the graph follows pods and volumes', async () => {
-  const clients = new FakeTypeClients();
+  const clients = new FakeLoopbackClients();
   const graph = new NodeGraph();
   await feedNodeGraph(graph, clients, new AbortController().signal);
   const volumes = [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }];
