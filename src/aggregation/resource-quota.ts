@@ -1,7 +1,7 @@
 import type { AdmissionAttributes, AdmissionPlugin } from '../admission/interfaces.js';
 import { newForbidden } from '../apimachinery/meta/errors.js';
 import { deepCopy, type JsonObject, objectAt } from '../apimachinery/json/json.js';
-import type { KubeObject } from '../apimachinery/meta/meta.js';
+import { type KubeObject, nameOf, namespaceOf } from '../apimachinery/meta/meta.js';
 import { Quantity } from '../apimachinery/meta/quantity.js';
 import { exceededText } from '../quota/charge.js';
 import { countName } from '../quota/object-count.js';
@@ -200,10 +200,6 @@ function amount(quota: KubeObject, what: 'hard' | 'used', key: string): Quantity
   const value = objectAt(objectAt(quota, 'status'), what)?.[key];
   return Quantity.parse(typeof value === 'string' ? value : '0');
 }
-
-const nameOf = (quota: KubeObject): string => quota.metadata.name ?? '';
-
-const namespaceOf = (quota: KubeObject): string => quota.metadata.namespace ?? '';
 
 const versionOf = (quota: KubeObject): bigint => BigInt(quota.metadata.resourceVersion ?? '0');
 

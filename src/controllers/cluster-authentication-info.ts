@@ -68,7 +68,7 @@ export class AuthenticationInfoPublisher {
       namespace === NAMESPACE && name === NAME;
     const cache = new ObjectCache<true>({ only: NAME, keep: (map) => (isOurs(map) ? true : undefined), changed });
     cache.start(this.client, signal);
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.queue.stopOn(signal);
     void (async () => {
       while (!signal.aborted) {
         changed();

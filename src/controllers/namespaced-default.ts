@@ -60,7 +60,7 @@ export class NamespacedDefault {
   start(signal: AbortSignal): void {
     this.objects.start(this.client, signal);
     this.namespaces.start(this.options.clients.for({ group: '', resource: 'namespaces' }), signal);
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.queue.stopOn(signal);
   }
 
   private async sync(namespace: string): Promise<void> {

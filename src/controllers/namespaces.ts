@@ -1,5 +1,5 @@
 import { deepCopy, deepEqual, type JsonObject, objectAt } from '../apimachinery/json/json.js';
-import { formatTime, hasDeletionTimestamp, type KubeObject } from '../apimachinery/meta/meta.js';
+import { formatTime, hasDeletionTimestamp, type KubeObject, nameOf } from '../apimachinery/meta/meta.js';
 import type { ApiRegistry, StoredApi } from '../registry/generic/store/api-registry.js';
 import type { LoopbackClient } from '../registry/rest/loopback-client.js';
 import type { CachedList } from '../storage/cacher/interfaces.js';
@@ -47,12 +47,11 @@ export class NamespaceController {
   }
 
   start(signal: AbortSignal): void {
-    const enqueue = (namespace: KubeObject): void => {
-      if (hasDeletionTimestamp(namespace)) this.queue.add(namespace.metadata.name ?? '');
+    const upsert = (namespace: KubeObject): void => {
+      if (hasDeletionTimestamp(namespace)) this.queue.add(nameOf(namespace));
     };
-    const ignore = (): void => undefined;
-    this.options.client.watch({ upsert: enqueue, delete: ignore, reset: ignore, synced: ignore }, signal);
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.options.client.watch({ upsert }, signal);
+    this.queue.stopOn(signal);
   }
 
   private async sync(name: string): Promise<void> {

@@ -43,7 +43,6 @@ export class ValidatingPolicyStatus {
         reset: () => {
           this.waiting.clear();
         },
-        synced: () => undefined,
       },
       signal,
     );

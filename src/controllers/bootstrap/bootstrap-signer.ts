@@ -102,7 +102,7 @@ export class BootstrapSigner {
     });
     this.tokens.start(this.options.clients.for({ group: '', resource: 'secrets' }), signal);
     this.info.start(this.client, signal);
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.queue.stopOn(signal);
   }
 
   private async publish(clients: LoopbackClients): Promise<void> {

@@ -35,7 +35,7 @@ export class TokenCleaner {
 
   start(signal: AbortSignal): void {
     this.tokens.start(this.clients.for({ group: '', resource: 'secrets' }), signal);
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.queue.stopOn(signal);
   }
 
   private async sync(key: string): Promise<void> {

@@ -1,10 +1,11 @@
 import { servedVersions } from '../../registry/builtin/kubeannex/resource-definitions.js';
-import { deepCopy, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
+import { deepCopy, type JsonObject, objectAt } from '../../apimachinery/json/json.js';
+import { formatTime, hasDeletionTimestamp, type KubeObject, nameOf } from '../../apimachinery/meta/meta.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { isConflictOrNotFound } from '../errors.js';
+import { groupOf } from '../../apimachinery/meta/adopted-definitions.js';
 
 const CONDITION = 'Registered';
 
@@ -38,7 +39,6 @@ export class DefinitionRegistration {
   }
 
   start(signal: AbortSignal): void {
-    const nameOf = ({ metadata }: KubeObject): string => metadata.name ?? '';
     this.client.watch(
       {
         upsert: (definition) => {
@@ -52,11 +52,10 @@ export class DefinitionRegistration {
         reset: () => {
           this.definitions.clear();
         },
-        synced: () => undefined,
       },
       signal,
     );
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.queue.stopOn(signal);
   }
 
   registered(group: string, version: string): void {
@@ -104,8 +103,6 @@ export class DefinitionRegistration {
     if (next !== undefined) await this.client.updateStatus(next);
   }
 }
-
-const groupOf = (definition: KubeObject): string => stringAt(objectAt(definition, 'spec'), 'group') ?? '';
 
 /** Returns undefined if the condition is already there. */
 function withCondition(definition: KubeObject, condition: JsonObject, now: number): KubeObject | undefined {

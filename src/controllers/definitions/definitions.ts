@@ -16,6 +16,7 @@ import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import type { CustomResourceHandler } from './custom-resource-handler.js';
 import { isConflictOrNotFound } from '../errors.js';
+import { groupOf } from '../../apimachinery/meta/adopted-definitions.js';
 
 /** How long creations that began before a definition was marked as terminating may take to end, so that their objects are found. */
 const SETTLE_MILLIS = 250;
@@ -85,7 +86,7 @@ export class DefinitionController {
       },
       signal,
     );
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.queue.stopOn(signal);
   }
 
   /** Names are unique within a group: a change of one definition may settle another's conflict. */
@@ -155,8 +156,4 @@ export class DefinitionController {
     const next: KubeObject = { ...marked, metadata: { ...marked.metadata, finalizers } };
     await client.update(next);
   }
-}
-
-function groupOf(crd: KubeObject): string {
-  return (crd['spec'] as { group?: string } | undefined)?.group ?? '';
 }

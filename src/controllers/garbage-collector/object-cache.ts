@@ -39,9 +39,7 @@ export class ObjectCache<T> {
         upsert: (object) => {
           this.upsert(object);
         },
-        delete: ({ metadata: { namespace = '', name = '' } }) => {
-          this.forget(`${namespace}/${name}`);
-        },
+        delete: (object) => this.forget(keyOf(object)),
         reset: () => {
           this.listedKeys = new Set();
         },

@@ -58,8 +58,8 @@ export class LegacyTokenTracking {
     const synced = (): void => {
       this.queue.add(NAME);
     };
-    this.client.watch({ only: NAME, upsert: changed, delete: changed, reset: () => undefined, synced }, signal);
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.client.watch({ only: NAME, upsert: changed, delete: changed, synced }, signal);
+    this.queue.stopOn(signal);
   }
 
   private async sync(): Promise<void> {

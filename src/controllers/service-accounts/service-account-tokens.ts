@@ -74,7 +74,7 @@ export class ServiceAccountTokens {
   start(signal: AbortSignal): void {
     this.secrets.start(this.secretClient, signal);
     this.accounts.start(this.accountClient, signal);
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.queue.stopOn(signal);
   }
 
   private remember(secret: KubeObject): TokenSecret | undefined {

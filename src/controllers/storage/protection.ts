@@ -5,6 +5,7 @@ import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { isConflictOrNotFound } from '../errors.js';
+import { keyOf, splitKey } from '../garbage-collector/object-cache.js';
 
 export interface ProtectionOptions {
   /** The name of the work queue in metrics. */
@@ -17,10 +18,6 @@ export interface ProtectionOptions {
   isUsed(object: KubeObject): Promise<boolean>;
   onError(key: string, error: unknown): void;
 }
-
-const ignore = (): void => undefined;
-const keyOf = ({ namespace = '', name = '' }: { namespace?: string | undefined; name?: string | undefined }): string =>
-  `${namespace}/${name}`;
 
 /** Removes the protection finalizer from deleted volumes and claims once nothing uses them. */
 export class StorageProtection {
@@ -40,15 +37,15 @@ export class StorageProtection {
 
   start(signal: AbortSignal): void {
     const upsert = (object: KubeObject): void => {
-      if (this.isCandidate(object)) this.queue.add(keyOf(object.metadata));
+      if (this.isCandidate(object)) this.queue.add(keyOf(object));
     };
-    this.options.client.watch({ upsert, delete: ignore, reset: ignore, synced: ignore }, signal);
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.options.client.watch({ upsert }, signal);
+    this.queue.stopOn(signal);
   }
 
   /** Requeues an object because its user has changed. */
   reconsider(namespace: string, name: string): void {
-    this.queue.add(keyOf({ namespace, name }));
+    this.queue.add(keyOf({ metadata: { namespace, name } }));
   }
 
   private isCandidate(object: KubeObject): boolean {
@@ -57,8 +54,7 @@ export class StorageProtection {
 
   private async sync(key: string): Promise<void> {
     const { client, finalizer } = this.options;
-    const slash = key.indexOf('/');
-    const object = await client.get(key.slice(0, slash), key.slice(slash + 1));
+    const object = await client.get(...splitKey(key));
     if (object === undefined || !this.isCandidate(object) || (await this.options.isUsed(object))) return;
     const finalizers = object.metadata.finalizers?.filter((other) => other !== finalizer) ?? [];
     await client.update({ ...object, metadata: { ...object.metadata, finalizers } });

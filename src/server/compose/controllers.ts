@@ -180,8 +180,7 @@ export class Controllers {
         const reconsider = (pod: KubeObject): void => {
           for (const claim of claimsNamed(pod)) protection.reconsider(pod.metadata.namespace ?? '', claim);
         };
-        const ignore = (): void => undefined;
-        pods.watch({ upsert: reconsider, delete: reconsider, reset: ignore, synced: ignore }, signal);
+        pods.watch({ upsert: reconsider, delete: reconsider }, signal);
         protection.start(signal);
       },
       'persistentvolume-protection-controller': (local, onError) => {

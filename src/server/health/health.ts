@@ -8,7 +8,7 @@ import type { Clock } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
 import { type CounterVec, type GaugeVec, metricsOf, metricsRegistry } from '../../util/metrics/metrics.js';
 import type { Registry } from 'prom-client';
-import type { MaybePromise } from '../../util/maybe-promise.js';
+import { type MaybePromise } from '../../util/maybe-promise.js';
 
 /** A named health check. */
 export interface HealthCheck {
@@ -180,7 +180,7 @@ export class PostStartHook implements HealthCheck {
 
   constructor(
     name: string,
-    private readonly run: () => Promise<void>,
+    private readonly run: () => MaybePromise<void>,
   ) {
     this.name = `poststarthook/${name}`;
   }

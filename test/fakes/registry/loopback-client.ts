@@ -1,7 +1,12 @@
 import { newAlreadyExists, newConflict, newNotFound } from '../../../src/apimachinery/meta/errors.js';
 import { deepCopy } from '../../../src/apimachinery/json/json.js';
 import type { GroupResource, KubeObject } from '../../../src/apimachinery/meta/meta.js';
-import type { DeletePreconditions, LoopbackClient, LoopbackClients, ResourceEventHandler } from '../../../src/registry/rest/loopback-client.js';
+import type {
+  DeletePreconditions,
+  LoopbackClient,
+  LoopbackClients,
+  ResourceEventHandler,
+} from '../../../src/registry/rest/loopback-client.js';
 
 /** An in-memory client for the objects of one type, for tests of controllers. Versions, conflicts and watches work as in the real client. */
 export class FakeTypeClient implements LoopbackClient {
@@ -72,7 +77,7 @@ export class FakeTypeClient implements LoopbackClient {
       throw newConflict(this.type, name, 'resourceVersion');
     }
     this.objects.delete(key(namespace, name));
-    for (const listener of this.listeners) listener.delete(old);
+    for (const listener of this.listeners) listener.delete?.(old);
   }
 
   async deleteCollection(namespace: string): Promise<void> {
@@ -83,7 +88,7 @@ export class FakeTypeClient implements LoopbackClient {
     this.listeners.add(listener);
     signal.addEventListener('abort', () => this.listeners.delete(listener), { once: true });
     for (const object of this.objects.values()) listener.upsert(deepCopy(object));
-    listener.synced();
+    listener.synced?.();
   }
 
   /** Stores an object as if another client had written it. */

@@ -1,4 +1,3 @@
-import { readFile as readFileAsync } from 'node:fs/promises';
 import type { Registry } from 'prom-client';
 import type { TokenAuthenticator } from '../../../authentication/authenticator/interfaces.js';
 import type { OidcDependencies } from '../../../authentication/oidc/authenticator.js';
@@ -18,6 +17,7 @@ import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { Logger } from '../../../util/logger.js';
 import { watchFile } from '../../../util/files/watch-file.js';
+import { readText } from '../../../util/files/read-text.js';
 import { readFile, StartError } from '../../certificates/data-directory.js';
 import type { Options } from '../../options/options.js';
 import { serverId } from '../../http/server-id.js';
@@ -149,7 +149,7 @@ function fromFile(path: string, options: Options, context: OidcContext): Oidc {
     }
     const authenticators = checkConfiguration(configuration, disallowedIssuers);
     const reloading = new ReloadingOidc(text, configuration, authenticators, {
-      read: () => readFileAsync(path, 'utf8'),
+      read: () => readText(path),
       watch: (changed, until) => {
         watchFile(path, changed, clock, until);
       },
