@@ -242,9 +242,7 @@ export class ApiServices {
       service: { namespace: service.namespace, name: service.name, port: service.port },
       group,
       version,
-      caBundle: this.bundles.wanted(name, has, own, (millis) => {
-        this.queue.addAfter(name, millis);
-      }),
+      caBundle: this.bundles.wanted(name, has, own, (millis) => this.queue.addAfter(name, millis)),
       groupPriorityMinimum: GROUP_PRIORITY_MINIMUM,
       versionPriority: Math.max(1, FIRST_VERSION_PRIORITY - rank),
     };

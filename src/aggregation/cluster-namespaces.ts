@@ -24,12 +24,8 @@ export class ClusterNamespaces implements NamespaceSource {
       replaced: (all: readonly KubeObject[]) => {
         this.namespaces = new Map(all.map((namespace) => [nameOf(namespace), namespace]));
       },
-      responded: () => {
-        handlers.restored();
-      },
+      responded: () => handlers.restored(),
     };
-    return this.client.follow('/api/v1/namespaces', listener, signal, (error) => {
-      handlers.broken(error);
-    });
+    return this.client.follow('/api/v1/namespaces', listener, signal, (error) => handlers.broken(error));
   }
 }

@@ -28,12 +28,8 @@ export class Owner {
     handlers: { changed(): void; broken(error: unknown): void; restored(): void },
   ): void {
     if (this.name === '') return;
-    this.changed = () => {
-      handlers.changed();
-    };
-    const gone = (): void => {
-      this.settle(undefined, false);
-    };
+    this.changed = () => handlers.changed();
+    const gone = (): void => this.settle(undefined, false);
     const found = (role: KubeObject): void => {
       const { uid = '' } = role.metadata;
       this.settle({ apiVersion: API_VERSION, kind: KIND, name: this.name, uid }, true);

@@ -36,22 +36,16 @@ export class ClusterQuotas implements AdmissionPlugin {
 
   follow(signal: AbortSignal, handlers: { broken(error: unknown): void; restored(): void }): Promise<void> {
     const listener = {
-      upsert: (quota: KubeObject) => {
-        this.set(quota);
-      },
+      upsert: (quota: KubeObject) => this.set(quota),
       delete: (quota: KubeObject) => void this.quotas.get(namespaceOf(quota))?.delete(nameOf(quota)),
       replaced: (all: readonly KubeObject[]) => {
         this.quotas = new Map();
         for (const quota of all) this.set(quota);
         this.synced = true;
       },
-      responded: () => {
-        handlers.restored();
-      },
+      responded: () => handlers.restored(),
     };
-    return this.client.follow('/api/v1/resourcequotas', listener, signal, (error) => {
-      handlers.broken(error);
-    });
+    return this.client.follow('/api/v1/resourcequotas', listener, signal, (error) => handlers.broken(error));
   }
 
   handles(operation: AdmissionAttributes['operation']): boolean {

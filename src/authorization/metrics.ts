@@ -22,9 +22,7 @@ export function authorizationMetrics(serverId: string, registry: Registry = metr
     ...conditions,
     decision: (type, name, decision) => decisions.withLabelValues(type, name, decision).inc(),
     configReload: config.recordReload,
-    configInUse: (text) => {
-      config.setActiveHash(hashLabel(text));
-    },
+    configInUse: (text) => config.setActiveHash(hashLabel(text)),
   };
 }
 

@@ -158,9 +158,7 @@ export class ClusterClient {
     return new Promise((resolve, reject) => {
       const call = httpsRequest(url, options, (response) => {
         if (response.statusCode === 401) this.connections.rejected();
-        response.once('close', () => {
-          lease.release();
-        });
+        response.once('close', () => lease.release());
         resolve(response);
       });
       call.on('error', (error) => {

@@ -54,16 +54,12 @@ export class AuthenticationInfoPublisher {
       name: 'cluster_authentication_trust_controller',
       clock,
       reconcile: () => this.publish(),
-      onError: (key, error) => {
-        options.onError(key, error);
-      },
+      onError: (key, error) => options.onError(key, error),
     });
   }
 
   start(signal: AbortSignal): void {
-    const changed = (): void => {
-      this.queue.add(`${NAMESPACE}/${NAME}`);
-    };
+    const changed = (): void => this.queue.add(`${NAMESPACE}/${NAME}`);
     const isOurs = ({ metadata: { namespace, name } }: { metadata: JsonObject }): boolean =>
       namespace === NAMESPACE && name === NAME;
     const cache = new ObjectCache<true>({ only: NAME, keep: (map) => (isOurs(map) ? true : undefined), changed });

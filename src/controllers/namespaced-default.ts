@@ -38,22 +38,16 @@ export class NamespacedDefault {
       name: options.queue,
       clock,
       reconcile: (namespace) => this.sync(namespace),
-      onError: (namespace, error) => {
-        options.onError(namespace, error);
-      },
+      onError: (namespace, error) => options.onError(namespace, error),
     });
     this.namespaces = new ObjectCache<true>({
       keep: (namespace) => (objectAt(namespace, 'status')?.['phase'] === 'Active' ? true : undefined),
-      changed: (key) => {
-        this.queue.add(splitKey(key)[1]);
-      },
+      changed: (key) => this.queue.add(splitKey(key)[1]),
     });
     this.objects = new ObjectCache<boolean>({
       only: name,
       keep: (object) => (object.metadata.name === name ? options.accepts(object) : undefined),
-      changed: (key) => {
-        this.queue.add(splitKey(key)[0]);
-      },
+      changed: (key) => this.queue.add(splitKey(key)[0]),
     });
   }
 

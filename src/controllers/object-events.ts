@@ -48,9 +48,7 @@ export class ObjectEvents {
       clock: options.clock,
       reconcile: (name) => this.sync(name),
       workers: 1,
-      onError: (name, error) => {
-        options.onError(name, error);
-      },
+      onError: (name, error) => options.onError(name, error),
     });
   }
 
@@ -65,9 +63,7 @@ export class ObjectEvents {
           this.objects.delete(nameOf(object));
           this.recordedEvents.delete(nameOf(object));
         },
-        reset: () => {
-          this.objects.clear();
-        },
+        reset: () => this.objects.clear(),
       },
       signal,
     );

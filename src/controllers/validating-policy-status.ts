@@ -40,9 +40,7 @@ export class ValidatingPolicyStatus {
         delete: (policy) => {
           this.waiting.delete(policy.metadata.name ?? '');
         },
-        reset: () => {
-          this.waiting.clear();
-        },
+        reset: () => this.waiting.clear(),
       },
       signal,
     );

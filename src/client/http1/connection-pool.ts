@@ -150,18 +150,10 @@ class Connection {
       this.isSecure = true;
       if (this.call !== undefined) socket.write(this.call.bytes);
     });
-    socket.on('data', (bytes: Buffer) => {
-      this.receive(bytes);
-    });
-    socket.on('error', (error: Error) => {
-      this.fail(error);
-    });
-    socket.on('end', () => {
-      this.fail();
-    });
-    socket.on('close', () => {
-      this.fail();
-    });
+    socket.on('data', (bytes: Buffer) => this.receive(bytes));
+    socket.on('error', (error: Error) => this.fail(error));
+    socket.on('end', () => this.fail());
+    socket.on('close', () => this.fail());
   }
 
   leadsTo({ host, port, serverName }: Address): boolean {
@@ -172,9 +164,7 @@ class Connection {
   run(call: Call): void {
     this.call = call;
     this.response = new ResponseReader(call.maxAnswerBytes);
-    call.onOver((error) => {
-      this.fail(error);
-    });
+    call.onOver((error) => this.fail(error));
     this.socket.ref();
     if (this.isSecure) this.socket.write(call.bytes);
   }

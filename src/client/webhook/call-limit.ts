@@ -16,9 +16,7 @@ export class CallLimit {
     timeoutMillis: number,
     private readonly caller: Cancellation,
   ) {
-    this.timer = systemClock.setTimer(timeoutMillis, () => {
-      this.end(true);
-    });
+    this.timer = systemClock.setTimer(timeoutMillis, () => this.end(true));
     if (caller.aborted) this.end(false);
     else caller.addEventListener('abort', this.onAbort);
   }
@@ -52,9 +50,7 @@ export class CallLimit {
     this.listener = undefined;
   }
 
-  private readonly onAbort = (): void => {
-    this.end(false);
-  };
+  private readonly onAbort = (): void => this.end(false);
 
   private end(expired: boolean): void {
     if (this.over !== undefined) return;

@@ -117,9 +117,7 @@ export class HttpsTransport implements WebhookTransport {
         },
         bytes: requestBytes({ ...options, host: call.url.host }, body),
         maxAnswerBytes: this.remote.maxAnswerBytes ?? MAX_ANSWER_BYTES,
-        onOver: (listener) => {
-          limit.onOver(listener);
-        },
+        onOver: (listener) => limit.onOver(listener),
       });
       countFaults(socket);
       const { status, headers } = response;

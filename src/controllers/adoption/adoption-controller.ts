@@ -134,9 +134,9 @@ export class AdoptionController {
         this.definitionsKnown = true;
       },
     };
-    await this.options.client.follow(DEFINITIONS, listener, signal, (error) => {
-      this.options.onError('CustomResourceDefinitions', error);
-    });
+    await this.options.client.follow(DEFINITIONS, listener, signal, (error) =>
+      this.options.onError('CustomResourceDefinitions', error),
+    );
   }
 
   private async sync(name: string): Promise<void> {
@@ -251,9 +251,7 @@ export class AdoptionController {
     const move = new Switch({
       ...{ adopted, adoptions, backend, client, clock, definitions, namespace, replicas, servers, staging, group, uid },
       copyRate: copyRateOf(adoption),
-      onError: (error) => {
-        onError(group, error);
-      },
+      onError: (error) => onError(group, error),
     });
     const since = clock.monotonic();
     return { uid, move, stop: new AbortController(), done: undefined, movedAt: since, heldAt: -Infinity };

@@ -127,9 +127,7 @@ export class Copier {
     this.known = await staging.revisions(resource);
     this.watchedRevisions = new Map();
     const watching = new AbortController();
-    const stop = (): void => {
-      watching.abort();
-    };
+    const stop = (): void => watching.abort();
     signal.addEventListener('abort', stop, { once: true });
     try {
       const followed = await this.list(watching.signal);

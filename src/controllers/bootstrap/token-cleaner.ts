@@ -27,9 +27,7 @@ export class TokenCleaner {
     this.tokens = new ObjectCache<Token>({
       keep: (secret) =>
         isBootstrapToken(secret) ? { uid: secret.metadata.uid ?? '', end: expirationOf(secret) } : undefined,
-      changed: (key) => {
-        this.queue.add(key);
-      },
+      changed: (key) => this.queue.add(key),
     });
   }
 

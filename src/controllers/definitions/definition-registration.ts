@@ -49,9 +49,7 @@ export class DefinitionRegistration {
           this.definitions.delete(nameOf(definition));
           this.forget(groupOf(definition));
         },
-        reset: () => {
-          this.definitions.clear();
-        },
+        reset: () => this.definitions.clear(),
       },
       signal,
     );

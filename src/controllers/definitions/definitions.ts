@@ -77,12 +77,8 @@ export class DefinitionController {
           this.options.serving.remove(crd);
           this.enqueueGroup(crd);
         },
-        reset: () => {
-          this.definitions.clear();
-        },
-        synced: () => {
-          void this.options.serving.started().then(() => this.syncedOnce?.());
-        },
+        reset: () => this.definitions.clear(),
+        synced: () => void this.options.serving.started().then(() => this.syncedOnce?.()),
       },
       signal,
     );

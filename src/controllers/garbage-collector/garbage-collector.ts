@@ -56,9 +56,7 @@ export class GarbageCollector {
   }
 
   start(signal: AbortSignal): void {
-    this.watches.run(this.options.registry, this.queue, signal, () => {
-      this.follow(signal);
-    });
+    this.watches.run(this.options.registry, this.queue, signal, () => this.follow(signal));
     this.follow(signal);
   }
 
@@ -87,9 +85,7 @@ export class GarbageCollector {
   private async watch(resource: string, signal: AbortSignal): Promise<void> {
     const api = storedTypes(this.options.registry).get(resource);
     if (api === undefined) return;
-    await watchUntilDone(api.store.cache, FROM_ANY, signal, (event) => {
-      this.handleEvent(api, event);
-    });
+    await watchUntilDone(api.store.cache, FROM_ANY, signal, (event) => this.handleEvent(api, event));
   }
 
   private handleEvent(api: StoredApi, event: WatchEvent): void {

@@ -36,9 +36,7 @@ export class ObjectCache<T> {
     client.watch(
       {
         only: this.options.only,
-        upsert: (object) => {
-          this.upsert(object);
-        },
+        upsert: (object) => this.upsert(object),
         delete: (object) => this.forget(keyOf(object)),
         reset: () => {
           this.listedKeys = new Set();

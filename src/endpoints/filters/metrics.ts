@@ -260,9 +260,7 @@ export class ChainMetrics {
   longRunningStarted(exchange: Exchange): () => void {
     const cell = this.longRunning.withLabelValues(...this.labels(exchange));
     cell.inc();
-    return () => {
-      cell.dec();
-    };
+    return () => cell.dec();
   }
 
   /** Records a completed request; `millis` is the time since it arrived. */

@@ -39,13 +39,7 @@ async function update(scope: RequestScope, body: Buffer, options: WriteOptions, 
   const { namespace, name } = context.info;
   ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
   checkName(object, name);
-  dedupOwnerReferences(
-    object,
-    (text) => {
-      context.warn(text);
-    },
-    { afterAdmission: false },
-  );
+  dedupOwnerReferences(object, (text) => context.warn(text), { afterAdmission: false });
   requireNamespace(scope);
   const manager = managerOrUserAgent(options.fieldManager, context.userAgent);
   const uid = object.metadata.uid ?? '';

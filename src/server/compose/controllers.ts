@@ -140,18 +140,14 @@ export class Controllers {
           onError: failed,
         }).start(signal);
       },
-      'garbage-collector-controller': (local, onError) => {
-        new GarbageCollector({ registry, clients: local, clock, onError }).start(signal);
-      },
+      'garbage-collector-controller': (local, onError) =>
+        new GarbageCollector({ registry, clients: local, clock, onError }).start(signal),
       'clusterrole-aggregation-controller': (local, failed) => {
         const client = local.for({ group: RBAC, resource: 'clusterroles' });
-        new ClusterRoleAggregation(client, clock, (text) => {
-          failed('', text);
-        }).start(signal);
+        new ClusterRoleAggregation(client, clock, (text) => failed('', text)).start(signal);
       },
-      'resourcequota-controller': (local, onError) => {
-        new ResourceQuotaController({ registry, clients: local, clock, onError }).start(signal);
-      },
+      'resourcequota-controller': (local, onError) =>
+        new ResourceQuotaController({ registry, clients: local, clock, onError }).start(signal),
       'validatingadmissionpolicy-status-controller': (local, failed) => {
         const client = local.for({ group: 'admissionregistration.k8s.io', resource: 'validatingadmissionpolicies' });
         new ValidatingPolicyStatus({ client, types: knownTypes(registry, mergeTypes), clock, failed }).start(signal);
@@ -200,15 +196,11 @@ export class Controllers {
     const { clock, signal, clients, authorities, options } = this.context;
     const { rootCa, signer, serverUrl } = authorities;
     return {
-      'serviceaccount-controller': (local, failed) => {
-        defaultServiceAccounts(local, clock, failed).start(signal);
-      },
-      'serviceaccount-token-controller': (local, onError) => {
-        new ServiceAccountTokens({ clients: local, clock, signer, rootCa, onError }).start(signal);
-      },
-      'root-ca-certificate-publisher-controller': (local, failed) => {
-        rootCaPublisher(rootCa, local, clock, failed).start(signal);
-      },
+      'serviceaccount-controller': (local, failed) => defaultServiceAccounts(local, clock, failed).start(signal),
+      'serviceaccount-token-controller': (local, onError) =>
+        new ServiceAccountTokens({ clients: local, clock, signer, rootCa, onError }).start(signal),
+      'root-ca-certificate-publisher-controller': (local, failed) =>
+        rootCaPublisher(rootCa, local, clock, failed).start(signal),
       'bootstrap-signer-controller': (local, onError) => {
         const signing = new BootstrapSigner({ clients: local, clock, server: serverUrl(), rootCa, onError });
         signing.start(clients(MANAGER), signal);
@@ -219,9 +211,7 @@ export class Controllers {
           signal,
         );
       },
-      'token-cleaner-controller': (local, failed) => {
-        new TokenCleaner(local, clock, failed).start(signal);
-      },
+      'token-cleaner-controller': (local, failed) => new TokenCleaner(local, clock, failed).start(signal),
     };
   }
 
@@ -240,9 +230,8 @@ export class Controllers {
         const { clientCa } = authorities;
         forEachRequest(client, clock, (request) => signApproved(request, clientCa, client, clock), failed, signal);
       },
-      'certificatesigningrequest-cleaner-controller': (local, failed) => {
-        void cleanRequests(requests(local), clock, failed, signal);
-      },
+      'certificatesigningrequest-cleaner-controller': (local, failed) =>
+        void cleanRequests(requests(local), clock, failed, signal),
     };
   }
 }
@@ -252,7 +241,5 @@ export function errorLogger(
   { logger }: Pick<HookOptions, 'logger'>,
   what: string,
 ): (where: string, error: unknown) => void {
-  return (where, error) => {
-    logger.warn(`${what}: ${where}`, { error: messageOf(error) });
-  };
+  return (where, error) => logger.warn(`${what}: ${where}`, { error: messageOf(error) });
 }

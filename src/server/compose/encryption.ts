@@ -51,9 +51,7 @@ export function openEncryption({
     clock,
     observer,
     onActiveHash: config.setActiveHash,
-    failed: (provider, error) => {
-      logger.warn('KMS provider is unhealthy', { provider, error: error.message });
-    },
+    failed: (provider, error) => logger.warn('KMS provider is unhealthy', { provider, error: error.message }),
     reloaded: (error) => {
       config.recordReload(error === undefined ? 'success' : 'failure', clock.now());
       if (error === undefined) logger.info('loaded the new encryption configuration');

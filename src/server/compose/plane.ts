@@ -184,9 +184,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     ],
     loading,
     hooks,
-    endWatches: () => {
-      environment.watches.endAll();
-    },
+    endWatches: () => environment.watches.endAll(),
     close: async () => {
       parts.stop();
       offload.close();

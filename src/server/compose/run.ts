@@ -56,14 +56,12 @@ function installCommon(
   version: string,
   slis: Registry,
 ): void {
-  const register = (path: string, handler: Handler): void => {
-    server.register(path, handler);
-  };
+  const register = (path: string, handler: Handler): void => server.register(path, handler);
   installZPages(register, { clock, gates: featureGates, options, paths: () => server.listedPaths() });
   const info = JSON.stringify(versionInfo(version), undefined, 2);
-  registerDocument(server, '/version', 'application/json', (_context, _request, response) => {
-    send(response, 200, 'application/json', info);
-  });
+  registerDocument(server, '/version', 'application/json', (_context, _request, response) =>
+    send(response, 200, 'application/json', info),
+  );
   const startedAt = Math.floor(clock.now() / 1000);
   const metrics = (registries: readonly Registry[]): Handler =>
     metricsHandler(registries, startedAt, tracing !== undefined);

@@ -159,9 +159,7 @@ function watchFiles(
     clock.setTimer(RELOAD_MILLIS, round);
   };
   clock.setTimer(RELOAD_MILLIS, round);
-  return () => {
-    stopped.abort();
-  };
+  return () => stopped.abort();
 }
 
 function reloaded(options: Options, files: Files, old: TlsMaterial): TlsMaterial {
@@ -217,9 +215,7 @@ export async function startStandalone(
     listener,
     authenticator,
     plane,
-    install: () => {
-      accounts.install(server, serverAddress);
-    },
+    install: () => accounts.install(server, serverAddress),
   });
   return {
     port,
@@ -227,9 +223,7 @@ export async function startStandalone(
     kubeconfig: join(directory.path, 'admin.kubeconfig'),
     stop: () => {
       unwatch();
-      return running.stop().finally(() => {
-        ended.abort();
-      });
+      return running.stop().finally(() => ended.abort());
     },
   };
 }

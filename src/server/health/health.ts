@@ -157,18 +157,14 @@ export class LogCheck implements HealthCheck {
 
   private flush(): void {
     const again = (): void => {
-      this.clock.setTimer(LOG_FLUSH_MILLIS, () => {
-        this.flush();
-      });
+      this.clock.setTimer(LOG_FLUSH_MILLIS, () => this.flush());
     };
     this.logger.flush().then(
       () => {
         this.verifiedAt = this.clock.monotonic();
         again();
       },
-      () => {
-        again();
-      },
+      () => again(),
     );
   }
 }

@@ -187,12 +187,14 @@ export class ApiServer {
       if (request.headers.expect === '') void this.accept(this.connectionOf(request.socket), request, response);
       else response.writeHead(417, { Connection: 'close' }).end();
     });
-    server.on('connect', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      void this.acceptConnect(request, socket, head);
-    });
-    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      void this.acceptUpgrade(request, socket, head);
-    });
+    server.on(
+      'connect',
+      (request: IncomingMessage, socket: Duplex, head: Buffer) => void this.acceptConnect(request, socket, head),
+    );
+    server.on(
+      'upgrade',
+      (request: IncomingMessage, socket: Duplex, head: Buffer) => void this.acceptUpgrade(request, socket, head),
+    );
     this.handleUnreadable(server);
     server.on('tlsClientError', (error: Error) => {
       this.config.metrics.handshakeFailed();
@@ -272,9 +274,7 @@ export class ApiServer {
     const connection = {
       socket,
       http2: true,
-      retire: (atOnce = false) => {
-        session.shutdown(atOnce);
-      },
+      retire: (atOnce = false) => session.shutdown(atOnce),
     };
     this.connections.set(session, connection);
     this.sessions.add(session);
@@ -307,9 +307,7 @@ export class ApiServer {
       return;
     }
     const reparsed = withoutUpgrade(request, socket, head);
-    socket.on('data', (chunk: Buffer) => {
-      reparsed.append(chunk);
-    });
+    socket.on('data', (chunk: Buffer) => reparsed.append(chunk));
     this.reparse(reparsed, socket);
   }
 
@@ -374,7 +372,6 @@ export class ApiServer {
     response.end(body);
   };
 
-  private readonly keepFirstAnnotation = (auditId: string, key: string, value: string, known: string): void => {
+  private readonly keepFirstAnnotation = (auditId: string, key: string, value: string, known: string): void =>
     this.config.logger.warn('audit annotation is already set; keeping the first value', { auditId, key, value, known });
-  };
 }

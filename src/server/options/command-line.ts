@@ -122,9 +122,7 @@ export function parseOptions(given: Readonly<Record<string, unknown>>): Options 
 }
 
 function setVersions(options: Options): void {
-  unnamed(() => {
-    effectiveVersion.set(options.emulatedVersion, options.minCompatibilityVersion);
-  });
+  unnamed(() => effectiveVersion.set(options.emulatedVersion, options.minCompatibilityVersion));
   featureGates.emulate(effectiveVersion);
   if (effectiveVersion.emulation !== CURRENT_MINOR) return;
   const { emulationForwardCompatible, runtimeConfigEmulationForwardCompatible } = options;

@@ -147,9 +147,7 @@ export class ServiceAccountTokenAuthenticator implements TokenAuthenticator {
     const now = this.options.clock.now();
     checkTimes(claims, now);
     return this.checkCachedThenLive(
-      (find) => {
-        checkBoundObjects(claims, find, now);
-      },
+      (find) => checkBoundObjects(claims, find, now),
       () => withStaleness(claims, response, now),
       [
         ['serviceaccounts', claims.namespace, claims.serviceAccount.name],

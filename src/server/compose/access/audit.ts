@@ -61,15 +61,9 @@ function auditMetrics(registry: Registry): AuditMetrics & { failed(): void } {
     ['plugin'],
   );
   return {
-    level: (level) => {
-      levels.withLabelValues(level).inc();
-    },
-    event: () => {
-      events.withLabelValues().inc();
-    },
-    failed: () => {
-      errors.withLabelValues('log').inc();
-    },
+    level: (level) => levels.withLabelValues(level).inc(),
+    event: () => events.withLabelValues().inc(),
+    failed: () => errors.withLabelValues('log').inc(),
   };
 }
 

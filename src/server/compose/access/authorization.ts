@@ -65,14 +65,10 @@ export async function makeAuthorization(
         random: Math.random,
         readFile: readText,
         statFile,
-        watchFile: (path, changed, until) => {
-          watchFile(path, changed, clock, until);
-        },
+        watchFile: (path, changed, until) => watchFile(path, changed, clock, until),
         connect: (target, timeoutMillis) => connect(target, timeoutMillis, clock),
         hostsReviews: true,
-        failed: (text) => {
-          logger.error(text);
-        },
+        failed: (text) => logger.error(text),
       },
       signal,
     );

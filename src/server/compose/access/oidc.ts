@@ -60,9 +60,7 @@ function dependencies(
     client: (ca) => new HttpsProviderClient(ca),
     clock,
     metrics,
-    onError: (text) => {
-      logger.error(text);
-    },
+    onError: (text) => logger.error(text),
   };
 }
 
@@ -74,13 +72,7 @@ function fromFlags(options: Options, context: OidcContext): OidcSet {
     const authenticators = checkConfiguration(configuration, options.serviceAccountIssuer);
     const set = new OidcSet(authenticators, dependencies(options.oidcSigningAlgs, oidc, context));
     void set.start();
-    signal.addEventListener(
-      'abort',
-      () => {
-        set.close();
-      },
-      { once: true },
-    );
+    signal.addEventListener('abort', () => set.close(), { once: true });
     return set;
   } catch (error) {
     throw new StartError(`--oidc-issuer-url: invalid authentication configuration: ${messageOf(error)}`);
@@ -150,16 +142,12 @@ function fromFile(path: string, options: Options, context: OidcContext): Oidc {
     const authenticators = checkConfiguration(configuration, disallowedIssuers);
     const reloading = new ReloadingOidc(text, configuration, authenticators, {
       read: () => readText(path),
-      watch: (changed, until) => {
-        watchFile(path, changed, clock, until);
-      },
+      watch: (changed, until) => watchFile(path, changed, clock, until),
       disallowedIssuers,
       oidc: dependencies(SIGNING_ALGORITHMS, metrics.oidc, context),
       metrics: metrics.config,
       clock,
-      onError: (why) => {
-        logger.error(why);
-      },
+      onError: (why) => logger.error(why),
     });
     reloading.start(signal);
     return { tokens: cached(reloading, context), anonymous: configuration.anonymous };

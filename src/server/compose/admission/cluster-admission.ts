@@ -53,13 +53,7 @@ export class ClusterAdmission {
 
   start(signal: AbortSignal): void {
     for (const source of this.followed) void source.follow(signal);
-    signal.addEventListener(
-      'abort',
-      () => {
-        this.params.stop();
-      },
-      { once: true },
-    );
+    signal.addEventListener('abort', () => this.params.stop(), { once: true });
   }
 
   /** Passes once all configurations of the cluster are known. They stay in use if the cluster cannot be reached later. */
@@ -82,9 +76,7 @@ export class ClusterAdmission {
       resource,
       kind,
       events: {
-        changed: (_, what) => {
-          logger.info(`following ${resource} of the cluster: ${what}`);
-        },
+        changed: (_, what) => logger.info(`following ${resource} of the cluster: ${what}`),
         broken: (_, error) => {
           this.broken.set(resource, messageOf(error));
           links.broken('admission', `${resource}: ${messageOf(error)}`);

@@ -78,9 +78,7 @@ export class StandaloneHooks {
     const { clock, signal, clients } = this.context;
     const client = clients('kube-apiserver').for({ group: '', resource: 'namespaces' });
     const failed = errorLogger(this.context, 'system namespaces');
-    return keepSystemNamespaces(client, clock, signal, (error) => {
-      failed('cannot be created', error);
-    });
+    return keepSystemNamespaces(client, clock, signal, (error) => failed('cannot be created', error));
   }
 
   private startAuthenticationInfo(): void {
@@ -114,9 +112,7 @@ export class StandaloneHooks {
       clients: clients('kube-apiserver'),
       clock,
       signal,
-      failed: (text) => {
-        failed('', text);
-      },
+      failed: (text) => failed('', text),
     });
   }
 }
