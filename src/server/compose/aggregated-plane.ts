@@ -245,7 +245,7 @@ function delegatedAuthorizer(
     deniedTtl: ttl('authorization-webhook-cache-unauthorized-ttl', options.authorizationWebhookCacheUnauthorizedTtl),
     alwaysAllowPaths: options.authorizationAlwaysAllowPaths,
     post: (review) => clients.authz.call('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', review),
-    observe: (failed) => delegation.accessReview(failed),
+    observe: (outcome) => delegation.accessReview(outcome),
   });
 }
 

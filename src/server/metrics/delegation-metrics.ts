@@ -2,6 +2,9 @@ import type { Registry } from 'prom-client';
 import type { Distrust } from '../../aggregation/trusted-headers.js';
 import { type CounterVec, metricsOf } from '../../util/metrics/metrics.js';
 
+type ReviewOutcome = 'answered' | 'failed';
+const CODES: Readonly<Record<ReviewOutcome, string>> = { answered: '201', failed: '<error>' };
+
 /** Metrics of the reviews sent to the cluster, under kube-apiserver's names. */
 export class DelegationMetrics {
   private readonly authentications: CounterVec;
@@ -32,12 +35,12 @@ export class DelegationMetrics {
     );
   }
 
-  tokenReview(failed: boolean): void {
-    this.authentications.withLabelValues(failed ? '<error>' : '201').inc();
+  tokenReview(outcome: ReviewOutcome): void {
+    this.authentications.withLabelValues(CODES[outcome]).inc();
   }
 
-  accessReview(failed: boolean): void {
-    this.authorizations.withLabelValues(failed ? '<error>' : '201').inc();
+  accessReview(outcome: ReviewOutcome): void {
+    this.authorizations.withLabelValues(CODES[outcome]).inc();
   }
 
   forged(reason: Distrust): void {
