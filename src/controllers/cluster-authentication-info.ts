@@ -36,7 +36,7 @@ export interface PublisherOptions {
   readonly clock: Clock;
   /** Returns the current information. */
   info(): AuthenticationInfo;
-  onError(where: string, error: unknown): void;
+  readonly onError: (where: string, error: unknown) => void;
 }
 
 /**
@@ -54,7 +54,7 @@ export class AuthenticationInfoPublisher {
       name: 'cluster_authentication_trust_controller',
       clock,
       reconcile: () => this.publish(),
-      onError: (key, error) => options.onError(key, error),
+      onError: options.onError,
     });
   }
 

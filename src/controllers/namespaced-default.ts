@@ -20,7 +20,7 @@ export interface NamespacedDefaultOptions {
   accepts(object: KubeObject): boolean;
   /** Repairs an existing object in place. */
   repair(object: KubeObject): void;
-  onError(namespace: string, error: unknown): void;
+  readonly onError: (namespace: string, error: unknown) => void;
 }
 
 /** Maintains one object of a fixed name in every active namespace, such as the default service account or the root certificates. */
@@ -38,7 +38,7 @@ export class NamespacedDefault {
       name: options.queue,
       clock,
       reconcile: (namespace) => this.sync(namespace),
-      onError: (namespace, error) => options.onError(namespace, error),
+      onError: options.onError,
     });
     this.namespaces = new ObjectCache<true>({
       keep: (namespace) => (objectAt(namespace, 'status')?.['phase'] === 'Active' ? true : undefined),

@@ -7,7 +7,7 @@ import { EVERYTHING } from '../storage/selection-predicate.js';
 import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
 import { messageOf } from '../util/error-message.js';
-import { isConflictOrNotFound } from './errors.js';
+import { exceptConflicts } from './errors.js';
 
 const RETRY_MILLIS = 500;
 const FINALIZER = 'kubernetes';
@@ -20,7 +20,7 @@ export interface NamespaceControllerOptions {
   deleteAll(api: StoredApi, namespace: string): Promise<void>;
   /** Writes spec.finalizers through the finalize subresource. */
   finalize(namespace: KubeObject): Promise<unknown>;
-  onError(name: string, error: unknown): void;
+  readonly onError: (name: string, error: unknown) => void;
 }
 
 /** The contents left in a namespace after everything was deleted. */
@@ -40,9 +40,7 @@ export class NamespaceController {
       clock: options.clock,
       reconcile: (name) => this.sync(name),
       workers: 10,
-      onError: (name, error) => {
-        if (!isConflictOrNotFound(error)) options.onError(name, error);
-      },
+      onError: exceptConflicts(options.onError),
     });
   }
 

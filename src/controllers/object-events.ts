@@ -29,7 +29,7 @@ export interface ObjectEventsOptions {
   readonly clock: Clock;
   /** Creates the Event; one that already exists is not an error. */
   record(event: KubeObject): Promise<void>;
-  onError(name: string, error: unknown): void;
+  readonly onError: (name: string, error: unknown) => void;
 }
 
 /**
@@ -48,7 +48,7 @@ export class ObjectEvents {
       clock: options.clock,
       reconcile: (name) => this.sync(name),
       workers: 1,
-      onError: (name, error) => options.onError(name, error),
+      onError: options.onError,
     });
   }
 

@@ -45,7 +45,7 @@ export interface ServingOptions {
   readonly observer?: { seen(crd: KubeObject): void; gone(crd: KubeObject): void };
   /** Guards the writes to a type before they reach the store. */
   readonly gate?: WriteGate;
-  onError(name: string, error: unknown): void;
+  readonly onError: (name: string, error: unknown) => void;
 }
 
 interface WriteGate {

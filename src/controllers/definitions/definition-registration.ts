@@ -4,7 +4,7 @@ import { formatTime, hasDeletionTimestamp, type KubeObject, nameOf } from '../..
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
-import { isConflictOrNotFound } from '../errors.js';
+import { exceptConflicts } from '../errors.js';
 import { groupOf } from '../../apimachinery/meta/adopted-definitions.js';
 
 const CONDITION = 'Registered';
@@ -31,10 +31,7 @@ export class DefinitionRegistration {
       name: 'crd_autoregistration_controller',
       clock,
       reconcile: (name) => this.sync(name),
-      onError: (name, error) => {
-        // Another writer was faster; its newer state is reconciled next.
-        if (!isConflictOrNotFound(error)) failed(name, error);
-      },
+      onError: exceptConflicts(failed),
     });
   }
 

@@ -15,7 +15,7 @@ import { yieldNow, sliced } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import type { CustomResourceHandler } from './custom-resource-handler.js';
-import { isConflictOrNotFound } from '../errors.js';
+import { exceptConflicts } from '../errors.js';
 import { groupOf } from '../../apimachinery/meta/adopted-definitions.js';
 
 /** How long creations that began before a definition was marked as terminating may take to end, so that their objects are found. */
@@ -31,7 +31,7 @@ export interface DefinitionControllerOptions {
   deleteObjects(store: ResourceStore, definition: KubeObject): Promise<void>;
   /** Reports whether deleting the definition leaves its objects to the component that deletes it. */
   leavesObjects?(definition: KubeObject): boolean;
-  onError(name: string, error: unknown): void;
+  readonly onError: (name: string, error: unknown) => void;
 }
 
 /**
@@ -55,10 +55,7 @@ export class DefinitionController {
       name: 'crd_naming_condition_controller',
       clock: options.clock,
       reconcile: (name) => this.sync(name),
-      onError: (name, error) => {
-        // A conflict only means that a newer state is on its way.
-        if (!isConflictOrNotFound(error)) options.onError(name, error);
-      },
+      onError: exceptConflicts(options.onError),
     });
   }
 

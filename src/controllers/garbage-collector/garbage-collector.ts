@@ -14,14 +14,14 @@ import type { CachedObject, WatchEvent } from '../../storage/cacher/interfaces.j
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { type Dependent, kindOf, type ObjectPlace, OwnerGraph } from './owner-graph.js';
-import { isConflictOrNotFound } from '../errors.js';
+import { exceptConflicts } from '../errors.js';
 import { TypeWatches } from '../type-watches.js';
 
 export interface GarbageCollectorOptions {
   readonly registry: ApiRegistry;
   readonly clients: LoopbackClients;
   readonly clock: Clock;
-  onError(what: string, error: unknown): void;
+  readonly onError: (what: string, error: unknown) => void;
 }
 
 const HAS_OWNERS = Buffer.from('"ownerReferences":[');
@@ -49,9 +49,7 @@ export class GarbageCollector {
       clock: options.clock,
       reconcile: (key) => this.work(key),
       workers: 20,
-      onError: (key, error) => {
-        if (!isConflictOrNotFound(error)) options.onError(key, error);
-      },
+      onError: exceptConflicts(options.onError),
     });
   }
 

@@ -18,7 +18,7 @@ export interface ResourceQuotaOptions {
   readonly registry: ApiRegistry;
   readonly clients: LoopbackClients;
   readonly clock: Clock;
-  onError(what: string, error: unknown): void;
+  readonly onError: (what: string, error: unknown) => void;
 }
 
 const QUOTAS = { group: '', resource: 'resourcequotas' };

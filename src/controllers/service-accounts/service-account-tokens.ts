@@ -27,7 +27,7 @@ export interface ServiceAccountTokensOptions {
   readonly signer: Pick<ServiceAccountTokenSigner, 'signForSecret'>;
   /** PEM, written into every Secret. */
   readonly rootCa: string;
-  onError(key: string, error: unknown): void;
+  readonly onError: (key: string, error: unknown) => void;
 }
 
 const encode = (text: string): string => Buffer.from(text, 'utf8').toString('base64');
@@ -53,7 +53,7 @@ export class ServiceAccountTokens {
       name: 'serviceaccount_tokens_service',
       clock: options.clock,
       reconcile: (key) => this.sync(key),
-      onError: (key, error) => options.onError(key, error),
+      onError: options.onError,
     });
     this.secrets = new ObjectCache<TokenSecret>({
       keep: (secret) => this.remember(secret),

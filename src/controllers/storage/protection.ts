@@ -4,7 +4,7 @@ import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/m
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
-import { isConflictOrNotFound } from '../errors.js';
+import { exceptConflicts } from '../errors.js';
 import { keyOf, splitKey } from '../garbage-collector/object-cache.js';
 
 export interface ProtectionOptions {
@@ -16,7 +16,7 @@ export interface ProtectionOptions {
   readonly clock: Clock;
   /** Reports whether an object that is being deleted is still used. */
   isUsed(object: KubeObject): Promise<boolean>;
-  onError(key: string, error: unknown): void;
+  readonly onError: (key: string, error: unknown) => void;
 }
 
 /** Removes the protection finalizer from deleted volumes and claims once nothing uses them. */
@@ -29,9 +29,7 @@ export class StorageProtection {
       clock: options.clock,
       reconcile: (key) => this.sync(key),
       workers: 4,
-      onError: (key, error) => {
-        if (!isConflictOrNotFound(error)) options.onError(key, error);
-      },
+      onError: exceptConflicts(options.onError),
     });
   }
 

@@ -1,4 +1,3 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { ApiError } from '../../apimachinery/meta/errors.js';
 import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
@@ -21,41 +20,13 @@ import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopba
 import { sleep } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import { enabledControllers } from '../options/controller-names.js';
-import type { Credentials } from '../certificates/data-directory.js';
 import { knownTypes } from './admission/known-types.js';
-import type { Authorities, HookOptions } from './startup/hook-context.js';
+import type { HookOptions } from './startup/hook-context.js';
 
 const RETRY_MILLIS = 1_000;
 const RBAC = 'rbac.authorization.k8s.io';
 const SYSTEM = 'kube-system';
 const MANAGER = 'kube-controller-manager';
-
-const END_OF_CERTIFICATE = /-----END CERTIFICATE-----\s*/;
-
-/** Returns the CA certificates after the serving certificate in a PEM bundle, or the serving certificate itself if it is the only one. */
-function issuersOf(pem: string): string {
-  const blocks = pem.split(END_OF_CERTIFICATE).filter((block) => block.includes('BEGIN CERTIFICATE'));
-  const shown = blocks.length > 1 ? blocks.slice(1) : blocks;
-  return shown.map((block) => `${block}-----END CERTIFICATE-----\n`).join('');
-}
-
-/** `givenCertificate` is the content of `--tls-cert-file`; undefined if the data directory's own certificate is served. */
-export function authoritiesOf(
-  credentials: Credentials,
-  clientCaKeyPem: string,
-  serverUrl: () => string,
-  givenCertificate: string | undefined,
-  signer: Authorities['signer'],
-  authenticationInfo: Authorities['authenticationInfo'],
-): Authorities {
-  return {
-    rootCa: givenCertificate === undefined ? credentials.caPem : issuersOf(givenCertificate),
-    clientCa: { key: createPrivateKey(clientCaKeyPem), certificate: new X509Certificate(credentials.clientCaPem) },
-    serverUrl,
-    signer,
-    authenticationInfo,
-  };
-}
 
 /** The service account of each controller, as in kube-controller-manager. */
 const ACCOUNTS: Readonly<Record<string, string>> = {

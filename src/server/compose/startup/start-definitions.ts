@@ -33,7 +33,7 @@ export async function startDefinitions(options: DefinitionsOptions): Promise<voi
     clock,
     ...(options.leavesObjects !== undefined && { leavesObjects: options.leavesObjects }),
     deleteObjects: (store) => deleteEach(deleters.for(store.groupResource), ''),
-    onError: (name, error) => options.onError(name, error),
+    onError: options.onError,
   });
   controller.start(signal);
   const events = new ObjectEvents({
