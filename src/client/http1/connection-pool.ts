@@ -38,7 +38,7 @@ export class RequestFailure extends Error {
   constructor(
     override readonly cause: Error,
     /** True if the connection had served other requests before: the server may simply have closed it. */
-    readonly onReusedConnection: boolean,
+    readonly onReusedConnection = false,
   ) {
     super(cause.message);
   }
@@ -65,7 +65,7 @@ export class ConnectionPool {
         const at = this.waiting.indexOf(call);
         if (at < 0) return;
         this.waiting.splice(at, 1);
-        reject(new RequestFailure(error, false));
+        reject(new RequestFailure(error));
       });
       this.waiting.push(call);
       this.drain();
@@ -88,7 +88,7 @@ export class ConnectionPool {
         }
         connection.run(call);
       } catch (error) {
-        call.reject(new RequestFailure(error as Error, false));
+        call.reject(new RequestFailure(error as Error));
       }
     }
   }

@@ -28,7 +28,7 @@ export interface DefinitionControllerOptions {
   readonly serving: CustomResourceHandler;
   readonly clock: Clock;
   /** Deletes all objects of a store in the name of the server; finalizers hold them back as usual. */
-  deleteObjects(store: ResourceStore, definition: KubeObject): Promise<void>;
+  deleteObjects(store: ResourceStore): Promise<void>;
   /** Reports whether deleting the definition leaves its objects to the component that deletes it. */
   leavesObjects?(definition: KubeObject): boolean;
   readonly onError: (name: string, error: unknown) => void;
@@ -136,7 +136,7 @@ export class DefinitionController {
     }
     if (!serving.isShadowed(crd) && this.options.leavesObjects?.(crd) !== true) {
       const store = serving.store(crd);
-      if (isConditionTrue(crd, 'Established')) await this.options.deleteObjects(store, crd);
+      if (isConditionTrue(crd, 'Established')) await this.options.deleteObjects(store);
       if (store.cache.size() > 0) {
         this.queue.addAfter(name, DRAIN_POLL_MILLIS);
         return;

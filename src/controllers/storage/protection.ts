@@ -64,17 +64,17 @@ export function claimsInUse(pod: KubeObject): string[] {
   const spec = objectAt(pod, 'spec');
   if ((stringAt(spec, 'nodeName') ?? '') === '') return [];
   const isShutDown = hasDeletionTimestamp(pod) && pod.metadata['deletionGracePeriodSeconds'] === 0;
-  return claimsOf(pod, spec, !isShutDown);
+  return claimsOf(pod, spec, isShutDown ? 'persistent' : 'all');
 }
 
 /** Returns all claims that a pod names. */
-export const claimsNamed = (pod: KubeObject): string[] => claimsOf(pod, objectAt(pod, 'spec'), true);
+export const claimsNamed = (pod: KubeObject): string[] => claimsOf(pod, objectAt(pod, 'spec'), 'all');
 
-function claimsOf(pod: KubeObject, spec: JsonObject | undefined, ephemeral: boolean): string[] {
+function claimsOf(pod: KubeObject, spec: JsonObject | undefined, volumes: 'all' | 'persistent'): string[] {
   return objectsOf(spec?.['volumes']).flatMap((volume) => {
     const claim = stringAt(objectAt(volume, 'persistentVolumeClaim'), 'claimName');
     if (claim !== undefined) return [claim];
-    if (!ephemeral || objectAt(volume, 'ephemeral') === undefined) return [];
+    if (volumes === 'persistent' || objectAt(volume, 'ephemeral') === undefined) return [];
     return [`${pod.metadata.name ?? ''}-${stringAt(volume, 'name') ?? ''}`];
   });
 }

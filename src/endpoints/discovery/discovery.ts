@@ -122,7 +122,7 @@ export class Discovery {
   /** Writes the aggregated document if the client requests it, else the other one. */
   private async writeNegotiated(plain: Document, aggregated: () => JsonObject, call: Call): Promise<void> {
     const { context, request, response } = call;
-    const asked = negotiateConversion(request.headers.accept, false, aggregatedType);
+    const asked = negotiateConversion(request.headers.accept, aggregatedType);
     if (asked === undefined) {
       await this.write(plain, call);
       return;
