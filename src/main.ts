@@ -120,9 +120,7 @@ async function doctor(options: Options, { output, serverKubeconfig, verifyStore 
   for await (const finding of findings) tell(finding);
   if (verifyStore === true) {
     const progress = new Progress(systemClock, process.stderr);
-    const step = (revision: number, newest: number): void => {
-      progress.step(revision, newest, 'revisions read');
-    };
+    const step = (revision: number, newest: number): void => progress.step(revision, newest, 'revisions read');
     const records = await checkRecords(options, systemClock, step);
     progress.clear();
     tell(records);

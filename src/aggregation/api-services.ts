@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import { deepEqual, type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
-import type { KubeObject } from '../apimachinery/meta/meta.js';
+import { type KubeObject, nameOf } from '../apimachinery/meta/meta.js';
 import { ClusterError, type ClusterClient } from '../client/cluster-client.js';
 import { type Clock, sleep, type Timer } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
@@ -139,7 +139,7 @@ export class ApiServices {
       this.options.unreadable(error);
       this.firstDone();
     });
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.queue.stopOn(signal);
   }
 
   /** Called when the served group versions have changed. */
@@ -242,16 +242,12 @@ export class ApiServices {
       service: { namespace: service.namespace, name: service.name, port: service.port },
       group,
       version,
-      caBundle: this.bundles.wanted(name, has, own, (millis) => {
-        this.queue.addAfter(name, millis);
-      }),
+      caBundle: this.bundles.wanted(name, has, own, (millis) => this.queue.addAfter(name, millis)),
       groupPriorityMinimum: GROUP_PRIORITY_MINIMUM,
       versionPriority: Math.max(1, FIRST_VERSION_PRIORITY - rank),
     };
   }
 }
-
-const nameOf = (service: KubeObject): string => service.metadata.name ?? '';
 
 const isAutomanaged = (service: KubeObject): boolean =>
   stringAt(service.metadata.labels, AUTOMANAGED) !== undefined &&

@@ -1,5 +1,5 @@
 import type { NamespaceSource } from '../admission/sources.js';
-import type { KubeObject } from '../apimachinery/meta/meta.js';
+import { type KubeObject, nameOf } from '../apimachinery/meta/meta.js';
 import type { ClusterClient } from '../client/cluster-client.js';
 import type { MaybePromise } from '../util/maybe-promise.js';
 
@@ -18,19 +18,14 @@ export class ClusterNamespaces implements NamespaceSource {
   }
 
   follow(signal: AbortSignal, handlers: { broken(error: unknown): void; restored(): void }): Promise<void> {
-    const nameOf = (namespace: KubeObject): string => namespace.metadata.name ?? '';
     const listener = {
       upsert: (namespace: KubeObject) => void this.namespaces.set(nameOf(namespace), namespace),
       delete: (namespace: KubeObject) => void this.namespaces.delete(nameOf(namespace)),
       replaced: (all: readonly KubeObject[]) => {
         this.namespaces = new Map(all.map((namespace) => [nameOf(namespace), namespace]));
       },
-      responded: () => {
-        handlers.restored();
-      },
+      responded: () => handlers.restored(),
     };
-    return this.client.follow('/api/v1/namespaces', listener, signal, (error) => {
-      handlers.broken(error);
-    });
+    return this.client.follow('/api/v1/namespaces', listener, signal, (error) => handlers.broken(error));
   }
 }

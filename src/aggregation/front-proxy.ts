@@ -78,9 +78,7 @@ export class FrontProxyTrust {
         else handlers.restored();
       },
     };
-    return client.follow(PATH, listener, signal, (error) => {
-      handlers.broken(error);
-    });
+    return client.follow(PATH, listener, signal, (error) => handlers.broken(error));
   }
 
   /** Applies the content. Returns false if it cannot be used. */

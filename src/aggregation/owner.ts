@@ -28,15 +28,11 @@ export class Owner {
     handlers: { changed(): void; broken(error: unknown): void; restored(): void },
   ): void {
     if (this.name === '') return;
-    this.changed = () => {
-      handlers.changed();
-    };
-    const gone = (): void => {
-      this.settle(undefined, false);
-    };
+    this.changed = () => handlers.changed();
+    const gone = (): void => this.settle(undefined, 'waiting');
     const found = (role: KubeObject): void => {
       const { uid = '' } = role.metadata;
-      this.settle({ apiVersion: API_VERSION, kind: KIND, name: this.name, uid }, true);
+      this.settle({ apiVersion: API_VERSION, kind: KIND, name: this.name, uid }, 'ready');
     };
     const listener = {
       upsert: found,
@@ -54,7 +50,7 @@ export class Owner {
     void client.follow(path, listener, signal, (error) => {
       // Registering without an owner is better than not registering at all.
       const refused = error instanceof ClusterError && (error.status === 401 || error.status === 403);
-      if (refused && this.reference === undefined) this.settle(undefined, true);
+      if (refused && this.reference === undefined) this.settle(undefined, 'ready');
       handlers.broken(error);
     });
   }
@@ -70,7 +66,8 @@ export class Owner {
     return [...existing.filter((one) => !ours(one)), reference];
   }
 
-  private settle(reference: OwnerReference | undefined, settled: boolean): void {
+  private settle(reference: OwnerReference | undefined, state: 'ready' | 'waiting'): void {
+    const settled = state === 'ready';
     if (this.settled === settled && this.reference?.uid === reference?.uid) return;
     this.reference = reference;
     this.settled = settled;

@@ -1,7 +1,7 @@
 import type { AdmissionAttributes, AdmissionPlugin } from '../admission/interfaces.js';
 import { newForbidden } from '../apimachinery/meta/errors.js';
 import { deepCopy, type JsonObject, objectAt } from '../apimachinery/json/json.js';
-import type { KubeObject } from '../apimachinery/meta/meta.js';
+import { type KubeObject, nameOf, namespaceOf } from '../apimachinery/meta/meta.js';
 import { Quantity } from '../apimachinery/meta/quantity.js';
 import { exceededText } from '../quota/charge.js';
 import { countName } from '../quota/object-count.js';
@@ -36,22 +36,16 @@ export class ClusterQuotas implements AdmissionPlugin {
 
   follow(signal: AbortSignal, handlers: { broken(error: unknown): void; restored(): void }): Promise<void> {
     const listener = {
-      upsert: (quota: KubeObject) => {
-        this.set(quota);
-      },
+      upsert: (quota: KubeObject) => this.set(quota),
       delete: (quota: KubeObject) => void this.quotas.get(namespaceOf(quota))?.delete(nameOf(quota)),
       replaced: (all: readonly KubeObject[]) => {
         this.quotas = new Map();
         for (const quota of all) this.set(quota);
         this.synced = true;
       },
-      responded: () => {
-        handlers.restored();
-      },
+      responded: () => handlers.restored(),
     };
-    return this.client.follow('/api/v1/resourcequotas', listener, signal, (error) => {
-      handlers.broken(error);
-    });
+    return this.client.follow('/api/v1/resourcequotas', listener, signal, (error) => handlers.broken(error));
   }
 
   handles(operation: AdmissionAttributes['operation']): boolean {
@@ -200,10 +194,6 @@ function amount(quota: KubeObject, what: 'hard' | 'used', key: string): Quantity
   const value = objectAt(objectAt(quota, 'status'), what)?.[key];
   return Quantity.parse(typeof value === 'string' ? value : '0');
 }
-
-const nameOf = (quota: KubeObject): string => quota.metadata.name ?? '';
-
-const namespaceOf = (quota: KubeObject): string => quota.metadata.namespace ?? '';
 
 const versionOf = (quota: KubeObject): bigint => BigInt(quota.metadata.resourceVersion ?? '0');
 

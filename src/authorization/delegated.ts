@@ -19,7 +19,7 @@ export interface DelegatedAuthorizationOptions {
   /** Posts a SubjectAccessReview to the cluster and returns the status and body of the response. Throws if there is no response. */
   post(review: JsonObject): Promise<{ readonly status: number; readonly body: JsonObject }>;
   /** Called after each review, with whether it failed. */
-  observe(failed: boolean): void;
+  observe(outcome: 'answered' | 'failed'): void;
 }
 
 /**
@@ -66,10 +66,10 @@ export class DelegatedAuthorizer implements Authorizer {
       const decision = review.allowed ? 'allow' : review.denied ? 'deny' : 'no-opinion';
       const answer = result(decision, review.reason);
       this.cache.set(key, answer, review.allowed ? this.options.allowedTtl : this.options.deniedTtl);
-      this.options.observe(false);
+      this.options.observe('answered');
       return answer;
     } catch (error) {
-      this.options.observe(true);
+      this.options.observe('failed');
       return result('no-opinion', '', `the SubjectAccessReview failed: ${messageOf(error)}`);
     }
   }

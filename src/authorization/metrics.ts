@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { configMetrics, hashLabel } from '../util/files/config-metrics.js';
-import { CounterVec, HistogramVec, metricsRegistry } from '../util/metrics/metrics.js';
+import { metricsOf, metricsRegistry } from '../util/metrics/metrics.js';
 import type { AuthorizationMetrics } from './authorizer/instrumentation.js';
 
 const PREFIX = 'apiserver_authorization';
@@ -9,51 +9,39 @@ const CONDITION_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
 
 /** Metrics of authorization, under kube-apiserver's names. Create them once per registry. */
 export function authorizationMetrics(serverId: string, registry: Registry = metricsRegistry): AuthorizationMetrics {
-  const counter = (name: string, help: string, ...labels: string[]): CounterVec =>
-    new CounterVec({ name, help, labels }, registry);
-  const decisions = counter(
+  const decisions = metricsOf(registry).counter(
     `${PREFIX}_decisions_total`,
     'Total number of terminal decisions made by an authorizer split by authorizer type, name, and decision.',
-    'type',
-    'name',
-    'decision',
+    ['type', 'name', 'decision'],
   );
-  const webhooks = webhookMetrics(counter, registry);
-  const conditions = conditionMetrics(counter, registry);
+  const webhooks = webhookMetrics(registry);
+  const conditions = conditionMetrics(registry);
   const config = configMetrics('authorization', hashLabel(serverId), registry);
   return {
     ...webhooks,
     ...conditions,
     decision: (type, name, decision) => decisions.withLabelValues(type, name, decision).inc(),
     configReload: config.recordReload,
-    configInUse: (text) => {
-      config.setActiveHash(hashLabel(text));
-    },
+    configInUse: (text) => config.setActiveHash(hashLabel(text)),
   };
 }
 
-type MakeCounter = (name: string, help: string, ...labels: string[]) => CounterVec;
-
-function webhookMetrics(
-  counter: MakeCounter,
-  registry: Registry,
-): Pick<AuthorizationMetrics, 'webhookEvaluation' | 'webhookFailOpen'> {
-  const evaluations = counter(
-    `${PREFIX}_webhook_evaluations_total`,
-    'Round-trips to authorization webhooks.',
+function webhookMetrics(registry: Registry): Pick<AuthorizationMetrics, 'webhookEvaluation' | 'webhookFailOpen'> {
+  const { counter, histogram } = metricsOf(registry);
+  const evaluations = counter(`${PREFIX}_webhook_evaluations_total`, 'Round-trips to authorization webhooks.', [
     'name',
     'result',
-  );
+  ]);
   const failOpen = counter(
     `${PREFIX}_webhook_evaluations_fail_open_total`,
     'NoOpinion results due to webhook timeout or error.',
-    'name',
-    'result',
+    ['name', 'result'],
   );
-  const duration = new HistogramVec(
-    { name: `${PREFIX}_webhook_duration_seconds`, help: 'Request latency in seconds.', labels: ['name', 'result'] },
+  const duration = histogram(
+    `${PREFIX}_webhook_duration_seconds`,
+    'Request latency in seconds.',
+    ['name', 'result'],
     DURATION_BUCKETS,
-    registry,
   );
   return {
     webhookEvaluation: (name, outcome, seconds) => {
@@ -65,29 +53,24 @@ function webhookMetrics(
 }
 
 function conditionMetrics(
-  counter: MakeCounter,
   registry: Registry,
 ): Pick<AuthorizationMetrics, 'matchConditions' | 'matchConditionError' | 'matchConditionExclusion'> {
+  const { counter, histogram } = metricsOf(registry);
   const errors = counter(
     `${PREFIX}_match_condition_evaluation_errors_total`,
     'Total number of errors when an authorization webhook encounters a match condition error split by authorizer type and name.',
-    'type',
-    'name',
+    ['type', 'name'],
   );
   const exclusions = counter(
     `${PREFIX}_match_condition_exclusions_total`,
     'Total number of exclusions when an authorization webhook is skipped because match conditions exclude it.',
-    'type',
-    'name',
+    ['type', 'name'],
   );
-  const seconds = new HistogramVec(
-    {
-      name: `${PREFIX}_match_condition_evaluation_seconds`,
-      help: 'Authorization match condition evaluation time in seconds, split by authorizer type and name.',
-      labels: ['type', 'name'],
-    },
+  const seconds = histogram(
+    `${PREFIX}_match_condition_evaluation_seconds`,
+    'Authorization match condition evaluation time in seconds, split by authorizer type and name.',
+    ['type', 'name'],
     CONDITION_BUCKETS,
-    registry,
   );
   return {
     matchConditions: (name, taken) => seconds.withLabelValues('Webhook', name).observe(taken),

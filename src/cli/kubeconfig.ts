@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { Command } from 'commander';
 import type { JsonObject } from '../apimachinery/json/json.js';
 import { toYaml } from '../apimachinery/yaml/yaml.js';
+import { collect } from './collect.js';
 
 export interface KubeconfigOptions {
   readonly server: string;
@@ -69,8 +70,6 @@ function variable(pair: string): { name: string; value: string } {
   if (at <= 0) throw new Error(`--exec-env: ${pair} is not name=value`);
   return { name: pair.slice(0, at), value: pair.slice(at + 1) };
 }
-
-const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
 
 /** `annex kubeconfig`: writes a kubeconfig. */
 export function kubeconfigCommand(): Command {

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIPv6 } from 'node:net';
@@ -16,6 +15,7 @@ import { credentialSource } from './credential-source.js';
 import { type ClusterListener, type Collection, follow } from './follow.js';
 import { Connections } from './webhook/connections.js';
 import { loadClusterKubeconfig, type RemoteConfig } from './webhook/kubeconfig.js';
+import { readText } from '../util/files/read-text.js';
 
 export interface ClusterAnswer {
   readonly status: number;
@@ -94,9 +94,7 @@ export class ClusterClient {
     const accept = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
     const response = await this.open('GET', path, { Accept: accept }, undefined, TIMEOUT_MILLIS);
     const body = parseBody(await readAll(response));
-    const { statusCode = 0 } = response;
-    if (statusCode !== 200)
-      throw new ClusterError(statusCode, stringAt(body, 'message') ?? `GET ${path}: ${statusCode}`);
+    if (response.statusCode !== 200) throw refusal('GET', path, { status: response.statusCode ?? 0, body });
     return body;
   }
 
@@ -104,9 +102,7 @@ export class ClusterClient {
   async must(method: string, path: string, body?: JsonObject, contentType?: string): Promise<KubeObject | undefined> {
     const answer = await this.call(method, path, body, contentType);
     if (answer.status === 404) return undefined;
-    if (answer.status >= 300) {
-      throw new ClusterError(answer.status, stringAt(answer.body, 'message') ?? `${method} ${path}: ${answer.status}`);
-    }
+    if (answer.status >= 300) throw refusal(method, path, answer);
     return answer.body as KubeObject;
   }
 
@@ -130,9 +126,9 @@ export class ClusterClient {
   }
 
   private async page(path: string): Promise<JsonObject> {
-    const { status, body } = await this.call('GET', path);
-    if (status === 200) return body;
-    throw new ClusterError(status, stringAt(body, 'message') ?? `GET ${path}: ${status}`);
+    const answer = await this.call('GET', path);
+    if (answer.status !== 200) throw refusal('GET', path, answer);
+    return answer.body;
   }
 
   /** Yields the lines of a watch until it ends. Throws ClusterError if it does not start. */
@@ -162,9 +158,7 @@ export class ClusterClient {
     return new Promise((resolve, reject) => {
       const call = httpsRequest(url, options, (response) => {
         if (response.statusCode === 401) this.connections.rejected();
-        response.once('close', () => {
-          lease.release();
-        });
+        response.once('close', () => lease.release());
         resolve(response);
       });
       call.on('error', (error) => {
@@ -180,8 +174,6 @@ export class ClusterClient {
 }
 
 const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
-const readText = (path: string): Promise<string> => readFile(path, 'utf8');
-
 /** Returns the configuration for the service account of the pod that the server runs in. */
 function inCluster(): RemoteConfig {
   const { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_SERVICE_PORT: port = '' } = process.env;
@@ -203,6 +195,9 @@ function inCluster(): RemoteConfig {
     exec: undefined,
   };
 }
+
+const refusal = (method: string, path: string, { status, body }: ClusterAnswer): ClusterError =>
+  new ClusterError(status, stringAt(body, 'message') ?? `${method} ${path}: ${status}`);
 
 const readAll = (response: IncomingMessage): Promise<Buffer> =>
   readBounded(response, MAX_BODY_BYTES, () => new ClusterError(0, 'the response is too large'));

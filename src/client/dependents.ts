@@ -23,8 +23,8 @@ export interface Dependent {
 export interface Dependents {
   /** Objects that the garbage collector would delete. */
   readonly objects: readonly Dependent[];
-  /** The collections with objects owned by any object of the group. */
-  readonly collections: readonly DependentCollection[];
+  /** The collections with objects owned by any object of the group, and how many there are. */
+  readonly collections: ReadonlyMap<DependentCollection, number>;
   /** The collections that could not be listed. */
   readonly unread: readonly DependentCollection[];
 }
@@ -44,7 +44,7 @@ export function pathOfDependent({ collection: { groupVersion, plural }, metadata
   return `${groupVersion}${scope}/${plural}/${encodeURIComponent(textOf(metadata['name']))}`;
 }
 
-export const ownersOf = (metadata: JsonObject): JsonObject[] => [...objectsOf(metadata['ownerReferences'])];
+export const ownersOf = (metadata: JsonObject): JsonObject[] => objectsOf(metadata['ownerReferences']);
 
 /**
  * Returns the objects outside a group that are owned by objects with the given UIDs. Lists the metadata of all resources of the cluster, or
@@ -57,7 +57,7 @@ export async function dependentsOf(
   among?: readonly DependentCollection[],
 ): Promise<Dependents> {
   const objects: Dependent[] = [];
-  const found: DependentCollection[] = [];
+  const found = new Map<DependentCollection, number>();
   const unread: DependentCollection[] = [];
   for (const collection of among ?? (await collections(client, group))) {
     try {
@@ -67,7 +67,7 @@ export async function dependentsOf(
         if (owners.some((owner) => textOf(owner['apiVersion']).startsWith(`${group}/`))) owned++;
         if (owners.some((owner) => uids.has(textOf(owner['uid'])))) objects.push({ collection, metadata });
       });
-      if (owned > 0) found.push(collection);
+      if (owned > 0) found.set(collection, owned);
     } catch (error) {
       if (!(error instanceof ClusterError)) throw error;
       // Not served, or not listable: nothing is owned there.
@@ -85,7 +85,7 @@ export function dependentsText({ objects, unread }: Dependents): string {
 }
 
 /** Returns every listable resource in the preferred version of its group, except events and the group itself. */
-export async function collections(client: Pick<ClusterClient, 'call'>, group: string): Promise<DependentCollection[]> {
+async function collections(client: Pick<ClusterClient, 'call'>, group: string): Promise<DependentCollection[]> {
   const { body } = await client.call('GET', '/apis');
   const versions = [
     { groupVersion: '/api/v1', group: '' },

@@ -131,9 +131,7 @@ export class DeviceLogin {
 
   private send(url: string, form: string | undefined): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const fail = (why: string): void => {
-        reject(new LoginError(`${url}: ${why}`));
-      };
+      const fail = (why: string): void => reject(new LoginError(`${url}: ${why}`));
       if (!URL.canParse(url) || new URL(url).protocol !== 'https:') {
         fail('not an https URL');
         return;
@@ -151,18 +149,12 @@ export class DeviceLogin {
         },
         (response) => {
           readBounded(response, MAX_BYTES).then(
-            (bytes) => {
-              resolve({ status: response.statusCode ?? 0, fields: parse(bytes.toString('utf8')) });
-            },
-            (error: unknown) => {
-              fail(messageOf(error));
-            },
+            (bytes) => resolve({ status: response.statusCode ?? 0, fields: parse(bytes.toString('utf8')) }),
+            (error: unknown) => fail(messageOf(error)),
           );
         },
       );
-      sent.on('error', (error) => {
-        fail(error.message);
-      });
+      sent.on('error', (error) => fail(error.message));
       sent.end(form);
     });
   }

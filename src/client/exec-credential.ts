@@ -5,6 +5,7 @@ import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '.
 import { objectsOf, stringsOf } from '../apimachinery/json/values.js';
 import type { Clock } from '../util/clock.js';
 import type { CredentialSource } from './webhook/connections.js';
+import { untilAborted } from '../util/cancellation.js';
 
 const GROUP = 'client.authentication.k8s.io';
 const EXTENSION = `${GROUP}/exec`;
@@ -123,7 +124,8 @@ export class ExecCredentialSource implements CredentialSource {
     this.running ??= this.run().finally(() => {
       this.running = undefined;
     });
-    return untilAborted(this.running, signal);
+    const canceled = (): Error => new ExecCredentialError('canceled while the exec plugin was running');
+    return untilAborted(this.running, signal, canceled);
   }
 
   rejected(): void {
@@ -154,23 +156,6 @@ export class ExecCredentialSource implements CredentialSource {
     if (config.interactiveMode === 'IfAvailable' || stdinIsTerminal) return stdinIsTerminal;
     throw new ExecCredentialError('exec plugin cannot support interactive mode: standard input is not a terminal');
   }
-}
-
-function untilAborted<T>(shared: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => {
-      reject(new ExecCredentialError('canceled while the exec plugin was running'));
-    };
-    if (signal.aborted) {
-      stop();
-      return;
-    }
-    signal.addEventListener('abort', stop, { once: true });
-    const done = (): void => {
-      signal.removeEventListener('abort', stop);
-    };
-    shared.finally(done).then(resolve, reject);
-  });
 }
 
 function runPlugin(

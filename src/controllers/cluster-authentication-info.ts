@@ -36,7 +36,7 @@ export interface PublisherOptions {
   readonly clock: Clock;
   /** Returns the current information. */
   info(): AuthenticationInfo;
-  onError(where: string, error: unknown): void;
+  readonly onError: (where: string, error: unknown) => void;
 }
 
 /**
@@ -54,21 +54,17 @@ export class AuthenticationInfoPublisher {
       name: 'cluster_authentication_trust_controller',
       clock,
       reconcile: () => this.publish(),
-      onError: (key, error) => {
-        options.onError(key, error);
-      },
+      onError: options.onError,
     });
   }
 
   start(signal: AbortSignal): void {
-    const changed = (): void => {
-      this.queue.add(`${NAMESPACE}/${NAME}`);
-    };
+    const changed = (): void => this.queue.add(`${NAMESPACE}/${NAME}`);
     const isOurs = ({ metadata: { namespace, name } }: { metadata: JsonObject }): boolean =>
       namespace === NAMESPACE && name === NAME;
     const cache = new ObjectCache<true>({ only: NAME, keep: (map) => (isOurs(map) ? true : undefined), changed });
     cache.start(this.client, signal);
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.queue.stopOn(signal);
     void (async () => {
       while (!signal.aborted) {
         changed();

@@ -4,6 +4,13 @@ import { ApiError } from '../apimachinery/meta/errors.js';
 export const isConflictOrNotFound = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 404 || error.code === 409);
 
+/** Returns `report` for a queue: conflicts and objects that are gone are not reported, because a newer state is reconciled next. */
+export const exceptConflicts =
+  (report: (key: string, error: unknown) => void) =>
+  (key: string, error: unknown): void => {
+    if (!isConflictOrNotFound(error)) report(key, error);
+  };
+
 /** Reports whether a controller may ignore the error: as above, or the namespace is being deleted. */
 export const isIgnorableError = (error: unknown): boolean =>
   isConflictOrNotFound(error) ||

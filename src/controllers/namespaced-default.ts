@@ -20,7 +20,7 @@ export interface NamespacedDefaultOptions {
   accepts(object: KubeObject): boolean;
   /** Repairs an existing object in place. */
   repair(object: KubeObject): void;
-  onError(namespace: string, error: unknown): void;
+  readonly onError: (namespace: string, error: unknown) => void;
 }
 
 /** Maintains one object of a fixed name in every active namespace, such as the default service account or the root certificates. */
@@ -38,29 +38,23 @@ export class NamespacedDefault {
       name: options.queue,
       clock,
       reconcile: (namespace) => this.sync(namespace),
-      onError: (namespace, error) => {
-        options.onError(namespace, error);
-      },
+      onError: options.onError,
     });
     this.namespaces = new ObjectCache<true>({
       keep: (namespace) => (objectAt(namespace, 'status')?.['phase'] === 'Active' ? true : undefined),
-      changed: (key) => {
-        this.queue.add(splitKey(key)[1]);
-      },
+      changed: (key) => this.queue.add(splitKey(key)[1]),
     });
     this.objects = new ObjectCache<boolean>({
       only: name,
       keep: (object) => (object.metadata.name === name ? options.accepts(object) : undefined),
-      changed: (key) => {
-        this.queue.add(splitKey(key)[0]);
-      },
+      changed: (key) => this.queue.add(splitKey(key)[0]),
     });
   }
 
   start(signal: AbortSignal): void {
     this.objects.start(this.client, signal);
     this.namespaces.start(this.options.clients.for({ group: '', resource: 'namespaces' }), signal);
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.queue.stopOn(signal);
   }
 
   private async sync(namespace: string): Promise<void> {

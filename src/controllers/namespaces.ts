@@ -1,5 +1,5 @@
 import { deepCopy, deepEqual, type JsonObject, objectAt } from '../apimachinery/json/json.js';
-import { formatTime, hasDeletionTimestamp, type KubeObject } from '../apimachinery/meta/meta.js';
+import { formatTime, hasDeletionTimestamp, type KubeObject, nameOf } from '../apimachinery/meta/meta.js';
 import type { ApiRegistry, StoredApi } from '../registry/generic/store/api-registry.js';
 import type { LoopbackClient } from '../registry/rest/loopback-client.js';
 import type { CachedList } from '../storage/cacher/interfaces.js';
@@ -7,7 +7,7 @@ import { EVERYTHING } from '../storage/selection-predicate.js';
 import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
 import { messageOf } from '../util/error-message.js';
-import { isConflictOrNotFound } from './errors.js';
+import { exceptConflicts } from './errors.js';
 
 const RETRY_MILLIS = 500;
 const FINALIZER = 'kubernetes';
@@ -20,7 +20,7 @@ export interface NamespaceControllerOptions {
   deleteAll(api: StoredApi, namespace: string): Promise<void>;
   /** Writes spec.finalizers through the finalize subresource. */
   finalize(namespace: KubeObject): Promise<unknown>;
-  onError(name: string, error: unknown): void;
+  readonly onError: (name: string, error: unknown) => void;
 }
 
 /** The contents left in a namespace after everything was deleted. */
@@ -40,19 +40,16 @@ export class NamespaceController {
       clock: options.clock,
       reconcile: (name) => this.sync(name),
       workers: 10,
-      onError: (name, error) => {
-        if (!isConflictOrNotFound(error)) options.onError(name, error);
-      },
+      onError: exceptConflicts(options.onError),
     });
   }
 
   start(signal: AbortSignal): void {
-    const enqueue = (namespace: KubeObject): void => {
-      if (hasDeletionTimestamp(namespace)) this.queue.add(namespace.metadata.name ?? '');
+    const upsert = (namespace: KubeObject): void => {
+      if (hasDeletionTimestamp(namespace)) this.queue.add(nameOf(namespace));
     };
-    const ignore = (): void => undefined;
-    this.options.client.watch({ upsert: enqueue, delete: ignore, reset: ignore, synced: ignore }, signal);
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.options.client.watch({ upsert }, signal);
+    this.queue.stopOn(signal);
   }
 
   private async sync(name: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { JsonValue } from '../apimachinery/json/json.js';
-import { formatTime, hasDeletionTimestamp, type KubeObject } from '../apimachinery/meta/meta.js';
+import { formatTime, hasDeletionTimestamp, type KubeObject, nameOf } from '../apimachinery/meta/meta.js';
 import type { LoopbackClient } from '../registry/rest/loopback-client.js';
 import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
@@ -29,7 +29,7 @@ export interface ObjectEventsOptions {
   readonly clock: Clock;
   /** Creates the Event; one that already exists is not an error. */
   record(event: KubeObject): Promise<void>;
-  onError(name: string, error: unknown): void;
+  readonly onError: (name: string, error: unknown) => void;
 }
 
 /**
@@ -48,14 +48,11 @@ export class ObjectEvents {
       clock: options.clock,
       reconcile: (name) => this.sync(name),
       workers: 1,
-      onError: (name, error) => {
-        options.onError(name, error);
-      },
+      onError: options.onError,
     });
   }
 
   start(signal: AbortSignal): void {
-    const nameOf = ({ metadata }: KubeObject): string => metadata.name ?? '';
     this.options.client.watch(
       {
         upsert: (object) => {
@@ -66,14 +63,11 @@ export class ObjectEvents {
           this.objects.delete(nameOf(object));
           this.recordedEvents.delete(nameOf(object));
         },
-        reset: () => {
-          this.objects.clear();
-        },
-        synced: () => undefined,
+        reset: () => this.objects.clear(),
       },
       signal,
     );
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.queue.stopOn(signal);
   }
 
   private async sync(name: string): Promise<void> {
@@ -82,9 +76,9 @@ export class ObjectEvents {
     const events = this.options.eventsFor(object).map((one) => eventOf(object, one, this.options.clock.now()));
     const before = this.recordedEvents.get(name);
     for (const event of events) {
-      if (before?.has(event.metadata.name ?? '') !== true) await this.options.record(event);
+      if (before?.has(nameOf(event)) !== true) await this.options.record(event);
     }
-    this.recordedEvents.set(name, new Set(events.map(({ metadata }) => metadata.name ?? '')));
+    this.recordedEvents.set(name, new Set(events.map(nameOf)));
   }
 }
 

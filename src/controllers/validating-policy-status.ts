@@ -40,10 +40,7 @@ export class ValidatingPolicyStatus {
         delete: (policy) => {
           this.waiting.delete(policy.metadata.name ?? '');
         },
-        reset: () => {
-          this.waiting.clear();
-        },
-        synced: () => undefined,
+        reset: () => this.waiting.clear(),
       },
       signal,
     );

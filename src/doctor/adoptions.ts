@@ -1,8 +1,9 @@
 import { conditionsOf } from '../apimachinery/meta/conditions.js';
-import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
+import { type JsonObject, objectAt } from '../apimachinery/json/json.js';
 import { objectsOf, textOf } from '../apimachinery/json/values.js';
 import type { Cluster } from './cluster.js';
 import { type Finding, ok, skipped, warning, failed } from './finding.js';
+import { nameOf } from '../apimachinery/meta/meta.js';
 
 const CHECK = 'adoptions';
 
@@ -22,8 +23,6 @@ export async function checkAdoptions(cluster: Cluster): Promise<Finding> {
     return failed(CHECK, error, 'let the cluster reach Annex: see the checks of the APIServices');
   }
 }
-
-const nameOf = (adoption: JsonObject): string => stringAt(objectAt(adoption, 'metadata'), 'name') ?? '';
 
 function summary(adoption: JsonObject): string {
   const status = objectAt(adoption, 'status');

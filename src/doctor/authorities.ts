@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
 import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
 import { parseBundle } from '../authentication/request/client-ca.js';
 import { readFile } from '../server/certificates/data-directory.js';
 import { SERVING_AUTHORITIES, servingCas } from '../server/certificates/serving-certificates.js';
-import { mongodbUri, type StorageOptions } from '../server/options/storage-options.js';
+import { mongodbUri, type StorageOptions, embeddedDirectory } from '../server/options/storage-options.js';
 import { EmbeddedBackend } from '../storage/embedded/backend.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import { type Finding, ok, skipped, failed } from './finding.js';
+import { nameOf } from '../apimachinery/meta/meta.js';
 
 const SELECT_MILLIS = 5_000;
 
@@ -35,7 +35,7 @@ export async function servedAuthorities(
 }
 
 async function ofDirectory(options: AuthorityOptions, clock: Clock): Promise<Uint8Array | undefined> {
-  const directory = join(resolve(options.dataDir), 'store');
+  const directory = embeddedDirectory(options);
   if (!existsSync(directory)) return undefined;
   const backend = new EmbeddedBackend({ directory, clock, historyMillis: options.historyWindow });
   try {
@@ -73,7 +73,6 @@ export function checkCaBundles(
   if (services.length === 0) return skipped(check, 'no APIService has one');
   let until = Infinity;
   for (const service of services) {
-    const name = stringAt(objectAt(service, 'metadata'), 'name') ?? '';
     try {
       const text = Buffer.from(stringAt(objectAt(service, 'spec'), 'caBundle') ?? '', 'base64').toString('utf8');
       const bundle = parseBundle(text).map(({ certificate }) => certificate);
@@ -85,7 +84,7 @@ export function checkCaBundles(
     } catch (error) {
       return failed(
         check,
-        `APIService ${name}: ${messageOf(error)}`,
+        `APIService ${nameOf(service)}: ${messageOf(error)}`,
         'check the log of annex serve, which updates it every minute if it is allowed to update apiservices',
       );
     }

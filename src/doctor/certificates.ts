@@ -4,6 +4,7 @@ import type { Clock } from '../util/clock.js';
 import { parseBundle } from '../authentication/request/client-ca.js';
 import { parsePair, readFile } from '../server/certificates/data-directory.js';
 import { type Finding, ok, skipped, failed } from './finding.js';
+import { isIssuedBy } from '../pki/certificates.js';
 
 const CHECK = 'serving certificate';
 const MAX_DEPTH = 8;
@@ -86,10 +87,9 @@ function leads(
   roots: readonly X509Certificate[],
   depth: number,
 ): boolean {
-  const issued = (by: X509Certificate): boolean => certificate.checkIssued(by) && certificate.verify(by.publicKey);
-  if (roots.some((root) => root.raw.equals(certificate.raw) || issued(root))) return true;
+  if (roots.some((root) => root.raw.equals(certificate.raw) || isIssuedBy(certificate, root))) return true;
   if (depth === 0) return false;
   return intermediates.some(
-    (next) => next !== certificate && issued(next) && leads(next, intermediates, roots, depth - 1),
+    (next) => next !== certificate && isIssuedBy(certificate, next) && leads(next, intermediates, roots, depth - 1),
   );
 }

@@ -7,6 +7,7 @@ import type { ClusterAnswer, ClusterClient } from '../client/cluster-client.js';
 import { messageOf } from '../util/error-message.js';
 import { checkCaBundles } from './authorities.js';
 import { type Finding, ok, failed } from './finding.js';
+import { nameOf } from '../apimachinery/meta/meta.js';
 
 /** The part of a client that the checks need. */
 export type Cluster = Pick<ClusterClient, 'call' | 'must'>;
@@ -152,8 +153,7 @@ export async function checkApiServices(
   } catch (error) {
     return [failed(check, error, 'allow the identity in use to list apiservices')];
   }
-  const named = (object: JsonObject): string => stringAt(objectAt(object, 'metadata'), 'name') ?? '';
-  const own = services.find((object) => named(object) === 'v1.kubeannex.io');
+  const own = services.find((object) => nameOf(object) === 'v1.kubeannex.io');
   const others = services.filter((object) => object !== own && refersTo(object, service));
   const place = `${service.serviceNamespace}/${service.serviceName}`;
   const first =
@@ -169,7 +169,7 @@ export async function checkApiServices(
   const ours = services.filter((object) => refersTo(object, service));
   return [
     first,
-    ...others.map((object) => available(`APIService ${named(object)}`, object, service)),
+    ...others.map((object) => available(`APIService ${nameOf(object)}`, object, service)),
     checkCaBundles(ours, known.authorities, known.now),
   ];
 }

@@ -1,9 +1,10 @@
-import { ADOPTION_PREFIX, ADOPTION_STAGE } from '../apimachinery/meta/adopted-definitions.js';
+import { ADOPTION_PREFIX, ADOPTION_STAGE, groupOf } from '../apimachinery/meta/adopted-definitions.js';
 import { type JsonObject, objectAt, stringAt } from '../apimachinery/json/json.js';
 import { objectsOf } from '../apimachinery/json/values.js';
 import { SERVED_BEFORE } from '../controllers/adoption/switch/cluster-definitions.js';
 import type { Cluster } from './cluster.js';
 import { failed, type Finding, ok, skipped, warning } from './finding.js';
+import { nameOf } from '../apimachinery/meta/meta.js';
 
 const CHECK = 'left-overs of adoptions';
 const PATHS = {
@@ -72,7 +73,5 @@ function findingOf({ adoptions, ours, theirs, policies }: Lists): Finding {
   return kept.length > 0 ? warning(CHECK, kept.join('; ')) : ok(CHECK, '');
 }
 
-const nameOf = (object: JsonObject): string => stringAt(objectAt(object, 'metadata'), 'name') ?? '';
-const groupOf = (object: JsonObject): string => stringAt(objectAt(object, 'spec'), 'group') ?? '';
 const annotation = (object: JsonObject, name: string): string =>
   stringAt(objectAt(objectAt(object, 'metadata'), 'annotations'), name) ?? '';

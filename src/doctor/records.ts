@@ -1,12 +1,11 @@
 import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import type { StorageOptions } from '../server/options/storage-options.js';
+import { type StorageOptions, embeddedDirectory } from '../server/options/storage-options.js';
 import { checkDirectory } from '../storage/embedded/directory.js';
 import { EmbeddedBackend } from '../storage/embedded/backend.js';
 import type { DamagedRecord, Step, Verification } from '../storage/embedded/verify.js';
 import type { Clock } from '../util/clock.js';
-import { messageOf } from '../util/error-message.js';
 import { failed, type Finding, ok, skipped, warning } from './finding.js';
+import { isInUse } from './store.js';
 
 const CHECK = 'records';
 /** The maximum number of objects that a finding names. */
@@ -15,7 +14,7 @@ const NAMED = 20;
 /** Reads the whole store that the flags name, and reports which objects in it are damaged. */
 export async function checkRecords(options: StorageOptions, clock: Clock, step: Step): Promise<Finding> {
   if (options.storageBackend === 'mongodb') return skipped(CHECK, 'MongoDB verifies the checksums of its data itself');
-  const directory = join(resolve(options.dataDir), 'store');
+  const directory = embeddedDirectory(options);
   if (!existsSync(directory)) return ok(CHECK, `${directory} will be created at the first start`);
   const backend = new EmbeddedBackend({ directory, clock, historyMillis: options.historyWindow });
   try {
@@ -23,7 +22,7 @@ export async function checkRecords(options: StorageOptions, clock: Clock, step: 
     await backend.open();
     return findingOf(backend.verify(step));
   } catch (error) {
-    if (messageOf(error).includes('in use by another process'))
+    if (isInUse(error))
       return skipped(CHECK, `${directory} is in use by a running server: stop it, or set --data-dir to a copy`);
     return failed(CHECK, error, 'restore the directory from a backup, or choose another one');
   } finally {

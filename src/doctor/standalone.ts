@@ -2,7 +2,7 @@ import { conditionsOf } from '../apimachinery/meta/conditions.js';
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { objectAt, stringAt } from '../apimachinery/json/json.js';
+import { stringAt } from '../apimachinery/json/json.js';
 import { objectsOf } from '../apimachinery/json/values.js';
 import { ClusterClient } from '../client/cluster-client.js';
 import type { Options } from '../server/options/options.js';
@@ -12,6 +12,7 @@ import type { Cluster } from './cluster.js';
 import { checkFiles } from './files.js';
 import { type Finding, ok, skipped, warning, failed } from './finding.js';
 import { checkStore } from './store.js';
+import { nameOf } from '../apimachinery/meta/meta.js';
 
 const DAY = 86_400_000;
 /** At startup, the server renews certificates that expire within this time. */
@@ -108,8 +109,7 @@ export async function checkDefinitions(client: Pick<Cluster, 'must'>): Promise<F
       const condition = conditionsOf(definition).find(
         ({ type, status }) => type === 'NamesAccepted' && status === 'False',
       );
-      const name = stringAt(objectAt(definition, 'metadata'), 'name') ?? '';
-      return condition === undefined ? [] : [`${name}: ${stringAt(condition, 'message') ?? ''}`];
+      return condition === undefined ? [] : [`${nameOf(definition)}: ${stringAt(condition, 'message') ?? ''}`];
     });
     if (refused.length === 0) return ok(DEFINITIONS, `${items.length} served`);
     return failed(DEFINITIONS, refused.join('; '), 'use unique names for each definition of a group');

@@ -1,9 +1,9 @@
 import { accessSync, constants, existsSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import type { Db, Document } from 'mongodb';
 import { checkDirectory } from '../storage/embedded/directory.js';
 import { EmbeddedBackend } from '../storage/embedded/backend.js';
-import { mongodbUri, type StorageOptions } from '../server/options/storage-options.js';
+import { mongodbUri, type StorageOptions, embeddedDirectory } from '../server/options/storage-options.js';
 import type { Clock } from '../util/clock.js';
 import { messageOf } from '../util/error-message.js';
 import { type Finding, ok, skipped, failed } from './finding.js';
@@ -18,7 +18,7 @@ export function checkStore(options: StorageOptions, clock: Clock): Promise<Findi
 }
 
 async function checkEmbedded(options: StorageOptions, clock: Clock): Promise<Finding> {
-  const directory = join(resolve(options.dataDir), 'store');
+  const directory = embeddedDirectory(options);
   try {
     checkDirectory(directory);
     if (!existsSync(directory)) {
@@ -43,7 +43,7 @@ async function ping(directory: string, options: StorageOptions, clock: Clock): P
     await backend.ping();
     return ok(CHECK, `${directory}, at revision ${await backend.currentRevision()}`);
   } catch (error) {
-    if (messageOf(error).includes('in use by another process')) {
+    if (isInUse(error)) {
       return skipped(CHECK, `${directory} is in use by a running server`);
     }
     return failed(CHECK, error, 'restore the directory from a backup, or choose another one');
@@ -51,6 +51,8 @@ async function ping(directory: string, options: StorageOptions, clock: Clock): P
     await backend.close();
   }
 }
+
+export const isInUse = (error: unknown): boolean => messageOf(error).includes('in use by another process');
 
 function existing(path: string): string {
   return existsSync(path) ? path : existing(dirname(path));

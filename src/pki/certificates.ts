@@ -68,6 +68,18 @@ export interface KeyPair {
 
 export const generateKey = (): KeyPair => generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
+/** Reports whether an authority has issued the certificate. */
+export const isIssuedBy = (certificate: X509Certificate, authority: X509Certificate): boolean =>
+  certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
+
+const SKEW_MILLIS = 3_600_000;
+
+/** Returns a validity that begins an hour early, which tolerates clock skew. */
+export const validityFrom = (now: number, millis: number): Pick<CertificateRequest, 'notBefore' | 'notAfter'> => ({
+  notBefore: now - SKEW_MILLIS,
+  notAfter: now + millis,
+});
+
 /** Returns the key as PKCS #8 in PEM. */
 export function keyPem(key: KeyObject): string {
   return key.export({ type: 'pkcs8', format: 'pem' }).toString();

@@ -18,6 +18,16 @@ export interface LogSet {
   readonly overrides: ReadonlyMap<string, string>;
 }
 
+/** Returns the backends of all logs, the main one first. */
+export const backendsOf = ({ main, others }: LogSet): readonly Backend[] => [main, ...others.values()];
+
+/** Returns the logs with each backend wrapped. */
+export const wrapLogs = ({ main, others, overrides }: LogSet, wrap: (backend: Backend) => Backend): LogSet => ({
+  main: wrap(main),
+  others: new Map([...others].map(([log, backend]) => [log, wrap(backend)])),
+  overrides,
+});
+
 /** Returns the backend that orders a type's writes. */
 export function backendOf(logs: LogSet, resource: string): Backend {
   return logs.others.get(logs.overrides.get(resource) ?? '') ?? logs.main;
@@ -50,7 +60,7 @@ export class RoutedBackend implements Backend {
   async open(): Promise<void> {
     const opened: Backend[] = [];
     try {
-      for (const backend of this.all()) {
+      for (const backend of backendsOf(this.logs)) {
         await backend.open();
         opened.push(backend);
       }
@@ -61,7 +71,7 @@ export class RoutedBackend implements Backend {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.all().map((backend) => backend.close()));
+    await Promise.all(backendsOf(this.logs).map((backend) => backend.close()));
   }
 
   logOf(resource: string): string {
@@ -97,7 +107,7 @@ export class RoutedBackend implements Backend {
   }
 
   async ping(): Promise<void> {
-    await Promise.all(this.all().map((backend) => backend.ping()));
+    await Promise.all(backendsOf(this.logs).map((backend) => backend.ping()));
   }
 
   index(resource: string, fields: readonly string[]): void {
@@ -105,18 +115,14 @@ export class RoutedBackend implements Backend {
   }
 
   following(): Health {
-    return worst(this.all().map((backend) => backend.following?.()));
+    return worst(backendsOf(this.logs).map((backend) => backend.following?.()));
   }
 
   writing(): Health {
-    return worst(this.all().map((backend) => backend.writing?.()));
+    return worst(backendsOf(this.logs).map((backend) => backend.writing?.()));
   }
 
   corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void> {
     return backendOf(this.logs, resource).corrupt(resource, key, bytes);
-  }
-
-  private all(): Backend[] {
-    return [this.logs.main, ...this.logs.others.values()];
   }
 }

@@ -6,6 +6,19 @@ export interface Cancellation {
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
+/** Returns a promise that settles like a shared one, unless the signal aborts first: then it rejects with `reason`. */
+export function untilAborted<T>(shared: Promise<T>, signal: AbortSignal, reason: () => Error): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(reason());
+    if (signal.aborted) {
+      stop();
+      return;
+    }
+    signal.addEventListener('abort', stop, { once: true });
+    shared.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
+}
+
 /** A cancellation for the many requests that never need an AbortSignal: that is created on first use. */
 export class LazySignal implements Cancellation {
   private isAborted = false;

@@ -73,6 +73,10 @@ export class WorkQueue {
     return new Promise((resolve) => this.idle.push(resolve));
   }
 
+  stopOn(signal: AbortSignal): void {
+    signal.addEventListener('abort', () => void this.stop(), { once: true });
+  }
+
   private pump(): void {
     const { clock, workers = 4 } = this.options;
     for (const [key, since] of this.waiting) {

@@ -111,18 +111,12 @@ export class ClusterConfigurations<T extends KubeObject = KubeObject> implements
   private async followAt(path: string, signal: AbortSignal): Promise<void> {
     const gone = new AbortController();
     const listener = {
-      upsert: (object: KubeObject) => {
-        this.upsert(object);
-      },
+      upsert: (object: KubeObject) => this.upsert(object),
       delete: ({ metadata: { name = '' } }: KubeObject) => {
         if (this.byName.delete(name)) this.changed(`deleted ${name}`);
       },
-      replaced: (objects: readonly KubeObject[]) => {
-        this.replace(objects);
-      },
-      responded: () => {
-        this.confirm();
-      },
+      replaced: (objects: readonly KubeObject[]) => this.replace(objects),
+      responded: () => this.confirm(),
     };
     await this.options.client.follow(path, listener, AbortSignal.any([signal, gone.signal]), (error) => {
       this.fail(error);

@@ -1,4 +1,4 @@
-import { objectAt, stringAt } from '../json/json.js';
+import { objectAt, stringAt, type JsonObject } from '../json/json.js';
 import { newTooManyRequests } from './errors.js';
 import type { GroupResource, KubeObject } from './meta.js';
 
@@ -57,6 +57,9 @@ interface Adopted {
   readonly closedAt: number | undefined;
 }
 
+/** Returns the group of a definition. */
+export const groupOf = (definition: JsonObject): string => stringAt(objectAt(definition, 'spec'), 'group') ?? '';
+
 /**
  * The state of adoptions according to their definitions. Each definition is passed to it before it is served, so that no replica
  * accepts a write that the definition does not allow.
@@ -73,7 +76,7 @@ export class AdoptedDefinitions {
     const name = definition.metadata.name ?? '';
     const stage = definition.metadata.annotations?.[ADOPTION_STAGE];
     if (stage === this.definitions.get(name)?.stage) return;
-    const group = stringAt(objectAt(definition, 'spec'), 'group') ?? '';
+    const group = groupOf(definition);
     const { resourceVersion = 0 } = definition.metadata;
     const closedAt =
       stage === 'Served' || stage === 'Closing' ? undefined : (this.closedAt(name) ?? Number(resourceVersion));

@@ -1,4 +1,4 @@
-import { goKind } from '../json/decode.js';
+import { goKind, JsonError } from '../json/decode.js';
 import { isObject, type JsonObject, type JsonValue } from '../json/json.js';
 import { compareUtf8, kindNotRegistered, quote } from '../meta/meta.js';
 import { parseYaml } from './yaml.js';
@@ -8,6 +8,19 @@ export class ConfigurationDecodeError extends Error {}
 
 /** A configuration that does not state its kind, or whose kind is unknown. */
 export class UnknownKindError extends ConfigurationDecodeError {}
+
+/** Reports whether a file cannot be decoded. */
+export const isDecodeError = (error: unknown): error is Error =>
+  error instanceof ConfigurationDecodeError || error instanceof JsonError;
+
+/** The group of kube-apiserver's configuration files. */
+export const CONFIG_GROUP = 'apiserver.config.k8s.io';
+
+const CONFIG_VERSIONS = ['v1', 'v1beta1', 'v1alpha1'];
+
+/** Returns the version in the apiVersion of a configuration file; undefined if there is no such version of its group. */
+export const configVersionOf = (apiVersion: string): string | undefined =>
+  CONFIG_VERSIONS.find((version) => apiVersion === `${CONFIG_GROUP}/${version}`);
 
 /** Reads a decoded file, checks its types, and records unknown fields. */
 export class ConfigurationReader {
@@ -29,6 +42,13 @@ export class ConfigurationReader {
   protected text(value: JsonValue | undefined, field: string): string | undefined {
     if (value === undefined || value === null) return undefined;
     if (typeof value !== 'string') throw typeMismatch(value, field, 'string');
+    return value;
+  }
+
+  /** Returns a boolean; undefined if it is absent. */
+  protected flag(value: JsonValue | undefined, field: string): boolean | undefined {
+    if (value === undefined || value === null) return undefined;
+    if (typeof value !== 'boolean') throw typeMismatch(value, field, 'bool');
     return value;
   }
 

@@ -54,9 +54,7 @@ export class OidcAuthenticator implements TokenAuthenticator {
       client: this.client,
       clock,
       onError,
-      fetched: (result) => {
-        metrics.keysFetched(issuer.url, result);
-      },
+      fetched: (result) => metrics.keysFetched(issuer.url, result),
     });
     const claim = claimMappings.groups.claim;
     if (claim !== '') {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../util/clock.js';
 import { LruCache } from '../../util/caches/lru-cache.js';
-import { readToken } from '../token/jws.js';
+import { readToken, isRecord } from '../token/jws.js';
 import type { ProviderClient } from './http.js';
 import { type Claims, issuerOf, verifyIdToken } from './id-token.js';
 import { Provider } from './provider.js';
@@ -19,24 +19,17 @@ export interface DistributedClaimsOptions {
   readonly onError: (text: string) => void;
 }
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** Fetches a distributed claim from the endpoint that the token names (OpenID Connect Core 1.0, 5.6.2). */
 export class DistributedClaims {
   private readonly providers = new LruCache<string, Provider>({
     capacity: MAX_ISSUERS,
-    onEvict: (_issuer, provider) => {
-      provider.close();
-    },
+    onEvict: (_issuer, provider) => provider.close(),
   });
 
   constructor(private readonly options: DistributedClaimsOptions) {}
 
   close(): void {
-    this.providers.clear((_issuer, provider) => {
-      provider.close();
-    });
+    this.providers.clear((_issuer, provider) => provider.close());
   }
 
   /** Returns the claims with the distributed one added. Throws an Error. */

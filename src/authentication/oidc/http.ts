@@ -82,9 +82,7 @@ export class HttpsProviderClient implements ProviderClient {
           response.resume();
           resolve({ location });
         } else if (statusCode === 200) {
-          readBounded(response, MAX_BYTES).then((bytes) => {
-            resolve({ text: bytes.toString('utf8') });
-          }, reject);
+          readBounded(response, MAX_BYTES).then((bytes) => resolve({ text: bytes.toString('utf8') }), reject);
         } else {
           response.resume();
           reject(new Error(`${String(statusCode)} ${statusMessage}`.trim()));

@@ -1,10 +1,10 @@
-import { JsonError } from '../../apimachinery/json/decode.js';
 import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
 import {
-  ConfigurationDecodeError,
   ConfigurationReader,
   decodeConfiguration,
   typeMismatch,
+  configVersionOf,
+  isDecodeError,
 } from '../../apimachinery/yaml/configuration-file.js';
 import {
   type AnonymousConfig,
@@ -16,25 +16,18 @@ import {
   type PrefixedMapping,
 } from './types.js';
 
-const GROUP = 'apiserver.config.k8s.io';
-const KIND = 'AuthenticationConfiguration';
-const VERSIONS = ['v1', 'v1beta1', 'v1alpha1'];
-
 /** Decodes a configuration file, YAML or JSON, strictly. Throws AuthenticationConfigError. */
 export function loadAuthenticationConfiguration(text: string): AuthenticationConfiguration {
   if (text.trim() === '') throw new AuthenticationConfigError('empty config data');
   try {
-    return decode(text);
+    return decodeConfiguration(text, readerOf);
   } catch (error) {
-    if (!(error instanceof ConfigurationDecodeError) && !(error instanceof JsonError)) throw error;
-    throw new AuthenticationConfigError(error.message);
+    throw isDecodeError(error) ? new AuthenticationConfigError(error.message) : error;
   }
 }
 
-const decode = (text: string): AuthenticationConfiguration =>
-  decodeConfiguration(text, (apiVersion, kind) =>
-    kind === KIND && VERSIONS.some((version) => apiVersion === `${GROUP}/${version}`) ? new Reader() : undefined,
-  );
+const readerOf = (apiVersion: string, kind: string): Reader | undefined =>
+  kind === 'AuthenticationConfiguration' && configVersionOf(apiVersion) !== undefined ? new Reader() : undefined;
 
 /** Converts the decoded file, checks types, and records unknown fields. */
 class Reader extends ConfigurationReader {
@@ -50,10 +43,8 @@ class Reader extends ConfigurationReader {
     if (value === undefined || value === null) return undefined;
     const item = this.object(value, 'anonymous');
     this.recordUnknownFields(item, ['enabled', 'conditions'], 'anonymous');
-    const enabled = item['enabled'] ?? false;
-    if (typeof enabled !== 'boolean') throw typeMismatch(enabled, 'anonymous.enabled', 'bool');
     return {
-      enabled,
+      enabled: this.flag(item['enabled'], 'anonymous.enabled') ?? false,
       conditions: this.objects(item['conditions'], 'anonymous.conditions').map((condition, i) => {
         const path = `anonymous.conditions[${i}]`;
         this.recordUnknownFields(condition, ['path'], path);

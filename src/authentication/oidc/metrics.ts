@@ -40,9 +40,7 @@ export function oidcMetrics(
   return {
     config: configMetrics('authentication', server, registry),
     oidc: {
-      authenticated: (issuer, result, seconds) => {
-        latency.withLabelValues(result, hash(issuer)).observe(seconds);
-      },
+      authenticated: (issuer, result, seconds) => latency.withLabelValues(result, hash(issuer)).observe(seconds),
       keysFetched: (url, result) => {
         const issuer = hash(url);
         fetched.withLabelValues(result === 'failure' ? 'failure' : 'success', issuer, server).value =

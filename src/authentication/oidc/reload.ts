@@ -69,13 +69,7 @@ export class ReloadingOidc implements TokenAuthenticator {
     const { metrics, watch, clock } = this.options;
     metrics.setActiveHash(hashLabel(this.lastText));
     reloadOnChange({ watch, reload: () => this.reload(signal), clock }, signal);
-    signal.addEventListener(
-      'abort',
-      () => {
-        this.current.close();
-      },
-      { once: true },
-    );
+    signal.addEventListener('abort', () => this.current.close(), { once: true });
   }
 
   authenticateToken(
@@ -121,9 +115,7 @@ export class ReloadingOidc implements TokenAuthenticator {
     this.current = next;
     const { metrics } = this.options.oidc;
     for (const issuer of old.issuers) if (!next.issuers.includes(issuer)) metrics.dropped(issuer);
-    this.options.clock.setTimer(LINGER_MILLIS, () => {
-      old.close();
-    });
+    this.options.clock.setTimer(LINGER_MILLIS, () => old.close());
   }
 
   private compile(text: string): readonly CompiledAuthenticator[] {

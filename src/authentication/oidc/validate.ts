@@ -222,8 +222,8 @@ class Validation {
     path: FieldPath,
     rules: readonly CompiledRule[],
   ): Pick<CompiledAuthenticator, 'username' | 'groups' | 'uid' | 'extra'> {
-    const username = this.prefixed(mappings.username, path.child('username'), true);
-    const groups = this.prefixed(mappings.groups, path.child('groups'), false);
+    const username = this.prefixed(mappings.username, path.child('username'), 'required');
+    const groups = this.prefixed(mappings.groups, path.child('groups'), 'optional');
     const { uid } = mappings;
     if (uid.claim !== '' && uid.expression !== '') {
       this.errors.push(invalid(path.child('uid'), '', "claim and expression can't both be set"));
@@ -244,7 +244,7 @@ class Validation {
   private prefixed(
     { claim, prefix, expression }: PrefixedMapping,
     path: FieldPath,
-    must: boolean,
+    presence: 'required' | 'optional',
   ): Expression | undefined {
     if (claim !== '' && expression !== '') {
       this.errors.push(invalid(path, '', "claim and expression can't both be set"));
@@ -257,7 +257,7 @@ class Validation {
       return this.compile(expression, 'claims', 'mapping', path.child('expression'));
     }
     if (claim === '') {
-      if (must) this.errors.push(required(path, 'claim or expression is required'));
+      if (presence === 'required') this.errors.push(required(path, 'claim or expression is required'));
     } else if (prefix === undefined) {
       const why = 'prefix is required when claim is set. It can be set to an empty string to disable prefixing';
       this.errors.push(required(path.child('prefix'), why));

@@ -6,7 +6,8 @@ import type { AuthenticationResponse, TokenAuthenticator } from '../authenticato
 import { sameSecret } from '../../util/same-secret.js';
 
 const TOKEN = /^([a-z0-9]{6})\.([a-z0-9]{16})$/;
-const TYPE = 'bootstrap.kubernetes.io/token';
+/** The type of the Secrets that hold bootstrap tokens. */
+export const BOOTSTRAP_TOKEN_TYPE = 'bootstrap.kubernetes.io/token';
 const DEFAULT_GROUP = 'system:bootstrappers';
 const EXTRA_GROUP = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/;
 
@@ -33,7 +34,7 @@ export class BootstrapTokenAuthenticator implements TokenAuthenticator {
       this.options.refused(`bootstrap secret kube-system/${name} matching bearer token ${why}`);
       return undefined;
     }
-    const groups = groupsOf(valueOf(secret, 'auth-extra-groups'));
+    const groups = groupsOf(dataOf(secret, 'auth-extra-groups'));
     if (groups === undefined) {
       this.options.refused(
         `bootstrap secret kube-system/${name} matching bearer token has invalid value for key auth-extra-groups`,
@@ -45,11 +46,11 @@ export class BootstrapTokenAuthenticator implements TokenAuthenticator {
 
   private problem(secret: KubeObject, id: string, given: string): string | undefined {
     if (hasDeletionTimestamp(secret)) return 'is deleted and awaiting removal';
-    if (secret['type'] !== TYPE) return `has invalid type, expected ${TYPE}`;
-    if (!sameSecret(valueOf(secret, 'token-secret'), given)) return 'has invalid value for key token-secret';
-    if (valueOf(secret, 'token-id') !== id) return 'has invalid value for key token-id';
-    if (this.expired(valueOf(secret, 'expiration'))) return 'has expired';
-    if (valueOf(secret, 'usage-bootstrap-authentication') !== 'true')
+    if (secret['type'] !== BOOTSTRAP_TOKEN_TYPE) return `has invalid type, expected ${BOOTSTRAP_TOKEN_TYPE}`;
+    if (!sameSecret(dataOf(secret, 'token-secret'), given)) return 'has invalid value for key token-secret';
+    if (dataOf(secret, 'token-id') !== id) return 'has invalid value for key token-id';
+    if (this.expired(dataOf(secret, 'expiration'))) return 'has expired';
+    if (dataOf(secret, 'usage-bootstrap-authentication') !== 'true')
       return 'not marked usage-bootstrap-authentication=true';
     return undefined;
   }
@@ -67,7 +68,8 @@ export class BootstrapTokenAuthenticator implements TokenAuthenticator {
   }
 }
 
-function valueOf(secret: KubeObject, key: string): string {
+/** Returns a value of a Secret; empty if there is none. */
+export function dataOf(secret: KubeObject, key: string): string {
   return Buffer.from(stringAt(objectAt(secret, 'data'), key) ?? '', 'base64').toString('utf8');
 }
 

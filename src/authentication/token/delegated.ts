@@ -18,7 +18,7 @@ export interface DelegatedAuthenticationOptions {
   readonly ttl: number;
   /** Posts a TokenReview to the cluster and returns the status and body of the response. Throws if there is no response. */
   post(review: JsonObject): Promise<{ readonly status: number; readonly body: JsonObject }>;
-  observe(failed: boolean): void;
+  observe(outcome: 'answered' | 'failed'): void;
 }
 
 interface CachedResponse {
@@ -58,10 +58,10 @@ export class DelegatedTokenAuthenticator implements TokenAuthenticator {
       const answer = await this.options.post({ apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec });
       if (answer.status !== 200 && answer.status !== 201) throw new Error(`status ${answer.status}`);
       status = objectAt(answer.body, 'status') ?? {};
-      this.options.observe(false);
+      this.options.observe('answered');
     } catch {
       // The error may contain the token, so it is not passed on.
-      this.options.observe(true);
+      this.options.observe('failed');
       throw new AuthenticationError('the TokenReview request to the cluster failed');
     }
     const response = responseOf(status);

@@ -6,7 +6,7 @@ export interface UnverifiedToken {
 
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

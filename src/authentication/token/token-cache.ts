@@ -8,6 +8,7 @@ import {
   type TokenAuthenticator,
 } from '../authenticator/interfaces.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
+import { untilAborted } from '../../util/cancellation.js';
 
 const { counter, gauge } = metricsOf();
 
@@ -68,9 +69,8 @@ export class TokenCache implements TokenAuthenticator {
       this.pending.set(key, lookup);
     }
     METRICS.active.withLabelValues('blocked').inc();
-    return untilAborted(lookup, signal).finally(() => {
-      METRICS.active.withLabelValues('blocked').dec();
-    });
+    const ended = (): Error => new AuthenticationError('the request ended before its token was looked up');
+    return untilAborted(lookup, signal, ended).finally(() => METRICS.active.withLabelValues('blocked').dec());
   }
 
   private async fetch(
@@ -80,9 +80,7 @@ export class TokenCache implements TokenAuthenticator {
   ): Promise<AuthenticationResponse | undefined> {
     const { clock, successTtl, failureTtl } = this.options;
     const controller = new AbortController();
-    const timer = clock.setTimer(LOOKUP_MILLIS, () => {
-      controller.abort();
-    });
+    const timer = clock.setTimer(LOOKUP_MILLIS, () => controller.abort());
     METRICS.active.withLabelValues('in_flight').inc();
     try {
       // The lookup must be in `pending` before the authenticator runs.
@@ -100,20 +98,4 @@ export class TokenCache implements TokenAuthenticator {
       this.pending.delete(key);
     }
   }
-}
-
-function untilAborted<T>(shared: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => {
-      reject(new AuthenticationError('the request ended before its token was looked up'));
-    };
-    if (signal.aborted) {
-      stop();
-      return;
-    }
-    signal.addEventListener('abort', stop, { once: true });
-    shared.then(resolve, reject).finally(() => {
-      signal.removeEventListener('abort', stop);
-    });
-  });
 }

@@ -155,7 +155,7 @@ async function settle(clock: FakeClock, pending: Promise<unknown>): Promise<unkn
 
 test('transient failures are retried, up to five attempts', async () => {
   const good = review({ authenticated: true, user: USER });
-  const recovered = setting([failure(500), new ResponseError('reset', true), failure(429), good]);
+  const recovered = setting([failure(500), new ResponseError('reset', { transient: true }), failure(429), good]);
   expect(
     await settle(recovered.clock, recovered.authenticator.authenticateToken('t', [], NEVER_ABORTED)),
   ).toHaveProperty('user');

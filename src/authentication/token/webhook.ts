@@ -1,5 +1,6 @@
-import { ResponseError, type WebhookTransport } from '../../client/webhook/connection.js';
-import { type Clock, sleep } from '../../util/clock.js';
+import type { WebhookTransport } from '../../client/webhook/connection.js';
+import { withBackoff } from '../../client/webhook/retries.js';
+import type { Clock } from '../../util/clock.js';
 import {
   AuthenticationError,
   type AuthenticationResponse,
@@ -9,7 +10,6 @@ import { readTokenReview, tokenReviewBody, type TokenReviewStatus, type TokenRev
 import { messageOf } from '../../util/error-message.js';
 
 export const TOKEN_REVIEW_TIMEOUT_MILLIS = 30_000;
-const RETRY = { attempts: 5, firstMillis: 500, factor: 1.5, jitter: 0.2 };
 
 export interface WebhookTokenOptions {
   readonly version: TokenReviewVersion;
@@ -36,7 +36,8 @@ export class WebhookTokenAuthenticator implements TokenAuthenticator {
     const wanted = asked.length === 0 ? own : asked;
     let status: TokenReviewStatus;
     try {
-      status = await this.ask(tokenReviewBody(token, wanted, version), signal);
+      const body = tokenReviewBody(token, wanted, version);
+      status = await withBackoff(() => this.ask(body, signal), this.options, signal);
     } catch (error) {
       const why = messageOf(error);
       failed(why);
@@ -55,17 +56,7 @@ export class WebhookTokenAuthenticator implements TokenAuthenticator {
   }
 
   private async ask(body: string, signal: AbortSignal): Promise<TokenReviewStatus> {
-    const { clock, random, transport, version } = this.options;
-    let wait = RETRY.firstMillis;
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return readTokenReview(await transport.post(body, TOKEN_REVIEW_TIMEOUT_MILLIS, signal), version);
-      } catch (error) {
-        const again = error instanceof ResponseError && error.transient && attempt < RETRY.attempts;
-        if (!again || signal.aborted) throw error;
-        await sleep(clock, wait * (1 + RETRY.jitter * random()), signal);
-        wait *= RETRY.factor;
-      }
-    }
+    const { transport, version } = this.options;
+    return readTokenReview(await transport.post(body, TOKEN_REVIEW_TIMEOUT_MILLIS, signal), version);
   }
 }

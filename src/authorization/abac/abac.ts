@@ -9,8 +9,8 @@ import type {
   RulesResult,
 } from '../authorizer/interfaces.js';
 import type { AbacPolicy } from './policy.js';
+import { ALLOW } from '../authorizer/results.js';
 
-const ALLOW: AuthorizationResult = { decision: 'allow', reason: '' };
 const NO_MATCH: AuthorizationResult = { decision: 'no-opinion', reason: 'No policy matched.' };
 const READ_VERBS: readonly string[] = ['get', 'list', 'watch'];
 

@@ -1,6 +1,6 @@
 import type { AuthorizationResult, Authorizer, RuleResolver, RulesResult } from './interfaces.js';
+import { ALLOW } from './results.js';
 
-const ALLOW: AuthorizationResult = { decision: 'allow', reason: '' };
 const DENY: AuthorizationResult = { decision: 'no-opinion', reason: 'Everything is forbidden.' };
 
 const EVERYTHING: RulesResult = {

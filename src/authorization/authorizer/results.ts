@@ -1,6 +1,7 @@
 import { quote } from '../../apimachinery/meta/meta.js';
 import type { AuthorizationResult, Decision } from './interfaces.js';
 
+export const ALLOW: AuthorizationResult = { decision: 'allow', reason: '' };
 export const NO_OPINION: AuthorizationResult = { decision: 'no-opinion', reason: '' };
 
 /** An empty `error` is still an error. */

@@ -1,10 +1,12 @@
-import { goKind, JsonError } from '../../apimachinery/json/decode.js';
+import { goKind } from '../../apimachinery/json/decode.js';
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
 import {
   ConfigurationDecodeError,
   ConfigurationReader,
   decodeConfiguration,
   typeMismatch,
+  configVersionOf,
+  isDecodeError,
 } from '../../apimachinery/yaml/configuration-file.js';
 import { parseGoDuration } from '../../go/duration.js';
 import {
@@ -15,8 +17,6 @@ import {
 } from './types.js';
 import { messageOf } from '../../util/error-message.js';
 
-const GROUP = 'apiserver.config.k8s.io';
-const VERSIONS = ['v1', 'v1beta1', 'v1alpha1'];
 const OTHER_KINDS: readonly string[] = [
   'AuthenticationConfiguration',
   'AdmissionConfiguration',
@@ -31,23 +31,21 @@ const UNAUTHORIZED_TTL = 30_000;
 export function loadAuthorizationConfiguration(text: string): AuthorizationConfiguration {
   if (text === '') return { authorizers: [] };
   try {
-    return decode(text);
+    return decodeConfiguration(text, readerOf, ` in '${text}'`);
   } catch (error) {
-    if (!(error instanceof ConfigurationDecodeError) && !(error instanceof JsonError)) throw error;
-    throw new AuthorizationConfigError(`failed to load AuthorizationConfiguration from file: ${error.message}`);
+    throw isDecodeError(error)
+      ? new AuthorizationConfigError(`failed to load AuthorizationConfiguration from file: ${error.message}`)
+      : error;
   }
 }
 
-function decode(text: string): AuthorizationConfiguration {
-  const readerOf = (apiVersion: string, kind: string): Reader | undefined => {
-    const version = VERSIONS.find((candidate) => apiVersion === `${GROUP}/${candidate}`);
-    if (version === undefined) return undefined;
-    if (OTHER_KINDS.includes(kind)) {
-      throw new ConfigurationDecodeError(`expected AuthorizationConfiguration, got *apiserver.${kind}`);
-    }
-    return kind === 'AuthorizationConfiguration' ? new Reader(version) : undefined;
-  };
-  return decodeConfiguration(text, readerOf, ` in '${text}'`);
+function readerOf(apiVersion: string, kind: string): Reader | undefined {
+  const version = configVersionOf(apiVersion);
+  if (version === undefined) return undefined;
+  if (OTHER_KINDS.includes(kind)) {
+    throw new ConfigurationDecodeError(`expected AuthorizationConfiguration, got *apiserver.${kind}`);
+  }
+  return kind === 'AuthorizationConfiguration' ? new Reader(version) : undefined;
 }
 
 /** Converts the decoded file, checks types as Go's decoder does, and records unknown fields. */
@@ -110,12 +108,6 @@ class Reader extends ConfigurationReader {
     const read = (key: string): string | undefined => this.text(item[key], `WebhookConnectionInfo.${at}.${key}`);
     this.recordUnknownFields(item, ['type', 'kubeConfigFile'], path);
     return { type: read('type') ?? '', kubeConfigFile: read('kubeConfigFile') };
-  }
-
-  private flag(value: JsonValue | undefined, field: string): boolean | undefined {
-    if (value === undefined || value === null) return undefined;
-    if (typeof value !== 'boolean') throw typeMismatch(value, field, 'bool');
-    return value;
   }
 
   private duration(value: JsonValue | undefined): number {

@@ -48,13 +48,7 @@ export class ReloadingChain implements Authorizer, RuleResolver {
     const { metrics, watch, clock } = this.options;
     metrics.configInUse(this.lastText);
     reloadOnChange({ watch, reload: () => this.reload(signal), clock }, signal);
-    signal.addEventListener(
-      'abort',
-      () => {
-        this.current.close();
-      },
-      { once: true },
-    );
+    signal.addEventListener('abort', () => this.current.close(), { once: true });
   }
 
   authorize(attributes: AuthorizerAttributes, signal: AbortSignal): MaybePromise<AuthorizationResult> {

@@ -7,13 +7,12 @@ import type {
   RuleResolver,
   RulesResult,
 } from '../authorizer/interfaces.js';
-import { NO_OPINION, result } from '../authorizer/results.js';
+import { NO_OPINION, result, ALLOW } from '../authorizer/results.js';
 import { PermissionTable } from '../rbac/permission-table.js';
 import type { NodeGraph } from './node-graph.js';
 import { NODE_RULES, NODE_RULES_WITHOUT_SELECTORS } from './node-rules.js';
 import type { ReferenceKind } from './references.js';
 
-const ALLOW: AuthorizationResult = { decision: 'allow', reason: '' };
 const NODE_LEASES = 'kube-node-lease';
 const LEASE_VERBS = ['get', 'create', 'update', 'patch', 'delete'];
 const READ_VERBS = ['get', 'list', 'watch'];

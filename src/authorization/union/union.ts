@@ -8,7 +8,7 @@ import type {
   RuleResolver,
   RulesResult,
 } from '../authorizer/interfaces.js';
-import { aggregateTexts, NO_OPINION, result } from '../authorizer/results.js';
+import { aggregateTexts, NO_OPINION, result, ALLOW } from '../authorizer/results.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** Calls the authorizers in order; the first that allows or denies decides. Stays synchronous as long as they do. */
@@ -67,8 +67,6 @@ export class UnionRuleResolver implements RuleResolver {
     return { resourceRules, nonResourceRules, incomplete, error: aggregateTexts(errors) };
   }
 }
-
-const ALLOW: AuthorizationResult = { decision: 'allow', reason: '' };
 
 /** Allows every request of the members of some groups, and has no opinion on other users. */
 export class PrivilegedGroupAuthorizer implements Authorizer {

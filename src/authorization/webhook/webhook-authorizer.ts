@@ -1,5 +1,5 @@
 import { stringifyJson } from '../../apimachinery/json/json.js';
-import { sleep, type Clock } from '../../util/clock.js';
+import type { Clock } from '../../util/clock.js';
 import type { AuthorizationMetrics, WebhookOutcome } from '../authorizer/instrumentation.js';
 import type {
   AuthorizationResult,
@@ -10,6 +10,7 @@ import type {
 } from '../authorizer/interfaces.js';
 import { NO_OPINION, result } from '../authorizer/results.js';
 import { ResponseError, type WebhookTransport } from '../../client/webhook/connection.js';
+import { withBackoff } from '../../client/webhook/retries.js';
 import type { MatchConditions } from './match-conditions.js';
 import { readReview, reviewBody, reviewSpec, type ReviewStatus, type ReviewVersion } from './review.js';
 import { TtlCache } from '../../util/caches/ttl-cache.js';
@@ -19,7 +20,6 @@ import type { MaybePromise } from '../../util/maybe-promise.js';
 const CACHE_CAPACITY = 8192;
 /** A decision is not cached if the parts of the request that the client controls have this many bytes or more. */
 const MAX_CACHED_LENGTH = 10_000;
-const RETRY = { attempts: 5, firstMillis: 500, factor: 1.5, jitter: 0.2 };
 
 export interface WebhookOptions {
   readonly name: string;
@@ -82,34 +82,30 @@ export class WebhookAuthorizer implements Authorizer, RuleResolver {
   }
 
   private async ask(body: string, signal: AbortSignal): Promise<ReviewStatus> {
-    const { clock, metrics, random } = this.dependencies;
     const { name, onError } = this.options;
-    let wait = RETRY.firstMillis;
-    for (let attempt = 1; ; attempt++) {
-      const began = clock.monotonic();
-      const seconds = (): number => (clock.monotonic() - began) / 1000;
-      try {
-        const status = await this.call(body, signal);
-        metrics.webhookEvaluation(name, 'success', seconds());
-        return status;
-      } catch (error) {
-        const outcome = outcomeOf(error, signal);
-        metrics.webhookEvaluation(name, outcome, seconds());
-        const again = error instanceof ResponseError && error.transient && attempt < RETRY.attempts;
-        if (!again || signal.aborted) {
-          if (onError === 'no-opinion' && !signal.aborted) metrics.webhookFailOpen(name, outcome);
-          throw error;
-        }
-        await sleep(clock, wait * (1 + RETRY.jitter * random()), signal);
-        wait *= RETRY.factor;
-      }
+    try {
+      return await withBackoff(() => this.call(body, signal), this.dependencies, signal);
+    } catch (error) {
+      if (onError === 'no-opinion' && !signal.aborted)
+        this.dependencies.metrics.webhookFailOpen(name, outcomeOf(error, signal));
+      throw error;
     }
   }
 
   private async call(body: string, signal: AbortSignal): Promise<ReviewStatus> {
-    const { transport } = this.dependencies;
-    const response = await transport.post(body, this.options.timeout, signal);
-    return readReview(response, this.options.version);
+    const { clock, metrics, transport } = this.dependencies;
+    const { name, timeout, version } = this.options;
+    const began = clock.monotonic();
+    const ended = (outcome: WebhookOutcome): void =>
+      metrics.webhookEvaluation(name, outcome, (clock.monotonic() - began) / 1000);
+    try {
+      const status = readReview(await transport.post(body, timeout, signal), version);
+      ended('success');
+      return status;
+    } catch (error) {
+      ended(outcomeOf(error, signal));
+      throw error;
+    }
   }
 }
 

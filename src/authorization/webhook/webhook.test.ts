@@ -154,7 +154,7 @@ describe('answers', () => {
     ['a Status without a text', http(403, '{"kind":"Status","apiVersion":"v1","status":"Failure"}'), error('')],
     ['not found', http(404), error('the server could not find the requested resource')],
     ['redirect', http(302), error('the server responded with the status code 302 but did not return more information')],
-    ['no connection', new ResponseError('Post "https://x": refused', false), error('Post "https://x": refused')],
+    ['no connection', new ResponseError('Post "https://x": refused'), error('Post "https://x": refused')],
   ];
   test.each(cases)('%s', async (_name, answer, expected) => {
     const bed = new Bed();
@@ -285,7 +285,7 @@ describe('retries', () => {
     const bed = new Bed();
     bed.answers = [
       { status: 503, body: '', contentType: '', retryAfter: true },
-      new ResponseError('reset', true),
+      new ResponseError('reset', { transient: true }),
       review({ allowed: true }),
     ];
     expect((await bed.ask(bed.authorizer())).decision).toBe('allow');
@@ -293,7 +293,7 @@ describe('retries', () => {
   });
   test('a timeout is not retried', async () => {
     const bed = new Bed();
-    bed.answers = [new ResponseError('slow', false, true)];
+    bed.answers = [new ResponseError('slow', { timeout: true })];
     await bed.ask(bed.authorizer());
     expect(bed.counted).toEqual(['w timeout', 'w open timeout']);
   });

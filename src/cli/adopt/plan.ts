@@ -4,6 +4,7 @@ import type { MatchingAdmission } from '../../client/adoption/admission.js';
 import { type Cluster, eachMetadata, listAll } from '../../client/adoption/lists.js';
 import { countExternalDependents, type ExternalDependentCounts } from '../../client/adoption/owners.js';
 import { readinessOf } from '../../client/adoption/readiness.js';
+import { serviceAccount } from '../../client/adoption/rights.js';
 
 /** The number of objects of each type whose size is measured. */
 const SAMPLE = 100;
@@ -52,13 +53,12 @@ export interface PlanOptions {
 
 /** Inspects a group and what is related to it; changes nothing. */
 export async function makePlan(cluster: Cluster, { group, account }: PlanOptions): Promise<Plan> {
-  const [namespace = '', name = ''] = account.split('/');
   const crds = await listAll(cluster, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
   const wanted = crds.filter((crd) => stringAt(objectAt(crd, 'spec'), 'group') === group);
   const types: TypePlan[] = [];
   for (const crd of wanted) types.push(await typePlan(cluster, group, crd));
   const plurals = types.map(({ resource, versions }) => ({ plural: resource, versions }));
-  const { blocks, missing, admission } = await readinessOf(cluster, group, plurals, { namespace, name });
+  const { blocks, missing, admission } = await readinessOf(cluster, group, plurals, serviceAccount(account));
   return {
     group,
     types,

@@ -4,16 +4,11 @@ import { objectsOf, textOf } from '../../apimachinery/json/values.js';
 import { conditionsOf } from '../../apimachinery/meta/conditions.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import { type Cluster, eachMetadata } from '../../client/adoption/lists.js';
-import {
-  type DependentCollection,
-  type Dependents,
-  dependentsOf,
-  nameOfCollection,
-  nameOfDependent,
-} from '../../client/dependents.js';
+import { type Dependents, dependentsOf, nameOfCollection, nameOfDependent } from '../../client/dependents.js';
 import type { Clock } from '../../util/clock.js';
 import { ADOPTIONS, seconds, withCluster } from './command.js';
 import { printLine, waitFor } from './wait.js';
+import { may, serviceAccount } from '../../client/adoption/rights.js';
 
 const MERGE = 'application/merge-patch+json';
 /** Small writes per second that raise the cluster's revision: about what a small control plane can take. */
@@ -148,40 +143,22 @@ function raiseText(behind: number, skips: boolean): string {
   return `First, small writes raise the cluster's revision by ${behind}, which takes about ${minutes} min, so that no resourceVersion decreases; --skip-raise skips this.`;
 }
 
-/** Returns a function that asks the cluster what Annex's service account `<namespace>/<name>` may do. */
-function rightsOf(
-  cluster: Cluster,
-  account: string,
-): (verb: string, resource: Pick<DependentCollection, 'group' | 'plural'>) => Promise<boolean> {
-  const [namespace = '', name = ''] = account.split('/');
-  const user = `system:serviceaccount:${namespace}:${name}`;
-  const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
-  return async (verb, resource) => {
-    const spec = { user, groups, resourceAttributes: { verb, group: resource.group, resource: resource.plural } };
-    const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
-    const answer = await cluster.must('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', review);
-    return objectAt(answer, 'status')?.['allowed'] === true;
-  };
-}
-
-const EVERYTHING = { group: '*', plural: '*' };
-
-/** Reports whether Annex can search for dependents itself. */
+/** Reports whether Annex can search for dependents itself. `account` is its service account, `<namespace>/<name>`. */
 const mayListAll = (cluster: Cluster, account: string): Promise<boolean> =>
-  rightsOf(cluster, account)('list', EVERYTHING);
+  may(cluster, 'list', '*', '*', serviceAccount(account));
 
 /** Reports whether Annex has the rights to repoint dependents; prints those that it lacks. */
 async function mayRepoint(cluster: Cluster, group: string, found: Dependents, account: string): Promise<boolean> {
-  const may = rightsOf(cluster, account);
+  const { namespace, name } = serviceAccount(account);
   const rules: JsonObject[] = [];
   if (!(await mayListAll(cluster, account))) rules.push({ apiGroups: ['*'], resources: ['*'], verbs: ['list'] });
-  for (const one of found.collections) {
+  for (const { group: of, plural } of found.collections.keys()) {
     const verbs: string[] = [];
-    for (const verb of ['get', 'patch']) if (!(await may(verb, one))) verbs.push(verb);
-    if (verbs.length > 0) rules.push({ apiGroups: [one.group], resources: [one.plural], verbs });
+    for (const verb of ['get', 'patch'])
+      if (!(await may(cluster, verb, of, plural, { namespace, name }))) verbs.push(verb);
+    if (verbs.length > 0) rules.push({ apiGroups: [of], resources: [plural], verbs });
   }
   if (rules.length === 0) return true;
-  const [namespace = '', name = ''] = account.split('/');
   // Needed if the admission plugin OwnerReferencesPermissionEnforcement is enabled.
   rules.push({ apiGroups: [group], resources: ['*/finalizers'], verbs: ['update'] });
   printLine(

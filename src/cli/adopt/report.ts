@@ -1,6 +1,7 @@
 import { toYaml } from '../../apimachinery/yaml/yaml.js';
 import { sizeText } from '../../util/text/size-text.js';
 import type { Plan, TypePlan } from './plan.js';
+import { serviceAccount } from '../../client/adoption/rights.js';
 
 /** Formats a plan as text. */
 export function planText(plan: Plan, account: string): string {
@@ -57,7 +58,7 @@ function table(types: readonly TypePlan[]): string[] {
 /** Returns the ClusterRole with the rights that Annex lacks, and its binding; the chart creates the same for `adoption.groups`. */
 function rightsText({ group, missingRights }: Plan, account: string): string {
   const name = `annex-adoption:${group}`;
-  const [namespace = '', accountName = ''] = account.split('/');
+  const { namespace, name: accountName } = serviceAccount(account);
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   const role = {
     apiVersion,

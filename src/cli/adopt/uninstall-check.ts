@@ -1,10 +1,11 @@
 import { Command } from 'commander';
 import { objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { ADOPTION_STAGE } from '../../apimachinery/meta/adopted-definitions.js';
+import { ADOPTION_STAGE, groupOf } from '../../apimachinery/meta/adopted-definitions.js';
 import { objectsOf } from '../../apimachinery/json/values.js';
 import { ClusterClient } from '../../client/cluster-client.js';
 import type { Clock } from '../../util/clock.js';
 import { ADOPTIONS } from './command.js';
+import { nameOf } from '../../apimachinery/meta/meta.js';
 
 type Cluster = Pick<ClusterClient, 'call'>;
 
@@ -38,12 +39,11 @@ export async function adoptedGroups(cluster: Cluster): Promise<readonly string[]
   const groups = new Set<string>();
   for (const definition of await items(cluster, RESOURCE_DEFINITIONS)) {
     const annotations = objectAt(objectAt(definition, 'metadata'), 'annotations');
-    const group = stringAt(objectAt(definition, 'spec'), 'group') ?? '';
-    if (annotations?.[ADOPTION_STAGE] !== undefined) groups.add(group);
+    if (annotations?.[ADOPTION_STAGE] !== undefined) groups.add(groupOf(definition));
   }
   for (const adoption of await items(cluster, ADOPTIONS)) {
     const phase = stringAt(objectAt(adoption, 'status'), 'phase') ?? '';
-    if (MOVING.has(phase)) groups.add(stringAt(objectAt(adoption, 'metadata'), 'name') ?? '');
+    if (MOVING.has(phase)) groups.add(nameOf(adoption));
   }
   return [...groups].sort();
 }

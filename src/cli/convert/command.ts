@@ -3,8 +3,7 @@ import { Command, Option } from 'commander';
 import type { Clock } from '../../util/clock.js';
 import { Progress } from '../progress.js';
 import type { ConvertOptions } from './run.js';
-
-const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
+import { collect } from '../collect.js';
 
 const HELP = `
 Converts documents of API versions that Kubernetes no longer serves to the versions that replaced them, and keeps their

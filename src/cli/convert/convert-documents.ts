@@ -60,11 +60,12 @@ function textOf({ piece, verdict, value }: Result): string {
 export const fileText = (results: readonly Result[]): string =>
   results.map((result) => result.piece.separator + textOf(result)).join('');
 
-const isOut = ({ verdict }: Result): boolean => verdict === 'refused' || verdict === 'unreadable';
+/** Reports whether a document has no converted form. */
+export const hasFailed = ({ verdict }: Result): boolean => verdict === 'refused' || verdict === 'unreadable';
 
 /** Returns the standard output for all inputs, without the documents that were refused. */
 export function streamText(files: readonly (readonly Result[])[], format: 'json' | 'yaml' | undefined): string {
-  const kept = files.map((results) => results.filter((result) => !isOut(result)));
+  const kept = files.map((results) => results.filter((result) => !hasFailed(result)));
   if (format === 'json') return jsonText(kept.flat().map(({ value }) => value));
   const all = kept.flat();
   if (format === undefined && all.length > 0 && all.every(({ piece }) => piece.format === 'json'))

@@ -73,12 +73,8 @@ function forItems(list: JsonObject, notes: Notes, run: (item: JsonObject, notes:
     const prefix = `items[${String(i)}]: `;
     try {
       run(item, {
-        warn: (text) => {
-          notes.warn(prefix + text);
-        },
-        lose: (text) => {
-          notes.lose(prefix + text);
-        },
+        warn: (text) => notes.warn(prefix + text),
+        lose: (text) => notes.lose(prefix + text),
       });
     } catch (error) {
       if (error instanceof Refusal && !error.message.startsWith('items[')) throw new Refusal(prefix + error.message);

@@ -1,7 +1,7 @@
 import { chmodSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { messageOf } from '../../util/error-message.js';
-import { check, hasFailed, reportText } from './check.js';
-import { convertDocuments, fileText, type Result, streamText } from './convert-documents.js';
+import { check, hasFailed as usesRemoved, reportText } from './check.js';
+import { convertDocuments, fileText, hasFailed, type Result, streamText } from './convert-documents.js';
 import { CURRENT } from './convert-value.js';
 import { Definitions, objectsOfDocument } from './definitions/definitions.js';
 import { filesOf, type Input, readInput } from './documents/inputs.js';
@@ -69,8 +69,7 @@ export function runConvert(options: ConvertOptions, io: ConvertIO): number {
     return converted;
   });
   if (!options.write) io.out(streamText(results, options.output));
-  const isBad = ({ verdict }: Result): boolean => verdict === 'refused' || verdict === 'unreadable';
-  return state.failed || results.flat().some(isBad) ? 1 : 0;
+  return state.failed || results.flat().some(hasFailed) ? 1 : 0;
 }
 
 function readInputs(
@@ -81,13 +80,18 @@ function readInputs(
   const files = filesOf(paths, recursive, fail);
   return files.flatMap((path, i) => {
     io.progress.step(i, files.length, 'files read');
-    try {
-      return [readInput(path, () => io.readStandardInput())];
-    } catch (error) {
-      fail(messageOf(error));
-      return [];
-    }
+    return readOrFail(path, io, fail);
   });
+}
+
+/** Returns the input, or nothing if it cannot be read. */
+function readOrFail(path: string, io: ConvertIO, fail: (line: string) => void): readonly Input[] {
+  try {
+    return [readInput(path, () => io.readStandardInput())];
+  } catch (error) {
+    fail(messageOf(error));
+    return [];
+  }
 }
 
 function readDefinitions(
@@ -96,17 +100,8 @@ function readDefinitions(
   io: ConvertIO,
   fail: (line: string) => void,
 ): void {
-  for (const path of filesOf(options.definitions, true, fail)) {
-    try {
-      addDefinitions(
-        readInput(path, () => io.readStandardInput()),
-        definitions,
-        fail,
-      );
-    } catch (error) {
-      fail(messageOf(error));
-    }
-  }
+  for (const path of filesOf(options.definitions, true, fail))
+    for (const input of readOrFail(path, io, fail)) addDefinitions(input, definitions, fail);
 }
 
 function addDefinitions(input: Input, definitions: Definitions, fail: (line: string) => void): void {
@@ -122,7 +117,7 @@ function addDefinitions(input: Input, definitions: Definitions, fail: (line: str
 function runCheck(options: ConvertOptions, inputs: readonly Input[], definitions: Definitions, io: ConvertIO): boolean {
   const report = check(inputs, options.targetVersion ?? `1.${String(CURRENT)}`, definitions);
   io.out(options.output === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : reportText(report));
-  return hasFailed(report);
+  return usesRemoved(report);
 }
 
 /** Replaces a file if documents in it were converted. */

@@ -1,7 +1,7 @@
 import { ADOPTION_PREFIX } from '../../apimachinery/meta/adopted-definitions.js';
 import { type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { objectsOf, textOf, stringsOf } from '../../apimachinery/json/values.js';
-import { parseGroupVersion } from '../../apimachinery/meta/meta.js';
+import { parseGroupVersion, nameOf } from '../../apimachinery/meta/meta.js';
 import { type Cluster, listAll } from './lists.js';
 import { mayFollow, type RightsSubject } from './rights.js';
 
@@ -42,7 +42,7 @@ export async function matchingAdmission(
     for (const one of followed) if (!(await mayFollow(cluster, GROUP, one, subject))) unread.push(one);
     const bound = isPolicy ? await boundPolicies(cluster, followed[1] ?? '') : undefined;
     for (const one of all) {
-      const name = stringAt(objectAt(one, 'metadata'), 'name') ?? '';
+      const name = nameOf(one);
       const params = unread.length === 0 ? await unreadParams(cluster, one, subject) : '';
       const why = unread.length > 0 ? `Annex may not list and watch ${unread.join(' and ')}` : params;
       const idle = bound?.has(name) === false ? 'it has no binding and therefore no effect' : '';
@@ -69,7 +69,7 @@ async function boundPolicies(cluster: Cluster, bindings: string): Promise<Readon
 
 /** Reports whether a rule names a type of the group; selectors and conditions depend on objects and are ignored. */
 function matches(configuration: JsonObject, group: string, plurals: ReadonlySet<string>): boolean {
-  if (stringAt(objectAt(configuration, 'metadata'), 'name')?.startsWith(ADOPTION_PREFIX) === true) return false;
+  if (nameOf(configuration).startsWith(ADOPTION_PREFIX)) return false;
   const constraints = objectAt(objectAt(configuration, 'spec'), 'matchConstraints');
   const rules = [
     ...objectsOf(configuration['webhooks']).flatMap((webhook) => objectsOf(webhook['rules'])),

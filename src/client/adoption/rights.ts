@@ -9,8 +9,19 @@ export interface AdoptionRight {
   readonly asked: readonly JsonObject[];
 }
 
+interface ServiceAccount {
+  readonly namespace: string;
+  readonly name: string;
+}
+
 /** The subject of the rights: the caller itself, or a service account. */
-export type RightsSubject = 'own' | { readonly namespace: string; readonly name: string };
+export type RightsSubject = 'own' | ServiceAccount;
+
+/** Parses `<namespace>/<name>`. */
+export function serviceAccount(text: string): ServiceAccount {
+  const [namespace = '', name = ''] = text.split('/');
+  return { namespace, name };
+}
 
 const WRITTEN = ['get', 'create', 'patch', 'delete'];
 
@@ -79,10 +90,18 @@ export async function mayFollow(
   resource: string,
   subject: RightsSubject,
 ): Promise<boolean> {
-  for (const verb of ['list', 'watch'])
-    if (!(await mayDo(cluster, attributes(verb, group, resource), subject))) return false;
+  for (const verb of ['list', 'watch']) if (!(await may(cluster, verb, group, resource, subject))) return false;
   return true;
 }
+
+/** Reports whether the subject may do something in all namespaces. */
+export const may = (
+  cluster: Pick<ClusterClient, 'must'>,
+  verb: string,
+  group: string,
+  resource: string,
+  subject: RightsSubject,
+): Promise<boolean> => mayDo(cluster, attributes(verb, group, resource), subject);
 
 async function mayDo(
   cluster: Pick<ClusterClient, 'must'>,
@@ -96,7 +115,7 @@ async function mayDo(
   return objectAt(answer, 'status')?.['allowed'] === true;
 }
 
-const of = ({ namespace, name }: Exclude<RightsSubject, 'own'>, asked: JsonObject): JsonObject => ({
+const of = ({ namespace, name }: ServiceAccount, asked: JsonObject): JsonObject => ({
   ...asked,
   user: `system:serviceaccount:${namespace}:${name}`,
   groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'],

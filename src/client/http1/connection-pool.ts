@@ -38,7 +38,7 @@ export class RequestFailure extends Error {
   constructor(
     override readonly cause: Error,
     /** True if the connection had served other requests before: the server may simply have closed it. */
-    readonly onReusedConnection: boolean,
+    readonly onReusedConnection = false,
   ) {
     super(cause.message);
   }
@@ -65,7 +65,7 @@ export class ConnectionPool {
         const at = this.waiting.indexOf(call);
         if (at < 0) return;
         this.waiting.splice(at, 1);
-        reject(new RequestFailure(error, false));
+        reject(new RequestFailure(error));
       });
       this.waiting.push(call);
       this.drain();
@@ -88,7 +88,7 @@ export class ConnectionPool {
         }
         connection.run(call);
       } catch (error) {
-        call.reject(new RequestFailure(error as Error, false));
+        call.reject(new RequestFailure(error as Error));
       }
     }
   }
@@ -150,18 +150,10 @@ class Connection {
       this.isSecure = true;
       if (this.call !== undefined) socket.write(this.call.bytes);
     });
-    socket.on('data', (bytes: Buffer) => {
-      this.receive(bytes);
-    });
-    socket.on('error', (error: Error) => {
-      this.fail(error);
-    });
-    socket.on('end', () => {
-      this.fail();
-    });
-    socket.on('close', () => {
-      this.fail();
-    });
+    socket.on('data', (bytes: Buffer) => this.receive(bytes));
+    socket.on('error', (error: Error) => this.fail(error));
+    socket.on('end', () => this.fail());
+    socket.on('close', () => this.fail());
   }
 
   leadsTo({ host, port, serverName }: Address): boolean {
@@ -172,9 +164,7 @@ class Connection {
   run(call: Call): void {
     this.call = call;
     this.response = new ResponseReader(call.maxAnswerBytes);
-    call.onOver((error) => {
-      this.fail(error);
-    });
+    call.onOver((error) => this.fail(error));
     this.socket.ref();
     if (this.isSecure) this.socket.write(call.bytes);
   }

@@ -42,7 +42,7 @@ export function answeredObject(response: WebhookResponse, asked: AnswerKind): Js
   const { status, body, contentType } = response;
   const fault = contentType === '' ? undefined : mediaTypeFault(contentType);
   // An internal error of the client, which is worth another attempt, like those of services.
-  if (fault !== undefined) throw new ResponseError(`Internal error occurred: mime: ${fault}`, true);
+  if (fault !== undefined) throw new ResponseError(`Internal error occurred: mime: ${fault}`, { transient: true });
   if (status < 200 || status > 206) throw postError(response);
   if (body === '') {
     const type = contentType === '' ? 'application/json' : contentType;

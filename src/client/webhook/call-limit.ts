@@ -8,7 +8,8 @@ import { systemClock, type Timer } from '../../util/clock.js';
 export class CallLimit {
   private readonly timer: Timer;
   private over: Error | undefined;
-  private expired = false;
+  /** True if the call ended because its time was over. */
+  timedOut = false;
   private listener: ((error: Error) => void) | undefined;
   private controller: AbortController | undefined;
 
@@ -16,16 +17,9 @@ export class CallLimit {
     timeoutMillis: number,
     private readonly caller: Cancellation,
   ) {
-    this.timer = systemClock.setTimer(timeoutMillis, () => {
-      this.end(true);
-    });
-    if (caller.aborted) this.end(false);
+    this.timer = systemClock.setTimer(timeoutMillis, () => this.end('timeout'));
+    if (caller.aborted) this.end('abort');
     else caller.addEventListener('abort', this.onAbort);
-  }
-
-  /** True if the call ended because its time was over. */
-  get timedOut(): boolean {
-    return this.expired;
   }
 
   /** Throws if the call is over. */
@@ -52,14 +46,12 @@ export class CallLimit {
     this.listener = undefined;
   }
 
-  private readonly onAbort = (): void => {
-    this.end(false);
-  };
+  private readonly onAbort = (): void => this.end('abort');
 
-  private end(expired: boolean): void {
+  private end(cause: 'timeout' | 'abort'): void {
     if (this.over !== undefined) return;
     this.over = new Error('This operation was aborted');
-    this.expired = expired;
+    this.timedOut = cause === 'timeout';
     this.controller?.abort();
     this.listener?.(this.over);
   }

@@ -7,6 +7,7 @@ import type { CredentialSource } from './connections.js';
 import type { ReadFile, RemoteConfig } from './kubeconfig.js';
 import { postRetrying } from './retries.js';
 import { HttpsTransport } from './transport.js';
+import { LruCache } from '../../util/caches/lru-cache.js';
 
 /** The maximum number of client configurations whose connections are kept. */
 const MAX_CLIENTS = 200;
@@ -27,8 +28,10 @@ export interface WebhookClientsOptions {
 
 /** Calls webhooks by their client configurations, over connections that are kept between calls. */
 export class WebhookClients {
-  /** Least recently used first. */
-  private readonly clients = new Map<string, HttpsTransport>();
+  private readonly clients = new LruCache<string, HttpsTransport>({
+    capacity: MAX_CLIENTS,
+    onEvict: (_key, transport) => transport.close(),
+  });
   private readonly keys = new WeakMap<JsonObject, string>();
 
   constructor(private readonly options: WebhookClientsOptions) {}
@@ -52,20 +55,9 @@ export class WebhookClients {
     let text = this.keys.get(config);
     if (text === undefined) this.keys.set(config, (text = stringifyJson(config)));
     const key = `${String(timeoutSeconds)} ${text}`;
-    const known = this.clients.get(key);
-    if (known !== undefined) {
-      this.clients.delete(key);
-      this.clients.set(key, known);
-      return known;
-    }
-    const made = this.make(config, timeoutSeconds);
-    this.clients.set(key, made);
-    for (const [oldest, transport] of this.clients) {
-      if (this.clients.size <= MAX_CLIENTS) break;
-      this.clients.delete(oldest);
-      transport.close();
-    }
-    return made;
+    let transport = this.clients.get(key);
+    if (transport === undefined) this.clients.set(key, (transport = this.make(config, timeoutSeconds)));
+    return transport;
   }
 
   private make(config: JsonObject, timeoutSeconds: number): HttpsTransport {
@@ -85,7 +77,6 @@ export class WebhookClients {
 
   /** Lets the calls in progress finish, then closes the connections. */
   close(): void {
-    for (const transport of this.clients.values()) transport.close();
-    this.clients.clear();
+    this.clients.clear((_key, transport) => transport.close());
   }
 }

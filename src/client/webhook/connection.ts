@@ -20,16 +20,22 @@ export interface WebhookTransport {
 /** A call without a usable response. */
 export class ResponseError extends Error {
   override readonly name = 'ResponseError';
+  /** True if another attempt may succeed. */
+  readonly transient: boolean;
+  readonly timeout: boolean;
+  /** The status of the response; undefined if there was none. */
+  readonly code: number | undefined;
+  /** The annotation of the request's audit event about the service's certificate. */
+  readonly annotation: FaultAnnotation | undefined;
+
   constructor(
     message: string,
-    /** True if another attempt may succeed. */
-    readonly transient: boolean,
-    readonly timeout = false,
-    /** The status of the response; undefined if there was none. */
-    readonly code?: number,
-    /** The annotation of the request's audit event about the service's certificate. */
-    readonly annotation?: FaultAnnotation,
+    { transient = false, timeout = false, code, annotation }: Partial<Omit<ResponseError, keyof Error>> = {},
   ) {
     super(message);
+    this.transient = transient;
+    this.timeout = timeout;
+    this.code = code;
+    this.annotation = annotation;
   }
 }

@@ -50,9 +50,7 @@ export async function loadKubeconfig(
 ): Promise<RemoteConfig> {
   const entries = currentEntries(await readFile(path), dirname(path));
   const url = remoteUrl(stringAt(entries.cluster, 'server') ?? '', rule);
-  const contents = new Map<string, string>();
-  for (const file of filesOf(entries)) contents.set(file, await readFile(file));
-  return remoteConfig(entries, url, (file) => contents.get(file) ?? '');
+  return remoteConfig(entries, url, await readFiles(entries, readFile));
 }
 
 /** Reads the kubeconfig file of a cluster that is called through its API. */
@@ -89,31 +87,47 @@ function contentOf(
   return file === '' ? undefined : { file: resolve(directory, file) };
 }
 
-function filesOf({ cluster, user, directory }: Entries): string[] {
-  const contents = [
+/** Returns the content of a file that the entries name. */
+type Read = (file: string) => string;
+
+async function readFiles({ cluster, user, directory }: Entries, readFile: ReadFile): Promise<Read> {
+  const contents = new Map<string, string>();
+  for (const content of [
     contentOf(cluster, 'certificate-authority', directory),
     contentOf(user, 'client-certificate', directory),
     contentOf(user, 'client-key', directory),
-  ];
-  return contents.flatMap((content) => (content !== undefined && 'file' in content ? [content.file] : []));
+  ]) {
+    if (content !== undefined && 'file' in content) contents.set(content.file, await readFile(content.file));
+  }
+  return (file) => contents.get(file) ?? '';
 }
 
-function remoteConfig({ cluster, user, directory }: Entries, url: URL, read: (file: string) => string): RemoteConfig {
-  const content = (entry: JsonObject, key: string): string | undefined => {
-    const found = contentOf(entry, key, directory);
-    if (found === undefined) return undefined;
-    return 'text' in found ? found.text : read(found.file);
-  };
+function textOf(entry: JsonObject, key: string, directory: string, read: Read): string | undefined {
+  const content = contentOf(entry, key, directory);
+  if (content === undefined) return undefined;
+  return 'text' in content ? content.text : read(content.file);
+}
+
+const remoteConfig = (entries: Entries, url: URL, read: Read): RemoteConfig => ({
+  url,
+  ca: textOf(entries.cluster, 'certificate-authority', entries.directory, read),
+  serverName: orUndefined(stringAt(entries.cluster, 'tls-server-name')),
+  skipVerification: entries.cluster['insecure-skip-tls-verify'] === true,
+  proxy: proxyOf(entries.cluster),
+  ...credentialsOf(entries, read),
+});
+
+type Credentials = Pick<
+  RemoteConfig,
+  'certificate' | 'key' | 'token' | 'tokenFile' | 'basic' | 'impersonation' | 'exec'
+>;
+
+function credentialsOf({ cluster, user, directory }: Entries, read: Read): Credentials {
   const tokenFile = stringAt(user, 'tokenFile') ?? '';
   const exec = objectAt(user, 'exec');
   return {
-    url,
-    ca: content(cluster, 'certificate-authority'),
-    serverName: orUndefined(stringAt(cluster, 'tls-server-name')),
-    skipVerification: cluster['insecure-skip-tls-verify'] === true,
-    proxy: proxyOf(cluster),
-    certificate: content(user, 'client-certificate'),
-    key: content(user, 'client-key'),
+    certificate: textOf(user, 'client-certificate', directory, read),
+    key: textOf(user, 'client-key', directory, read),
     token: orUndefined(stringAt(user, 'token')),
     tokenFile: tokenFile === '' ? undefined : resolve(directory, tokenFile),
     basic: basicFrom(user),
@@ -123,23 +137,11 @@ function remoteConfig({ cluster, user, directory }: Entries, url: URL, read: (fi
 }
 
 /** Returns the credentials of a user entry, with all files read. Relative paths are relative to the folder. */
-export async function loadUser(
-  user: JsonObject,
-  directory: string,
-  readFile: ReadFile,
-): Promise<Pick<RemoteConfig, 'certificate' | 'key' | 'token' | 'tokenFile' | 'basic' | 'impersonation' | 'exec'>> {
+export async function loadUser(user: JsonObject, directory: string, readFile: ReadFile): Promise<Credentials> {
   const entries = { cluster: {}, user, directory };
-  const contents = new Map<string, string>();
-  for (const file of filesOf(entries)) contents.set(file, await readFile(file));
-  const { certificate, key, token, tokenFile, basic, impersonation, exec } = remoteConfig(
-    entries,
-    NOWHERE,
-    (file) => contents.get(file) ?? '',
-  );
-  return { certificate, key, token, tokenFile, basic, ...(impersonation && { impersonation }), exec };
+  return credentialsOf(entries, await readFiles(entries, readFile));
 }
 
-const NOWHERE = new URL('https://localhost');
 const PROXIES = ['http:', 'https:', 'socks5:'];
 
 function proxyOf(cluster: JsonObject): URL | undefined {

@@ -37,5 +37,5 @@ test.each([200, 403])('a response with an invalid media type is an internal erro
   const asked = { group: 'g', version: 'v1', kind: 'K' };
   const read = (): unknown => answeredObject({ status, body: '{}', contentType: 'a b/c', retryAfter: false }, asked);
   const message = 'Internal error occurred: mime: expected slash after first token';
-  expect(read).toThrow(new ResponseError(message, true));
+  expect(read).toThrow(new ResponseError(message, { transient: true }));
 });

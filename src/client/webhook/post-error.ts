@@ -47,10 +47,11 @@ export function postError(response: WebhookResponse): ResponseError {
   const failureStatus = failure(response);
   if (failureStatus !== undefined) {
     const { message, reason, code } = failureStatus;
-    return new ResponseError(message, isTransient(failureStatus) || retryAfter, reason === 'Timeout', code);
+    const transient = isTransient(failureStatus) || retryAfter;
+    return new ResponseError(message, { transient, timeout: reason === 'Timeout', code });
   }
   const transient = status === 429 || (status >= 500 && status !== 503) || retryAfter;
-  return new ResponseError(TEXTS[status] ?? ownText(response), transient, status === 504, status);
+  return new ResponseError(TEXTS[status] ?? ownText(response), { transient, timeout: status === 504, code: status });
 }
 
 interface FailureStatus {

@@ -1,6 +1,6 @@
 import type { Cancellation } from '../../util/cancellation.js';
 import { type Clock, sleep } from '../../util/clock.js';
-import type { WebhookResponse, WebhookTransport } from './connection.js';
+import { ResponseError, type WebhookResponse, type WebhookTransport } from './connection.js';
 
 const MAX_RETRIES = 10;
 const MILLIS = 1000;
@@ -25,5 +25,26 @@ export async function postRetrying(
     const again = (status === 429 || status >= 500) && retryAfterSeconds !== undefined && attempt < MAX_RETRIES;
     if (!again) return response;
     await sleep(clock, Math.min(retryAfterSeconds * MILLIS, end - clock.monotonic()), cancellation);
+  }
+}
+
+const BACKOFF = { attempts: 5, firstMillis: 500, factor: 1.5, jitter: 0.2 };
+
+/** Repeats a call that fails for a passing reason, with growing delays: the webhooks of authentication and authorization are called this way. */
+export async function withBackoff<T>(
+  call: () => Promise<T>,
+  { clock, random }: { readonly clock: Clock; readonly random: () => number },
+  signal: AbortSignal,
+): Promise<T> {
+  let wait = BACKOFF.firstMillis;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await call();
+    } catch (error) {
+      const again = error instanceof ResponseError && error.transient && attempt < BACKOFF.attempts;
+      if (!again || signal.aborted) throw error;
+      await sleep(clock, wait * (1 + BACKOFF.jitter * random()), signal);
+      wait *= BACKOFF.factor;
+    }
   }
 }

@@ -117,9 +117,7 @@ export class HttpsTransport implements WebhookTransport {
         },
         bytes: requestBytes({ ...options, host: call.url.host }, body),
         maxAnswerBytes: this.remote.maxAnswerBytes ?? MAX_ANSWER_BYTES,
-        onOver: (listener) => {
-          limit.onOver(listener);
-        },
+        onOver: (listener) => limit.onOver(listener),
       });
       countFaults(socket);
       const { status, headers } = response;
@@ -161,14 +159,14 @@ export class HttpsTransport implements WebhookTransport {
     const where = `${method === 'POST' ? 'Post' : 'Get'} "${shown}"`;
     if (timedOut) {
       const whose = timeout === 'request' ? '' : ' (Client.Timeout exceeded while awaiting headers)';
-      return new ResponseError(`${where}: context deadline exceeded${whose}`, false, true);
+      return new ResponseError(`${where}: context deadline exceeded${whose}`, { timeout: true });
     }
     const fault = isNativeError(error) ? certificateFault(error, url, ca) : undefined;
     const text = fault === undefined ? networkText(error, url) : `${VERIFICATION}: ${fault.text}`;
     // If a server closes a new connection, that is deliberate; a kept connection may just have expired.
     const reset = isNativeError(error) && 'code' in error && error.code === 'ECONNRESET';
     const transient = reset && (text !== HUNG_UP || onReusedConnection);
-    return new ResponseError(`${where}: ${text}`, transient, false, undefined, fault?.annotation);
+    return new ResponseError(`${where}: ${text}`, { transient, annotation: fault?.annotation });
   }
 }
 

@@ -1,13 +1,13 @@
 import { conditionsOf } from '../../apimachinery/meta/conditions.js';
-import { deepCopy, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
+import { deepCopy, type JsonObject, objectAt } from '../../apimachinery/json/json.js';
+import { hasDeletionTimestamp, type KubeObject, nameOf } from '../../apimachinery/meta/meta.js';
 import type { ClusterClient } from '../../client/cluster-client.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Backend } from '../../storage/interfaces.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { isConflictOrNotFound } from '../errors.js';
 import type { ClusterLease } from './lease.js';
-import type { AdoptedDefinitions } from '../../apimachinery/meta/adopted-definitions.js';
+import { type AdoptedDefinitions, groupOf } from '../../apimachinery/meta/adopted-definitions.js';
 import { hasFailed, isMoving, isReturnWanted, isWanted, phaseOf, recordOf } from './switch/journal.js';
 import type { KubeApiservers } from './switch/kube-apiservers.js';
 import type { SwitchOptions } from './switch/options.js';
@@ -102,7 +102,6 @@ export class AdoptionController {
   }
 
   private watchAdoptions(signal: AbortSignal): void {
-    const nameOf = ({ metadata }: KubeObject): string => metadata.name ?? '';
     const listener = {
       upsert: (adoption: KubeObject) => void this.adoptions.set(nameOf(adoption), adoption),
       delete: (adoption: KubeObject) => void this.adoptions.delete(nameOf(adoption)),
@@ -122,22 +121,22 @@ export class AdoptionController {
     const isWanted = (crd: KubeObject): boolean => this.adoptions.has(groupOf(crd));
     const keep = (crd: KubeObject): void => {
       this.definitions.set(
-        crd.metadata.name ?? '',
+        nameOf(crd),
         isWanted(crd) ? crd : { metadata: crd.metadata, spec: { group: groupOf(crd) } },
       );
     };
     const listener = {
       upsert: keep,
-      delete: (crd: KubeObject) => void this.definitions.delete(crd.metadata.name ?? ''),
+      delete: (crd: KubeObject) => void this.definitions.delete(nameOf(crd)),
       replaced: (all: readonly KubeObject[]) => {
         this.definitions.clear();
         for (const crd of all) keep(crd);
         this.definitionsKnown = true;
       },
     };
-    await this.options.client.follow(DEFINITIONS, listener, signal, (error) => {
-      this.options.onError('CustomResourceDefinitions', error);
-    });
+    await this.options.client.follow(DEFINITIONS, listener, signal, (error) =>
+      this.options.onError('CustomResourceDefinitions', error),
+    );
   }
 
   private async sync(name: string): Promise<void> {
@@ -176,7 +175,7 @@ export class AdoptionController {
   private async startCountingWrites(adoption: KubeObject): Promise<JsonObject | undefined> {
     const { counted, countedSince } = recordOf(adoption);
     if (counted !== '') return { counted, countedSince };
-    const running = this.running.get(adoption.metadata.name ?? '');
+    const running = this.running.get(nameOf(adoption));
     if (phaseOf(adoption) !== 'InSync' || running === undefined) return undefined;
     try {
       const found = await this.newActiveSwitch(adoption)?.move.countEarly(running.rehearsal.types, running.stop.signal);
@@ -189,7 +188,7 @@ export class AdoptionController {
 
   /** Runs the switch on this replica until it is over. */
   private async move(adoption: KubeObject): Promise<void> {
-    const group = adoption.metadata.name ?? '';
+    const group = nameOf(adoption);
     const found = this.activeSwitches.get(group);
     if (found?.uid === uidOf(adoption) && found.done !== undefined) return;
     await this.stopGroup(group);
@@ -205,7 +204,7 @@ export class AdoptionController {
   /** Keeps the group with Annex, or returns it to the cluster: one attempt for each change of the spec, and again after a while. */
   private async serve(adoption: KubeObject): Promise<void> {
     const { clock } = this.options;
-    const moving = this.activeSwitches.get(adoption.metadata.name ?? '');
+    const moving = this.activeSwitches.get(nameOf(adoption));
     const { generation = 0 } = adoption.metadata;
     const last = conditionsOf(adoption).find(
       ({ type, status, observedGeneration }) =>
@@ -214,14 +213,14 @@ export class AdoptionController {
     const isLater = moving === undefined || clock.monotonic() - moving.movedAt > RETURN_AGAIN_MILLIS;
     // A return that failed while writes were refused is not retried until the spec changes.
     const isTime = last === undefined || (last['reason'] === 'Refused' && isLater);
-    const crds = this.definitionsKnown ? await this.definitionsOf(adoption.metadata.name ?? '') : [];
+    const crds = this.definitionsKnown ? await this.definitionsOf(nameOf(adoption)) : [];
     if (isReturnWanted(adoption) && isTime) await this.move(adoption);
     else await this.hold(adoption, isWanted(adoption) && isFreed(adoption, crds));
   }
 
   /** Periodically restores what keeps the group with Annex, or frees the cluster's copy if it is not to be retained. */
   private async hold(adoption: KubeObject, frees: boolean): Promise<void> {
-    const group = adoption.metadata.name ?? '';
+    const group = nameOf(adoption);
     const { clock, onError } = this.options;
     let moving = this.activeSwitches.get(group);
     if (moving?.uid !== uidOf(adoption)) {
@@ -247,14 +246,12 @@ export class AdoptionController {
       this.options;
     const staging = backend.staging?.(stagingName(adoption));
     if (staging === undefined) return undefined;
-    const group = adoption.metadata.name ?? '';
+    const group = nameOf(adoption);
     const uid = uidOf(adoption);
     const move = new Switch({
       ...{ adopted, adoptions, backend, client, clock, definitions, namespace, replicas, servers, staging, group, uid },
       copyRate: copyRateOf(adoption),
-      onError: (error) => {
-        onError(group, error);
-      },
+      onError: (error) => onError(group, error),
     });
     const since = clock.monotonic();
     return { uid, move, stop: new AbortController(), done: undefined, movedAt: since, heldAt: -Infinity };
@@ -262,7 +259,7 @@ export class AdoptionController {
 
   private async rehearse(adoption: KubeObject): Promise<Progress> {
     const { backend, client, clock, identity } = this.options;
-    const group = adoption.metadata.name ?? '';
+    const group = nameOf(adoption);
     const staging = backend.staging?.(stagingName(adoption));
     if (staging === undefined) {
       const problem = 'the store cannot hold copies: adoptions require MongoDB';
@@ -336,8 +333,6 @@ export class AdoptionController {
 const copyRateOf = (adoption: KubeObject): number => Number(objectAt(adoption, 'spec')?.['copyRate'] ?? DEFAULT_RATE);
 
 const uidOf = ({ metadata }: KubeObject): string => metadata.uid ?? '';
-
-const groupOf = (crd: KubeObject): string => stringAt(objectAt(crd, 'spec'), 'group') ?? '';
 
 /** Derived from the UID, so that an Adoption that is deleted and created again starts from scratch. */
 const stagingName = (adoption: KubeObject): string => uidOf(adoption).slice(0, 13);

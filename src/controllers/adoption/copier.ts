@@ -127,9 +127,7 @@ export class Copier {
     this.known = await staging.revisions(resource);
     this.watchedRevisions = new Map();
     const watching = new AbortController();
-    const stop = (): void => {
-      watching.abort();
-    };
+    const stop = (): void => watching.abort();
     signal.addEventListener('abort', stop, { once: true });
     try {
       const followed = await this.list(watching.signal);
@@ -159,7 +157,7 @@ export class Copier {
         // The caller awaits it once the list is complete.
         end.catch(() => undefined);
       }
-      await this.put(page.objects);
+      await this.put(page.objects, 'list');
       for (const object of page.objects) before.delete(keyOf(object));
       seen += page.objects.length;
       this.source = seen + (page.remaining ?? 0);
@@ -207,20 +205,20 @@ export class Copier {
 
   private async apply(changes: readonly Change[]): Promise<void> {
     const objects = changes.filter(({ type }) => type !== 'DELETED').map(({ object }) => object);
-    if (objects.length > 0) await this.put(objects, true);
+    if (objects.length > 0) await this.put(objects, 'watch');
     const gone = changes.filter(({ type }) => type === 'DELETED').map(({ object }) => object);
     const isOld = (object: KubeObject): boolean => (this.known.get(keyOf(object)) ?? 0) <= revisionOf(object);
     if (gone.length > 0) await this.remove(gone.filter(isOld).map(keyOf));
   }
 
-  /** `current`: the objects come from the watch, which has reported nothing newer. */
-  private put(objects: readonly KubeObject[], current = false): Promise<void> {
+  private put(objects: readonly KubeObject[], from: 'list' | 'watch'): Promise<void> {
     return this.serialize(async () => {
       const newer: StagedObject[] = [];
       const slicer = new Slicer(this.options.clock);
       for (const object of objects) {
         const [key, revision] = [keyOf(object), revisionOf(object)];
-        if (!current && revision < (this.watchedRevisions?.get(key) ?? 0)) continue;
+        // The watch may have shown a newer state than the list.
+        if (from === 'list' && revision < (this.watchedRevisions?.get(key) ?? 0)) continue;
         const isNewer = revision > (this.known.get(key) ?? 0);
         if (!isNewer && this.sizes.has(key)) continue;
         const value = encodeObject(object);

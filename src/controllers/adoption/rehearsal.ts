@@ -83,9 +83,7 @@ export class Rehearsal {
     }
     await this.stop();
     const stop = new AbortController();
-    signal.addEventListener('abort', () => {
-      stop.abort();
-    });
+    signal.addEventListener('abort', () => stop.abort());
     const parts = types.filter(({ version }) => version !== '').map((type) => new Part(type, this.options, this.rate));
     for (const part of parts) part.judge(validators.get(part.type.resource));
     const ended = Promise.all(parts.map((part) => part.run(stop.signal)));

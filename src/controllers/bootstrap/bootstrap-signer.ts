@@ -74,13 +74,9 @@ export class BootstrapSigner {
       name: 'bootstrap_signer_queue',
       clock: options.clock,
       reconcile: () => this.sign(),
-      onError: (_key, error) => {
-        options.onError(NAME, error);
-      },
+      onError: (_key, error) => options.onError(NAME, error),
     });
-    const changed = (): void => {
-      this.queue.add(WORK);
-    };
+    const changed = (): void => this.queue.add(WORK);
     this.tokens = new ObjectCache<Token>({
       keep: (secret) => {
         const token = isBootstrapToken(secret) ? signingToken(secret) : undefined;
@@ -97,12 +93,10 @@ export class BootstrapSigner {
 
   /** `publisher` creates cluster-info and the role for its readers; the controller itself only signs. */
   start(publisher: LoopbackClients, signal: AbortSignal): void {
-    void this.publish(publisher).catch((error: unknown) => {
-      this.options.onError(NAME, error);
-    });
+    void this.publish(publisher).catch((error: unknown) => this.options.onError(NAME, error));
     this.tokens.start(this.options.clients.for({ group: '', resource: 'secrets' }), signal);
     this.info.start(this.client, signal);
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.queue.stopOn(signal);
   }
 
   private async publish(clients: LoopbackClients): Promise<void> {

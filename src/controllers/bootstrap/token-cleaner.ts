@@ -27,15 +27,13 @@ export class TokenCleaner {
     this.tokens = new ObjectCache<Token>({
       keep: (secret) =>
         isBootstrapToken(secret) ? { uid: secret.metadata.uid ?? '', end: expirationOf(secret) } : undefined,
-      changed: (key) => {
-        this.queue.add(key);
-      },
+      changed: (key) => this.queue.add(key),
     });
   }
 
   start(signal: AbortSignal): void {
     this.tokens.start(this.clients.for({ group: '', resource: 'secrets' }), signal);
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.queue.stopOn(signal);
   }
 
   private async sync(key: string): Promise<void> {

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../apimachinery/meta/meta.js';
+import { type KubeObject, nameOf } from '../../apimachinery/meta/meta.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import { type Clock, sleep } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
@@ -24,12 +24,8 @@ export function forEachRequest(
     },
     onError,
   });
-  const ignore = (): void => undefined;
-  const upsert = (request: KubeObject): void => {
-    queue.add(request.metadata.name ?? '');
-  };
-  client.watch({ upsert, delete: ignore, reset: ignore, synced: ignore }, signal);
-  signal.addEventListener('abort', () => void queue.stop(), { once: true });
+  client.watch({ upsert: (request) => queue.add(nameOf(request)) }, signal);
+  queue.stopOn(signal);
 }
 
 /** Deletes old requests, at once and then every hour. */
@@ -43,9 +39,7 @@ export async function cleanRequests(
     try {
       for (const request of await client.list('')) {
         if (isStale(request, clock.now())) {
-          await swallowIgnorableErrors(() =>
-            client.delete('', request.metadata.name ?? '', { uid: request.metadata.uid ?? '' }),
-          );
+          await swallowIgnorableErrors(() => client.delete('', nameOf(request), { uid: request.metadata.uid ?? '' }));
         }
       }
     } catch (error) {

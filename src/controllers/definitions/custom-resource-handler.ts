@@ -45,7 +45,7 @@ export interface ServingOptions {
   readonly observer?: { seen(crd: KubeObject): void; gone(crd: KubeObject): void };
   /** Guards the writes to a type before they reach the store. */
   readonly gate?: WriteGate;
-  onError(name: string, error: unknown): void;
+  readonly onError: (name: string, error: unknown) => void;
 }
 
 interface WriteGate {
@@ -149,9 +149,7 @@ export class CustomResourceHandler {
       .then((compiled) => {
         if (this.known.get(name) === crd) this.install(crd, compilation, compiled);
       })
-      .catch((error: unknown) => {
-        this.options.onError(name, error);
-      });
+      .catch((error: unknown) => this.options.onError(name, error));
   }
 
   /** Stops serving a deleted definition and forgets everything kept about its objects. */
@@ -283,9 +281,7 @@ export class CustomResourceHandler {
   }
 
   private endLater(watches: Watches): void {
-    this.options.clock.setTimer(WATCH_GRACE_MILLIS, () => {
-      watches.end.abort();
-    });
+    this.options.clock.setTimer(WATCH_GRACE_MILLIS, () => watches.end.abort());
   }
 
   private withdraw(name: string): void {

@@ -114,7 +114,7 @@ describe('DefinitionRegistration', () => {
     listener.upsert(one);
     registration.registered(GROUP, 'v1');
     await settle();
-    listener.delete(one);
+    listener.delete?.(one);
     listener.upsert(definition('b', [V1]));
     await settle();
     expect(written).toHaveLength(1);

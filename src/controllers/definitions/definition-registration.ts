@@ -1,10 +1,11 @@
 import { servedVersions } from '../../registry/builtin/kubeannex/resource-definitions.js';
-import { deepCopy, type JsonObject, objectAt, stringAt } from '../../apimachinery/json/json.js';
-import { formatTime, hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/meta.js';
+import { deepCopy, type JsonObject, objectAt } from '../../apimachinery/json/json.js';
+import { formatTime, hasDeletionTimestamp, type KubeObject, nameOf } from '../../apimachinery/meta/meta.js';
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
-import { isConflictOrNotFound } from '../errors.js';
+import { exceptConflicts } from '../errors.js';
+import { groupOf } from '../../apimachinery/meta/adopted-definitions.js';
 
 const CONDITION = 'Registered';
 
@@ -30,15 +31,11 @@ export class DefinitionRegistration {
       name: 'crd_autoregistration_controller',
       clock,
       reconcile: (name) => this.sync(name),
-      onError: (name, error) => {
-        // Another writer was faster; its newer state is reconciled next.
-        if (!isConflictOrNotFound(error)) failed(name, error);
-      },
+      onError: exceptConflicts(failed),
     });
   }
 
   start(signal: AbortSignal): void {
-    const nameOf = ({ metadata }: KubeObject): string => metadata.name ?? '';
     this.client.watch(
       {
         upsert: (definition) => {
@@ -49,14 +46,11 @@ export class DefinitionRegistration {
           this.definitions.delete(nameOf(definition));
           this.forget(groupOf(definition));
         },
-        reset: () => {
-          this.definitions.clear();
-        },
-        synced: () => undefined,
+        reset: () => this.definitions.clear(),
       },
       signal,
     );
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.queue.stopOn(signal);
   }
 
   registered(group: string, version: string): void {
@@ -104,8 +98,6 @@ export class DefinitionRegistration {
     if (next !== undefined) await this.client.updateStatus(next);
   }
 }
-
-const groupOf = (definition: KubeObject): string => stringAt(objectAt(definition, 'spec'), 'group') ?? '';
 
 /** Returns undefined if the condition is already there. */
 function withCondition(definition: KubeObject, condition: JsonObject, now: number): KubeObject | undefined {

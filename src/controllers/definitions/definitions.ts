@@ -15,7 +15,8 @@ import { yieldNow, sliced } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import type { CustomResourceHandler } from './custom-resource-handler.js';
-import { isConflictOrNotFound } from '../errors.js';
+import { exceptConflicts } from '../errors.js';
+import { groupOf } from '../../apimachinery/meta/adopted-definitions.js';
 
 /** How long creations that began before a definition was marked as terminating may take to end, so that their objects are found. */
 const SETTLE_MILLIS = 250;
@@ -27,10 +28,10 @@ export interface DefinitionControllerOptions {
   readonly serving: CustomResourceHandler;
   readonly clock: Clock;
   /** Deletes all objects of a store in the name of the server; finalizers hold them back as usual. */
-  deleteObjects(store: ResourceStore, definition: KubeObject): Promise<void>;
+  deleteObjects(store: ResourceStore): Promise<void>;
   /** Reports whether deleting the definition leaves its objects to the component that deletes it. */
   leavesObjects?(definition: KubeObject): boolean;
-  onError(name: string, error: unknown): void;
+  readonly onError: (name: string, error: unknown) => void;
 }
 
 /**
@@ -54,10 +55,7 @@ export class DefinitionController {
       name: 'crd_naming_condition_controller',
       clock: options.clock,
       reconcile: (name) => this.sync(name),
-      onError: (name, error) => {
-        // A conflict only means that a newer state is on its way.
-        if (!isConflictOrNotFound(error)) options.onError(name, error);
-      },
+      onError: exceptConflicts(options.onError),
     });
   }
 
@@ -76,16 +74,12 @@ export class DefinitionController {
           this.options.serving.remove(crd);
           this.enqueueGroup(crd);
         },
-        reset: () => {
-          this.definitions.clear();
-        },
-        synced: () => {
-          void this.options.serving.started().then(() => this.syncedOnce?.());
-        },
+        reset: () => this.definitions.clear(),
+        synced: () => void this.options.serving.started().then(() => this.syncedOnce?.()),
       },
       signal,
     );
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.queue.stopOn(signal);
   }
 
   /** Names are unique within a group: a change of one definition may settle another's conflict. */
@@ -142,7 +136,7 @@ export class DefinitionController {
     }
     if (!serving.isShadowed(crd) && this.options.leavesObjects?.(crd) !== true) {
       const store = serving.store(crd);
-      if (isConditionTrue(crd, 'Established')) await this.options.deleteObjects(store, crd);
+      if (isConditionTrue(crd, 'Established')) await this.options.deleteObjects(store);
       if (store.cache.size() > 0) {
         this.queue.addAfter(name, DRAIN_POLL_MILLIS);
         return;
@@ -155,8 +149,4 @@ export class DefinitionController {
     const next: KubeObject = { ...marked, metadata: { ...marked.metadata, finalizers } };
     await client.update(next);
   }
-}
-
-function groupOf(crd: KubeObject): string {
-  return (crd['spec'] as { group?: string } | undefined)?.group ?? '';
 }

@@ -14,14 +14,14 @@ import type { CachedObject, WatchEvent } from '../../storage/cacher/interfaces.j
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { type Dependent, kindOf, type ObjectPlace, OwnerGraph } from './owner-graph.js';
-import { isConflictOrNotFound } from '../errors.js';
+import { exceptConflicts } from '../errors.js';
 import { TypeWatches } from '../type-watches.js';
 
 export interface GarbageCollectorOptions {
   readonly registry: ApiRegistry;
   readonly clients: LoopbackClients;
   readonly clock: Clock;
-  onError(what: string, error: unknown): void;
+  readonly onError: (what: string, error: unknown) => void;
 }
 
 const HAS_OWNERS = Buffer.from('"ownerReferences":[');
@@ -49,16 +49,12 @@ export class GarbageCollector {
       clock: options.clock,
       reconcile: (key) => this.work(key),
       workers: 20,
-      onError: (key, error) => {
-        if (!isConflictOrNotFound(error)) options.onError(key, error);
-      },
+      onError: exceptConflicts(options.onError),
     });
   }
 
   start(signal: AbortSignal): void {
-    this.watches.run(this.options.registry, this.queue, signal, () => {
-      this.follow(signal);
-    });
+    this.watches.run(this.options.registry, this.queue, signal, () => this.follow(signal));
     this.follow(signal);
   }
 
@@ -87,9 +83,7 @@ export class GarbageCollector {
   private async watch(resource: string, signal: AbortSignal): Promise<void> {
     const api = storedTypes(this.options.registry).get(resource);
     if (api === undefined) return;
-    await watchUntilDone(api.store.cache, FROM_ANY, signal, (event) => {
-      this.handleEvent(api, event);
-    });
+    await watchUntilDone(api.store.cache, FROM_ANY, signal, (event) => this.handleEvent(api, event));
   }
 
   private handleEvent(api: StoredApi, event: WatchEvent): void {

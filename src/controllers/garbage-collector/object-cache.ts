@@ -36,12 +36,8 @@ export class ObjectCache<T> {
     client.watch(
       {
         only: this.options.only,
-        upsert: (object) => {
-          this.upsert(object);
-        },
-        delete: ({ metadata: { namespace = '', name = '' } }) => {
-          this.forget(`${namespace}/${name}`);
-        },
+        upsert: (object) => this.upsert(object),
+        delete: (object) => this.forget(keyOf(object)),
         reset: () => {
           this.listedKeys = new Set();
         },

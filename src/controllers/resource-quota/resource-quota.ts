@@ -18,7 +18,7 @@ export interface ResourceQuotaOptions {
   readonly registry: ApiRegistry;
   readonly clients: LoopbackClients;
   readonly clock: Clock;
-  onError(what: string, error: unknown): void;
+  readonly onError: (what: string, error: unknown) => void;
 }
 
 const QUOTAS = { group: '', resource: 'resourcequotas' };
@@ -62,9 +62,7 @@ export class ResourceQuotaController {
   }
 
   start(signal: AbortSignal): void {
-    this.watches.run(this.options.registry, this.queue, signal, () => {
-      this.follow(signal);
-    });
+    this.watches.run(this.options.registry, this.queue, signal, () => this.follow(signal));
     this.watchQuotas(signal);
     void this.resync(signal);
   }
@@ -128,9 +126,9 @@ export class ResourceQuotaController {
     const start = { mode: 'exact' as const, revision: cache.revision() };
     // Earlier changes are in the cache that is counted.
     for (const key of this.index.allConcerned((name) => type.evaluator.matchesResource(name))) this.enqueueLater(key);
-    await watchUntilDone(cache, { ...WATCH_ALL, start, initialEventsBookmark: false }, signal, (event) => {
-      this.see(type, event);
-    });
+    await watchUntilDone(cache, { ...WATCH_ALL, start, initialEventsBookmark: false }, signal, (event) =>
+      this.see(type, event),
+    );
   }
 
   private see({ evaluator }: MeasuredType, { type, object }: WatchEvent): void {

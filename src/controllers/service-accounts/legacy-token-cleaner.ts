@@ -3,6 +3,9 @@ import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import {
   INVALID_SINCE_LABEL,
   LAST_USED_LABEL,
+  TOKEN_SECRET_TYPE,
+  ACCOUNT_NAME_ANNOTATION,
+  ACCOUNT_UID_ANNOTATION,
 } from '../../authentication/token/service-account/service-account-validation.js';
 import { podSecretNames } from '../../authorization/node/references.js';
 import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopback-client.js';
@@ -10,9 +13,6 @@ import { type Clock, sleep } from '../../util/clock.js';
 import { swallowIgnorableErrors } from '../errors.js';
 import { dayOf, parseDay, trackedSince } from './legacy-token-tracking.js';
 
-const TYPE = 'kubernetes.io/service-account-token';
-const ACCOUNT_NAME = 'kubernetes.io/service-account.name';
-const ACCOUNT_UID = 'kubernetes.io/service-account.uid';
 const MANAGER = 'legacy-service-account-token-cleaner';
 const INTERVAL_MILLIS = 86_400_000;
 
@@ -41,9 +41,7 @@ export class LegacyTokenCleaner {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, onError } = this.options;
     while (!signal.aborted) {
-      await this.clean().catch((error: unknown) => {
-        onError('', error);
-      });
+      await this.clean().catch((error: unknown) => onError('', error));
       await sleep(clock, INTERVAL_MILLIS, signal);
     }
   }
@@ -62,9 +60,9 @@ export class LegacyTokenCleaner {
         mounted.set(namespace, names);
       }
       if ((await names).has(name)) continue;
-      await swallowIgnorableErrors(() => this.markOrRemove(secret)).catch((error: unknown) => {
-        onError(`${namespace}/${name}`, error);
-      });
+      await swallowIgnorableErrors(() => this.markOrRemove(secret)).catch((error: unknown) =>
+        onError(`${namespace}/${name}`, error),
+      );
     }
   }
 
@@ -75,7 +73,7 @@ export class LegacyTokenCleaner {
 
   private idle(secret: KubeObject): boolean {
     const { creationTimestamp, deletionTimestamp, labels } = secret.metadata;
-    if (secret['type'] !== TYPE || (deletionTimestamp ?? undefined) !== undefined) return false;
+    if (secret['type'] !== TOKEN_SECRET_TYPE || (deletionTimestamp ?? undefined) !== undefined) return false;
     const { clock, periodMillis } = this.options;
     if (!(Date.parse(creationTimestamp ?? '') < clock.now() - periodMillis)) return false;
     const lastUsed = labels?.[LAST_USED_LABEL];
@@ -85,12 +83,12 @@ export class LegacyTokenCleaner {
   /** Generated tokens are listed in the `secrets` of their account; others were created on purpose. */
   private async generated({ metadata }: KubeObject): Promise<boolean> {
     const { namespace = '', name = '', annotations } = metadata;
-    const accountName = annotations?.[ACCOUNT_NAME] ?? '';
+    const accountName = annotations?.[ACCOUNT_NAME_ANNOTATION] ?? '';
     if (accountName === '') return false;
     const account = await this.options.readers
       .for({ group: '', resource: 'serviceaccounts' })
       .get(namespace, accountName);
-    const uid = annotations?.[ACCOUNT_UID] ?? '';
+    const uid = annotations?.[ACCOUNT_UID_ANNOTATION] ?? '';
     if (account === undefined || (uid !== '' && uid !== account.metadata.uid)) return false;
     const { secrets } = account;
     return Array.isArray(secrets) && secrets.some((secret) => isObject(secret) && secret['name'] === name);

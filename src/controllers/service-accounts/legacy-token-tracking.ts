@@ -55,11 +55,9 @@ export class LegacyTokenTracking {
     const changed = ({ metadata: { namespace, name } }: KubeObject): void => {
       if (namespace === NAMESPACE && name === NAME) this.queue.add(NAME);
     };
-    const synced = (): void => {
-      this.queue.add(NAME);
-    };
-    this.client.watch({ only: NAME, upsert: changed, delete: changed, reset: () => undefined, synced }, signal);
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    const synced = (): void => this.queue.add(NAME);
+    this.client.watch({ only: NAME, upsert: changed, delete: changed, synced }, signal);
+    this.queue.stopOn(signal);
   }
 
   private async sync(): Promise<void> {

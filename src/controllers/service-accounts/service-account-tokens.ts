@@ -6,10 +6,11 @@ import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
 import { swallowIgnorableErrors } from '../errors.js';
 import { ObjectCache, splitKey } from '../garbage-collector/object-cache.js';
-
-const TYPE = 'kubernetes.io/service-account-token';
-const ACCOUNT_NAME = 'kubernetes.io/service-account.name';
-const ACCOUNT_UID = 'kubernetes.io/service-account.uid';
+import {
+  TOKEN_SECRET_TYPE,
+  ACCOUNT_NAME_ANNOTATION,
+  ACCOUNT_UID_ANNOTATION,
+} from '../../authentication/token/service-account/service-account-validation.js';
 
 /** The remembered part of a token's Secret; never the token. */
 interface TokenSecret {
@@ -26,7 +27,7 @@ export interface ServiceAccountTokensOptions {
   readonly signer: Pick<ServiceAccountTokenSigner, 'signForSecret'>;
   /** PEM, written into every Secret. */
   readonly rootCa: string;
-  onError(key: string, error: unknown): void;
+  readonly onError: (key: string, error: unknown) => void;
 }
 
 const encode = (text: string): string => Buffer.from(text, 'utf8').toString('base64');
@@ -52,9 +53,7 @@ export class ServiceAccountTokens {
       name: 'serviceaccount_tokens_service',
       clock: options.clock,
       reconcile: (key) => this.sync(key),
-      onError: (key, error) => {
-        options.onError(key, error);
-      },
+      onError: options.onError,
     });
     this.secrets = new ObjectCache<TokenSecret>({
       keep: (secret) => this.remember(secret),
@@ -74,13 +73,13 @@ export class ServiceAccountTokens {
   start(signal: AbortSignal): void {
     this.secrets.start(this.secretClient, signal);
     this.accounts.start(this.accountClient, signal);
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.queue.stopOn(signal);
   }
 
   private remember(secret: KubeObject): TokenSecret | undefined {
-    const account = secret.metadata.annotations?.[ACCOUNT_NAME] ?? '';
-    if (secret['type'] !== TYPE || account === '') return undefined;
-    const accountUid = secret.metadata.annotations?.[ACCOUNT_UID] ?? '';
+    const account = secret.metadata.annotations?.[ACCOUNT_NAME_ANNOTATION] ?? '';
+    if (secret['type'] !== TOKEN_SECRET_TYPE || account === '') return undefined;
+    const accountUid = secret.metadata.annotations?.[ACCOUNT_UID_ANNOTATION] ?? '';
     return { uid: secret.metadata.uid ?? '', account, accountUid, complete: !this.incomplete(secret) };
   }
 
@@ -141,8 +140,8 @@ export class ServiceAccountTokens {
     secret['data'] = data;
     secret.metadata.annotations = {
       ...secret.metadata.annotations,
-      [ACCOUNT_NAME]: account,
-      [ACCOUNT_UID]: accountUid,
+      [ACCOUNT_NAME_ANNOTATION]: account,
+      [ACCOUNT_UID_ANNOTATION]: accountUid,
     };
     await this.secretClient.update(secret);
   }

@@ -4,7 +4,8 @@ import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/m
 import type { LoopbackClient } from '../../registry/rest/loopback-client.js';
 import type { Clock } from '../../util/clock.js';
 import { WorkQueue } from '../../util/work-queue.js';
-import { isConflictOrNotFound } from '../errors.js';
+import { exceptConflicts } from '../errors.js';
+import { keyOf, splitKey } from '../garbage-collector/object-cache.js';
 
 export interface ProtectionOptions {
   /** The name of the work queue in metrics. */
@@ -15,12 +16,8 @@ export interface ProtectionOptions {
   readonly clock: Clock;
   /** Reports whether an object that is being deleted is still used. */
   isUsed(object: KubeObject): Promise<boolean>;
-  onError(key: string, error: unknown): void;
+  readonly onError: (key: string, error: unknown) => void;
 }
-
-const ignore = (): void => undefined;
-const keyOf = ({ namespace = '', name = '' }: { namespace?: string | undefined; name?: string | undefined }): string =>
-  `${namespace}/${name}`;
 
 /** Removes the protection finalizer from deleted volumes and claims once nothing uses them. */
 export class StorageProtection {
@@ -32,23 +29,21 @@ export class StorageProtection {
       clock: options.clock,
       reconcile: (key) => this.sync(key),
       workers: 4,
-      onError: (key, error) => {
-        if (!isConflictOrNotFound(error)) options.onError(key, error);
-      },
+      onError: exceptConflicts(options.onError),
     });
   }
 
   start(signal: AbortSignal): void {
     const upsert = (object: KubeObject): void => {
-      if (this.isCandidate(object)) this.queue.add(keyOf(object.metadata));
+      if (this.isCandidate(object)) this.queue.add(keyOf(object));
     };
-    this.options.client.watch({ upsert, delete: ignore, reset: ignore, synced: ignore }, signal);
-    signal.addEventListener('abort', () => void this.queue.stop(), { once: true });
+    this.options.client.watch({ upsert }, signal);
+    this.queue.stopOn(signal);
   }
 
   /** Requeues an object because its user has changed. */
   reconsider(namespace: string, name: string): void {
-    this.queue.add(keyOf({ namespace, name }));
+    this.queue.add(keyOf({ metadata: { namespace, name } }));
   }
 
   private isCandidate(object: KubeObject): boolean {
@@ -57,8 +52,7 @@ export class StorageProtection {
 
   private async sync(key: string): Promise<void> {
     const { client, finalizer } = this.options;
-    const slash = key.indexOf('/');
-    const object = await client.get(key.slice(0, slash), key.slice(slash + 1));
+    const object = await client.get(...splitKey(key));
     if (object === undefined || !this.isCandidate(object) || (await this.options.isUsed(object))) return;
     const finalizers = object.metadata.finalizers?.filter((other) => other !== finalizer) ?? [];
     await client.update({ ...object, metadata: { ...object.metadata, finalizers } });
@@ -70,17 +64,17 @@ export function claimsInUse(pod: KubeObject): string[] {
   const spec = objectAt(pod, 'spec');
   if ((stringAt(spec, 'nodeName') ?? '') === '') return [];
   const isShutDown = hasDeletionTimestamp(pod) && pod.metadata['deletionGracePeriodSeconds'] === 0;
-  return claimsOf(pod, spec, !isShutDown);
+  return claimsOf(pod, spec, isShutDown ? 'persistent' : 'all');
 }
 
 /** Returns all claims that a pod names. */
-export const claimsNamed = (pod: KubeObject): string[] => claimsOf(pod, objectAt(pod, 'spec'), true);
+export const claimsNamed = (pod: KubeObject): string[] => claimsOf(pod, objectAt(pod, 'spec'), 'all');
 
-function claimsOf(pod: KubeObject, spec: JsonObject | undefined, ephemeral: boolean): string[] {
+function claimsOf(pod: KubeObject, spec: JsonObject | undefined, volumes: 'all' | 'persistent'): string[] {
   return objectsOf(spec?.['volumes']).flatMap((volume) => {
     const claim = stringAt(objectAt(volume, 'persistentVolumeClaim'), 'claimName');
     if (claim !== undefined) return [claim];
-    if (!ephemeral || objectAt(volume, 'ephemeral') === undefined) return [];
+    if (volumes === 'persistent' || objectAt(volume, 'ephemeral') === undefined) return [];
     return [`${pod.metadata.name ?? ''}-${stringAt(volume, 'name') ?? ''}`];
   });
 }

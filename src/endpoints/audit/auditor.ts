@@ -138,9 +138,7 @@ export class Auditor implements AuditHook {
     const recorder = this.recorders.get(exchange);
     if (recorder === undefined) return;
     const { response } = exchange;
-    const started = (): void => {
-      this.emit(recorder, 'ResponseStarted');
-    };
+    const started = (): void => this.emit(recorder, 'ResponseStarted');
     if (response.headersSent) started();
     else beforeHead(response, started);
   }

@@ -47,10 +47,7 @@ export class LogFile implements AuditSink {
 
   write(line: string): void {
     this.waiting.push(line);
-    if (this.waiting.length === 1)
-      queueMicrotask(() => {
-        this.flush();
-      });
+    if (this.waiting.length === 1) queueMicrotask(() => this.flush());
   }
 
   flush(): void {

@@ -15,7 +15,7 @@ import {
 } from '../negotiation/media.js';
 import { sendBytes, type WriterOptions } from '../responsewriters/body.js';
 import { encodeTree } from '../responsewriters/encoders.js';
-import { prettyParameter, writeStatus } from '../responsewriters/status.js';
+import { prettyParameter, type ResponseTarget, writeStatus } from '../responsewriters/status.js';
 import {
   aggregatedType,
   apiGroup,
@@ -45,6 +45,19 @@ const AGGREGATOR_GROUP = 'apiregistration.k8s.io';
 
 type Form = Pick<NegotiatedMedia, 'encoding' | 'mediaType' | 'pretty'>;
 
+interface Call extends ResponseTarget {
+  readonly context: RequestContext;
+}
+
+interface Document {
+  /** The key of its cached encodings. */
+  readonly path: string;
+  readonly build: () => JsonObject;
+  /** True if kube-apiserver's router serves it, which checks the Accept header itself. */
+  readonly routed?: boolean;
+  readonly cbor?: boolean;
+}
+
 /** Serves `/api`, `/apis` and the paths directly below. Documents are built on first use after a change. */
 export class Discovery {
   private bytes = new Map<string, Uint8Array>();
@@ -68,12 +81,13 @@ export class Discovery {
 
   /** A Handler for `/api`, `/api/<version>`, `/apis`, `/apis/<group>` and `/apis/<group>/<version>`. */
   readonly handle = async (context: RequestContext, request: HttpRequest, response: HttpResponse): Promise<void> => {
+    const call = { context, request, response };
     const [root = '', ...rest] = context.info.path.replace(/^\/|\/+$/g, '').split('/');
     if (root === 'apis' && !this.source.isComplete() && !this.isBuiltIn(rest[0], rest[1])) throw newPathsNotInstalled();
-    if (root === 'api') await this.core(rest[0], context, request, response);
+    if (root === 'api') await this.core(rest[0], call);
     else if (rest[0] === undefined && context.info.path.endsWith('//')) respondNotFoundText(response);
-    else if (rest[0] === undefined) await this.apis(context, request, response);
-    else await this.group(rest[0], rest[1], context, request, response);
+    else if (rest[0] === undefined) await this.apis(call);
+    else await this.group(rest[0], rest[1], call);
   };
 
   /** Reports whether a group version is built in, and therefore known from the start. Definitions may add versions and types to any group. */
@@ -84,48 +98,36 @@ export class Discovery {
     return found !== undefined && found.custom !== true;
   }
 
-  private async core(
-    version: string | undefined,
-    context: RequestContext,
-    request: HttpRequest,
-    response: HttpResponse,
-  ): Promise<void> {
+  private async core(version: string | undefined, call: Call): Promise<void> {
     const core = this.groups().get('');
     if (version !== undefined) {
       const found = core?.versions.find((one) => one.version === version);
-      if (core === undefined || found === undefined) await this.fail(newGenericNotFound(), context, request, response);
-      else await this.resources(core, found, context, request, response);
+      if (core === undefined || found === undefined) await this.fail(newGenericNotFound(), call);
+      else await this.resources(core, found, call);
       return;
     }
-    if (!(await this.allowsMethod(context, request, response))) return;
-    const document = (): JsonObject => apiVersions(core, this.options.serverAddress);
+    if (!(await this.allowsMethod(call))) return;
+    const build = (): JsonObject => apiVersions(core, this.options.serverAddress);
     const aggregated = (): JsonObject => groupDiscoveryList(core === undefined ? [] : [core]);
-    await this.writeNegotiated('/api', document, aggregated, true, context, request, response);
+    await this.writeNegotiated({ path: '/api', build, routed: true }, aggregated, call);
   }
 
-  private async apis(context: RequestContext, request: HttpRequest, response: HttpResponse): Promise<void> {
+  private async apis(call: Call): Promise<void> {
     const named = (): ApiGroup[] => [...this.groups().values()].filter((group) => group.name !== '');
-    const document = (): JsonObject => apiGroupList(named());
+    const build = (): JsonObject => apiGroupList(named());
     const aggregated = (): JsonObject => groupDiscoveryList(named());
-    await this.writeNegotiated('/apis', document, aggregated, false, context, request, response);
+    await this.writeNegotiated({ path: '/apis', build }, aggregated, call);
   }
 
   /** Writes the aggregated document if the client requests it, else the other one. */
-  private async writeNegotiated(
-    path: string,
-    document: () => JsonObject,
-    aggregated: () => JsonObject,
-    routed: boolean,
-    context: RequestContext,
-    request: HttpRequest,
-    response: HttpResponse,
-  ): Promise<void> {
-    const asked = negotiateConversion(request.headers.accept, false, aggregatedType);
+  private async writeNegotiated(plain: Document, aggregated: () => JsonObject, call: Call): Promise<void> {
+    const { context, request, response } = call;
+    const asked = negotiateConversion(request.headers.accept, aggregatedType);
     if (asked === undefined) {
-      await this.write(path, document, routed, context, request, response);
+      await this.write(plain, call);
       return;
     }
-    const tag = this.etag(path, aggregated);
+    const tag = this.etag(plain.path, aggregated);
     response.setHeader('Vary', 'Accept');
     response.setHeader('Cache-Control', 'public');
     response.setHeader('ETag', tag);
@@ -134,9 +136,9 @@ export class Discovery {
       response.end();
       return;
     }
-    const pretty = asked.encoding === 'json' && (asked.pretty || wantsPretty(hints(context, request)));
+    const pretty = asked.encoding === 'json' && (asked.pretty || wantsPretty(hints(call)));
     context.audit?.responseObject(aggregated);
-    await this.send(`${path} aggregated`, aggregated, { ...asked, pretty }, request, response);
+    await this.send({ path: `${plain.path} aggregated`, build: aggregated }, { ...asked, pretty }, call);
   }
 
   private etag(path: string, document: () => JsonObject): string {
@@ -149,94 +151,68 @@ export class Discovery {
     return tag;
   }
 
-  private async group(
-    name: string,
-    version: string | undefined,
-    context: RequestContext,
-    request: HttpRequest,
-    response: HttpResponse,
-  ): Promise<void> {
+  private async group(name: string, version: string | undefined, call: Call): Promise<void> {
     const group = this.groups().get(name);
     if (group === undefined || name === '') {
-      if (name === AGGREGATOR_GROUP && version !== undefined) {
-        await this.fail(newGenericNotFound(), context, request, response);
-      } else notFound(response);
+      if (name === AGGREGATOR_GROUP && version !== undefined) await this.fail(newGenericNotFound(), call);
+      else notFound(call.response);
       return;
     }
     if (version === undefined) {
       // With trailing slashes, the path belongs to the router.
-      const routed = context.info.path.endsWith('//') && !group.versions.some((one) => one.custom === true);
-      if (routed && !(await this.allowsMethod(context, request, response))) return;
-      await this.write(`/apis/${name}`, () => apiGroup(group), false, context, request, response);
+      const routed = call.context.info.path.endsWith('//') && !group.versions.some((one) => one.custom === true);
+      if (routed && !(await this.allowsMethod(call))) return;
+      await this.write({ path: `/apis/${name}`, build: () => apiGroup(group) }, call);
       return;
     }
     const found = group.versions.find((one) => one.version === version);
-    if (found !== undefined) await this.resources(group, found, context, request, response);
-    else if (group.versions.some((one) => one.custom === true)) notFound(response);
-    else await this.fail(newGenericNotFound(), context, request, response);
+    if (found !== undefined) await this.resources(group, found, call);
+    else if (group.versions.some((one) => one.custom === true)) notFound(call.response);
+    else await this.fail(newGenericNotFound(), call);
   }
 
-  private async resources(
-    group: ApiGroup,
-    version: ApiGroupVersion,
-    context: RequestContext,
-    request: HttpRequest,
-    response: HttpResponse,
-  ): Promise<void> {
-    const custom = version.custom === true;
-    if (!custom && !(await this.allowsMethod(context, request, response))) return;
+  private async resources(group: ApiGroup, version: ApiGroupVersion, call: Call): Promise<void> {
+    const routed = version.custom !== true;
+    if (routed && !(await this.allowsMethod(call))) return;
     const path = `/apis/${group.name}/${version.version}`;
     // Only the lists of built-in types are served in CBOR.
-    const cbor = this.options.cbor && !custom;
-    await this.write(path, () => apiResourceList(group, version), !custom, context, request, response, cbor);
+    const cbor = this.options.cbor && routed;
+    await this.write({ path, build: () => apiResourceList(group, version), routed, cbor }, call);
   }
 
-  private async allowsMethod(context: RequestContext, request: HttpRequest, response: HttpResponse): Promise<boolean> {
-    if (request.method === 'GET') return true;
+  private async allowsMethod(call: Call): Promise<boolean> {
+    if (call.request.method === 'GET') return true;
     const message = 'the server does not allow this method on the requested resource';
-    await this.fail(newRouterError(405, 'MethodNotAllowed', message), context, request, response);
+    await this.fail(newRouterError(405, 'MethodNotAllowed', message), call);
     return false;
   }
 
-  private fail(error: ApiError, context: RequestContext, request: HttpRequest, response: HttpResponse): Promise<void> {
-    return writeStatus({ context, request, response }, error, { ...this.options, cbor: false });
+  private fail(error: ApiError, call: Call): Promise<void> {
+    return writeStatus(call, error, { ...this.options, cbor: false });
   }
 
   /** Writes a document. Throws the 406 of the negotiation, which the caller writes like other errors. */
-  private async write(
-    path: string,
-    document: () => JsonObject,
-    routed: boolean,
-    context: RequestContext,
-    request: HttpRequest,
-    response: HttpResponse,
-    cbor = false,
-  ): Promise<void> {
-    const { accept } = request.headers;
+  private async write(document: Document, call: Call): Promise<void> {
+    const { routed = false, cbor = false } = document;
+    const { accept } = call.request.headers;
     if (routed) checkRoute(accept, 'object', cbor);
-    const media = negotiate(accept, { noProtobuf: false, cbor, transforms: false }, hints(context, request));
-    context.audit?.responseObject(document);
-    await this.send(path, document, media, request, response);
+    const media = negotiate(accept, { noProtobuf: false, cbor, transforms: false }, hints(call));
+    call.context.audit?.responseObject(document.build);
+    await this.send(document, media, call);
   }
 
-  private async send(
-    path: string,
-    document: () => JsonObject,
-    media: Form,
-    request: HttpRequest,
-    response: HttpResponse,
-  ): Promise<void> {
+  private async send({ path, build }: Document, media: Form, { request, response }: Call): Promise<void> {
     const key = `${media.encoding}${media.pretty ? ' pretty' : ''} ${path}`;
     let bytes = this.bytes.get(key);
     if (bytes === undefined) {
-      bytes = encodeTree(media, document(), this.options.protobuf);
+      bytes = encodeTree(media, build(), this.options.protobuf);
       this.bytes.set(key, bytes);
     }
     await sendBytes({ request, response, media, compression: this.options.compression, audit: undefined }, 200, bytes);
   }
 }
 
-const hints = (context: RequestContext, request: HttpRequest): { pretty: string | undefined; userAgent: string } => ({
+const hints = ({ context, request }: Call): { pretty: string | undefined; userAgent: string } => ({
   pretty: prettyParameter(request.url ?? ''),
   userAgent: context.userAgent,
 });

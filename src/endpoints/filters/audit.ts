@@ -17,9 +17,7 @@ export function withAudit(next: Step, config: ChainConfig): Step {
     if (exchange.longRunning) audit.responseStarted(exchange);
     return runFinally(
       () => next(exchange),
-      (failure) => {
-        ended(exchange, failure);
-      },
+      (failure) => ended(exchange, failure),
     );
   };
 }

@@ -52,9 +52,7 @@ export function withDeadline(next: Step, config: ChainConfig): Step {
   return (exchange) => {
     if (!exchange.longRunning) {
       const timeout = timeoutOf(exchange, config.requestTimeout);
-      exchange.onExpire = () => {
-        expired(exchange);
-      };
+      exchange.onExpire = () => expired(exchange);
       if (timeout < SHORTEST_MILLIS) {
         exchange.expire();
         return undefined;

@@ -3,11 +3,12 @@ import type { AuthorizationResult } from '../../authorization/authorizer/interfa
 import type { RequestInfo } from '../../request/request-info.js';
 import { parseQuery } from '../../request/query.js';
 import {
-  type MetricSeries,
-  CounterVec,
-  GaugeVec,
-  HistogramVec,
+  type CounterVec,
+  type GaugeVec,
   type HistogramSeries,
+  type HistogramVec,
+  type MetricSeries,
+  metricsOf,
   metricsRegistry,
   SeriesLookup,
 } from '../../util/metrics/metrics.js';
@@ -41,6 +42,10 @@ const METHODS = new Set([
 const QUEUE_WAITS = [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30];
 /** The name of the only flow schema, in which each user is a flow. */
 const FLOWS = 'users';
+
+/** The kinds of requests, each with a limit of its own. */
+const KINDS = ['readOnly', 'mutating'] as const;
+type Kind = (typeof KINDS)[number];
 
 interface QueueState {
   readonly running: number;
@@ -107,96 +112,76 @@ export class ChainMetrics {
   private readonly connections: CounterVec;
   private readonly rejections: CounterVec;
   private readonly waits: HistogramVec;
-  private queues: (() => Readonly<Record<'readOnly' | 'mutating', QueueState>>) | undefined;
+  private queues: (() => Readonly<Record<Kind, QueueState>>) | undefined;
   private readonly series = new SeriesLookup<Series>(MAX_SERIES);
   private readonly high = { readOnly: 0, mutating: 0 };
   private readonly now = { readOnly: 0, mutating: 0 };
 
   // eslint-disable-next-line max-lines-per-function -- a table of metrics
   constructor(registry: Registry = metricsRegistry) {
-    const counter = (name: string, help: string, labels: string[]): CounterVec =>
-      new CounterVec({ name: `apiserver_${name}`, help, labels }, registry);
-    const histogram = (name: string, help: string, labels: string[], bounds: number[]): HistogramVec =>
-      new HistogramVec({ name: `apiserver_${name}`, help, labels }, bounds, registry);
+    const { counter, gauge, histogram } = metricsOf(registry);
     const dry = ['verb', 'dry_run', ...SERIES.slice(1)];
-    this.requests = counter('request_total', 'Requests by verb, resource and status code.', [...dry, 'code']);
-    this.durations = histogram('request_duration_seconds', 'Response latency in seconds.', dry, DURATIONS);
+    this.requests = counter('apiserver_request_total', 'Requests by verb, resource and status code.', [...dry, 'code']);
+    this.durations = histogram('apiserver_request_duration_seconds', 'Response latency in seconds.', dry, DURATIONS);
     this.slis = histogram(
-      'request_sli_duration_seconds',
+      'apiserver_request_sli_duration_seconds',
       'Response latency in seconds, excluding time spent in webhooks.',
       SERIES,
       SLI,
     );
-    this.responseSizes = histogram('response_sizes', 'Response sizes of reads in bytes.', SERIES, SIZES);
+    this.responseSizes = histogram('apiserver_response_sizes', 'Response sizes of reads in bytes.', SERIES, SIZES);
     this.bodySizes = histogram(
-      'request_body_size_bytes',
+      'apiserver_request_body_size_bytes',
       'Request body size in bytes.',
       ['resource', 'verb'],
       bodyBounds(),
     );
-    this.longRunning = new GaugeVec(
-      {
-        name: 'apiserver_longrunning_requests',
-        help: 'Watches and other long-running requests in progress.',
-        labels: SERIES,
-      },
-      registry,
+    this.longRunning = gauge(
+      'apiserver_longrunning_requests',
+      'Watches and other long-running requests in progress.',
+      SERIES,
     );
-    this.terminations = counter('request_terminations_total', 'Requests terminated to protect the server.', [
+    this.terminations = counter('apiserver_request_terminations_total', 'Requests terminated to protect the server.', [
       ...SERIES,
       'code',
     ]);
     this.aborts = counter(
-      'request_aborts_total',
+      'apiserver_request_aborts_total',
       'Requests aborted after the response had started.',
       SERIES.slice(0, 6),
     );
-    this.droppedTotal = counter('dropped_requests_total', 'Requests rejected with 429.', ['request_kind']);
-    this.attempts = new CounterVec(
-      { name: 'authentication_attempts', help: 'Authentication attempts by result.', labels: ['result'] },
-      registry,
-    );
-    this.authenticatedUsers = new CounterVec(
-      { name: 'authenticated_user_requests', help: 'Authenticated requests by user.', labels: ['username'] },
-      registry,
-    );
-    this.authorizations = new CounterVec(
-      { name: 'authorization_attempts_total', help: 'Authorization decisions by result.', labels: ['result'] },
-      registry,
-    );
+    this.droppedTotal = counter('apiserver_dropped_requests_total', 'Requests rejected with 429.', ['request_kind']);
+    this.attempts = counter('authentication_attempts', 'Authentication attempts by result.', ['result']);
+    this.authenticatedUsers = counter('authenticated_user_requests', 'Authenticated requests by user.', ['username']);
+    this.authorizations = counter('authorization_attempts_total', 'Authorization decisions by result.', ['result']);
     const decisionDurations = (what: string): HistogramVec =>
-      new HistogramVec(
-        {
-          name: `${what}_duration_seconds`,
-          help: `${what[0]?.toUpperCase() ?? ''}${what.slice(1)} duration in seconds broken out by result.`,
-          labels: ['result'],
-        },
+      histogram(
+        `${what.toLowerCase()}_duration_seconds`,
+        `${what} duration in seconds broken out by result.`,
+        ['result'],
         DECISION_DURATIONS,
-        registry,
       );
-    this.authenticationDurations = decisionDurations('authentication');
-    this.authorizationDurations = decisionDurations('authorization');
-    this.impersonations = counter('impersonation_attempts_total', 'Impersonation attempts by mode and decision.', [
-      'mode',
-      'decision',
-    ]);
-    this.handshakes = counter('tls_handshake_errors_total', 'Failed TLS handshakes.', []);
-    this.handshakes.withLabelValues();
-    this.connections = new CounterVec(
-      {
-        name: 'annex_http2_connection_errors_total',
-        help: 'HTTP/2 connections closed because of invalid frames from the client or replies that it did not read, by error code.',
-        labels: ['code'],
-      },
-      registry,
+    this.authenticationDurations = decisionDurations('Authentication');
+    this.authorizationDurations = decisionDurations('Authorization');
+    this.impersonations = counter(
+      'apiserver_impersonation_attempts_total',
+      'Impersonation attempts by mode and decision.',
+      ['mode', 'decision'],
     );
-    this.rejections = counter('flowcontrol_rejected_requests_total', 'Requests rejected by the per-user queues.', [
-      'priority_level',
-      'flow_schema',
-      'reason',
-    ]);
+    this.handshakes = counter('apiserver_tls_handshake_errors_total', 'Failed TLS handshakes.', []);
+    this.handshakes.withLabelValues();
+    this.connections = counter(
+      'annex_http2_connection_errors_total',
+      'HTTP/2 connections closed because of invalid frames from the client or replies that it did not read, by error code.',
+      ['code'],
+    );
+    this.rejections = counter(
+      'apiserver_flowcontrol_rejected_requests_total',
+      'Requests rejected by the per-user queues.',
+      ['priority_level', 'flow_schema', 'reason'],
+    );
     this.waits = histogram(
-      'flowcontrol_request_wait_duration_seconds',
+      'apiserver_flowcontrol_request_wait_duration_seconds',
       'Time in seconds that requests waited in the per-user queues.',
       ['priority_level', 'flow_schema', 'execute'],
       QUEUE_WAITS,
@@ -206,49 +191,50 @@ export class ChainMetrics {
   }
 
   private registerInFlight(registry: Registry): void {
-    const gauge = { name: 'apiserver_current_inflight_requests', labels: ['request_kind'] };
+    const name = 'apiserver_current_inflight_requests';
     const help = 'Maximum number of requests in flight since the last scrape.';
-    const refresh = (metric: GaugeVec): void => {
-      for (const kind of ['readOnly', 'mutating'] as const) {
+    metricsOf(registry).gauge(name, help, ['request_kind'], (metric) => {
+      for (const kind of KINDS) {
         metric.withLabelValues(kind).value = this.high[kind];
         this.high[kind] = this.now[kind];
       }
-    };
-    new GaugeVec({ ...gauge, help }, registry, refresh);
+    });
   }
 
   private registerQueues(registry: Registry): void {
     const labels = ['priority_level', 'flow_schema'];
-    const gauge = (name: string, help: string, value: (queue: QueueState) => number): void => {
-      new GaugeVec({ name: `apiserver_flowcontrol_${name}`, help, labels }, registry, (metric) => {
+    const { gauge, gaugeFunc } = metricsOf(registry);
+    const ofQueues = (name: string, help: string, value: (queue: QueueState) => number): void => {
+      gauge(name, help, labels, (metric) => {
         const queues = this.queues?.();
         if (queues === undefined) return;
-        for (const kind of ['readOnly', 'mutating'] as const)
-          metric.withLabelValues(kind, FLOWS).value = value(queues[kind]);
+        for (const kind of KINDS) metric.withLabelValues(kind, FLOWS).value = value(queues[kind]);
       });
     };
-    gauge('current_inqueue_requests', 'Requests waiting in the per-user queues.', ({ queued }) => queued);
-    gauge(
-      'current_executing_requests',
+    ofQueues(
+      'apiserver_flowcontrol_current_inqueue_requests',
+      'Requests waiting in the per-user queues.',
+      ({ queued }) => queued,
+    );
+    ofQueues(
+      'apiserver_flowcontrol_current_executing_requests',
       'Requests currently executing, excluding those of system:masters.',
       ({ running }) => running,
     );
-    const help = 'Collection reads waiting for a turn of the event loop.';
-    const turn = { name: 'annex_waiting_turns', help, labels: [] };
-    new GaugeVec(turn, registry, (metric) => (metric.withLabelValues().value = turns.waiting));
+    gaugeFunc('annex_waiting_turns', 'Collection reads waiting for a turn of the event loop.', () => turns.waiting);
   }
 
   /** Sets the queues that the gauges report. */
-  setQueues(queues: () => Readonly<Record<'readOnly' | 'mutating', QueueState>>): void {
+  setQueues(queues: () => Readonly<Record<Kind, QueueState>>): void {
     this.queues = queues;
   }
 
   /** Records how long a request waited in the queue of its user. */
-  queued(kind: 'readOnly' | 'mutating', executed: boolean, millis: number): void {
+  queued(kind: Kind, executed: boolean, millis: number): void {
     this.waits.withLabelValues(kind, FLOWS, String(executed)).observe(millis / 1000);
   }
 
-  rejected(kind: 'readOnly' | 'mutating', reason: RejectReason): void {
+  rejected(kind: Kind, reason: RejectReason): void {
     this.rejections.withLabelValues(kind, FLOWS, reason).inc();
   }
 
@@ -261,23 +247,20 @@ export class ChainMetrics {
     this.connections.withLabelValues(code).inc();
   }
 
-  inFlight(kind: 'readOnly' | 'mutating', used: number): void {
+  inFlight(kind: Kind, used: number): void {
     this.now[kind] = used;
     if (used > this.high[kind]) this.high[kind] = used;
   }
 
-  dropped(kind: 'readOnly' | 'mutating'): void {
+  dropped(kind: Kind): void {
     this.droppedTotal.withLabelValues(kind).inc();
   }
 
   /** Records the start of a long-running request. Call the returned function when it ends. */
   longRunningStarted(exchange: Exchange): () => void {
-    const scope = scopeOf(exchange.info);
-    const cell = this.longRunning.withLabelValues(...this.labels(exchange, verbOf(exchange, scope), scope));
+    const cell = this.longRunning.withLabelValues(...this.labels(exchange));
     cell.inc();
-    return () => {
-      cell.dec();
-    };
+    return () => cell.dec();
   }
 
   /** Records a completed request; `millis` is the time since it arrived. */
@@ -293,7 +276,7 @@ export class ChainMetrics {
     const key = `${exchange.served} ${verb} ${dryRun} ${about} ${scope} ${code}`;
     let series = this.series.get(key);
     if (series === undefined) {
-      const labels = this.labels(exchange, verb, scope);
+      const labels = this.labels(exchange, scope, verb);
       const dry = [verb, dryRun, ...labels.slice(1)];
       series = {
         total: this.requests.withLabelValues(...dry, String(code)),
@@ -319,13 +302,11 @@ export class ChainMetrics {
   }
 
   terminated(exchange: Exchange, code: number): void {
-    const scope = scopeOf(exchange.info);
-    this.terminations.withLabelValues(...this.labels(exchange, verbOf(exchange, scope), scope), String(code)).inc();
+    this.terminations.withLabelValues(...this.labels(exchange), String(code)).inc();
   }
 
   aborted(exchange: Exchange): void {
-    const scope = scopeOf(exchange.info);
-    this.aborts.withLabelValues(...this.labels(exchange, verbOf(exchange, scope), scope).slice(0, 6)).inc();
+    this.aborts.withLabelValues(...this.labels(exchange).slice(0, 6)).inc();
   }
 
   authenticated(exchange: Exchange, result: 'success' | 'failure' | 'error'): void {
@@ -347,7 +328,7 @@ export class ChainMetrics {
   }
 
   /** Returns the labels of a request. Resources that are not served are not named, or clients could create series at will. */
-  private labels(exchange: Exchange, verb: string, scope: string): string[] {
+  private labels(exchange: Exchange, scope = scopeOf(exchange.info), verb = verbOf(exchange, scope)): string[] {
     const { info } = exchange;
     if (!exchange.served)
       return [verb, '', '', '', info.isResourceRequest ? '' : knownPath(info.path), scope, COMPONENT];

@@ -34,8 +34,6 @@ export function withPanicRecovery(next: Step, config: Pick<ChainConfig, 'logger'
   return (exchange) =>
     rescue(
       () => next(exchange),
-      (error) => {
-        failed(exchange, error);
-      },
+      (error) => failed(exchange, error),
     );
 }

@@ -28,9 +28,7 @@ export async function createSubresourceHandler(
   context.dryRun = options.dryRun;
   const object = decodeAs({ ...creation, type: {} }, scope, body, options.fieldValidation);
   ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
-  const warn = (text: string): void => {
-    context.warn(text);
-  };
+  const warn = (text: string): void => context.warn(text);
   dedupOwnerReferences(object, warn, { afterAdmission: false });
   scope.fieldManager.update(undefined, object, managerOrUserAgent(options.fieldManager, context.userAgent));
   const attributes = {

@@ -35,9 +35,7 @@ async function create(scope: RequestScope, body: Buffer, options: WriteOptions, 
   const namespace = context.info.namespace;
   wipeSystemFields(object.metadata);
   ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
-  const warn = (text: string): void => {
-    context.warn(text);
-  };
+  const warn = (text: string): void => context.warn(text);
   dedupOwnerReferences(object, warn, { afterAdmission: false });
   const manager = managerOrUserAgent(options.fieldManager, context.userAgent);
   await retryOnPendingConversion(() => scope.fieldManager.update(undefined, object, manager));

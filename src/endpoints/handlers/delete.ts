@@ -1,4 +1,4 @@
-import { newBadRequest, newForbidden, newInvalid } from '../../apimachinery/meta/errors.js';
+import { newForbidden, newInvalid } from '../../apimachinery/meta/errors.js';
 import { objectAt } from '../../apimachinery/json/json.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import {
@@ -17,6 +17,7 @@ import { listOptions } from './request/list-options.js';
 import { negotiateObject, writeDeletedCollection, writeSuccess, writeMutationResult } from './respond.js';
 import { Query } from './request/query.js';
 import { admissionAttributes } from './admission/attributes.js';
+import { authorizerAttributes, requireNamespace } from './update.js';
 import type { RequestScope } from '../router/scope.js';
 
 /** DELETE on an object. */
@@ -26,7 +27,7 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
   const sink = negotiateObject(scope, query);
   const body = await readBody(request, environment.maxRequestBodyBytes, context);
   const options = deleteOptions(scope, query, body);
-  checkNamespace(scope);
+  requireNamespace(scope);
   context.dryRun = options.dryRun;
   const offloaded = offloadLarge(scope, body);
   if (offloaded !== undefined) return offloaded;
@@ -53,38 +54,20 @@ export async function deleteHandler(scope: RequestScope): Promise<void> {
   await writeMutationResult(scope, sink, status, deleted);
 }
 
-/** Rejects an empty namespace. The router of built-in types accepts one; it is missed only when storage keys are built. */
-function checkNamespace({ served, context }: RequestScope): void {
-  if (served.type.namespaced && context.info.namespace === '') throw newBadRequest('Namespace parameter required.');
-}
-
 const UNSAFE_VERB = 'unsafe-delete-ignore-read-errors';
 
 /** Authorizes the deletion of an undecodable object, which requires a verb of its own, and annotates the audit event. */
 async function authorizeUnsafeDelete(scope: RequestScope): Promise<void> {
   const { context, served, environment } = scope;
-  const { namespace, name, path } = context.info;
   context.annotate('apiserver.k8s.io/unsafe-delete-ignore-read-error', '');
-  const { groupResource, gvk } = served;
-  const attributes = {
-    user: context.user,
-    verb: UNSAFE_VERB,
-    resourceRequest: true,
-    namespace,
-    apiGroup: gvk.group,
-    apiVersion: gvk.version,
-    resource: groupResource.resource,
-    subresource: '',
-    name,
-    path,
-  };
+  const attributes = authorizerAttributes(scope, UNSAFE_VERB);
   const { decision, reason, error = '' } = await environment.authorizer.authorize(attributes, context.signal);
   if (decision === 'allow') return;
   const why =
     error === ''
       ? `not permitted to do "${UNSAFE_VERB}", reason: ${reason}`
       : `error while checking permission for "${UNSAFE_VERB}", ${error}`;
-  throw newForbidden(groupResource, name, why);
+  throw newForbidden(served.groupResource, context.info.name, why);
 }
 
 const successDetails = (
@@ -110,7 +93,7 @@ export async function deleteCollectionHandler(scope: RequestScope): Promise<void
     const why = 'is not allowed with DELETECOLLECTION, try again after removing the option';
     throw newInvalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [invalid(field, true, why)]);
   }
-  checkNamespace(scope);
+  requireNamespace(scope);
   context.dryRun = options.dryRun;
   const deleted = await deleteCollection(
     scope.store,

@@ -217,7 +217,7 @@ function asScale(served: ServedVersion): ServedVersion {
     version: { ...served.version, table: scaleTable },
     gvk: SCALE_GVK,
     groupVersion: 'autoscaling/v1',
-    decode: (body, strict) => decodeScale(body, strict),
+    decode: decodeScale,
   };
 }
 

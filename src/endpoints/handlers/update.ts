@@ -39,13 +39,7 @@ async function update(scope: RequestScope, body: Buffer, options: WriteOptions, 
   const { namespace, name } = context.info;
   ensureNamespace(served.type.namespaced ? namespace : '', object.metadata);
   checkName(object, name);
-  dedupOwnerReferences(
-    object,
-    (text) => {
-      context.warn(text);
-    },
-    { afterAdmission: false },
-  );
+  dedupOwnerReferences(object, (text) => context.warn(text), { afterAdmission: false });
   requireNamespace(scope);
   const manager = managerOrUserAgent(options.fieldManager, context.userAgent);
   const uid = object.metadata.uid ?? '';
@@ -100,7 +94,7 @@ export async function updateAndRespond(
   await writeMutationResult(scope, sink, updated.created ? 201 : 200, updated);
 }
 
-/** Rejects an empty namespace: the last check of a write before the object is looked up. */
+/** Rejects an empty namespace, which the router of built-in types accepts: the last check of a write before the object is looked up. */
 export function requireNamespace({ served, context }: RequestScope): void {
   if (served.type.namespaced && context.info.namespace === '') throw newBadRequest('Namespace parameter required.');
 }
@@ -149,20 +143,29 @@ export function validators(scope: RequestScope): {
   };
 }
 
-async function authorizeCreate(scope: RequestScope): Promise<void> {
-  const { context, served, environment } = scope;
-  const attributes: AuthorizerAttributes = {
+/** Returns the attributes of a request that also needs the permission for another verb. */
+export function authorizerAttributes(
+  { context, served, subresource }: RequestScope,
+  verb: string,
+): AuthorizerAttributes {
+  const { namespace, name, path } = context.info;
+  return {
     user: context.user,
-    verb: 'create',
+    verb,
     resourceRequest: true,
-    namespace: context.info.namespace,
+    namespace,
     apiGroup: served.gvk.group,
     apiVersion: served.gvk.version,
     resource: served.groupResource.resource,
-    subresource: scope.subresource,
-    name: context.info.name,
-    path: context.info.path,
+    subresource,
+    name,
+    path,
   };
+}
+
+async function authorizeCreate(scope: RequestScope): Promise<void> {
+  const { context, environment } = scope;
+  const attributes = authorizerAttributes(scope, 'create');
   const result = await environment.authorizer.authorize(attributes, context.signal);
   if (result.decision === 'allow') return;
   if (result.error !== undefined && result.error !== '') throw newInternalError(result.error);

@@ -255,12 +255,8 @@ class WatchStream {
     this.begin();
     const { context, environment, served } = this.scope;
     return new Promise((resolve) => {
-      const timer = environment.clock.setTimer(millis, () => {
-        this.end();
-      });
-      const stop = (): void => {
-        this.end();
-      };
+      const timer = environment.clock.setTimer(millis, () => this.end());
+      const stop = (): void => this.end();
       const drain = (): void => {
         if (!this.busy) watcher.resume();
       };

@@ -292,7 +292,6 @@ function parseMediaType(header: string): string | undefined {
  */
 export function negotiateConversion(
   header: string | undefined,
-  cbor: boolean,
   wanted: { readonly group: string; readonly version: string; readonly kind: string },
 ): { readonly encoding: Encoding; readonly mediaType: string; readonly pretty: boolean } | undefined {
   if (header === undefined || header === '') return undefined;
@@ -301,7 +300,8 @@ export function negotiateConversion(
     const fits =
       params.get('g') === wanted.group && params.get('v') === wanted.version && params.get('as') === wanted.kind;
     if (!fits || (params.get('stream') ?? '') !== '' || (params.get('sv') ?? '') !== '') continue;
-    const serializer = offered(cbor).find((one) => matches(clause, one));
+    // It is not offered in CBOR.
+    const serializer = serializers.find((one) => matches(clause, one));
     if (serializer === undefined) continue;
     const { encoding } = serializer;
     return {

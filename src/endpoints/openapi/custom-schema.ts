@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
+import { isObject, type JsonObject, type JsonValue, objectAt } from '../../apimachinery/json/json.js';
 import type { JsonSchemaProps } from '../../schema/interfaces.js';
 
 const objectMeta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
@@ -101,6 +101,8 @@ function unfoldIntOrString(schema: JsonObject): void {
 /** How a version of OpenAPI refers to the definition of another type. */
 export interface Dialect {
   reference(name: string, description: string): JsonObject;
+  /** Adds no properties to objects that preserve unknown fields: kubectl would reject the unknown ones. */
+  readonly skipsPreserving: boolean;
 }
 
 const CONVENTIONS = 'More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md';
@@ -127,23 +129,29 @@ export const typeProperties = (dialect: Dialect, { apiVersion, kind }: typeof em
   metadata: dialect.reference(objectMeta, descriptions.metadata),
 });
 
-/**
- * Adds apiVersion, kind and metadata to embedded resources. OpenAPI v2 skips those that preserve unknown fields, because kubectl
- * would reject the unknown ones.
- */
-export function addEmbedded(schema: JsonObject, dialect: Dialect, skipPreserving: boolean): void {
+/** Adds apiVersion, kind and metadata to a schema, and to embedded resources in it. */
+export function addTypes(schema: JsonObject, dialect: Dialect): void {
+  addProperties(schema, typeProperties(dialect));
+  addEmbedded(schema, dialect);
+}
+
+function addProperties(schema: JsonObject, added: JsonObject): void {
+  schema['properties'] = { ...objectAt(schema, 'properties'), ...added };
+}
+
+function addEmbedded(schema: JsonObject, dialect: Dialect): void {
   const { properties, items, additionalProperties } = schema;
   if (isObject(properties)) {
     for (const key in properties) {
       const property = properties[key];
-      if (isObject(property)) addEmbedded(property, dialect, skipPreserving);
+      if (isObject(property)) addEmbedded(property, dialect);
     }
   }
-  if (isObject(items)) addEmbedded(items, dialect, skipPreserving);
-  if (isObject(additionalProperties)) addEmbedded(additionalProperties, dialect, skipPreserving);
+  if (isObject(items)) addEmbedded(items, dialect);
+  if (isObject(additionalProperties)) addEmbedded(additionalProperties, dialect);
   if (schema['x-kubernetes-embedded-resource'] !== true) return;
-  if (skipPreserving && schema['x-kubernetes-preserve-unknown-fields'] === true) return;
-  schema['properties'] = { ...(isObject(properties) ? properties : {}), ...typeProperties(dialect, embedded) };
+  if (dialect.skipsPreserving && schema['x-kubernetes-preserve-unknown-fields'] === true) return;
+  addProperties(schema, typeProperties(dialect, embedded));
   const required = Array.isArray(schema['required']) ? [...schema['required']] : [];
   for (const name of ['kind', 'apiVersion']) if (!required.includes(name)) required.push(name);
   schema['required'] = required;

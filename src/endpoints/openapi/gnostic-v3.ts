@@ -16,11 +16,11 @@ function messages(writer: Writer, id: number, values: JsonValue | undefined, wri
 
 /** Writes a map as a message of pairs. */
 function map(writer: Writer, id: number, value: JsonValue | undefined, write: Write): void {
-  message(writer, id, value, (inner, members) => {
+  message(writer, id, value, (inner, members) =>
     eachReversed(members, (name, member) => {
       if (isObject(member)) named(inner, 1, name, () => write(inner, member));
-    });
-  });
+    }),
+  );
 }
 
 /** Wraps `write` for a value that may be a reference instead: a oneof of two members. */
@@ -49,9 +49,7 @@ function defaultValue(writer: Writer, value: JsonValue): void {
   else if (typeof value === 'number' || typeof value === 'bigint') choice(writer, 1, Number(value));
 }
 
-const schemaOrReference: Write = (writer, from) => {
-  orReference(schema)(writer, from);
-};
+const schemaOrReference: Write = (writer, from) => orReference(schema)(writer, from);
 
 function schema(writer: Writer, from: JsonObject): void {
   extensions(writer, 36, from);
@@ -97,9 +95,7 @@ function externalDocs(writer: Writer, from: JsonObject): void {
   writer.string(1, from['description']);
 }
 
-const mediaType: Write = (writer, from) => {
-  message(writer, 1, from['schema'], schemaOrReference);
-};
+const mediaType: Write = (writer, from) => message(writer, 1, from['schema'], schemaOrReference);
 
 const parameter = orReference((writer, from) => {
   message(writer, 10, from['schema'], schemaOrReference);
@@ -162,11 +158,8 @@ const securityScheme = orReference((writer, from) => {
   writer.string(1, from['type']);
 });
 
-const requirement: Write = (writer, from) => {
-  eachReversed(from, (name, scopes) => {
-    named(writer, 1, name, () => writer.strings(1, scopes));
-  });
-};
+const requirement: Write = (writer, from) =>
+  eachReversed(from, (name, scopes) => named(writer, 1, name, () => writer.strings(1, scopes)));
 
 /** Encodes an OpenAPI v3 document in Protobuf, in gnostic's messages (openapi.v3). */
 export function encodeDocumentV3(document: JsonObject): Uint8Array {
@@ -176,11 +169,11 @@ export function encodeDocumentV3(document: JsonObject): Uint8Array {
     map(inner, 7, components['securitySchemes'], securityScheme);
     map(inner, 1, components['schemas'], schemaOrReference);
   });
-  message(writer, 4, document['paths'], (inner, paths) => {
+  message(writer, 4, document['paths'], (inner, paths) =>
     eachReversed(paths, (path, item) => {
       if (isObject(item)) named(inner, 1, path, () => pathItem(inner, item));
-    });
-  });
+    }),
+  );
   message(writer, 2, document['info'], (inner, info) => {
     inner.string(6, info['version']);
     inner.string(2, info['description']);

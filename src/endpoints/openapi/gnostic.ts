@@ -88,11 +88,11 @@ export function extensions(writer: Writer, id: number, object: JsonObject): void
 
 function schemas(writer: Writer, id: number, properties: JsonValue | undefined): void {
   if (!isObject(properties)) return;
-  writer.inner(id, () => {
+  writer.inner(id, () =>
     eachReversed(properties, (name, value) => {
       if (isObject(value)) named(writer, 1, name, () => schema(writer, value));
-    });
-  });
+    }),
+  );
 }
 
 function schema(writer: Writer, from: JsonObject): void {
@@ -188,11 +188,11 @@ function operation(writer: Writer, from: JsonObject): void {
   writer.strings(10, from['schemes']);
   const responses = from['responses'];
   if (isObject(responses)) {
-    writer.inner(9, () => {
+    writer.inner(9, () =>
       eachReversed(responses, (code, value) => {
         if (isObject(value)) named(writer, 1, code, () => writer.inner(1, () => response(writer, value)));
-      });
-    });
+      }),
+    );
   }
   parameters(writer, 8, from['parameters']);
   writer.strings(7, from['consumes']);

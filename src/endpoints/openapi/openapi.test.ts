@@ -171,7 +171,7 @@ let port: number;
 
 beforeAll((done) => {
   const make = (redirects: boolean): OpenApi =>
-    new OpenApi({ groupVersions: () => current }, published, new FakeClock(), undefined, [], redirects);
+    new OpenApi({ source: { groupVersions: () => current }, published, clock: new FakeClock(), roots: [], redirects });
   const [alone, extending] = [make(true), make(false)];
   server = createServer((request, response) => {
     const path = (request.url ?? '').split('?')[0] ?? '';

@@ -24,22 +24,21 @@ import type { MaybePromise } from '../../util/maybe-promise.js';
 
 const gzip = promisify(gzipCallback);
 
-const protobufV2 = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
-/** The subtypes that v2 offers, in the server's order of preference, and the format of each. */
-const offeredV2: readonly (readonly [string, 'json' | 'protobuf'])[] = [
+type Format = 'json' | 'protobuf';
+type Version = 'v2' | 'v3';
+
+/** Returns the subtypes that a version of OpenAPI is offered in, in the server's order of preference, and the format of each. */
+const offered = (version: Version): readonly (readonly [subtype: string, format: Format])[] => [
   ['json', 'json'],
-  ['com.github.proto-openapi.spec.v2@v1.0+protobuf', 'protobuf'],
-  ['com.github.proto-openapi.spec.v2.v1.0+protobuf', 'protobuf'],
+  [`com.github.proto-openapi.spec.${version}@v1.0+protobuf`, 'protobuf'],
+  [`com.github.proto-openapi.spec.${version}.v1.0+protobuf`, 'protobuf'],
 ];
+const OFFERED = { v2: offered('v2'), v3: offered('v3') };
+
+const contentType = (version: Version, format: Format): string =>
+  format === 'json' ? 'application/json' : `application/com.github.proto-openapi.spec.${version}.v1.0+protobuf`;
 
 const info = { title: 'Kubernetes', version: '1.36' };
-
-const protobufV3 = 'application/com.github.proto-openapi.spec.v3.v1.0+protobuf';
-const offeredV3: readonly (readonly [string, 'json' | 'protobuf'])[] = [
-  ['json', 'json'],
-  ['com.github.proto-openapi.spec.v3@v1.0+protobuf', 'protobuf'],
-  ['com.github.proto-openapi.spec.v3.v1.0+protobuf', 'protobuf'],
-];
 
 /** A document's bytes with its HTTP cache validators. */
 interface Document {
@@ -51,8 +50,20 @@ interface Document {
   protobuf?: Uint8Array;
 }
 
-/** Builds a description of a group version on a worker thread; undefined if it must be built on this thread. */
-export type OffloadDescription = (what: Description, gv: OpenApiGroupVersion) => Promise<Uint8Array> | undefined;
+export interface OpenApiOptions {
+  readonly source: OpenApiSource;
+  readonly published: PublishedComponents;
+  readonly clock: Clock;
+  /** Builds a description of a group version on a worker thread; undefined if it must be built on this thread. */
+  readonly offload?: (what: Description, gv: OpenApiGroupVersion) => Promise<Uint8Array> | undefined;
+  /** The documents of non-resource paths. */
+  readonly roots: readonly RootDocument[];
+  /**
+   * True to redirect requests for an outdated document to the current one. False in an aggregated API server, because the
+   * aggregator's proxy allows no redirects.
+   */
+  readonly redirects: boolean;
+}
 
 async function hashOf(bytes: Uint8Array): Promise<string> {
   const hash = createHash('sha512');
@@ -72,19 +83,7 @@ export class OpenApi {
     { readonly of: readonly OpenApiGroupVersion[]; readonly json: Document; readonly protobuf: Document } | undefined;
   private merging: Promise<{ readonly json: Document; readonly protobuf: Document }> | undefined;
 
-  constructor(
-    private readonly source: OpenApiSource,
-    private readonly published: PublishedComponents,
-    private readonly clock: Clock,
-    private readonly offload: OffloadDescription = () => undefined,
-    /** The documents of non-resource paths. */
-    private readonly roots: readonly RootDocument[] = [],
-    /**
-     * True to redirect requests for an outdated document to the current one. False in an aggregated API server, because the
-     * aggregator's proxy allows no redirects.
-     */
-    private readonly redirects = true,
-  ) {}
+  constructor(private readonly options: OpenApiOptions) {}
 
   /** A Handler for `/openapi/v2`, `/openapi/v3` and `/openapi/v3/<path>`. */
   readonly handle = async (context: RequestContext, request: HttpRequest, response: HttpResponse): Promise<void> => {
@@ -110,26 +109,26 @@ export class OpenApi {
 
   private async makeDocument(gv: DocumentSource): Promise<Document> {
     const bytes = await this.describe('v3', gv);
-    return { bytes, etag: await hashOf(bytes), modified: this.clock.now() };
+    return { bytes, etag: await hashOf(bytes), modified: this.options.clock.now() };
   }
 
   private describe(what: 'v3' | 'v3-protobuf', gv: DocumentSource): MaybePromise<Uint8Array> {
     if (isRoot(gv)) return what === 'v3' ? Buffer.from(stringifyJson(gv.document)) : encodeDocumentV3(gv.document);
-    const offloaded = isLargeGroupVersion(gv) ? this.offload(what, gv) : undefined;
-    return offloaded ?? describe(what, gv, this.published);
+    const offloaded = isLargeGroupVersion(gv) ? this.options.offload?.(what, gv) : undefined;
+    return offloaded ?? describe(what, gv, this.options.published);
   }
 
   private async v3Index(request: HttpRequest, response: HttpResponse): Promise<void> {
-    const of = this.source.groupVersions();
+    const of = this.options.source.groupVersions();
     if (this.index === undefined || !sameList(this.index.of, of)) {
       const paths: JsonObject = {};
-      for (const gv of byPath([...of, ...this.roots])) {
+      for (const gv of byPath([...of, ...this.options.roots])) {
         const fresh = !this.documents.has(gv);
         paths[pathTo(gv)] = { serverRelativeURL: urlOf(pathTo(gv), (await this.document(gv)).etag) };
         if (fresh) await yieldNow();
       }
       const bytes = Buffer.from(stringifyJson({ paths }));
-      this.index = { of, document: { bytes, etag: await hashOf(bytes), modified: this.clock.now() } };
+      this.index = { of, document: { bytes, etag: await hashOf(bytes), modified: this.options.clock.now() } };
     }
     const { document } = this.index;
     response.setHeader('Content-Type', 'text/plain; charset=utf-8');
@@ -138,30 +137,30 @@ export class OpenApi {
 
   private async v3(path: string, request: HttpRequest, response: HttpResponse): Promise<void> {
     const isIt = (one: DocumentSource): boolean => pathTo(one) === path;
-    const gv = this.source.groupVersions().find(isIt) ?? this.roots.find(isIt);
+    const gv = this.options.source.groupVersions().find(isIt) ?? this.options.roots.find(isIt);
     if (gv === undefined) {
       empty(response, 404);
       return;
     }
     response.setHeader('Vary', 'Accept');
-    const format = chosen(request.headers.accept || '*/*', offeredV3);
+    const format = chosen('v3', request);
     if (format === undefined) {
       empty(response, 406);
       return;
     }
     const document = await this.document(gv);
-    response.setHeader('Content-Type', format === 'json' ? 'application/json' : protobufV3);
+    response.setHeader('Content-Type', contentType('v3', format));
     response.setHeader('ETag', `"${document.etag}"`);
     const url = request.url ?? '';
     const mark = url.indexOf('?');
     const hash = mark === -1 ? '' : (new URLSearchParams(url.slice(mark + 1)).get('hash') ?? '');
-    if (this.redirects && hash !== '' && hash !== document.etag) {
+    if (this.options.redirects && hash !== '' && hash !== document.etag) {
       response.setHeader('Location', urlOf(path, document.etag));
       empty(response, 301);
       return;
     }
     if (hash === document.etag) {
-      const expires = new Date(this.clock.now());
+      const expires = new Date(this.options.clock.now());
       expires.setUTCFullYear(expires.getUTCFullYear() + 1);
       response.setHeader('Cache-Control', 'public, immutable');
       response.setHeader('Expires', expires.toUTCString().replace('GMT', 'UTC'));
@@ -181,13 +180,13 @@ export class OpenApi {
 
   private async v2(request: HttpRequest, response: HttpResponse): Promise<void> {
     response.setHeader('Vary', ['Accept-Encoding', 'Accept']);
-    const format = chosen(request.headers.accept || '*/*', offeredV2);
+    const format = chosen('v2', request);
     if (format === undefined) {
       empty(response, 406);
       return;
     }
     const document = (await this.merge())[format];
-    response.setHeader('Content-Type', format === 'json' ? 'application/json' : protobufV2);
+    response.setHeader('Content-Type', contentType('v2', format));
     response.setHeader('ETag', `"${document.etag}"`);
     let { bytes } = document;
     if (acceptsEncoding(request)) {
@@ -199,7 +198,7 @@ export class OpenApi {
 
   /** Returns the whole v2 document in both formats. Requests that arrive while it is being built wait for the same one. */
   private merge(): Promise<{ readonly json: Document; readonly protobuf: Document }> {
-    const of = this.source.groupVersions();
+    const of = this.options.source.groupVersions();
     if (this.merged !== undefined && sameList(this.merged.of, of)) return Promise.resolve(this.merged);
     this.merging ??= this.mergeParts(of).finally(() => {
       this.merging = undefined;
@@ -230,7 +229,7 @@ export class OpenApi {
     const json = Buffer.from(text);
     await yieldNow();
     const etag = await hashOf(json);
-    const modified = this.clock.now();
+    const modified = this.options.clock.now();
     const encoded = names.flatMap((name) => encodedDefinitions.get(name) ?? []);
     const protobuf = encodeDocument(info, encodedPaths, encoded);
     this.merged = { of, json: { bytes: json, etag, modified }, protobuf: { bytes: protobuf, etag, modified } };
@@ -241,9 +240,11 @@ export class OpenApi {
   private async partsOf(gv: OpenApiGroupVersion): Promise<PartsV2> {
     const known = this.parts.get(gv);
     if (known !== undefined) return known;
-    const offloaded = isLargeGroupVersion(gv) ? this.offload('v2', gv) : undefined;
+    const offloaded = isLargeGroupVersion(gv) ? this.options.offload?.('v2', gv) : undefined;
     const parts =
-      offloaded === undefined ? await stepByStep(buildPartsInSteps(gv, this.published)) : readParts(await offloaded);
+      offloaded === undefined
+        ? await stepByStep(buildPartsInSteps(gv, this.options.published))
+        : readParts(await offloaded);
     this.parts.set(gv, parts);
     await yieldNow();
     return parts;
@@ -271,9 +272,9 @@ const urlOf = (path: string, hash: string): string => `/openapi/v3/${path}?hash=
 const accepts = (clause: { readonly type: string; readonly subtype: string }, subtype: string): boolean =>
   (clause.type === 'application' || clause.type === '*') && (clause.subtype === subtype || clause.subtype === '*');
 
-function chosen(header: string, offered: typeof offeredV2): 'json' | 'protobuf' | undefined {
-  for (const clause of parseAccept(header)) {
-    for (const [subtype, format] of offered) if (accepts(clause, subtype)) return format;
+function chosen(version: Version, request: HttpRequest): Format | undefined {
+  for (const clause of parseAccept(request.headers.accept || '*/*')) {
+    for (const [subtype, format] of OFFERED[version]) if (accepts(clause, subtype)) return format;
   }
   return undefined;
 }

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, type JsonValue } from '../../apimachinery/json/json.js';
-import { addEmbedded, type Dialect, downConvert, publishSchema, typeProperties } from './custom-schema.js';
+import { addTypes, type Dialect, downConvert, publishSchema } from './custom-schema.js';
 import { customDefinition, type Operation, queryTypes, tagOf } from './operations.js';
 import type { OpenApiGroupVersion, OpenApiKind } from './source.js';
 import { parameterText } from './descriptions.js';
@@ -53,7 +53,10 @@ function referenceIn(allOf: JsonValue | undefined): JsonObject {
   return typeof reference === 'string' ? { $ref: reference.replace(v3Prefix, v2Prefix) } : {};
 }
 
-const dialect: Dialect = { reference: (name, description) => ({ description, $ref: `${v2Prefix}${name}` }) };
+const dialect: Dialect = {
+  reference: (name, description) => ({ description, $ref: `${v2Prefix}${name}` }),
+  skipsPreserving: true,
+};
 
 /** Builds the v2 schema of a custom resource. If it preserves unknown fields, its fields are omitted, or kubectl would reject the unknown ones. */
 function customV2(kind: OpenApiKind, published: JsonObject): JsonObject {
@@ -63,11 +66,7 @@ function customV2(kind: OpenApiKind, published: JsonObject): JsonObject {
   }
   const schema = publishSchema(kind.schema);
   downConvert(schema);
-  schema['properties'] = {
-    ...(isObject(schema['properties']) ? schema['properties'] : {}),
-    ...typeProperties(dialect),
-  };
-  addEmbedded(schema, dialect, true);
+  addTypes(schema, dialect);
   return { ...schema, ...marks };
 }
 

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, type JsonValue, stringAt } from '../../apimachinery/json/json.js';
-import { addEmbedded, descriptions, type Dialect, publishSchema, typeProperties } from './custom-schema.js';
+import { addTypes, descriptions, type Dialect, publishSchema, typeProperties } from './custom-schema.js';
 import {
   customDefinition,
   type Definitions,
@@ -17,6 +17,7 @@ const prefix = '#/components/schemas/';
 
 const dialect: Dialect = {
   reference: (name, description) => ({ description, allOf: [{ $ref: `${prefix}${name}` }] }),
+  skipsPreserving: false,
 };
 
 /** The document of a group version, and its parts for OpenAPI v2. */
@@ -73,13 +74,7 @@ function selectable(kind: OpenApiKind): JsonObject {
 
 function kindSchema(gv: OpenApiGroupVersion, kind: OpenApiKind): JsonObject {
   const schema: JsonObject = kind.schema === undefined ? { type: 'object' } : publishSchema(kind.schema);
-  if (kind.schema !== undefined) {
-    schema['properties'] = {
-      ...(isObject(schema['properties']) ? schema['properties'] : {}),
-      ...typeProperties(dialect),
-    };
-    addEmbedded(schema, dialect, false);
-  }
+  if (kind.schema !== undefined) addTypes(schema, dialect);
   return { ...schema, 'x-kubernetes-group-version-kind': gvkOf(gv, kind.kind), ...selectable(kind) };
 }
 

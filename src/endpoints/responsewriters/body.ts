@@ -74,9 +74,7 @@ export function sendParts(sink: ByteSink, status: number, parts: readonly Uint8A
   for (const part of parts) length += part.length;
   if (length > gzipThreshold && acceptsGzip(sink)) {
     setGzip(sink.response);
-    return gzip(joined(parts, length), { level: gzipLevel }).then((body) => {
-      send(sink, status, [body], body.length);
-    });
+    return gzip(joined(parts, length), { level: gzipLevel }).then((body) => send(sink, status, [body], body.length));
   }
   send(sink, status, parts, length);
 }
@@ -84,10 +82,7 @@ export function sendParts(sink: ByteSink, status: number, parts: readonly Uint8A
 function send(sink: ByteSink, status: number, parts: readonly Uint8Array[], length: number): void {
   // A body written at once never makes a request slow, so its write is timed only for the audit log.
   if (sink.audit === undefined) sendWholeParts(sink, status, parts, length);
-  else
-    timed(sink.stopwatch, 'response-write', () => {
-      sendWholeParts(sink, status, parts, length);
-    });
+  else timed(sink.stopwatch, 'response-write', () => sendWholeParts(sink, status, parts, length));
 }
 
 type Uncompressed = Pick<ByteSink, 'request' | 'response' | 'media'>;

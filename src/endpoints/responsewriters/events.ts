@@ -10,7 +10,15 @@ import { encodeTree } from './encoders.js';
 import { isLargeObject, representationOfItem } from './items.js';
 import type { ItemForm, ResponseSink } from './sink.js';
 import { jsonBytes, shapeOf } from './shapes.js';
-import { parseIncludeObject, resourceVersionOf, tableAround, type TableRows, tableRows, tableTree } from './table.js';
+import {
+  type ColumnDefinitions,
+  parseIncludeObject,
+  resourceVersionOf,
+  tableAround,
+  type TableRows,
+  tableRows,
+  tableTree,
+} from './table.js';
 
 /** The encodings of one watch's events. */
 export interface EventFrames {
@@ -116,16 +124,16 @@ function tableFrames(
   const span = rows.cached === undefined ? `/${Math.floor(clock.now() / ageSpanMillis)}` : '';
   const { as, asVersion } = media;
   /** An annotation marks the bookmark that ends the initial events, so its metadata is sent even with includeObject=None. */
-  const bookmarkTable = (event: WatchEvent, now: number, columns: boolean): JsonObject => {
+  const bookmarkTable = (event: WatchEvent, now: number, columns: ColumnDefinitions): JsonObject => {
     const object = bookmarkObject(view, event, sink.conventions);
     const included = include === 'None' && event.initialEventsEnd ? 'Metadata' : include;
     return tableTree(rows, resourceVersionOf(object), rows.ofObject(object, now, included), columns);
   };
-  const frame = (columns: boolean): OffloadableFrame => {
+  const frame = (columns: ColumnDefinitions): OffloadableFrame => {
     const around = ({ type, object }: WatchEvent, row: Uint8Array): Uint8Array =>
       frameJson(type, rowTable(rows, object, columns, row));
     const written: EventFrame = {
-      id: `${rows.id}${span}/event${columns ? '-first' : ''}`,
+      id: `${rows.id}${span}/event${columns === null ? '' : '-first'}`,
       encode: (event) => {
         const now = clock.now();
         if (event.object !== undefined) return around(event, rows.json(event.object, now));
@@ -134,7 +142,7 @@ function tableFrames(
     };
     return offloadable(written, view, { encoding: 'json', pretty: false, as, asVersion }, sink, around);
   };
-  return { first: frame(true), rest: frame(false) };
+  return { first: frame(rows.columns), rest: frame(null) };
 }
 
 /** Encodings in progress on worker threads, by frame ID, so that an event is encoded once for any number of watchers. */
@@ -182,7 +190,12 @@ function trackInFlight(
   return making.finally(() => known.delete(id));
 }
 
-function rowTable(rows: TableRows, object: CachedObject | undefined, columns: boolean, row: Uint8Array): Uint8Array {
+function rowTable(
+  rows: TableRows,
+  object: CachedObject | undefined,
+  columns: ColumnDefinitions,
+  row: Uint8Array,
+): Uint8Array {
   const [head, tail] = tableAround(rows, String(object?.revision ?? ''), columns);
   return Buffer.concat([head, row, tail]);
 }

@@ -3,17 +3,15 @@ import type { VersionView } from '../../registry/rest/interfaces.js';
 import { OFFLOAD_READ_BYTES, OFFLOAD_YAML_BYTES, SINGLE_ITEM_BYTES } from '../../scheduling/thresholds.js';
 import type { CachedList, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
 import type { NegotiatedMedia } from '../negotiation/media.js';
-import { encoderOf } from './encoders.js';
+import { type Encoder, encoderOf } from './encoders.js';
 import type { ItemForm, ResponseSink } from './sink.js';
 import { representationOf, shapeOf } from './shapes.js';
-import { parseIncludeObject, tableRows } from './table.js';
+import { parseIncludeObject, type TableRows, tableRows } from './table.js';
 
 function itemForm({ media, includeObject, clock }: ResponseSink): ItemForm {
   const { encoding, pretty, as, asVersion } = media;
   return { encoding, pretty, as, asVersion, includeObject, now: clock.now() };
 }
-
-const ROW = { apiVersion: '', kind: '' };
 
 /** Encodes an item of a list or an event, or its row of a Table, without separators. */
 export function renderItem(
@@ -25,10 +23,14 @@ export function renderItem(
   if (form.as !== 'Table') return object.render(representationOfItem(view, form, protobuf));
   const rows = tableRows(view, form.asVersion ?? 'v1', parseIncludeObject(form.includeObject));
   const encoder = encoderOf(form, protobuf);
-  return encoder.id === 'json'
-    ? rows.json(object, form.now)
-    : encoder.item(rows.json(object, form.now), () => rows.tree(object, form.now), ROW);
+  return encoder.id === 'json' ? rows.json(object, form.now) : encodedRow(object, rows, encoder, form.now);
 }
+
+const ROW_TYPE = { apiVersion: '', kind: '' };
+
+/** Encodes a row of a Table in an encoding other than JSON. */
+export const encodedRow = (object: CachedObject, rows: TableRows, encoder: Encoder, now: number): Uint8Array =>
+  encoder.item(rows.json(object, now), () => rows.tree(object, now), ROW_TYPE);
 
 export function representationOfItem(
   view: VersionView,

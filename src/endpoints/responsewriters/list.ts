@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import type { VersionView } from '../../registry/rest/interfaces.js';
 import { yieldNow } from '../../scheduling/slicer.js';
-import type { CachedList, CachedObject, Representation } from '../../storage/cacher/interfaces.js';
+import type { CachedList, Representation } from '../../storage/cacher/interfaces.js';
 import { timed } from '../../util/metrics/stopwatch.js';
 import { type Pieces, sendPieces } from './body.js';
-import { singleItems } from './items.js';
+import { encodedRow, singleItems } from './items.js';
 import { type Encoder, encoderOf, type ListFrame } from './encoders.js';
 import type { ListMetadata, ResponseSink } from './sink.js';
 import { memo, representationOf, shapeOf } from './shapes.js';
@@ -145,11 +145,6 @@ function encodedRows(rows: TableRows, encoder: Encoder): Representation | undefi
   }
   return representation;
 }
-
-const rowType = { apiVersion: '', kind: '' };
-
-const encodedRow = (object: CachedObject, rows: TableRows, encoder: Encoder, now: number): Uint8Array =>
-  encoder.item(rows.json(object, now), () => rows.tree(object, now), rowType);
 
 function* encodedBlocks(list: CachedList, rows: TableRows, encoder: Encoder, now: number): Generator<Uint8Array> {
   const separator = Buffer.from(encoder.separator);

@@ -89,5 +89,5 @@ function transformed(object: KubeObject, view: VersionView, sink: ResponseSink):
 
 function tableOf(object: KubeObject, view: VersionView, { media, includeObject, clock }: ResponseSink): JsonObject {
   const rows = tableRows(view, media.asVersion ?? 'v1', parseIncludeObject(includeObject));
-  return tableTree(rows, resourceVersionOf(object), rows.ofObject(object, clock.now()), true);
+  return tableTree(rows, resourceVersionOf(object), rows.ofObject(object, clock.now()), rows.columns);
 }

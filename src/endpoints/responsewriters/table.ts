@@ -198,19 +198,27 @@ export function* rowBlocks(list: CachedList, rows: TableRows, now: number): Gene
 
 const commaByte = 0x2c;
 
-/** Builds a Table of one row, for a single object or a watch event. The column definitions are omitted after the first event of a watch. */
-export function tableTree(rows: TableRows, resourceVersion: string, row: JsonObject, columns: boolean): JsonObject {
+/** The column definitions of a Table; null after the first event of a watch. */
+export type ColumnDefinitions = TableRows['columns'] | null;
+
+/** Builds a Table of one row, for a single object or a watch event. */
+export function tableTree(
+  { apiVersion }: TableRows,
+  resourceVersion: string,
+  row: JsonObject,
+  columns: ColumnDefinitions,
+): JsonObject {
   return {
     kind: 'Table',
-    apiVersion: rows.apiVersion,
+    apiVersion,
     metadata: resourceVersion === '' ? {} : { resourceVersion },
-    columnDefinitions: columns ? [...rows.columns] : null,
+    columnDefinitions: columns && [...columns],
     rows: [row],
   };
 }
 
 /** Returns the JSON text of a Table before and after its only row. */
-export function tableAround(rows: TableRows, resourceVersion: string, columns: boolean): [Buffer, Buffer] {
+export function tableAround(rows: TableRows, resourceVersion: string, columns: ColumnDefinitions): [Buffer, Buffer] {
   const text = stringifyJson(tableTree(rows, resourceVersion, {}, columns));
   return [Buffer.from(text.slice(0, -'{}]}'.length)), Buffer.from(']}')];
 }

@@ -6,7 +6,7 @@ import {
 } from '../../apimachinery/meta/errors.js';
 import type { StoredApi } from '../../registry/generic/store/api-registry.js';
 import type { ServedVersion } from '../../registry/rest/served.js';
-import { namesNamespaces, namesOneNamespace, type RequestInfo } from '../../request/request-info.js';
+import { namesNamespaces, type RequestInfo } from '../../request/request-info.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 import { getOwn } from '../../util/get-own.js';
 import type { HttpRequest } from '../http.js';
@@ -15,7 +15,7 @@ import { createSubresourceHandler } from '../handlers/create-subresource.js';
 import { checkPatchRoute, checkRoute } from '../negotiation/media.js';
 import { warnOfDeprecation } from './deprecation.js';
 import { type RoutedRequest, requestScope, type RequestScope } from './scope.js';
-import { ALL_NAMESPACES_VERBS, SUBRESOURCE_VERBS, VERBS } from './verbs.js';
+import { ALL_NAMESPACES_VERBS, isMisplaced, SUBRESOURCE_VERBS, VERBS } from './verbs.js';
 
 /** Routes requests for built-in types as kube-apiserver's API installer does: a request without a route is rejected before it reaches a handler. */
 export function routeBuiltin(api: StoredApi, exchanged: RoutedRequest): MaybePromise<void> {
@@ -103,10 +103,7 @@ function checkPath(served: ServedVersion, info: RequestInfo, request: HttpReques
     const isOfOne = info.name !== '' || !isWrite(info.verb);
     if (isCreateInCollection(info) || (isChange(info.verb) && isOfOne)) return;
   }
-  const misplaced = namespaced
-    ? info.namespace === '' && !ALL_NAMESPACES_VERBS.has(info.verb)
-    : info.namespace !== '' && !namesOneNamespace(info);
-  if (!misplaced) return;
+  if (!isMisplaced(served.type, info)) return;
   // Paths across all namespaces only support lists.
   const listable = namespaced && info.name === '' && info.subresource === '';
   throw listable ? newMethodNotAllowed() : newGenericNotFound();

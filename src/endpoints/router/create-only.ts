@@ -65,12 +65,8 @@ export async function createOnlyHandler(
     versions: soleVersion(target.decode),
     recordWebhookLatency: (layer: 'mutating-webhook' | 'validating-webhook', millis: number) =>
       context.recordWebhookDuration?.(layer, millis),
-    warn: (text: string) => {
-      context.warn(text);
-    },
-    annotate: (key: string, value: string, level?: AuditLevel) => {
-      context.annotate(key, value, level);
-    },
+    warn: (text: string) => context.warn(text),
+    annotate: (key: string, value: string, level?: AuditLevel) => context.annotate(key, value, level),
   };
   await admitMutations(environment.admission, attributes);
   await environment.admission.validate(attributes);

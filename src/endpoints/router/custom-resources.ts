@@ -1,8 +1,6 @@
 import type { AdmissionAttributes, AdmissionChain } from '../../admission/interfaces.js';
 import { newBadRequest, newForbidden, newMethodNotSupported, newNotFound } from '../../apimachinery/meta/errors.js';
 import type { StoredApi } from '../../registry/generic/store/api-registry.js';
-import type { ResourceType } from '../../registry/rest/interfaces.js';
-import { namesOneNamespace, type RequestInfo } from '../../request/request-info.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';
 import { getOwn } from '../../util/get-own.js';
 import { customResourceCodec } from '../handlers/codec/custom-resource.js';
@@ -11,7 +9,7 @@ import { scaleHandler } from '../handlers/scale.js';
 import { negotiatePatch } from '../negotiation/media.js';
 import { warnOfDeprecation } from './deprecation.js';
 import { type RoutedRequest, requestScope, type RequestScope } from './scope.js';
-import { ALL_NAMESPACES_VERBS, SUBRESOURCE_VERBS, VERBS, type VerbHandler } from './verbs.js';
+import { isMisplaced, SUBRESOURCE_VERBS, VERBS, type VerbHandler } from './verbs.js';
 
 /**
  * Routes requests for custom resources, which have no routes of their own: one handler serves every path below their groups, like
@@ -48,11 +46,6 @@ export function routeCustomResource(api: StoredApi, exchanged: RoutedRequest): M
   if (part === undefined) throw newNotFound(served.groupResource, info.name);
   return run(requestScope(api, part, customResourceCodec, asked), SUBRESOURCE_VERBS);
 }
-
-const isMisplaced = ({ namespaced }: ResourceType, info: RequestInfo): boolean =>
-  namespaced
-    ? info.namespace === '' && !ALL_NAMESPACES_VERBS.has(info.verb)
-    : info.namespace !== '' && !namesOneNamespace(info);
 
 /** Rejects updates, patches and deletes without a name. */
 function checkName({ served, context, request }: RequestScope): void {

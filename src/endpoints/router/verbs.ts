@@ -6,6 +6,7 @@ import { listHandler, watchHandler } from '../handlers/list.js';
 import { patchHandler } from '../handlers/patch.js';
 import { updateHandler } from '../handlers/update.js';
 import type { RequestScope } from './scope.js';
+import { namesOneNamespace, type RequestInfo } from '../../request/request-info.js';
 
 export type VerbHandler = (scope: RequestScope) => MaybePromise<void>;
 
@@ -29,3 +30,9 @@ export const VERBS: ReadonlyMap<string, VerbHandler> = new Map([
 
 /** The verbs that are allowed across all namespaces of a namespaced type. */
 export const ALL_NAMESPACES_VERBS: ReadonlySet<string> = new Set(['list', 'watch']);
+
+/** Reports whether the path names a namespace although the type has none, or names none although the verb requires one. */
+export const isMisplaced = ({ namespaced }: { readonly namespaced: boolean }, info: RequestInfo): boolean =>
+  namespaced
+    ? info.namespace === '' && !ALL_NAMESPACES_VERBS.has(info.verb)
+    : info.namespace !== '' && !namesOneNamespace(info);

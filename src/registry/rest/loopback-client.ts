@@ -46,11 +46,11 @@ export interface ResourceEventHandler {
   /** The name of the object to watch, if only one is wanted. */
   readonly only?: string | undefined;
   upsert(object: KubeObject): void;
-  delete(object: KubeObject): void;
+  delete?(object: KubeObject): void;
   /** The objects delivered so far are invalid. All objects are delivered again. */
-  reset(): void;
+  reset?(): void;
   /** All existing objects have been delivered. */
-  synced(): void;
+  synced?(): void;
 }
 
 export interface LoopbackClients {

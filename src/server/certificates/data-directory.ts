@@ -3,7 +3,14 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createCertificate, generateKey, keyPem, type CertificateRequest } from '../../pki/certificates.js';
+import {
+  createCertificate,
+  generateKey,
+  keyPem,
+  type CertificateRequest,
+  isIssuedBy,
+  validityFrom,
+} from '../../pki/certificates.js';
 import type { Clock } from '../../util/clock.js';
 
 const DAY = 86_400_000;
@@ -15,14 +22,12 @@ export class StartError extends Error {
   override readonly name = 'StartError';
 }
 
-const reason = (error: unknown): string => messageOf(error);
-
 /** Reads a file. Throws StartError with the flag and the path if it cannot be read. */
 export function readFile(path: string, what: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new StartError(`${what}: cannot read ${path}: ${reason(error)}`);
+    throw new StartError(`${what}: cannot read ${path}: ${messageOf(error)}`);
   }
 }
 
@@ -48,7 +53,7 @@ export function makeDataDirectory(path: string, folder = path): void {
   try {
     makeDirectory(folder);
   } catch (error) {
-    throw new StartError(`--data-dir: cannot create ${path}: ${reason(error)}`);
+    throw new StartError(`--data-dir: cannot create ${path}: ${messageOf(error)}`);
   }
 }
 
@@ -126,7 +131,12 @@ export class DataDirectory {
       if (this.fresh(certificate)) return { key, certificate, pem };
     }
     const { privateKey, publicKey } = generateKey();
-    const request = { subject: { commonName }, publicKey, usage: 'ca' as const, ...this.validity(10 * YEAR) };
+    const request = {
+      subject: { commonName },
+      publicKey,
+      usage: 'ca' as const,
+      ...validityFrom(this.clock.now(), 10 * YEAR),
+    };
     const pem = createCertificate(request, { key: privateKey });
     writePrivateFile(keyFile, keyPem(privateKey));
     writePrivateFile(certFile, pem);
@@ -146,11 +156,11 @@ export class DataDirectory {
       const cert = readFile(certFile, '--data-dir');
       const key = readFile(keyFile, '--data-dir');
       const { certificate } = parsePair(cert, key, certFile, keyFile);
-      const isIssuedByCa = certificate.checkIssued(ca.certificate) && certificate.verify(ca.certificate.publicKey);
-      if (isIssuedByCa && this.fresh(certificate) && coversNames(certificate, altNames)) return { cert, key };
+      if (isIssuedBy(certificate, ca.certificate) && this.fresh(certificate) && coversNames(certificate, altNames))
+        return { cert, key };
     }
     const { privateKey, publicKey } = generateKey();
-    const request = { subject, publicKey, usage, altNames, ...this.validity(YEAR) };
+    const request = { subject, publicKey, usage, altNames, ...validityFrom(this.clock.now(), YEAR) };
     const cert = createCertificate(request, { key: ca.key, certificate: ca.certificate });
     const key = keyPem(privateKey);
     writePrivateFile(keyFile, key);
@@ -160,12 +170,6 @@ export class DataDirectory {
 
   private fresh(certificate: X509Certificate): boolean {
     return Date.parse(certificate.validTo) - this.clock.now() > RENEW_BEFORE;
-  }
-
-  private validity(millis: number): { notBefore: number; notAfter: number } {
-    const now = this.clock.now();
-    // Tolerate an hour of clock skew.
-    return { notBefore: now - 3_600_000, notAfter: now + millis };
   }
 }
 
@@ -184,13 +188,13 @@ export function parsePair(
   try {
     certificate = new X509Certificate(cert);
   } catch (error) {
-    throw new StartError(`${certFile} contains no certificate: ${reason(error)}`);
+    throw new StartError(`${certFile} contains no certificate: ${messageOf(error)}`);
   }
   let parsed: KeyObject;
   try {
     parsed = createPrivateKey(key);
   } catch (error) {
-    throw new StartError(`${keyFile} contains no private key: ${reason(error)}`);
+    throw new StartError(`${keyFile} contains no private key: ${messageOf(error)}`);
   }
   if (!certificate.checkPrivateKey(parsed)) throw new StartError(`${keyFile} is not the key of ${certFile}`);
   return { certificate, key: parsed };

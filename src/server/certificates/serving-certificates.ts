@@ -3,7 +3,7 @@ import { isObject, type JsonObject, type JsonValue, stringAt } from '../../apima
 import { parseJson } from '../../apimachinery/json/decode.js';
 import { encodeObject } from '../../storage/encode.js';
 import type { Backend } from '../../storage/interfaces.js';
-import { createCertificate, generateKey, keyPem } from '../../pki/certificates.js';
+import { createCertificate, generateKey, keyPem, isIssuedBy, validityFrom } from '../../pki/certificates.js';
 import type { Clock } from '../../util/clock.js';
 import { StartError } from './data-directory.js';
 
@@ -35,7 +35,7 @@ export interface ServingCertificates {
   refresh(isCaPublished: IsCaPublished): Promise<boolean>;
 }
 
-interface Authority extends ServingPair {
+interface ParsedPair extends ServingPair {
   readonly certificate: X509Certificate;
 }
 
@@ -45,8 +45,8 @@ interface Authority extends ServingPair {
  * APIServices carry it, because replicas or the cluster may have been unavailable in the meantime.
  */
 export class SharedAuthority implements ServingCertificates {
-  private authorities: readonly Authority[] = [];
-  private leaf: (ServingPair & { readonly certificate: X509Certificate }) | undefined;
+  private authorities: readonly ParsedPair[] = [];
+  private leaf: ParsedPair | undefined;
 
   private constructor(
     private readonly backend: Backend,
@@ -77,7 +77,7 @@ export class SharedAuthority implements ServingCertificates {
     if (
       this.leaf === undefined ||
       this.isDueForRenewal(this.leaf.certificate) ||
-      !issuedBy(this.leaf.certificate, signer)
+      !isIssuedBy(this.leaf.certificate, signer.certificate)
     ) {
       this.leaf = this.issue(signer);
     }
@@ -85,7 +85,7 @@ export class SharedAuthority implements ServingCertificates {
   }
 
   /** Returns the authorities in the store, newest first. Adds one if the newest expires within 30 days. */
-  private async load(): Promise<readonly Authority[]> {
+  private async load(): Promise<readonly ParsedPair[]> {
     for (;;) {
       const stored = await this.backend.get(RESOURCE, KEY);
       if (stored?.unreadable !== undefined) {
@@ -109,7 +109,7 @@ export class SharedAuthority implements ServingCertificates {
   }
 
   /** Returns the newest authority that every replica and APIService has; else the one that signed the current certificate; else the oldest. */
-  private signer(isCaPublished: IsCaPublished): Authority {
+  private signer(isCaPublished: IsCaPublished): ParsedPair {
     const now = this.clock.now();
     const settled = this.authorities.find(
       ({ certificate }) =>
@@ -118,24 +118,25 @@ export class SharedAuthority implements ServingCertificates {
     // A certificate is useless once its CA expires, so do not sign with a CA that has less than a day left.
     const lasting = this.authorities.filter(({ certificate }) => Date.parse(certificate.validTo) - now > DAY);
     const { leaf } = this;
-    const before = leaf && lasting.find((authority) => issuedBy(leaf.certificate, authority));
+    const before = leaf && lasting.find(({ certificate }) => isIssuedBy(leaf.certificate, certificate));
     const signer = settled ?? before ?? lasting.at(-1) ?? this.authorities[0];
     if (signer === undefined) throw new Error('there is no authority');
     return signer;
   }
 
-  private createAuthority(): Authority {
+  private createAuthority(): ParsedPair {
     const { privateKey, publicKey } = generateKey();
     const subject = { commonName: `annex-serving-ca-${this.clock.now()}` };
-    const request = { subject, publicKey, usage: 'ca' as const, ...this.validity(AUTHORITY_LIFE) };
+    const request = { subject, publicKey, usage: 'ca' as const, ...validityFrom(this.clock.now(), AUTHORITY_LIFE) };
     const cert = createCertificate(request, { key: privateKey });
     return { cert, key: keyPem(privateKey), certificate: new X509Certificate(cert) };
   }
 
-  private issue(signer: Authority): ServingPair & { readonly certificate: X509Certificate } {
+  private issue(signer: ParsedPair): ParsedPair {
     const { privateKey, publicKey } = generateKey();
     const subject = { commonName: this.names[0] ?? 'annex' };
-    const request = { subject, publicKey, usage: 'server' as const, altNames: this.names, ...this.validity(LEAF_LIFE) };
+    const validity = validityFrom(this.clock.now(), LEAF_LIFE);
+    const request = { subject, publicKey, usage: 'server' as const, altNames: this.names, ...validity };
     const issuer = { key: createPrivateKey(signer.key), certificate: signer.certificate };
     const cert = createCertificate(request, issuer);
     return { cert, key: keyPem(privateKey), certificate: new X509Certificate(cert) };
@@ -144,27 +145,17 @@ export class SharedAuthority implements ServingCertificates {
   private isDueForRenewal(certificate: X509Certificate): boolean {
     return Date.parse(certificate.validTo) - this.clock.now() < RENEW_BEFORE;
   }
-
-  private validity(millis: number): { notBefore: number; notAfter: number } {
-    const now = this.clock.now();
-    // Tolerate an hour of clock skew.
-    return { notBefore: now - HOUR, notAfter: now + millis };
-  }
 }
 
 /** Returns a self-signed certificate, which no client can verify, to use while the CA in the store is unavailable. */
 export function temporaryPair(commonName: string, clock: Clock): ServingPair {
   const { privateKey, publicKey } = generateKey();
-  const now = clock.now();
-  const validity = { notBefore: now - HOUR, notAfter: now + LEAF_LIFE };
+  const validity = validityFrom(clock.now(), LEAF_LIFE);
   const request = { subject: { commonName }, publicKey, usage: 'server' as const, altNames: [commonName], ...validity };
   return { cert: createCertificate(request, { key: privateKey }), key: keyPem(privateKey) };
 }
 
-const issuedBy = (certificate: X509Certificate, authority: Authority): boolean =>
-  certificate.checkIssued(authority.certificate) && certificate.verify(authority.certificate.publicKey);
-
-function document(authorities: readonly Authority[]): JsonObject {
+function document(authorities: readonly ParsedPair[]): JsonObject {
   return {
     apiVersion: 'internal.kubeannex.io/v1',
     kind: 'ServingAuthorities',
@@ -173,7 +164,7 @@ function document(authorities: readonly Authority[]): JsonObject {
   };
 }
 
-function authoritiesIn(value: JsonValue): Authority[] {
+function authoritiesIn(value: JsonValue): ParsedPair[] {
   const list = isObject(value) ? value['authorities'] : undefined;
   if (!Array.isArray(list)) throw new StartError('the CA in the store cannot be read; delete it there and start again');
   return list.filter(isObject).map((one) => {

@@ -4,6 +4,7 @@ import { pemBlocks } from '../../pki/der.js';
 import { messageOf } from '../../util/error-message.js';
 import { parsePair, readFile, StartError } from './data-directory.js';
 import type { IsCaPublished, ServingCertificates, ServingPair } from './serving-certificates.js';
+import { isIssuedBy } from '../../pki/certificates.js';
 
 /**
  * The time, in milliseconds, for which a new CA is published before a certificate that it issued is used. Every replica checks
@@ -110,6 +111,3 @@ function parsed(text: string, file: string): X509Certificate[] {
     }
   });
 }
-
-const isIssuedBy = (certificate: X509Certificate, authority: X509Certificate): boolean =>
-  certificate.checkIssued(authority) && certificate.verify(authority.publicKey);

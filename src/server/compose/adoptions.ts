@@ -53,19 +53,14 @@ function replicaStages(
     return Object.fromEntries(names.map((name): [string, string] => [name, stageOf(name, known.get(name) ?? '')]));
   };
   const failed = errorLogger({ logger }, 'adoption');
-  return new ReplicaStages({
-    ...{ clock, presence, stages },
-    onError: (error) => {
-      failed('presence', error);
-    },
-  });
+  return new ReplicaStages({ clock, presence, stages, onError: (error) => failed('presence', error) });
 }
 
 export interface Adoptions {
   /** Announces this replica to the others. Resolves once they know of it, which must be before requests can reach it. */
   readonly announce: () => Promise<void>;
   /** Carries out Adoptions while this replica holds the Lease. */
-  readonly start: () => Promise<void>;
+  readonly start: () => void;
 }
 
 export function adoptions(context: ServerContext, foundation: Foundation, parts: AdoptionDependencies): Adoptions {
@@ -76,7 +71,7 @@ export function adoptions(context: ServerContext, foundation: Foundation, parts:
     start: () => {
       parts.local.for(ADOPTIONS).watch(parts.metrics, parts.signal);
       recordEvents(context, parts);
-      return startAdoptions(context, foundation, { ...parts, replicas: replicas ?? singleReplica });
+      startAdoptions(context, foundation, { ...parts, replicas: replicas ?? singleReplica });
     },
   };
 }
@@ -90,9 +85,7 @@ function recordEvents({ clock, logger }: ServerContext, { client, local, signal 
     client: local.for(ADOPTIONS),
     clock,
     record: (event) => recordInCluster(client, event),
-    onError: (name, error) => {
-      failed(`${name}: cannot record the event`, error);
-    },
+    onError: (name, error) => failed(`${name}: cannot record the event`, error),
   }).start(signal);
 }
 
@@ -106,38 +99,31 @@ function startAdoptions(
     replicas,
     signal,
   }: AdoptionDependencies & { readonly replicas: Pick<ReplicaStages, 'everywhere' | 'settled'> },
-): Promise<void> {
+): void {
+  const { admissionFromCluster, serviceNamespace: namespace, clusterApiServers: addresses } = options;
   const identity = `${hostname()}_${randomUUID().slice(0, 8)}`;
   const failed = errorLogger({ logger }, 'adoption');
-  const lease = new ClusterLease({
+  const controller = new AdoptionController({
+    adoptions: local.for(ADOPTIONS),
+    definitions: local.for(RESOURCE_DEFINITIONS),
     client,
+    servers: new KubeApiservers({ client, clock, addresses }),
+    replicas,
+    backend,
+    adopted,
+    namespace,
+    admissionFromCluster,
     clock,
-    namespace: options.serviceNamespace,
-    name: LEASE,
-    identity,
-    onError: (error) => {
-      failed('lease', error);
-    },
-  });
-  const { admissionFromCluster, serviceNamespace: namespace, clusterApiServers: addresses } = options;
-  const [adoptions, definitions] = [local.for(ADOPTIONS), local.for(RESOURCE_DEFINITIONS)];
-  const servers = new KubeApiservers({ client, clock, addresses });
-  void new AdoptionController({
-    ...{
-      admissionFromCluster,
-      adopted,
-      adoptions,
-      backend,
+    lease: new ClusterLease({
       client,
       clock,
-      definitions,
-      onError: failed,
-      identity,
-      lease,
       namespace,
-      replicas,
-      servers,
-    },
-  }).run(signal);
-  return Promise.resolve();
+      name: LEASE,
+      identity,
+      onError: (error) => failed('lease', error),
+    }),
+    identity,
+    onError: failed,
+  });
+  void controller.run(signal);
 }

@@ -111,16 +111,12 @@ export async function buildAggregatedPlane(
     ],
     ...(followed !== undefined && { checks: [followed.check] }),
     // The signal has already stopped the loops.
-    stop: () => {
-      webhooks.close();
-    },
+    stop: () => webhooks.close(),
   });
   return {
     ...plane,
     certificates,
-    resyncApiServices: () => {
-      registration.services.changed();
-    },
+    resyncApiServices: () => registration.services.changed(),
     isCaPublished: (authority) => registration.services.isTrusted(authority),
   };
 }
@@ -173,9 +169,7 @@ function registrationOf(
     routeOf: (group) => adopted.routeOf(group),
     ...registrationEvents(dependencies, registration, served),
   });
-  adopted.onRouteChange = () => {
-    services.changed();
-  };
+  adopted.onRouteChange = () => services.changed();
   const installDefinitions = (): Promise<void> => {
     registration.start(signal);
     return startDefinitions({
@@ -194,13 +188,9 @@ function registrationOf(
     });
   };
   const register = (): Promise<void> => {
-    const changed = (): void => {
-      services.changed();
-    };
+    const changed = (): void => services.changed();
     owner.follow(clients.main, signal, { changed, ...linkCallbacks(links, 'owner') });
-    registry.onChange(() => {
-      services.servedChanged();
-    });
+    registry.onChange(() => services.servedChanged());
     return services.start(signal);
   };
   return { services, installDefinitions, register };
@@ -255,9 +245,7 @@ function delegatedAuthorizer(
     deniedTtl: ttl('authorization-webhook-cache-unauthorized-ttl', options.authorizationWebhookCacheUnauthorizedTtl),
     alwaysAllowPaths: options.authorizationAlwaysAllowPaths,
     post: (review) => clients.authz.call('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', review),
-    observe: (failed) => {
-      delegation.accessReview(failed);
-    },
+    observe: (outcome) => delegation.accessReview(outcome),
   });
 }
 
@@ -272,16 +260,12 @@ function registrationEvents(
       links.broken('apiservices', error);
       for (const { group, version } of served()) registration.failed(group, version, messageOf(error));
     },
-    inOrder: () => {
-      links.restored('apiservices');
-    },
+    inOrder: () => links.restored('apiservices'),
     failed: (group, version, error) => {
       links.broken('apiservices', error);
       registration.failed(group, version, messageOf(error));
     },
-    registered: (group, version) => {
-      registration.registered(group, version);
-    },
+    registered: (group, version) => registration.registered(group, version),
     refused: (group, version, why) => {
       if (registration.refused(group, version, why)) delegation.refused();
     },

@@ -97,9 +97,7 @@ function authenticators(
     clock,
     ttl: reviewTtl(options, 'authentication-token-webhook-cache-ttl', options.authenticationTokenWebhookCacheTtl),
     post: (review) => client.call('POST', '/apis/authentication.k8s.io/v1/tokenreviews', review),
-    observe: (failed) => {
-      delegation.tokenReview(failed);
-    },
+    observe: (outcome) => delegation.tokenReview(outcome),
   });
   const config = (): RequestHeaderConfig => trust.config;
   const fromProxy = new RequestHeaderAuthenticator(new DynamicClientCaPool(() => trust.proxy), config, clock);
@@ -178,9 +176,7 @@ export async function startAggregated(
     ...plane.certificates.pair,
     clientCAs: authorities(),
   });
-  const apply = (): void => {
-    listener.server.setSecureContext(tls());
-  };
+  const apply = (): void => listener.server.setSecureContext(tls());
   apply();
   const renewed = (): void => {
     apply();

@@ -1,4 +1,4 @@
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { Backend } from '../../storage/interfaces.js';
 import type { MongoBackend } from '../../storage/mongodb/backend.js';
 import type { MongoObserver } from '../../storage/mongodb/observer.js';
@@ -6,7 +6,13 @@ import type { LogSet } from '../../storage/routed-backend.js';
 import type { Clock } from '../../util/clock.js';
 import { redact } from '../../storage/mongodb/connection/redact.js';
 import type { Options } from '../options/options.js';
-import { logOverrides, mongodbUri, type CacheDirOptions, type StorageOptions } from '../options/storage-options.js';
+import {
+  logOverrides,
+  mongodbUri,
+  type CacheDirOptions,
+  type StorageOptions,
+  embeddedDirectory,
+} from '../options/storage-options.js';
 
 /** Returns a function that redacts the credentials of the store in a text. */
 export function storeRedactor(options: StorageOptions, environment = process.env): (text: string) => string {
@@ -37,7 +43,7 @@ export async function makeLogs(
   const common = { clock, historyMillis: options.historyWindow };
   if (options.storageBackend !== 'mongodb') {
     const { EmbeddedBackend } = await import('../../storage/embedded/backend.js');
-    const main = new EmbeddedBackend({ directory: join(resolve(options.dataDir), 'store'), ...common });
+    const main = new EmbeddedBackend({ directory: embeddedDirectory(options), ...common });
     return { main, others: new Map(), overrides: new Map() };
   }
   const uri = mongodbUri(options, environment);

@@ -1,4 +1,3 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { ApiError } from '../../apimachinery/meta/errors.js';
 import type { GroupResource, KubeObject } from '../../apimachinery/meta/meta.js';
@@ -21,41 +20,13 @@ import type { LoopbackClient, LoopbackClients } from '../../registry/rest/loopba
 import { sleep } from '../../util/clock.js';
 import { messageOf } from '../../util/error-message.js';
 import { enabledControllers } from '../options/controller-names.js';
-import type { Credentials } from '../certificates/data-directory.js';
 import { knownTypes } from './admission/known-types.js';
-import type { Authorities, HookOptions } from './startup/hook-context.js';
+import type { HookOptions } from './startup/hook-context.js';
 
 const RETRY_MILLIS = 1_000;
 const RBAC = 'rbac.authorization.k8s.io';
 const SYSTEM = 'kube-system';
 const MANAGER = 'kube-controller-manager';
-
-const END_OF_CERTIFICATE = /-----END CERTIFICATE-----\s*/;
-
-/** Returns the CA certificates after the serving certificate in a PEM bundle, or the serving certificate itself if it is the only one. */
-function issuersOf(pem: string): string {
-  const blocks = pem.split(END_OF_CERTIFICATE).filter((block) => block.includes('BEGIN CERTIFICATE'));
-  const shown = blocks.length > 1 ? blocks.slice(1) : blocks;
-  return shown.map((block) => `${block}-----END CERTIFICATE-----\n`).join('');
-}
-
-/** `givenCertificate` is the content of `--tls-cert-file`; undefined if the data directory's own certificate is served. */
-export function authoritiesOf(
-  credentials: Credentials,
-  clientCaKeyPem: string,
-  serverUrl: () => string,
-  givenCertificate: string | undefined,
-  signer: Authorities['signer'],
-  authenticationInfo: Authorities['authenticationInfo'],
-): Authorities {
-  return {
-    rootCa: givenCertificate === undefined ? credentials.caPem : issuersOf(givenCertificate),
-    clientCa: { key: createPrivateKey(clientCaKeyPem), certificate: new X509Certificate(credentials.clientCaPem) },
-    serverUrl,
-    signer,
-    authenticationInfo,
-  };
-}
 
 /** The service account of each controller, as in kube-controller-manager. */
 const ACCOUNTS: Readonly<Record<string, string>> = {
@@ -140,18 +111,14 @@ export class Controllers {
           onError: failed,
         }).start(signal);
       },
-      'garbage-collector-controller': (local, onError) => {
-        new GarbageCollector({ registry, clients: local, clock, onError }).start(signal);
-      },
+      'garbage-collector-controller': (local, onError) =>
+        new GarbageCollector({ registry, clients: local, clock, onError }).start(signal),
       'clusterrole-aggregation-controller': (local, failed) => {
         const client = local.for({ group: RBAC, resource: 'clusterroles' });
-        new ClusterRoleAggregation(client, clock, (text) => {
-          failed('', text);
-        }).start(signal);
+        new ClusterRoleAggregation(client, clock, (text) => failed('', text)).start(signal);
       },
-      'resourcequota-controller': (local, onError) => {
-        new ResourceQuotaController({ registry, clients: local, clock, onError }).start(signal);
-      },
+      'resourcequota-controller': (local, onError) =>
+        new ResourceQuotaController({ registry, clients: local, clock, onError }).start(signal),
       'validatingadmissionpolicy-status-controller': (local, failed) => {
         const client = local.for({ group: 'admissionregistration.k8s.io', resource: 'validatingadmissionpolicies' });
         new ValidatingPolicyStatus({ client, types: knownTypes(registry, mergeTypes), clock, failed }).start(signal);
@@ -180,8 +147,7 @@ export class Controllers {
         const reconsider = (pod: KubeObject): void => {
           for (const claim of claimsNamed(pod)) protection.reconsider(pod.metadata.namespace ?? '', claim);
         };
-        const ignore = (): void => undefined;
-        pods.watch({ upsert: reconsider, delete: reconsider, reset: ignore, synced: ignore }, signal);
+        pods.watch({ upsert: reconsider, delete: reconsider }, signal);
         protection.start(signal);
       },
       'persistentvolume-protection-controller': (local, onError) => {
@@ -201,15 +167,11 @@ export class Controllers {
     const { clock, signal, clients, authorities, options } = this.context;
     const { rootCa, signer, serverUrl } = authorities;
     return {
-      'serviceaccount-controller': (local, failed) => {
-        defaultServiceAccounts(local, clock, failed).start(signal);
-      },
-      'serviceaccount-token-controller': (local, onError) => {
-        new ServiceAccountTokens({ clients: local, clock, signer, rootCa, onError }).start(signal);
-      },
-      'root-ca-certificate-publisher-controller': (local, failed) => {
-        rootCaPublisher(rootCa, local, clock, failed).start(signal);
-      },
+      'serviceaccount-controller': (local, failed) => defaultServiceAccounts(local, clock, failed).start(signal),
+      'serviceaccount-token-controller': (local, onError) =>
+        new ServiceAccountTokens({ clients: local, clock, signer, rootCa, onError }).start(signal),
+      'root-ca-certificate-publisher-controller': (local, failed) =>
+        rootCaPublisher(rootCa, local, clock, failed).start(signal),
       'bootstrap-signer-controller': (local, onError) => {
         const signing = new BootstrapSigner({ clients: local, clock, server: serverUrl(), rootCa, onError });
         signing.start(clients(MANAGER), signal);
@@ -220,9 +182,7 @@ export class Controllers {
           signal,
         );
       },
-      'token-cleaner-controller': (local, failed) => {
-        new TokenCleaner(local, clock, failed).start(signal);
-      },
+      'token-cleaner-controller': (local, failed) => new TokenCleaner(local, clock, failed).start(signal),
     };
   }
 
@@ -241,9 +201,8 @@ export class Controllers {
         const { clientCa } = authorities;
         forEachRequest(client, clock, (request) => signApproved(request, clientCa, client, clock), failed, signal);
       },
-      'certificatesigningrequest-cleaner-controller': (local, failed) => {
-        void cleanRequests(requests(local), clock, failed, signal);
-      },
+      'certificatesigningrequest-cleaner-controller': (local, failed) =>
+        void cleanRequests(requests(local), clock, failed, signal),
     };
   }
 }
@@ -253,7 +212,5 @@ export function errorLogger(
   { logger }: Pick<HookOptions, 'logger'>,
   what: string,
 ): (where: string, error: unknown) => void {
-  return (where, error) => {
-    logger.warn(`${what}: ${where}`, { error: messageOf(error) });
-  };
+  return (where, error) => logger.warn(`${what}: ${where}`, { error: messageOf(error) });
 }

@@ -5,7 +5,7 @@ import { EncryptionConfigError } from '../../storage/encryption/types.js';
 import type { Cacher } from '../../storage/cacher/interfaces.js';
 import type { Backend } from '../../storage/interfaces.js';
 import { isLogIdentity } from '../../storage/log-identity.js';
-import type { LogSet } from '../../storage/routed-backend.js';
+import { type LogSet, wrapLogs } from '../../storage/routed-backend.js';
 import type { Clock, Timer } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
 import { hashLabel } from '../../util/files/config-metrics.js';
@@ -51,9 +51,7 @@ export function openEncryption({
     clock,
     observer,
     onActiveHash: config.setActiveHash,
-    failed: (provider, error) => {
-      logger.warn('KMS provider is unhealthy', { provider, error: error.message });
-    },
+    failed: (provider, error) => logger.warn('KMS provider is unhealthy', { provider, error: error.message }),
     reloaded: (error) => {
       config.recordReload(error === undefined ? 'success' : 'failure', clock.now());
       if (error === undefined) logger.info('loaded the new encryption configuration');
@@ -63,17 +61,12 @@ export function openEncryption({
   });
   const note = (resource: string, key: string): void => void unreadable.set(resource, key);
   const transformers = { of: (type: string) => (isLogIdentity(type) ? undefined : encryption.of(type)) };
-  const wrapped = (backend: Backend): Backend =>
-    new EncryptedBackend({ backend, transformers, clock, onUnreadable: note });
   let timer: Timer | undefined;
   const check = { name: 'kms-providers', check: () => encryption.check(), endpoints: ['healthz', 'readyz'] as const };
   return {
     checks: encryption.hasCheck ? [check] : [],
-    wrap: ({ main, others, overrides }) => ({
-      main: wrapped(main),
-      others: new Map([...others].map(([log, backend]) => [log, wrapped(backend)])),
-      overrides,
-    }),
+    wrap: (logs) =>
+      wrapLogs(logs, (backend) => new EncryptedBackend({ backend, transformers, clock, onUnreadable: note })),
     start: () => encryption.start(),
     follow: (cacher, backend) => {
       const look = (): Promise<void> => reloadReadable(unreadable, cacher, backend);

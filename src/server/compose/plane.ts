@@ -16,7 +16,7 @@ import type { Cacher } from '../../storage/cacher/interfaces.js';
 import { RoutedCacher } from '../../storage/cacher/routed-cacher.js';
 import type { Backend } from '../../storage/interfaces.js';
 import { LogIdentities } from '../../storage/log-identity.js';
-import { RoutedBackend, type LogSet } from '../../storage/routed-backend.js';
+import { RoutedBackend, wrapLogs } from '../../storage/routed-backend.js';
 import type { BuiltinTypes } from '../../structured-merge-diff/schema/builtin-types.js';
 import { metricsRegistry } from '../../util/metrics/metrics.js';
 import { effectiveVersion } from '../../util/effective-version.js';
@@ -31,7 +31,7 @@ import { dropRemovedTypes } from '../metrics/removed-types.js';
 import { registerCacherMetrics, undecodableReporter } from '../metrics/cacher-metrics.js';
 import { installDocuments } from '../http/documents/documents.js';
 import { handlerMetrics } from '../metrics/handler-metrics.js';
-import { MeasuredBackend, type MeasuringTools, StoreMetrics } from '../metrics/measured-backend.js';
+import { MeasuredBackend, StoreMetrics } from '../metrics/measured-backend.js';
 import type { OffloadPool } from '../../offload/pool.js';
 import { startOffload } from '../../offload/start.js';
 import type { ServerContext } from './server-context.js';
@@ -39,10 +39,11 @@ import { waitForStore } from './startup/startup.js';
 import { statusWriter } from './startup/status-writer.js';
 import { storeChecks, type PlaneCheck } from '../health/store-checks.js';
 import { StoreErrorReporter } from '../health/store-error-reporter.js';
+import { type MaybePromise } from '../../util/maybe-promise.js';
 
 export interface Hook {
   readonly name: string;
-  run(): Promise<void>;
+  run(): MaybePromise<void>;
 }
 
 /** Everything the server serves behind the handler chain. */
@@ -93,7 +94,7 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
   registerTrimMetric(stores, metrics);
   registerProjectionMetrics(stores, metrics);
   const tools = { metrics: new StoreMetrics(metrics), troubles, clock, memory };
-  const logs = measured(encryption?.wrap(stores) ?? stores, tools);
+  const logs = wrapLogs(encryption?.wrap(stores) ?? stores, (backend) => new MeasuredBackend(backend, tools));
   const backend = logs.others.size === 0 ? logs.main : new RoutedBackend(logs);
   await encryption?.start();
   await waitForStore(() => backend.open(), context);
@@ -132,14 +133,6 @@ export async function openFoundation(context: ServerContext, rules: RbacRuleSour
   return { backend, cacher, encryption, registry, cbor, mergeTypes, offload, offloadConversion, install };
 }
 
-function measured({ main, others, overrides }: LogSet, tools: MeasuringTools): LogSet {
-  return {
-    main: new MeasuredBackend(main, tools),
-    others: new Map([...others].map(([log, backend]) => [log, new MeasuredBackend(backend, tools)])),
-    overrides,
-  };
-}
-
 export interface PlaneParts {
   readonly admission: AdmissionChain;
   readonly authorizer: Authorizer;
@@ -175,7 +168,13 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     writeStatus: statusWriter(environment, logger),
     resourceHandler: resourceHandler(registry, environment),
     install: (server) => {
-      installDocuments(server, registry, environment, serverAddress, !isAggregated(options));
+      installDocuments(
+        server,
+        registry,
+        environment,
+        serverAddress,
+        isAggregated(options) ? 'aggregated' : 'standalone',
+      );
     },
     checks: [
       ...storeChecks(foundation.backend, foundation.cacher, isAggregated(options)),
@@ -185,9 +184,7 @@ export function assemblePlane(context: ServerContext, foundation: Foundation, pa
     ],
     loading,
     hooks,
-    endWatches: () => {
-      environment.watches.endAll();
-    },
+    endWatches: () => environment.watches.endAll(),
     close: async () => {
       parts.stop();
       offload.close();

@@ -12,7 +12,7 @@ import { metricLifecycles } from '../../util/metrics/metric-lifecycle.js';
 import { registerMemoryMetrics } from '../metrics/memory-metrics.js';
 import { registerWebhookCertificates } from '../metrics/webhook-certificate-metrics.js';
 import {
-  GaugeVec,
+  metricsOf,
   metricsRegistry,
   registerMetricCounts,
   resetCounts,
@@ -22,7 +22,7 @@ import { acceptsOpenMetrics, openMetrics } from '../../util/metrics/open-metrics
 import { compiledInstructions, loadPatterns } from '@annex/cel/re2';
 import { turns } from '../../scheduling/turns.js';
 import { TimerWheel } from '../../util/timer-wheel.js';
-import { type ApiServer, createServer } from '../http/api-server.js';
+import { ApiServer } from '../http/api-server.js';
 import type { TlsMaterial } from '../http/tls-material.js';
 import { isAggregated } from '../options/aggregation-options.js';
 import { makeAudit } from './access/audit.js';
@@ -31,7 +31,7 @@ import { startTracing, tracedHandler } from '../tracing/start.js';
 import { StartError } from '../certificates/data-directory.js';
 import { Health, LogCheck, pingCheck, PostStartHook, ShutdownCheck } from '../health/health.js';
 import type { Options } from '../options/options.js';
-import type { ControlPlane } from './plane.js';
+import type { ControlPlane, Hook } from './plane.js';
 import type { ServerContext } from './server-context.js';
 import { registerDocument } from '../http/routed-document.js';
 import { startupStep } from './startup/startup.js';
@@ -56,14 +56,12 @@ function installCommon(
   version: string,
   slis: Registry,
 ): void {
-  const register = (path: string, handler: Handler): void => {
-    server.register(path, handler);
-  };
+  const register = (path: string, handler: Handler): void => server.register(path, handler);
   installZPages(register, { clock, gates: featureGates, options, paths: () => server.listedPaths() });
   const info = JSON.stringify(versionInfo(version), undefined, 2);
-  registerDocument(server, '/version', 'application/json', (_context, _request, response) => {
-    send(response, 200, 'application/json', info);
-  });
+  registerDocument(server, '/version', 'application/json', (_context, _request, response) =>
+    send(response, 200, 'application/json', info),
+  );
   const startedAt = Math.floor(clock.now() / 1000);
   const metrics = (registries: readonly Registry[]): Handler =>
     metricsHandler(registries, startedAt, tracing !== undefined);
@@ -96,21 +94,17 @@ function registerProcessMetrics({ registry, memory }: ServerContext): void {
   collectDefaultMetrics({ register: registry });
   registerMemoryMetrics(registry, memory);
   registerWebhookCertificates(registry);
-  const gauge = {
-    name: 'kubernetes_feature_enabled',
-    help: 'Stage and state of each feature gate.',
-    labels: ['name', 'stage'],
-  };
-  new GaugeVec(gauge, registry, (metric) => {
+  const { gauge, gaugeFunc } = metricsOf(registry);
+  const help = 'Stage and state of each feature gate.';
+  gauge('kubernetes_feature_enabled', help, ['name', 'stage'], (metric) => {
     for (const { name, stage, enabled } of featureGates.entries())
       metric.withLabelValues(name, stage).value = enabled ? 1 : 0;
   });
-  const patterns = {
-    name: 'annex_compiled_pattern_instructions',
-    help: 'Instructions in the cached compiled patterns of schemas and expressions.',
-    labels: [],
-  };
-  new GaugeVec(patterns, registry, (metric) => (metric.withLabelValues().value = compiledInstructions()));
+  gaugeFunc(
+    'annex_compiled_pattern_instructions',
+    'Instructions in the cached compiled patterns of schemas and expressions.',
+    compiledInstructions,
+  );
 }
 
 function installHealth(
@@ -163,7 +157,7 @@ export interface Listener {
 export async function listen(context: ServerContext, tls: TlsMaterial): Promise<Listener> {
   const { options, clock, logger, metrics } = context;
   const writeStatus = statusWriter({ features: featureGates, protobuf: loadProtobufCodec() }, logger);
-  const server = createServer({
+  const server = new ApiServer({
     tls,
     http2MaxStreamsPerConnection: options.http2MaxStreams === 0 ? 250 : options.http2MaxStreams,
     clock,
@@ -208,8 +202,9 @@ export async function runServer(context: ServerContext, given: RunOptions): Prom
   const tracer = await startTracing(context);
   registerProcessMetrics(context);
   context.memory.start();
-  const loading = plane.loading.map((hook) => new PostStartHook(hook.name, () => hook.run()));
-  const hooks = plane.hooks.map((hook) => new PostStartHook(hook.name, () => hook.run()));
+  const postStart = (hook: Hook): PostStartHook => new PostStartHook(hook.name, () => hook.run());
+  const loading = plane.loading.map(postStart);
+  const hooks = plane.hooks.map(postStart);
   const shutdown = new ShutdownCheck();
   /** The results of the health checks. */
   const slis = new Registry();

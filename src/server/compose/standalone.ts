@@ -1,6 +1,7 @@
 import { messageOf } from '../../util/error-message.js';
 import { watchFile } from '../../util/files/watch-file.js';
 import { join, resolve } from 'node:path';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { RequestAuthenticator, TokenAuthenticator } from '../../authentication/authenticator/interfaces.js';
 import type { AnonymousConfig } from '../../authentication/oidc/types.js';
 import { AnonymousAuthenticator, WithFallback } from '../../authentication/request/anonymous.js';
@@ -19,7 +20,8 @@ import { registerExpiryMetric } from '../metrics/aggregation-metrics.js';
 import type { ApiServer } from '../http/api-server.js';
 import type { TlsMaterial } from '../http/tls-material.js';
 import { authorizationOptions } from '../options/authorization-options.js';
-import { authoritiesOf } from './controllers.js';
+import type { Authorities } from './startup/hook-context.js';
+import type { SigningAuthority } from '../../pki/sign-request.js';
 import { buildControlPlane } from './control-plane.js';
 import { type Credentials, DataDirectory, parsePair, readFile, StartError } from '../certificates/data-directory.js';
 import { makeOidc } from './access/oidc.js';
@@ -159,9 +161,7 @@ function watchFiles(
     clock.setTimer(RELOAD_MILLIS, round);
   };
   clock.setTimer(RELOAD_MILLIS, round);
-  return () => {
-    stopped.abort();
-  };
+  return () => stopped.abort();
 }
 
 function reloaded(options: Options, files: Files, old: TlsMaterial): TlsMaterial {
@@ -174,6 +174,20 @@ function reloaded(options: Options, files: Files, old: TlsMaterial): TlsMaterial
   parsePair(cert, key, options.tlsCertFile, options.tlsPrivateKeyFile);
   return { cert, key, clientCAs };
 }
+
+const END_OF_CERTIFICATE = /-----END CERTIFICATE-----\s*/;
+
+/** Returns the CA certificates after the serving certificate in a PEM bundle, or the serving certificate itself if it is the only one. */
+function issuersOf(pem: string): string {
+  const blocks = pem.split(END_OF_CERTIFICATE).filter((block) => block.includes('BEGIN CERTIFICATE'));
+  const shown = blocks.length > 1 ? blocks.slice(1) : blocks;
+  return shown.map((block) => `${block}-----END CERTIFICATE-----\n`).join('');
+}
+
+const clientCaOf = ({ clientCaKeyFile, clientCaPem }: Credentials): SigningAuthority => ({
+  key: createPrivateKey(readFile(clientCaKeyFile, '--data-dir')),
+  certificate: new X509Certificate(clientCaPem),
+});
 
 /** Starts `annex serve` in standalone mode. Resolves when it is listening and its startup work is done. */
 export async function startStandalone(
@@ -198,14 +212,13 @@ export async function startStandalone(
   const listener = await listen(context, files.tls);
   const { port, server } = listener;
   const serverAddress = (): string => hostPort(advertised, port);
-  const authorities = authoritiesOf(
-    credentials,
-    readFile(credentials.clientCaKeyFile, '--data-dir'),
-    () => urlOf(advertised, port),
-    options.tlsCertFile === '' ? undefined : String(files.tls.cert),
-    accounts.signer,
-    () => authenticationInfo(options, files),
-  );
+  const authorities: Authorities = {
+    rootCa: options.tlsCertFile === '' ? credentials.caPem : issuersOf(String(files.tls.cert)),
+    clientCa: clientCaOf(credentials),
+    serverUrl: () => urlOf(advertised, port),
+    signer: accounts.signer,
+    authenticationInfo: () => authenticationInfo(options, files),
+  };
   const url = urlOf(local, port);
   if (port !== options.securePort) directory.prepare(url, names);
   let { cert } = files.tls;
@@ -217,9 +230,7 @@ export async function startStandalone(
     listener,
     authenticator,
     plane,
-    install: () => {
-      accounts.install(server, serverAddress);
-    },
+    install: () => accounts.install(server, serverAddress),
   });
   return {
     port,
@@ -227,9 +238,7 @@ export async function startStandalone(
     kubeconfig: join(directory.path, 'admin.kubeconfig'),
     stop: () => {
       unwatch();
-      return running.stop().finally(() => {
-        ended.abort();
-      });
+      return running.stop().finally(() => ended.abort());
     },
   };
 }

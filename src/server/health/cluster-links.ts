@@ -66,10 +66,6 @@ export class ClusterLinks {
 
 /** Returns callbacks for a single link. */
 export const linkCallbacks = (links: ClusterLinks, link: Link): { broken(error: unknown): void; restored(): void } => ({
-  broken: (error) => {
-    links.broken(link, error);
-  },
-  restored: () => {
-    links.restored(link);
-  },
+  broken: (error) => links.broken(link, error),
+  restored: () => links.restored(link),
 });

@@ -8,7 +8,7 @@ import type { Clock } from '../../util/clock.js';
 import type { Logger } from '../../util/logger.js';
 import { type CounterVec, type GaugeVec, metricsOf, metricsRegistry } from '../../util/metrics/metrics.js';
 import type { Registry } from 'prom-client';
-import type { MaybePromise } from '../../util/maybe-promise.js';
+import { type MaybePromise } from '../../util/maybe-promise.js';
 
 /** A named health check. */
 export interface HealthCheck {
@@ -157,18 +157,14 @@ export class LogCheck implements HealthCheck {
 
   private flush(): void {
     const again = (): void => {
-      this.clock.setTimer(LOG_FLUSH_MILLIS, () => {
-        this.flush();
-      });
+      this.clock.setTimer(LOG_FLUSH_MILLIS, () => this.flush());
     };
     this.logger.flush().then(
       () => {
         this.verifiedAt = this.clock.monotonic();
         again();
       },
-      () => {
-        again();
-      },
+      () => again(),
     );
   }
 }
@@ -180,7 +176,7 @@ export class PostStartHook implements HealthCheck {
 
   constructor(
     name: string,
-    private readonly run: () => Promise<void>,
+    private readonly run: () => MaybePromise<void>,
   ) {
     this.name = `poststarthook/${name}`;
   }

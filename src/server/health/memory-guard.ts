@@ -151,9 +151,7 @@ export function heapCollections(collected: () => void): () => void {
     if (isMajor) collected();
   });
   observer.observe({ entryTypes: ['gc'] });
-  return () => {
-    observer.disconnect();
-  };
+  return () => observer.disconnect();
 }
 
 export function memoryUse(): MemoryUse {

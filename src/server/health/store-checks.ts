@@ -42,9 +42,7 @@ export function storeChecks(
 }
 
 function readyCheck(name: string, state: () => State): PlaneCheck {
-  const check = (): void => {
-    throwUnlessOk(state());
-  };
+  const check = (): void => throwUnlessOk(state());
   return { name, check, endpoints: ['readyz'] };
 }
 

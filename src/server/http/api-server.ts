@@ -176,23 +176,25 @@ export class ApiServer {
     });
     this.splitProtocols(server);
     server.on('request', (request, response) => {
-      if (isPlainRequest(request, response)) void this.accept(this.connectionOf(request), request, response);
+      if (isPlainRequest(request, response)) void this.accept(this.connectionOf(request.socket), request, response);
     });
     server.on('checkContinue', (request, response) => {
       if (isPlainRequest(request, response))
-        void this.accept(this.connectionOf(request), request, response, '100-continue');
+        void this.accept(this.connectionOf(request.socket), request, response, '100-continue');
     });
     server.on('checkExpectation', (request, response) => {
       if (!isPlainRequest(request, response)) return;
-      if (request.headers.expect === '') void this.accept(this.connectionOf(request), request, response);
+      if (request.headers.expect === '') void this.accept(this.connectionOf(request.socket), request, response);
       else response.writeHead(417, { Connection: 'close' }).end();
     });
-    server.on('connect', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      void this.acceptConnect(request, socket, head);
-    });
-    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      void this.acceptUpgrade(request, socket, head);
-    });
+    server.on(
+      'connect',
+      (request: IncomingMessage, socket: Duplex, head: Buffer) => void this.acceptConnect(request, socket, head),
+    );
+    server.on(
+      'upgrade',
+      (request: IncomingMessage, socket: Duplex, head: Buffer) => void this.acceptUpgrade(request, socket, head),
+    );
     this.handleUnreadable(server);
     server.on('tlsClientError', (error: Error) => {
       this.config.metrics.handshakeFailed();
@@ -263,7 +265,7 @@ export class ApiServer {
   }
 
   private reparse(reparsed: ReparsedRequest, socket: Duplex): void {
-    this.connections.set(reparsed, this.connectionAt(socket));
+    this.connections.set(reparsed, this.connectionOf(socket));
     this.http1(reparsed);
   }
 
@@ -272,21 +274,14 @@ export class ApiServer {
     const connection = {
       socket,
       http2: true,
-      retire: (atOnce = false) => {
-        session.shutdown(atOnce);
-      },
+      retire: (atOnce = false) => session.shutdown(atOnce),
     };
     this.connections.set(session, connection);
     this.sessions.add(session);
     if (this.closing) session.shutdown();
   }
 
-  private connectionOf(request: IncomingMessage): Connection {
-    const { socket } = request;
-    return this.connectionAt(socket);
-  }
-
-  private connectionAt(socket: Duplex): Connection {
+  private connectionOf(socket: Duplex): Connection {
     let connection = this.connections.get(socket);
     if (connection === undefined) {
       connection = { socket: socket instanceof TLSSocket ? socket : undefined, http2: false, retire: () => undefined };
@@ -301,20 +296,18 @@ export class ApiServer {
       socket.destroy();
       return;
     }
-    return this.accept(this.connectionOf(request), request, new UpgradeResponse(request, socket, head));
+    return this.accept(this.connectionOf(request.socket), request, new UpgradeResponse(request, socket, head));
   }
 
   /** Handles upgrades. Only WebSocket is supported; any other request is answered as if it did not ask for an upgrade. */
   private acceptUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): MaybePromise<void> {
     if (socket instanceof TLSSocket && isWebSocketRequest(request)) {
       const response = new UpgradeResponse(request, socket, head);
-      if (isPlainRequest(request, response)) return this.accept(this.connectionOf(request), request, response);
+      if (isPlainRequest(request, response)) return this.accept(this.connectionOf(request.socket), request, response);
       return;
     }
     const reparsed = withoutUpgrade(request, socket, head);
-    socket.on('data', (chunk: Buffer) => {
-      reparsed.append(chunk);
-    });
+    socket.on('data', (chunk: Buffer) => reparsed.append(chunk));
     this.reparse(reparsed, socket);
   }
 
@@ -379,11 +372,6 @@ export class ApiServer {
     response.end(body);
   };
 
-  private readonly keepFirstAnnotation = (auditId: string, key: string, value: string, known: string): void => {
+  private readonly keepFirstAnnotation = (auditId: string, key: string, value: string, known: string): void =>
     this.config.logger.warn('audit annotation is already set; keeping the first value', { auditId, key, value, known });
-  };
-}
-
-export function createServer(config: ApiServerConfig): ApiServer {
-  return new ApiServer(config);
 }

@@ -53,8 +53,6 @@ function makeApp(router: express.Router, protocol: 'HTTP/1.1' | 'HTTP/2'): expre
   return app;
 }
 
-type Run = (exchange: Exchange, next: (error?: unknown) => void) => Promise<void>;
-
 /** The non-resource paths, as an Express application for both protocols. */
 export class NonResourceRoutes {
   private readonly router = express.Router({ caseSensitive: true, strict: true });
@@ -122,7 +120,7 @@ export class NonResourceRoutes {
   private readonly settle = new WeakMap<Exchange, () => void>();
 
   private adapt(handler: Handler): express.RequestHandler {
-    const run: Run = async (exchange, next) => {
+    const run = async (exchange: Exchange, next: (error?: unknown) => void): Promise<void> => {
       try {
         await handler(exchange, exchange.request, exchange.response);
         this.settle.get(exchange)?.();

@@ -76,19 +76,19 @@ export function refuse(response: HttpResponse, code: number, text: string, body 
   response.end(body);
 }
 
+/** The responses to errors of node:http's parser: the status, and the body if it is another text. */
+const UNREADABLE: Readonly<Record<string, readonly [text: string, body?: string]>> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large'],
+  HPE_INVALID_TRANSFER_ENCODING: ['501 Not Implemented', UNSUPPORTED_ENCODING],
+};
+
 /** Answers bytes that are not an HTTP request, as Go's server does. Sends no answer if the connection failed or no head arrived in time. */
 export function refuseUnreadable(error: Error, socket: Duplex): void {
-  const code = 'code' in error ? error.code : undefined;
-  if (!socket.writable || !String(code).startsWith('HPE_')) {
+  const code = 'code' in error ? String(error.code) : '';
+  if (!socket.writable || !code.startsWith('HPE_')) {
     socket.destroy();
     return;
   }
-  let text = '400 Bad Request';
-  let body = text;
-  if (code === 'HPE_HEADER_OVERFLOW') text = body = '431 Request Header Fields Too Large';
-  else if (code === 'HPE_INVALID_TRANSFER_ENCODING') {
-    text = '501 Not Implemented';
-    body = UNSUPPORTED_ENCODING;
-  }
+  const [text, body = text] = UNREADABLE[code] ?? ['400 Bad Request'];
   socket.end(`HTTP/1.1 ${text}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${body}`);
 }

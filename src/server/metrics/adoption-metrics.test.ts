@@ -26,6 +26,5 @@ test('each group has one phase, and no series once its Adoption is deleted', asy
   expect(await shown()).toEqual([]);
   metrics.upsert(adoption('Served', 5));
   metrics.reset();
-  metrics.synced();
   expect(await shown()).toEqual([]);
 });

@@ -3,7 +3,7 @@ import { objectAt, stringAt } from '../../apimachinery/json/json.js';
 import { objectsOf } from '../../apimachinery/json/values.js';
 import type { KubeObject } from '../../apimachinery/meta/meta.js';
 import type { ResourceEventHandler } from '../../registry/rest/loopback-client.js';
-import { GaugeVec } from '../../util/metrics/metrics.js';
+import { type GaugeVec, metricsOf } from '../../util/metrics/metrics.js';
 
 /** Metrics of the state of all Adoptions, on every replica. */
 export class AdoptionMetrics implements ResourceEventHandler {
@@ -13,8 +13,7 @@ export class AdoptionMetrics implements ResourceEventHandler {
   private readonly lag: GaugeVec;
 
   constructor(registry: Registry) {
-    const gauge = (name: string, help: string, labels: readonly string[]): GaugeVec =>
-      new GaugeVec({ name, help, labels: [...labels] }, registry);
+    const { gauge } = metricsOf(registry);
     this.phases = gauge('annex_adoption_phase', '1 for the current phase of the Adoption of a group.', [
       'group',
       'phase',
@@ -49,10 +48,6 @@ export class AdoptionMetrics implements ResourceEventHandler {
 
   reset(): void {
     for (const gauge of this.gauges) gauge.reset();
-  }
-
-  synced(): void {
-    // The delivered Adoptions are already in the metrics.
   }
 
   private get gauges(): readonly GaugeVec[] {

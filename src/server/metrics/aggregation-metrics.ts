@@ -31,9 +31,9 @@ export class AggregationMetrics {
 
 /** Registers a metric of the expiration of the serving certificate (PEM). */
 export function registerExpiryMetric(cert: () => string | Buffer, registry: Registry): void {
-  const metrics = metricsOf(registry);
-  const name = 'annex_serving_certificate_expiration_timestamp_seconds';
-  metrics.gauge(name, 'Expiration time of the serving certificate.', [], (gauge) => {
-    gauge.withLabelValues().value = Date.parse(new X509Certificate(cert()).validTo) / 1000;
-  });
+  metricsOf(registry).gaugeFunc(
+    'annex_serving_certificate_expiration_timestamp_seconds',
+    'Expiration time of the serving certificate.',
+    () => Date.parse(new X509Certificate(cert()).validTo) / 1000,
+  );
 }

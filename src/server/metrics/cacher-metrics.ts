@@ -7,7 +7,7 @@ import { splitResource } from './measured-backend.js';
 /** Registers metrics of the contents of the cacher, which are read at each scrape. */
 // eslint-disable-next-line max-lines-per-function -- a table of metrics
 export function registerCacherMetrics(stats: () => CacherStats, registry: Registry): void {
-  const metrics = metricsOf(registry);
+  const { gauge, gaugeFunc, counterFunc } = metricsOf(registry);
   perType('apiserver_resource_objects', 'Objects by type.', (type) => type.objects);
   perType(
     'annex_cache_objects',
@@ -25,34 +25,46 @@ export function registerCacherMetrics(stats: () => CacherStats, registry: Regist
     'apiserver_storage_objects',
     'Objects by type; apiserver_resource_objects has the group as a separate label.',
   );
-  single('annex_cache_derived_bytes', 'Bytes of cached derived representations.', (s) => s.budget.bytes);
-  single('annex_cache_derived_limit_bytes', 'Limit of annex_cache_derived_bytes.', (s) => s.budget.limit);
-  single(
+  gaugeFunc('annex_cache_derived_bytes', 'Bytes of cached derived representations.', () => stats().budget.bytes);
+  gaugeFunc('annex_cache_derived_limit_bytes', 'Limit of annex_cache_derived_bytes.', () => stats().budget.limit);
+  gaugeFunc(
     'annex_cache_resident_bytes',
     'Bytes of memory used by objects that the store also keeps in a local file; objects beyond the limit are packed.',
-    (s) => s.warmth.bytes,
+    () => stats().warmth.bytes,
   );
-  single('annex_cache_resident_limit_bytes', 'Limit of annex_cache_resident_bytes.', (s) => s.warmth.limit);
-  total('annex_cache_packed_total', 'Groups of neighboring objects that were packed.', (s) => s.warmth.packed);
-  total(
+  gaugeFunc('annex_cache_resident_limit_bytes', 'Limit of annex_cache_resident_bytes.', () => stats().warmth.limit);
+  counterFunc(
+    'annex_cache_packed_total',
+    'Groups of neighboring objects that were packed.',
+    () => stats().warmth.packed,
+  );
+  counterFunc(
     'annex_cache_unpacked_total',
     'Groups of packed objects that were unpacked because they were needed again.',
-    (s) => s.warmth.unpacked,
+    () => stats().warmth.unpacked,
   );
-  single('annex_cache_history_events', 'Recent events kept for watches.', (s) => s.history.events);
-  single('annex_cache_history_bytes', 'Bytes of the recent events kept for watches.', (s) => s.history.bytes);
-  single('annex_cache_load_waits', 'Lists and watches that are waiting for a type to load.', (s) => s.loads.waiting);
-  total(
+  gaugeFunc('annex_cache_history_events', 'Recent events kept for watches.', () => stats().history.events);
+  gaugeFunc('annex_cache_history_bytes', 'Bytes of the recent events kept for watches.', () => stats().history.bytes);
+  gaugeFunc(
+    'annex_cache_load_waits',
+    'Lists and watches that are waiting for a type to load.',
+    () => stats().loads.waiting,
+  );
+  counterFunc(
     'annex_cache_load_refusals_total',
     'Lists and watches answered with 429 because a type was not loaded in time.',
-    (s) => s.loads.refused,
+    () => stats().loads.refused,
   );
-  total('annex_cache_derived_hits_total', 'Cache hits of derived representations.', (s) => s.budget.hits);
-  total('annex_cache_derived_misses_total', 'Cache misses of derived representations.', (s) => s.budget.misses);
-  total(
+  counterFunc('annex_cache_derived_hits_total', 'Cache hits of derived representations.', () => stats().budget.hits);
+  counterFunc(
+    'annex_cache_derived_misses_total',
+    'Cache misses of derived representations.',
+    () => stats().budget.misses,
+  );
+  counterFunc(
     'annex_cache_derived_evictions_total',
     'Cache evictions of derived representations.',
-    (s) => s.budget.evictions,
+    () => stats().budget.evictions,
   );
 
   /** Registers a gauge with a series per type. The series of a removed type are dropped. */
@@ -63,7 +75,7 @@ export function registerCacherMetrics(stats: () => CacherStats, registry: Regist
     set: (gauge: GaugeVec, type: TypeStats) => string[],
   ): void {
     let shown = new Map<string, string[]>();
-    metrics.gauge(name, help, labels, (gauge) => {
+    gauge(name, help, labels, (gauge) => {
       const before = shown;
       shown = new Map();
       for (const type of stats().types) shown.set(type.resource, set(gauge, type));
@@ -83,18 +95,6 @@ export function registerCacherMetrics(stats: () => CacherStats, registry: Regist
     typed(name, help, ['resource'], (gauge, type) => {
       gauge.withLabelValues(type.resource).value = type.objects;
       return [type.resource];
-    });
-  }
-
-  function single(name: string, help: string, value: (stats: CacherStats) => number): void {
-    metrics.gauge(name, help, [], (gauge) => {
-      gauge.withLabelValues().value = value(stats());
-    });
-  }
-
-  function total(name: string, help: string, value: (stats: CacherStats) => number): void {
-    metrics.counter(name, help, [], (counter) => {
-      counter.withLabelValues().value = value(stats());
     });
   }
 }

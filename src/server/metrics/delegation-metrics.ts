@@ -1,6 +1,9 @@
 import type { Registry } from 'prom-client';
 import type { Distrust } from '../../aggregation/trusted-headers.js';
-import { CounterVec } from '../../util/metrics/metrics.js';
+import { type CounterVec, metricsOf } from '../../util/metrics/metrics.js';
+
+type ReviewOutcome = 'answered' | 'failed';
+const CODES: Readonly<Record<ReviewOutcome, string>> = { answered: '201', failed: '<error>' };
 
 /** Metrics of the reviews sent to the cluster, under kube-apiserver's names. */
 export class DelegationMetrics {
@@ -10,8 +13,7 @@ export class DelegationMetrics {
   private readonly forgeries: CounterVec;
 
   constructor(registry: Registry) {
-    const counter = (name: string, help: string, labels: string[]): CounterVec =>
-      new CounterVec({ name, help, labels }, registry);
+    const { counter } = metricsOf(registry);
     this.authentications = counter(
       'apiserver_delegated_authn_request_total',
       'Number of HTTP requests partitioned by status code.',
@@ -25,7 +27,6 @@ export class DelegationMetrics {
     this.refusals = counter(
       'annex_apiservice_refused_total',
       'Group versions not registered because their APIService belongs to another owner.',
-      [],
     );
     this.forgeries = counter(
       'annex_untrusted_request_headers_total',
@@ -34,12 +35,12 @@ export class DelegationMetrics {
     );
   }
 
-  tokenReview(failed: boolean): void {
-    this.authentications.withLabelValues(failed ? '<error>' : '201').inc();
+  tokenReview(outcome: ReviewOutcome): void {
+    this.authentications.withLabelValues(CODES[outcome]).inc();
   }
 
-  accessReview(failed: boolean): void {
-    this.authorizations.withLabelValues(failed ? '<error>' : '201').inc();
+  accessReview(outcome: ReviewOutcome): void {
+    this.authorizations.withLabelValues(CODES[outcome]).inc();
   }
 
   forged(reason: Distrust): void {

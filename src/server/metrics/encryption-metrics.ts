@@ -76,21 +76,14 @@ function providers(
     ['provider_name', 'error'],
   );
   return {
-    called: (provider, method, millis, error) => {
-      calls.withLabelValues(provider, method, error?.status ?? 'OK').observe(millis / 1000);
-    },
-    cacheMissed: () => {
-      missed.withLabelValues().inc();
-    },
+    called: (provider, method, millis, error) =>
+      calls.withLabelValues(provider, method, error?.status ?? 'OK').observe(millis / 1000),
+    cacheMissed: () => missed.withLabelValues().inc(),
     cacheSize: (provider, entries) => {
       size.withLabelValues(provider).value = entries;
     },
-    keyGenerated: (millis) => {
-      generated.withLabelValues().observe(millis / 1000);
-    },
-    invalidKeyId: (provider, error) => {
-      invalid.withLabelValues(provider, error).inc();
-    },
+    keyGenerated: (millis) => generated.withLabelValues().observe(millis / 1000),
+    invalidKeyId: (provider, error) => invalid.withLabelValues(provider, error).inc(),
   };
 }
 
@@ -127,9 +120,7 @@ function keys(registry: Registry, server: string, clock: Clock): Pick<Encryption
   });
   const reported = new LruCache<string, readonly string[]>({
     capacity: MAX_KEYS,
-    onEvict: (_, values) => {
-      status.deleteLabelValues(...values);
-    },
+    onEvict: (_, values) => status.deleteLabelValues(...values),
   });
   return {
     keyUsed: (type, provider, keyId) => {

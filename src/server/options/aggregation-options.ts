@@ -1,6 +1,6 @@
-import { bool, flag, FlagError, int, list, text } from './flags.js';
+import { bool, FlagError, flagsOf, type FlagValues, type GivenFlags, int, list, text } from './flags.js';
 
-const AGGREGATION = 'Aggregation flags:';
+const flag = flagsOf('Aggregation flags:');
 
 /** The health endpoints, which kubelet probes request without an identity. */
 const HEALTH_PATHS: readonly string[] = ['/healthz', '/healthz/*', '/livez', '/livez/*', '/readyz', '/readyz/*'];
@@ -8,59 +8,51 @@ const HEALTH_PATHS: readonly string[] = ['/healthz', '/healthz/*', '/livez', '/l
 /** Flags of aggregated mode, in which Annex extends a cluster. */
 export const AGGREGATION_FLAGS = {
   kubeconfig: flag(
-    AGGREGATION,
     'kubeconfig',
     text,
     '',
     'Kubeconfig of the cluster that Annex extends. Annex runs in aggregated mode if this flag is set or, in a pod, if --service-name is set; it then uses the credentials of the pod.',
   ),
   authenticationKubeconfig: flag(
-    AGGREGATION,
     'authentication-kubeconfig',
     text,
     '',
     'Kubeconfig with permission to create TokenReviews and to read the front-proxy configuration. Defaults to --kubeconfig.',
   ),
   authorizationKubeconfig: flag(
-    AGGREGATION,
     'authorization-kubeconfig',
     text,
     '',
     'Kubeconfig with permission to create SubjectAccessReviews. Defaults to --kubeconfig.',
   ),
-  serviceNamespace: flag(AGGREGATION, 'service-namespace', text, 'annex-system', 'Namespace of the Service of Annex.'),
-  serviceName: flag(AGGREGATION, 'service-name', text, '', 'Name of the Service that APIServices refer to.'),
-  servicePort: flag(AGGREGATION, 'service-port', int(1, 65535), 443, 'Port of that Service.'),
+  serviceNamespace: flag('service-namespace', text, 'annex-system', 'Namespace of the Service of Annex.'),
+  serviceName: flag('service-name', text, '', 'Name of the Service that APIServices refer to.'),
+  servicePort: flag('service-port', int(1, 65535), 443, 'Port of that Service.'),
   ownerClusterRole: flag(
-    AGGREGATION,
     'owner-cluster-role',
     text,
     '',
     'ClusterRole that owns the APIServices: when it is deleted, as on uninstall, the garbage collector of the cluster deletes them. If unset, they have no owner.',
   ),
   admissionFromCluster: flag(
-    AGGREGATION,
     'admission-from-cluster',
     bool,
     true,
     'Apply the webhook configurations and admission policies of the cluster to the types that Annex serves. If false, no webhook or policy is applied to their requests, because the API server of the cluster does not run admission for requests that it proxies.',
   ),
   clusterApiServers: flag(
-    AGGREGATION,
     'cluster-api-servers',
     list,
     [],
     'Addresses (host:port) of the kube-apiservers, which Annex checks individually while an Adoption switches a group. Defaults to the endpoints of the Service kubernetes. Each must have a certificate for kubernetes.default.svc.',
   ),
   authorizationAlwaysAllowPaths: flag(
-    AGGREGATION,
     'authorization-always-allow-paths',
     list,
     HEALTH_PATHS,
     'Non-resource paths that are allowed for every user without a SubjectAccessReview; a trailing * matches all paths with that prefix.',
   ),
   serviceCaFile: flag(
-    AGGREGATION,
     'service-ca-file',
     text,
     '',
@@ -112,19 +104,15 @@ const CLUSTER_PROVIDED_FLAGS: readonly (readonly [flags: readonly string[], why:
   ],
 ];
 
-interface AggregationOptions {
-  readonly given: ReadonlySet<string>;
-  readonly kubeconfig: string;
-  readonly serviceName: string;
-  readonly serviceCaFile: string;
-  readonly tlsCertFile: string;
-}
+type Values = FlagValues<typeof AGGREGATION_FLAGS>;
 
 /** Reports whether Annex extends a cluster, rather than being a control plane of its own. */
-export const isAggregated = (options: Pick<AggregationOptions, 'kubeconfig' | 'serviceName'>): boolean =>
+export const isAggregated = (options: Pick<Values, 'kubeconfig' | 'serviceName'>): boolean =>
   options.kubeconfig !== '' || options.serviceName !== '';
 
-export function validateAggregationOptions(options: AggregationOptions): void {
+export function validateAggregationOptions(
+  options: Pick<Values, 'kubeconfig' | 'serviceName' | 'serviceCaFile'> & GivenFlags & { readonly tlsCertFile: string },
+): void {
   if (options.kubeconfig !== '' && options.serviceName === '') {
     throw new FlagError('--kubeconfig requires --service-name, the Service that APIServices will refer to');
   }
@@ -152,6 +140,6 @@ function rejectClusterProvidedFlags(given: ReadonlySet<string>): void {
 const REVIEW_TTL_MILLIS = 10_000;
 
 /** Returns the value of a flag if the command line sets it; its default applies to standalone mode only. */
-export function reviewTtl({ given }: Pick<AggregationOptions, 'given'>, flag: string, millis: number): number {
+export function reviewTtl({ given }: GivenFlags, flag: string, millis: number): number {
   return given.has(flag) ? millis : REVIEW_TTL_MILLIS;
 }

@@ -1,7 +1,7 @@
 import { SIGNING_ALGORITHMS } from '../../authentication/oidc/types.js';
-import { array, bool, duration, flag, FlagError, list, text } from './flags.js';
+import { array, bool, duration, FlagError, flagsOf, type FlagValues, type GivenFlags, list, text } from './flags.js';
 
-const GROUP = 'Authentication flags:';
+const flag = flagsOf('Authentication flags:');
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
@@ -11,130 +11,107 @@ const DEFAULT_ISSUER = 'https://kubernetes.default.svc';
 /** Authentication flags, except those of client certificates and front proxies. */
 export const AUTHENTICATION_FLAGS = {
   apiAudiences: flag(
-    GROUP,
     'api-audiences',
     list,
     [],
     'Audiences of the server: a token must be valid for one of them. Defaults to the service account issuers.',
   ),
   serviceAccountKeyFile: flag(
-    GROUP,
     'service-account-key-file',
     array,
     [],
     'PEM file of public or private RSA or ECDSA keys that verify service account tokens. The file may contain several keys, and the flag may be given several times. Defaults to the signing key and --tls-private-key-file.',
   ),
   serviceAccountSigningKeyFile: flag(
-    GROUP,
     'service-account-signing-key-file',
     text,
     '',
     'PEM file of the private key that signs service account tokens. If unset, a key is created in the data directory.',
   ),
   serviceAccountIssuer: flag(
-    GROUP,
     'service-account-issuer',
     array,
     [DEFAULT_ISSUER],
     'Issuer of service account tokens. If given several times, the first one is used for new tokens, and all are accepted.',
   ),
   serviceAccountJwksUri: flag(
-    GROUP,
     'service-account-jwks-uri',
     text,
     '',
     'URL of the key set in the discovery document, if the server itself does not serve it; must be https.',
   ),
   serviceAccountLookup: flag(
-    GROUP,
     'service-account-lookup',
     bool,
     true,
     'Accept tokens from Secrets only while the Secret and the service account exist.',
   ),
   serviceAccountMaxTokenExpiration: flag(
-    GROUP,
     'service-account-max-token-expiration',
     duration,
     0,
     'Maximum lifetime of a requested token; longer lifetimes are shortened. Between 1 hour and 2^32 seconds. 0: no limit.',
   ),
   serviceAccountExtendTokenExpiration: flag(
-    GROUP,
     'service-account-extend-token-expiration',
     bool,
     true,
     'Extend pod tokens that are requested for 3607 seconds to one year; their use after the requested time is recorded in the audit log.',
   ),
   enableBootstrapTokenAuth: flag(
-    GROUP,
     'enable-bootstrap-token-auth',
     bool,
     false,
     'Accept Secrets of type bootstrap.kubernetes.io/token in kube-system as tokens with which nodes join.',
   ),
   authenticationTokenWebhookConfigFile: flag(
-    GROUP,
     'authentication-token-webhook-config-file',
     text,
     '',
     'Kubeconfig file of the webhook that authenticates tokens.',
   ),
   authenticationTokenWebhookVersion: flag(
-    GROUP,
     'authentication-token-webhook-version',
     text,
     'v1beta1',
     'Version of the TokenReviews that are sent to the webhook: v1 or v1beta1.',
   ),
   authenticationTokenWebhookCacheTtl: flag(
-    GROUP,
     'authentication-token-webhook-cache-ttl',
     duration,
     2 * MINUTE,
     'How long responses of the webhook are cached. 0: no caching.',
   ),
   authenticationConfig: flag(
-    GROUP,
     'authentication-config',
     text,
     '',
     'File with an AuthenticationConfiguration, reloaded when it changes and every minute. Mutually exclusive with --oidc-*, and with --anonymous-auth if the file configures anonymous requests.',
   ),
   oidcIssuerUrl: flag(
-    GROUP,
     'oidc-issuer-url',
     text,
     '',
     'URL of the OpenID provider whose ID tokens are accepted; must be https.',
   ),
-  oidcClientId: flag(GROUP, 'oidc-client-id', text, '', 'Client ID that ID tokens must be issued for.'),
-  oidcCaFile: flag(
-    GROUP,
-    'oidc-ca-file',
-    text,
-    '',
-    'PEM file of the CAs of the provider. Defaults to those of the host.',
-  ),
-  oidcUsernameClaim: flag(GROUP, 'oidc-username-claim', text, 'sub', "Claim with the user's name."),
+  oidcClientId: flag('oidc-client-id', text, '', 'Client ID that ID tokens must be issued for.'),
+  oidcCaFile: flag('oidc-ca-file', text, '', 'PEM file of the CAs of the provider. Defaults to those of the host.'),
+  oidcUsernameClaim: flag('oidc-username-claim', text, 'sub', "Claim with the user's name."),
   oidcUsernamePrefix: flag(
-    GROUP,
     'oidc-username-prefix',
     text,
     '',
     'Prefix of user names. Defaults to the issuer and # for all claims except email; - disables the prefix.',
   ),
-  oidcGroupsClaim: flag(GROUP, 'oidc-groups-claim', text, '', "Claim with the user's groups, a string or a list."),
-  oidcGroupsPrefix: flag(GROUP, 'oidc-groups-prefix', text, '', 'Prefix of group names.'),
+  oidcGroupsClaim: flag('oidc-groups-claim', text, '', "Claim with the user's groups, a string or a list."),
+  oidcGroupsPrefix: flag('oidc-groups-prefix', text, '', 'Prefix of group names.'),
   oidcSigningAlgs: flag(
-    GROUP,
     'oidc-signing-algs',
     list,
     ['RS256'],
     `Signing algorithms accepted from the provider: ${SIGNING_ALGORITHMS.join(', ')}.`,
   ),
   oidcRequiredClaim: flag(
-    GROUP,
     'oidc-required-claim',
     array,
     [],
@@ -142,9 +119,7 @@ export const AUTHENTICATION_FLAGS = {
   ),
 } as const;
 
-type Values = {
-  readonly [K in keyof typeof AUTHENTICATION_FLAGS]: (typeof AUTHENTICATION_FLAGS)[K]['default'];
-} & { readonly given: ReadonlySet<string> };
+type Values = FlagValues<typeof AUTHENTICATION_FLAGS> & GivenFlags;
 
 /** Throws FlagError for the first problem. */
 export function validateAuthenticationOptions(options: Values): void {

@@ -1,58 +1,51 @@
 import { validateOptions, type AuthorizationOptions } from '../../authorization/config/options.js';
 import { aggregateTexts } from '../../authorization/authorizer/results.js';
 import { AUTHORIZER_TYPES } from '../../authorization/config/types.js';
-import { duration, flag, FlagError, list, text } from './flags.js';
+import { duration, FlagError, flagsOf, type FlagValues, type GivenFlags, list, text } from './flags.js';
 
-const GROUP = 'Authorization flags:';
+const flag = flagsOf('Authorization flags:');
 const MINUTE = 60_000;
 const DEFAULT_MODES = ['Node', 'RBAC'];
 
 /** Authorization flags. */
 export const AUTHORIZATION_FLAGS = {
   authorizationMode: flag(
-    GROUP,
     'authorization-mode',
     list,
     DEFAULT_MODES,
     `Authorizers in the order in which they are consulted: ${AUTHORIZER_TYPES.join(', ')}.`,
   ),
   authorizationConfig: flag(
-    GROUP,
     'authorization-config',
     text,
     '',
     'File with an AuthorizationConfiguration, reloaded when it changes and every minute. Mutually exclusive with --authorization-mode and --authorization-webhook-*.',
   ),
   authorizationPolicyFile: flag(
-    GROUP,
     'authorization-policy-file',
     text,
     '',
     'File with one policy per line, for --authorization-mode=ABAC.',
   ),
   authorizationWebhookConfigFile: flag(
-    GROUP,
     'authorization-webhook-config-file',
     text,
     '',
     'Kubeconfig file of the webhook for --authorization-mode=Webhook.',
   ),
   authorizationWebhookVersion: flag(
-    GROUP,
     'authorization-webhook-version',
     text,
     'v1beta1',
     'Version of the SubjectAccessReviews that are sent to the webhook: v1 or v1beta1.',
   ),
   authorizationWebhookCacheAuthorizedTtl: flag(
-    GROUP,
     'authorization-webhook-cache-authorized-ttl',
     duration,
     5 * MINUTE,
     'How long responses of the webhook that allow the request are cached. 0: no caching.',
   ),
   authorizationWebhookCacheUnauthorizedTtl: flag(
-    GROUP,
     'authorization-webhook-cache-unauthorized-ttl',
     duration,
     MINUTE / 2,
@@ -60,9 +53,7 @@ export const AUTHORIZATION_FLAGS = {
   ),
 } as const;
 
-type Values = {
-  readonly [K in keyof typeof AUTHORIZATION_FLAGS]: (typeof AUTHORIZATION_FLAGS)[K]['default'];
-} & { readonly given: ReadonlySet<string> };
+type Values = FlagValues<typeof AUTHORIZATION_FLAGS> & GivenFlags;
 
 /** Returns the flags in the form that buildAuthorizer takes. */
 export function authorizationOptions(options: Values): AuthorizationOptions {

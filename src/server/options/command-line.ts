@@ -65,25 +65,20 @@ export function doctorCommand(run: (options: Options, flags: DoctorFlags) => Pro
       );
     return run(options, flags);
   });
-  const text = 'Format of the findings. The exit code is 1 if a check has failed.';
+  const output = (syntax: string, text: string): Option => new Option(syntax, text).helpGroup('Output flags:');
+  const format = output('-o, --output <format>', 'Format of the findings. The exit code is 1 if a check has failed.');
+  const kubeconfig = output(
+    '--server-kubeconfig <file>',
+    'Kubeconfig of a running standalone server. Defaults to admin.kubeconfig in --data-dir.',
+  );
+  const verify = output(
+    '--verify-store',
+    'Also verifies the checksum of every record in the embedded store, and lists the damaged objects.',
+  );
   return command
-    .addOption(
-      new Option('-o, --output <format>', text).choices(['text', 'json']).default('text').helpGroup('Output flags:'),
-    )
-    .addOption(
-      new Option(
-        '--server-kubeconfig <file>',
-        'Kubeconfig of a running standalone server. Defaults to admin.kubeconfig in --data-dir.',
-      )
-        .default('')
-        .helpGroup('Output flags:'),
-    )
-    .addOption(
-      new Option(
-        '--verify-store',
-        'Also verifies the checksum of every record in the embedded store, and lists the damaged objects.',
-      ).helpGroup('Output flags:'),
-    );
+    .addOption(format.choices(['text', 'json']).default('text'))
+    .addOption(kubeconfig.default(''))
+    .addOption(verify);
 }
 
 function commandOfFlags(name: string, description: string, run: (options: Options) => Promise<void>): Command {
@@ -122,9 +117,7 @@ export function parseOptions(given: Readonly<Record<string, unknown>>): Options 
 }
 
 function setVersions(options: Options): void {
-  unnamed(() => {
-    effectiveVersion.set(options.emulatedVersion, options.minCompatibilityVersion);
-  });
+  unnamed(() => effectiveVersion.set(options.emulatedVersion, options.minCompatibilityVersion));
   featureGates.emulate(effectiveVersion);
   if (effectiveVersion.emulation !== CURRENT_MINOR) return;
   const { emulationForwardCompatible, runtimeConfigEmulationForwardCompatible } = options;

@@ -7,16 +7,12 @@ export class FlagError extends Error {
   override readonly name = 'FlagError';
 }
 
-/** Converts the text of a flag to a value. */
+/** Converts the texts of a flag to a value. */
 export interface FlagKind<T> {
   /** The placeholder that `--help` shows; empty for booleans. */
   readonly placeholder: string;
-  /** True for lists, whose flags may be given several times. */
-  readonly repeatable: boolean;
-  /** Parses a value. Throws an Error with the reason. */
-  parse(text: string): T;
-  /** Replaces `parse` for flags whose values are taken one by one, commas included. */
-  parseAll?(texts: readonly string[]): T;
+  /** Parses the texts, one for each time that the flag is given. Throws an Error with the reason. */
+  parse(texts: readonly string[]): T;
   /** Returns a default as `--help` shows it; undefined for zero values. */
   show(value: T): string | undefined;
 }
@@ -31,21 +27,26 @@ export interface Flag<T> {
   readonly deprecated?: string;
 }
 
-/** Creates a flag. `group` is the heading under which `--help` shows it. */
-export const flag = <T>(group: string, name: string, kind: FlagKind<T>, value: T, help: string): Flag<T> => ({
-  group,
-  name,
-  kind,
-  default: value,
-  help,
-});
-
-export const text: FlagKind<string> = {
-  placeholder: 'string',
-  repeatable: false,
-  parse: (value) => value,
-  show: (value) => (value === '' ? undefined : JSON.stringify(value)),
+/** The values of flags, by the names of their options. */
+export type FlagValues<F extends Readonly<Record<string, Flag<unknown>>>> = {
+  readonly [K in keyof F]: F[K] extends Flag<infer T> ? T : never;
 };
+
+/** The names of the flags that the command line sets. */
+export interface GivenFlags {
+  readonly given: ReadonlySet<string>;
+}
+
+/** Returns a function that creates flags. `group` is the heading under which `--help` shows them. */
+export const flagsOf =
+  (group: string) =>
+  <T>(name: string, kind: FlagKind<T>, value: T, help: string): Flag<T> => ({
+    group,
+    name,
+    kind,
+    default: value,
+    help,
+  });
 
 /** Marks a flag as deprecated: it works, `--help` says so, and its use logs a warning. */
 export const deprecated = <T>(of: Flag<T>, instead: string): Flag<T> => ({
@@ -54,90 +55,101 @@ export const deprecated = <T>(of: Flag<T>, instead: string): Flag<T> => ({
   deprecated: instead,
 });
 
-/** One of the given words. */
-export const oneOf = (...words: readonly string[]): FlagKind<string> => ({
-  ...text,
-  parse: (value) => {
-    if (!words.includes(value)) throw new Error(`must be one of ${words.join(', ')}`);
-    return value;
-  },
+/** A single value: if the flag is given several times, the last one counts. */
+const single = <T>(placeholder: string, parse: (text: string) => T, show: FlagKind<T>['show']): FlagKind<T> => ({
+  placeholder,
+  parse: (texts) => parse(texts.at(-1) ?? ''),
+  show,
 });
 
-export const bool: FlagKind<boolean> = {
-  placeholder: '',
-  repeatable: false,
-  parse: (value) => {
+const quoted = (value: string): string | undefined => (value === '' ? undefined : JSON.stringify(value));
+const unlessZero = (value: number): string | undefined => (value === 0 ? undefined : String(value));
+
+export const text = single('string', (value) => value, quoted);
+
+/** One of the given words. */
+export const oneOf = (...words: readonly string[]): FlagKind<string> =>
+  single(
+    'string',
+    (value) => {
+      if (!words.includes(value)) throw new Error(`must be one of ${words.join(', ')}`);
+      return value;
+    },
+    quoted,
+  );
+
+export const bool = single(
+  '',
+  (value) => {
     if (/^(1|t|T|TRUE|true|True)$/.test(value)) return true;
     if (/^(0|f|F|FALSE|false|False)$/.test(value)) return false;
     throw new Error('must be true or false');
   },
-  show: (value) => (value ? 'true' : undefined),
-};
+  (value: boolean) => (value ? 'true' : undefined),
+);
 
 /** A whole number within bounds. */
-export const int = (min: number, max = Number.MAX_SAFE_INTEGER): FlagKind<number> => ({
-  placeholder: 'int',
-  repeatable: false,
-  parse: (value) => {
-    const number = /^[+-]?\d+$/.test(value) ? Number(value) : NaN;
-    if (!Number.isSafeInteger(number)) throw new Error('must be a whole number');
-    if (number < min || number > max) throw new Error(`must be between ${min} and ${max}`);
-    return number;
-  },
-  show: (value) => (value === 0 ? undefined : String(value)),
-});
+export const int = (min: number, max = Number.MAX_SAFE_INTEGER): FlagKind<number> =>
+  single(
+    'int',
+    (value) => {
+      const number = /^[+-]?\d+$/.test(value) ? Number(value) : NaN;
+      if (!Number.isSafeInteger(number)) throw new Error('must be a whole number');
+      if (number < min || number > max) throw new Error(`must be between ${min} and ${max}`);
+      return number;
+    },
+    unlessZero,
+  );
 
 /** A fraction within bounds. */
-export const float = (min: number, max: number): FlagKind<number> => ({
-  placeholder: 'float',
-  repeatable: false,
-  parse: (value) => {
-    const number = value.trim() === '' ? NaN : Number(value);
-    if (!(number >= min && number <= max)) throw new Error(`must be a number between ${min} and ${max}`);
-    return number;
-  },
-  show: (value) => (value === 0 ? undefined : String(value)),
-});
+export const float = (min: number, max: number): FlagKind<number> =>
+  single(
+    'float',
+    (value) => {
+      const number = value.trim() === '' ? NaN : Number(value);
+      if (!(number >= min && number <= max)) throw new Error(`must be a number between ${min} and ${max}`);
+      return number;
+    },
+    unlessZero,
+  );
 
 /** A duration in Go's notation; its value is in milliseconds. */
-export const duration: FlagKind<number> = {
-  placeholder: 'duration',
-  repeatable: false,
-  parse: (value) => {
+export const duration = single(
+  'duration',
+  (value) => {
     const millis = parseGoDuration(value);
     if (millis < 0) throw new Error('must not be negative');
     return millis;
   },
-  show: (value) => (value === 0 ? undefined : formatGoDuration(value)),
-};
+  (millis) => (millis === 0 ? undefined : formatGoDuration(millis)),
+);
 
 /** An IP address, or an empty string. */
-export const ip: FlagKind<string> = {
-  ...text,
-  placeholder: 'ip',
-  parse: (value) => {
+export const ip = single(
+  'ip',
+  (value) => {
     const address = value.trim();
     if (address !== '' && isIP(address) === 0) throw new Error(`failed to parse IP: ${JSON.stringify(value)}`);
     return address;
   },
-  show: (value) => (value === '' ? undefined : value),
-};
+  (value) => (value === '' ? undefined : value),
+);
+
+const showList = (value: readonly string[]): string | undefined =>
+  value.length === 0 ? undefined : `[${value.join(',')}]`;
 
 /** A list, separated by commas or given as several flags. */
 export const list: FlagKind<readonly string[]> = {
   placeholder: 'strings',
-  repeatable: true,
-  parse: (value) => (value === '' ? [] : value.split(',')),
-  show: (value) => (value.length === 0 ? undefined : `[${value.join(',')}]`),
+  parse: (texts) => texts.filter((value) => value !== '').flatMap((value) => value.split(',')),
+  show: showList,
 };
 
 /** A list given as several flags; commas are part of the values. */
 export const array: FlagKind<readonly string[]> = {
   placeholder: 'stringArray',
-  repeatable: true,
-  parse: (value) => [value],
-  parseAll: (values) => [...values],
-  show: list.show.bind(list),
+  parse: (texts) => [...texts],
+  show: showList,
 };
 
 /** Returns a flag's value as pflag prints it. */
@@ -146,14 +158,11 @@ export function flagText({ kind }: Flag<unknown>, value: unknown): string {
   return Array.isArray(value) ? `[${value.join(',')}]` : String(value);
 }
 
-/** Parses the texts that the command line has for a flag. Lists are joined. */
-export function parseFlag<T>(flag: Flag<T>, texts: readonly string[]): T {
+/** Parses the texts that the command line has for a flag. */
+export function parseFlag<T>({ name, kind }: Flag<T>, texts: readonly string[]): T {
   try {
-    if (flag.kind.parseAll !== undefined) return flag.kind.parseAll(texts);
-    const joined = flag.kind.repeatable ? texts.filter((value) => value !== '').join(',') : (texts.at(-1) ?? '');
-    return flag.kind.parse(joined);
+    return kind.parse(texts);
   } catch (error) {
-    const why = messageOf(error);
-    throw new FlagError(`invalid argument ${JSON.stringify(texts.join(','))} for --${flag.name}: ${why}`);
+    throw new FlagError(`invalid argument ${JSON.stringify(texts.join(','))} for --${name}: ${messageOf(error)}`);
   }
 }

@@ -1,8 +1,8 @@
 import { LOG_FORMATS, type LogFormatName } from '../../util/text/log-format.js';
 import type { LoggerOptions } from '../../util/logger.js';
-import { flag, FlagError, int, text } from './flags.js';
+import { FlagError, flagsOf, type FlagValues, int, text } from './flags.js';
 
-const LOGS = 'Logs flags:';
+const flag = flagsOf('Logs flags:');
 
 /** klog's verbosity is an int32. */
 const MAX_VERBOSITY = 2 ** 31 - 1;
@@ -12,14 +12,12 @@ const isFormat = (value: string): value is LogFormatName => LOG_FORMATS.some((fo
 /** Flags of the verbosity and the format of the log. */
 export const LOGGING_FLAGS = {
   loggingFormat: flag(
-    LOGS,
     'logging-format',
     text,
     '',
     'Sets the log format. Permitted formats: "json", "text". If unset, text on a terminal, json otherwise.',
   ),
   verbosity: flag(
-    LOGS,
     'v',
     int(0, MAX_VERBOSITY),
     0,
@@ -27,19 +25,16 @@ export const LOGGING_FLAGS = {
   ),
 };
 
-interface LoggingOptions {
-  readonly verbosity: number;
-  readonly loggingFormat: string;
-}
+type Values = FlagValues<typeof LOGGING_FLAGS>;
 
 /** Throws FlagError, in kube-apiserver's words. */
-export function validateLoggingOptions({ loggingFormat }: LoggingOptions): void {
+export function validateLoggingOptions({ loggingFormat }: Values): void {
   if (loggingFormat === '' || isFormat(loggingFormat)) return;
   throw new FlagError(`format: Invalid value: ${JSON.stringify(loggingFormat)}: Unsupported log format`);
 }
 
 /** Returns the options of the logger. */
-export const loggerOptions = ({ verbosity, loggingFormat }: LoggingOptions): LoggerOptions => ({
+export const loggerOptions = ({ verbosity, loggingFormat }: Values): LoggerOptions => ({
   verbosity,
   format: isFormat(loggingFormat) ? loggingFormat : undefined,
 });

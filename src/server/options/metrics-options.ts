@@ -1,28 +1,25 @@
 import { CURRENT_MINOR } from '../../util/effective-version.js';
 import type { MetricConfiguration } from '../../util/metrics/metric-lifecycle.js';
-import { array, flag, FlagError, list, text } from './flags.js';
+import { array, FlagError, flagsOf, type FlagValues, list, text } from './flags.js';
 
-const METRICS = 'Metrics flags:';
+const flag = flagsOf('Metrics flags:');
 const PREVIOUS = `1.${String(CURRENT_MINOR - 1)}`;
 
 /** Flags that select what /metrics exposes. */
 export const METRICS_FLAGS = {
   showHiddenMetricsForVersion: flag(
-    METRICS,
     'show-hidden-metrics-for-version',
     text,
     '',
     `Previous minor version of Kubernetes, ${PREVIOUS}, whose deprecated metrics are shown although this version hides them.`,
   ),
   disabledMetrics: flag(
-    METRICS,
     'disabled-metrics',
     list,
     [],
     'Names of metrics that are not exposed. Takes precedence over --show-hidden-metrics-for-version.',
   ),
   allowMetricLabels: flag(
-    METRICS,
     'allow-metric-labels',
     array,
     [],
@@ -30,13 +27,9 @@ export const METRICS_FLAGS = {
   ),
 };
 
-interface MetricsOptions {
-  readonly showHiddenMetricsForVersion: string;
-  readonly disabledMetrics: readonly string[];
-  readonly allowMetricLabels: readonly string[];
-}
+type Values = FlagValues<typeof METRICS_FLAGS>;
 
-export function validateMetricsOptions(options: MetricsOptions): void {
+export function validateMetricsOptions(options: Values): void {
   const { showHiddenMetricsForVersion: version } = options;
   if (version !== '' && version !== PREVIOUS) {
     throw new FlagError(
@@ -46,7 +39,7 @@ export function validateMetricsOptions(options: MetricsOptions): void {
   allowedLabels(options.allowMetricLabels);
 }
 
-export function metricConfiguration(options: MetricsOptions): MetricConfiguration {
+export function metricConfiguration(options: Values): MetricConfiguration {
   return {
     showHidden: options.showHiddenMetricsForVersion !== '',
     disabled: options.disabledMetrics.filter((name) => name !== ''),

@@ -11,7 +11,21 @@ import { AUTHENTICATION_FLAGS, validateAuthenticationOptions } from './authentic
 import { AGGREGATION_FLAGS, validateAggregationOptions } from './aggregation-options.js';
 import { AUDIT_FLAGS } from '../compose/access/audit.js';
 import { AUTHORIZATION_FLAGS, validateAuthorizationOptions } from './authorization-options.js';
-import { bool, deprecated, duration, flag, type Flag, FlagError, float, int, ip, list, text } from './flags.js';
+import {
+  bool,
+  deprecated,
+  duration,
+  type Flag,
+  FlagError,
+  flagsOf,
+  type FlagValues,
+  type GivenFlags,
+  float,
+  int,
+  ip,
+  list,
+  text,
+} from './flags.js';
 import { LOGGING_FLAGS, validateLoggingOptions } from './logging-options.js';
 import { METRICS_FLAGS, validateMetricsOptions } from './metrics-options.js';
 import { TRACING_FLAGS } from './tracing-options.js';
@@ -22,14 +36,14 @@ import {
   validateStorageOptions,
 } from './storage-options.js';
 
-const GENERIC = 'Generic flags:';
-const STORAGE = 'Storage flags:';
-const SERVING = 'Secure serving flags:';
-const AUTHENTICATION = 'Authentication flags:';
-const FEATURES = 'Features flags:';
-const API_ENABLEMENT = 'API enablement flags:';
-const CONTROLLERS = 'Controllers flags:';
-const ADMISSION = 'Admission flags:';
+const generic = flagsOf('Generic flags:');
+const storage = flagsOf('Storage flags:');
+const serving = flagsOf('Secure serving flags:');
+const authentication = flagsOf('Authentication flags:');
+const features = flagsOf('Features flags:');
+const apiEnablement = flagsOf('API enablement flags:');
+const controllers = flagsOf('Controllers flags:');
+const admission = flagsOf('Admission flags:');
 
 const PLUGIN_NAMES = `Admission plugins: ${IMPLEMENTED_PLUGINS.join(', ')}. Names of kube-apiserver's other plugins are accepted, but have no effect: ${UNIMPLEMENTED_PLUGINS.join(', ')}. The order of the names does not matter.`;
 
@@ -38,213 +52,178 @@ const MINUTE = 60 * SECOND;
 
 /** Every flag of `annex serve`. Flags that kube-apiserver also has keep its names, meanings, and defaults. */
 export const FLAGS = {
-  dataDir: flag(
-    STORAGE,
+  dataDir: storage(
     'data-dir',
     text,
     '.annex',
     'Directory for the certificates, the admin kubeconfig and the embedded store.',
   ),
   ...STORAGE_FLAGS,
-  cacheBudget: flag(
-    STORAGE,
+  cacheBudget: storage(
     'cache-budget',
     int(0),
     128 * 1024 * 1024,
     'Bytes of memory for representations derived from cached objects (joined, compressed, tables). Objects of the embedded store, and with --cache-dir those of MongoDB, beyond half of this size are kept outside the heap.',
   ),
-  bindAddress: flag(
-    SERVING,
-    'bind-address',
-    text,
-    '0.0.0.0',
-    'IP address to listen on; 0.0.0.0 or :: for all interfaces.',
-  ),
-  advertiseAddress: flag(
-    GENERIC,
+  bindAddress: serving('bind-address', text, '0.0.0.0', 'IP address to listen on; 0.0.0.0 or :: for all interfaces.'),
+  advertiseAddress: generic(
     'advertise-address',
     ip,
     '',
     "IP address at which clients reach the server, for cluster-info, discovery and the server's own certificate. Defaults to --bind-address or, if that is unspecified, the address of the host's default interface.",
   ),
-  securePort: flag(SERVING, 'secure-port', int(0, 65535), 6443, 'Port for HTTPS. 0 lets the system choose one.'),
-  tlsCertFile: flag(
-    SERVING,
+  securePort: serving('secure-port', int(0, 65535), 6443, 'Port for HTTPS. 0 lets the system choose one.'),
+  tlsCertFile: serving(
     'tls-cert-file',
     text,
     '',
     'PEM file of the serving certificate, followed by its CA certificates, if any. If unset, a CA in the data directory issues the certificate.',
   ),
-  tlsPrivateKeyFile: flag(
-    SERVING,
+  tlsPrivateKeyFile: serving(
     'tls-private-key-file',
     text,
     '',
     'PEM file of the private key that belongs to --tls-cert-file.',
   ),
-  http2MaxStreams: flag(
-    SERVING,
+  http2MaxStreams: serving(
     'http2-max-streams-per-connection',
     int(0, 2 ** 31 - 1),
     250,
     'Maximum number of concurrent streams on an HTTP/2 connection. 0 means 250.',
   ),
-  maxRequestsInflight: flag(
-    GENERIC,
+  maxRequestsInflight: generic(
     'max-requests-inflight',
     int(0),
     400,
     'Maximum number of concurrent read requests, of which one user may use three quarters; further requests wait in the queue of their user, and are rejected with 429 if it is full or after a quarter of --request-timeout. Watches do not count. 0: no limit.',
   ),
-  maxMutatingRequestsInflight: flag(
-    GENERIC,
+  maxMutatingRequestsInflight: generic(
     'max-mutating-requests-inflight',
     int(0),
     200,
     'Like --max-requests-inflight, for write requests. 0: no limit.',
   ),
-  maxRequestBodyBytes: flag(
-    GENERIC,
+  maxRequestBodyBytes: generic(
     'max-request-body-bytes',
     int(0),
     3 * 1024 * 1024,
     'Maximum size of the request body of a write in bytes; larger ones are rejected with 413. 0: no limit.',
   ),
-  requestTimeout: flag(
-    GENERIC,
+  requestTimeout: generic(
     'request-timeout',
     duration,
     MINUTE,
     'Timeout of requests other than watches and other long-running requests; a client may request a shorter one with the parameter timeout.',
   ),
-  minRequestTimeout: flag(
-    GENERIC,
+  minRequestTimeout: generic(
     'min-request-timeout',
     int(1),
     1800,
     'Minimum number of seconds that a watch without timeoutSeconds stays open; each gets a random timeout of up to twice that.',
   ),
-  goawayChance: flag(
-    GENERIC,
+  goawayChance: generic(
     'goaway-chance',
     float(0, 0.02),
     0,
     'Probability that a request causes an HTTP/2 client to reconnect, which spreads connections across replicas. At most 0.02.',
   ),
-  livezGracePeriod: flag(
-    GENERIC,
+  livezGracePeriod: generic(
     'livez-grace-period',
     duration,
     0,
     'How long after startup /livez treats unfinished startup work as healthy.',
   ),
-  shutdownDelayDuration: flag(
-    GENERIC,
+  shutdownDelayDuration: generic(
     'shutdown-delay-duration',
     duration,
     0,
     'How long to keep serving requests after SIGTERM while /readyz fails, so that load balancers notice.',
   ),
-  emulatedVersion: flag(
-    GENERIC,
+  emulatedVersion: generic(
     'emulated-version',
     list,
     [],
     'Version of Kubernetes whose feature gates and APIs are served, as major.minor or kube=major.minor; 1.33 to 1.36. Defaults to 1.36.',
   ),
-  minCompatibilityVersion: flag(
-    GENERIC,
+  minCompatibilityVersion: generic(
     'min-compatibility-version',
     list,
     [],
     'Oldest version of Kubernetes with which newly stored expressions must be compatible, in the same format; from 1.33 to the emulated version. Defaults to the version before the emulated version.',
   ),
-  emulationForwardCompatible: flag(
-    GENERIC,
+  emulationForwardCompatible: generic(
     'emulation-forward-compatible',
     bool,
     false,
     'Also serve API versions that were introduced after --emulated-version if a lower version of the same resource, beta or stable, is served. Only with an emulated version below 1.36.',
   ),
-  runtimeConfigEmulationForwardCompatible: flag(
-    GENERIC,
+  runtimeConfigEmulationForwardCompatible: generic(
     'runtime-config-emulation-forward-compatible',
     bool,
     false,
     'Allow --runtime-config to enable API versions that were introduced after --emulated-version; otherwise, naming such a resource is an error. Only with an emulated version below 1.36.',
   ),
-  deprecationWarnings: flag(
-    GENERIC,
+  deprecationWarnings: generic(
     'deprecation-warnings',
     bool,
     true,
     'Log a warning at startup for each deprecated flag or feature gate in use.',
   ),
-  strictTransportSecurity: flag(
-    GENERIC,
+  strictTransportSecurity: generic(
     'strict-transport-security-directives',
     list,
     [],
     'Directives of the Strict-Transport-Security header; if empty, the header is not sent.',
   ),
-  anonymousAuth: flag(
-    AUTHENTICATION,
+  anonymousAuth: authentication(
     'anonymous-auth',
     bool,
     true,
     'Serve requests without credentials as system:anonymous. Has no effect with --authorization-mode=AlwaysAllow.',
   ),
-  clientCaFile: flag(
-    AUTHENTICATION,
+  clientCaFile: authentication(
     'client-ca-file',
     text,
     '',
     'PEM file of CAs. A client with a certificate signed by one of them is authenticated as the user in its common name. Reloaded when it changes.',
   ),
-  tokenAuthFile: flag(
-    AUTHENTICATION,
+  tokenAuthFile: authentication(
     'token-auth-file',
     text,
     '',
     'CSV file of static tokens: token, user name, user uid and optionally groups.',
   ),
-  requestheaderClientCaFile: flag(
-    AUTHENTICATION,
+  requestheaderClientCaFile: authentication(
     'requestheader-client-ca-file',
     text,
     '',
     'PEM file of the CAs of authenticating proxies. Reloaded when it changes.',
   ),
-  requestheaderAllowedNames: flag(
-    AUTHENTICATION,
+  requestheaderAllowedNames: authentication(
     'requestheader-allowed-names',
     list,
     [],
     'Common names of trusted proxies; if empty, every certificate signed by the CA is trusted.',
   ),
-  requestheaderUsernameHeaders: flag(
-    AUTHENTICATION,
+  requestheaderUsernameHeaders: authentication(
     'requestheader-username-headers',
     list,
     [],
     'Headers with the user name; the first non-empty one is used. X-Remote-User is common.',
   ),
-  requestheaderUidHeaders: flag(
-    AUTHENTICATION,
+  requestheaderUidHeaders: authentication(
     'requestheader-uid-headers',
     list,
     [],
     'Headers with the uid. X-Remote-Uid is common.',
   ),
-  requestheaderGroupHeaders: flag(
-    AUTHENTICATION,
+  requestheaderGroupHeaders: authentication(
     'requestheader-group-headers',
     list,
     [],
     'Headers with groups. X-Remote-Group is common.',
   ),
-  requestheaderExtraHeadersPrefix: flag(
-    AUTHENTICATION,
+  requestheaderExtraHeadersPrefix: authentication(
     'requestheader-extra-headers-prefix',
     list,
     [],
@@ -254,38 +233,33 @@ export const FLAGS = {
   ...AUTHORIZATION_FLAGS,
   ...AUDIT_FLAGS,
   ...AGGREGATION_FLAGS,
-  runtimeConfig: flag(
-    API_ENABLEMENT,
+  runtimeConfig: apiEnablement(
     'runtime-config',
     list,
     [],
     'Pairs of key=value (true if the value is omitted) that enable or disable APIs: <group>/<version> for a version, /v1 for the version of the core group, <group>/<version>/<resource> for one resource; api/all, api/ga, api/beta and api/alpha for all versions of built-in types, or those of a stage. A longer key takes precedence over a shorter one. Versions of custom resources can be disabled, too, to rehearse their removal; their objects are kept.',
   ),
   ...METRICS_FLAGS,
-  featureGates: flag(
-    FEATURES,
+  featureGates: features(
     'feature-gates',
     list,
     [],
     `Pairs of name=value. Options are:\n${featureGates.knownFeatures().join('\n')}`,
   ),
-  enableAdmissionPlugins: flag(
-    ADMISSION,
+  enableAdmissionPlugins: admission(
     'enable-admission-plugins',
     list,
     [],
     `Admission plugins to run in addition to those that run by default (${DEFAULT_PLUGINS.join(', ')}). ${PLUGIN_NAMES}`,
   ),
-  disableAdmissionPlugins: flag(
-    ADMISSION,
+  disableAdmissionPlugins: admission(
     'disable-admission-plugins',
     list,
     [],
     `Admission plugins not to run, out of those that run by default (${DEFAULT_PLUGINS.join(', ')}). ${PLUGIN_NAMES}`,
   ),
   admissionControl: deprecated(
-    flag(
-      ADMISSION,
+    admission(
       'admission-control',
       list,
       [],
@@ -293,29 +267,25 @@ export const FLAGS = {
     ),
     'Use --enable-admission-plugins or --disable-admission-plugins instead. Will be removed in a future version.',
   ),
-  admissionControlConfigFile: flag(
-    ADMISSION,
+  admissionControlConfigFile: admission(
     'admission-control-config-file',
     text,
     '',
     'File with an AdmissionConfiguration, which names the kubeconfigs with the credentials for admission webhooks.',
   ),
-  controllers: flag(
-    CONTROLLERS,
+  controllers: controllers(
     'controllers',
     list,
     ['*'],
     `Controllers to run: '*' enables all that are on by default, 'name' enables one, '-name' disables one; an empty value disables all. All: ${controllerNames().join(', ')}. Off by default: ${DISABLED_BY_DEFAULT.join(', ')}.`,
   ),
-  useServiceAccountCredentials: flag(
-    CONTROLLERS,
+  useServiceAccountCredentials: controllers(
     'use-service-account-credentials',
     bool,
     false,
     'Run each controller under its own service account, with the permissions of its role.',
   ),
-  legacyServiceAccountTokenCleanUpPeriod: flag(
-    CONTROLLERS,
+  legacyServiceAccountTokenCleanUpPeriod: controllers(
     'legacy-service-account-token-clean-up-period',
     duration,
     365 * 24 * 3_600_000,
@@ -326,14 +296,11 @@ export const FLAGS = {
 } as const;
 
 /** The values of all flags. */
-export type Options = { [K in keyof typeof FLAGS]: (typeof FLAGS)[K] extends Flag<infer T> ? T : never } & {
-  /** The names of the flags that the command line sets. */
-  given: ReadonlySet<string>;
-};
+export type Options = FlagValues<typeof FLAGS> & GivenFlags;
 
 export function defaultOptions(): Options {
   const values = Object.entries(FLAGS).map(([key, { default: value }]): [string, unknown] => [key, value]);
-  return Object.fromEntries([...values, ['given', new Set<string>()]]) as Options;
+  return Object.fromEntries([...values, ['given', new Set<string>()]]) as unknown as Options;
 }
 
 /** Validates what parsing a single flag cannot. Throws FlagError for the first problem. */
@@ -370,7 +337,7 @@ function validateAdmissionPlugins(options: Options): void {
 }
 
 /** Returns a warning for each deprecated flag that the command line sets. */
-export function deprecatedFlagWarnings({ given }: Pick<Options, 'given'>): string[] {
+export function deprecatedFlagWarnings({ given }: GivenFlags): string[] {
   const flags: readonly Flag<unknown>[] = Object.values(FLAGS);
   return flags
     .filter(({ name, deprecated: instead }) => instead !== undefined && given.has(name))

@@ -1,8 +1,20 @@
 import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { messageOf } from '../../util/error-message.js';
-import { bool, duration, flag, FlagError, int, list, oneOf, text } from './flags.js';
+import {
+  bool,
+  duration,
+  FlagError,
+  flagsOf,
+  type FlagValues,
+  type GivenFlags,
+  int,
+  list,
+  oneOf,
+  text,
+} from './flags.js';
 
-const GROUP = 'Storage flags:';
+const flag = flagsOf('Storage flags:');
 const MINUTE = 60_000;
 /** Environment variable for the URI, so that listing processes does not reveal its password. */
 const URI_VARIABLE = 'ANNEX_MONGODB_URI';
@@ -21,70 +33,55 @@ const MIN_CACHE_DIR_LIMIT = 256 << 20;
 /** Flags of the storage backends. */
 export const STORAGE_FLAGS = {
   storageBackend: flag(
-    GROUP,
     'storage-backend',
     oneOf('embedded', 'mongodb'),
     'embedded',
     'Where objects are stored: embedded (in --data-dir) or mongodb (a replica set, shared by any number of servers).',
   ),
   mongodbUri: flag(
-    GROUP,
     'mongodb-uri',
     text,
     '',
     `Connection string of the MongoDB replica set, with credentials and TLS options. If it contains a password, prefer --mongodb-uri-file or the environment variable ${URI_VARIABLE}.`,
   ),
   mongodbUriFile: flag(
-    GROUP,
     'mongodb-uri-file',
     text,
     '',
     'File with the connection string of the MongoDB replica set, instead of --mongodb-uri.',
   ),
-  mongodbDatabase: flag(
-    GROUP,
-    'mongodb-database',
-    text,
-    'annex',
-    'MongoDB database for the objects, used for nothing else.',
-  ),
+  mongodbDatabase: flag('mongodb-database', text, 'annex', 'MongoDB database for the objects, used for nothing else.'),
   mongodbLogOverrides: flag(
-    GROUP,
     'mongodb-log-overrides',
     list,
     [],
     'Types with separate logs in MongoDB, so that types with many writes do not delay others; each group/resource#log, e.g. wgpolicyk8s.io/policyreports#reports (/configmaps#core for the core group). The resource versions of a type come from its log. All servers of a database need the same setting; to change it, stop all of them. Objects are kept; clients have to list again.',
   ),
   cacheDir: flag(
-    GROUP,
     'cache-dir',
     text,
     '',
     'With MongoDB: a directory on a local disk, exclusively for this process, for a file with the objects beyond half of --cache-budget, which are otherwise held in memory. A server that is restarted on the same machine reuses the file. Encrypted types stay in memory.',
   ),
   cacheDirLimit: flag(
-    GROUP,
     'cache-dir-limit',
     int(0),
     0,
     'Maximum size of the file in --cache-dir in bytes, less than the sizeLimit of its volume; 0: limited only by the disk. While no space is left, creates and updates are refused with 503; deletions and reads continue.',
   ),
   historyWindow: flag(
-    GROUP,
     'history-window',
     duration,
     5 * MINUTE,
     'How long past revisions remain readable and watches can resume from them.',
   ),
   encryptionProviderConfig: flag(
-    GROUP,
     'encryption-provider-config',
     text,
     '',
     'File with an EncryptionConfiguration, which defines the types that are encrypted in the store, and how. All servers of a store need the same configuration.',
   ),
   encryptionProviderConfigAutomaticReload: flag(
-    GROUP,
     'encryption-provider-config-automatic-reload',
     bool,
     false,
@@ -92,28 +89,19 @@ export const STORAGE_FLAGS = {
   ),
 } as const;
 
-export interface EncryptionOptions {
-  readonly encryptionProviderConfig: string;
-  readonly encryptionProviderConfigAutomaticReload: boolean;
-}
+type Values = FlagValues<typeof STORAGE_FLAGS>;
 
 /** Options of the local file used with MongoDB. */
-export interface CacheDirOptions {
-  readonly cacheDir: string;
-  /** In bytes; 0 means no limit. */
-  readonly cacheDirLimit: number;
-}
+export type CacheDirOptions = Pick<Values, 'cacheDir' | 'cacheDirLimit'>;
 
-export interface StorageOptions {
-  readonly dataDir: string;
-  readonly storageBackend: string;
-  readonly mongodbUri: string;
-  readonly mongodbUriFile: string;
-  readonly mongodbDatabase: string;
-  readonly mongodbLogOverrides: readonly string[];
-  readonly historyWindow: number;
-  readonly given: ReadonlySet<string>;
-}
+export type EncryptionOptions = Pick<Values, 'encryptionProviderConfig' | 'encryptionProviderConfigAutomaticReload'>;
+
+export type StorageOptions = Omit<Values, keyof CacheDirOptions | keyof EncryptionOptions> &
+  GivenFlags & { readonly dataDir: string };
+
+/** Returns the directory of the embedded store. */
+export const embeddedDirectory = ({ dataDir }: Pick<StorageOptions, 'dataDir'>): string =>
+  join(resolve(dataDir), 'store');
 
 /** Throws FlagError for inconsistent flags. */
 export function validateEncryptionOptions(options: EncryptionOptions): void {

@@ -1,9 +1,8 @@
-import { flag, text } from './flags.js';
+import { flagsOf, text } from './flags.js';
 
 /** Flags of tracing. */
 export const TRACING_FLAGS = {
-  tracingConfigFile: flag(
-    'Traces flags:',
+  tracingConfigFile: flagsOf('Traces flags:')(
     'tracing-config-file',
     text,
     '',

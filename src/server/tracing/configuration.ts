@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { JsonError } from '../../apimachinery/json/decode.js';
 import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
 import { quote } from '../../apimachinery/meta/meta.js';
 import {
@@ -7,6 +6,9 @@ import {
   ConfigurationReader,
   decodeConfiguration,
   typeMismatch,
+  CONFIG_GROUP,
+  configVersionOf,
+  isDecodeError,
 } from '../../apimachinery/yaml/configuration-file.js';
 import { messageOf } from '../../util/error-message.js';
 import { FlagError } from '../options/flags.js';
@@ -19,8 +21,6 @@ export interface TracingConfiguration {
   readonly samplingRatePerMillion: number | undefined;
 }
 
-const GROUP = 'apiserver.config.k8s.io';
-const VERSIONS = ['v1', 'v1beta1', 'v1alpha1'];
 const KIND = 'TracingConfiguration';
 const OTHER_KINDS: readonly string[] = [
   'AuthenticationConfiguration',
@@ -51,9 +51,9 @@ export function readTracingConfiguration(path: string): TracingConfiguration {
 export function parseTracingConfiguration(text: string): TracingConfiguration {
   let configuration: TracingConfiguration;
   try {
-    configuration = decodeConfiguration(text, readerOf, { apiVersion: `${GROUP}/v1`, kind: KIND });
+    configuration = decodeConfiguration(text, readerOf, { apiVersion: `${CONFIG_GROUP}/v1`, kind: KIND });
   } catch (error) {
-    if (!(error instanceof ConfigurationDecodeError) && !(error instanceof JsonError)) throw error;
+    if (!isDecodeError(error)) throw error;
     throw new FlagError(`failed to read tracing config: unable to decode tracing configuration data: ${error.message}`);
   }
   const errors = [...rateErrors(configuration.samplingRatePerMillion), ...endpointErrors(configuration.endpoint)];
@@ -63,7 +63,7 @@ export function parseTracingConfiguration(text: string): TracingConfiguration {
 }
 
 function readerOf(apiVersion: string, kind: string): Reader | undefined {
-  const version = VERSIONS.find((candidate) => apiVersion === `${GROUP}/${candidate}`);
+  const version = configVersionOf(apiVersion);
   if (version === undefined) return undefined;
   if (OTHER_KINDS.includes(kind)) {
     throw new ConfigurationDecodeError(`converting (${version}.${kind}) to (apiserver.${KIND}): unknown conversion`);

@@ -263,27 +263,25 @@ export class HistogramVec extends Histogram {
 
 /** Registers the metrics about metrics, with the names that they have in Kubernetes components. */
 export function registerMetricCounts(registry: Registry): void {
-  const counter = (name: string, help: string, count: () => number): void => {
-    new CounterVec({ name, help, labels: [] }, registry, (metric) => (metric.withLabelValues().value = count()));
-  };
-  counter(
+  const { counter, counterFunc } = metricsOf(registry);
+  counterFunc(
     'hidden_metrics_total',
     'Number of metrics hidden because they are deprecated.',
     () => metricLifecycles.counts().hidden,
   );
-  counter(
+  counterFunc(
     'disabled_metrics_total',
     'Number of metrics disabled with --disabled-metrics.',
     () => metricLifecycles.counts().disabled,
   );
-  counter(
+  counterFunc(
     'cardinality_enforcement_unexpected_categorizations_total',
     'Number of label values rejected by --allow-metric-labels.',
     () => metricLifecycles.counts().unexpected,
   );
   const labels = ['stability_level', 'deprecated_version'];
   const help = 'Number of registered metrics by stability level and the version that deprecated them.';
-  new CounterVec({ name: 'registered_metrics_total', help, labels }, registry, (metric) => {
+  counter('registered_metrics_total', help, labels, (metric) => {
     for (const [stability, deprecated, count] of metricLifecycles.byStability())
       metric.withLabelValues(stability, deprecated).value = count;
   });
@@ -348,4 +346,15 @@ export const metricsOf = (registry: Registry = metricsRegistry) => ({
     new GaugeVec({ name, help, labels }, registry, refresh),
   histogram: (name: string, help: string, labels: readonly string[], bounds: readonly number[]) =>
     new HistogramVec({ name, help, labels }, bounds, registry),
+  /** A counter without labels, which is read at each scrape. */
+  counterFunc: (name: string, help: string, value: () => number): void => {
+    new CounterVec({ name, help, labels: [] }, registry, (counter) => (counter.withLabelValues().value = value()));
+  },
+  /** A gauge without labels, which is read at each scrape. If its value is undefined, it keeps the last one. */
+  gaugeFunc: (name: string, help: string, value: () => number | undefined): void => {
+    new GaugeVec({ name, help, labels: [] }, registry, (gauge) => {
+      const now = value();
+      if (now !== undefined) gauge.withLabelValues().value = now;
+    });
+  },
 });

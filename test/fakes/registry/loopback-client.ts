@@ -77,7 +77,7 @@ export class FakeLoopbackClient implements LoopbackClient {
       throw newConflict(this.type, name, 'resourceVersion');
     }
     this.objects.delete(key(namespace, name));
-    for (const listener of this.listeners) listener.delete(old);
+    for (const listener of this.listeners) listener.delete?.(old);
   }
 
   async deleteCollection(namespace: string): Promise<void> {
@@ -88,7 +88,7 @@ export class FakeLoopbackClient implements LoopbackClient {
     this.listeners.add(listener);
     signal.addEventListener('abort', () => this.listeners.delete(listener), { once: true });
     for (const object of this.objects.values()) listener.upsert(deepCopy(object));
-    listener.synced();
+    listener.synced?.();
   }
 
   /** Stores an object as if another client had written it. */

@@ -245,7 +245,7 @@ describe('mutating webhooks', () => {
 
   test('a webhook that cannot be called is ignored or fails the request, by its failure policy', async () => {
     const away = (): never => {
-      throw new ResponseError('Post "https://hooks": EOF', false);
+      throw new ResponseError('Post "https://hooks": EOF');
     };
     const open = world('mutating', [hook('a', { failurePolicy: 'Ignore' }), hook('b')], { a: away });
     const { attributes, annotations } = request();

@@ -9,6 +9,10 @@ import { sameSecret } from '../../../util/same-secret.js';
 
 const LEEWAY_SECONDS = 60;
 const INVALIDATED = 'service account token has been invalidated';
+/** The type of the Secrets that hold tokens, and their annotations with the service account. */
+export const TOKEN_SECRET_TYPE = 'kubernetes.io/service-account-token';
+export const ACCOUNT_NAME_ANNOTATION = 'kubernetes.io/service-account.name';
+export const ACCOUNT_UID_ANNOTATION = 'kubernetes.io/service-account.uid';
 export const INVALID_SINCE_LABEL = 'kubernetes.io/legacy-token-invalid-since';
 export const LAST_USED_LABEL = 'kubernetes.io/legacy-token-last-used';
 

@@ -35,16 +35,8 @@ function quietFor(said: Set<string>, notes: Notes): Notes {
     said.add(key);
   };
   return {
-    warn: (text) => {
-      once(text, () => {
-        notes.warn(text);
-      });
-    },
-    lose: (text) => {
-      once(text, () => {
-        notes.lose(text);
-      });
-    },
+    warn: (text) => once(text, () => notes.warn(text)),
+    lose: (text) => once(text, () => notes.lose(text)),
   };
 }
 

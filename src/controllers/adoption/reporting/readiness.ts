@@ -47,7 +47,7 @@ export class ReadinessChecker {
     try {
       statements = this.conditionsFor(group, await readinessOf(client, group, types, 'own'));
     } catch (error) {
-      statements = [['Switchable', false, 'ClusterError', messageOf(error).slice(0, 1024)]];
+      statements = [condition('Switchable', false, 'ClusterError', messageOf(error))];
     }
     this.lastChecks.set(group, { at: clock.monotonic(), statements });
     return statements;
@@ -65,28 +65,35 @@ export class ReadinessChecker {
       `${one.name} (${this.options.admissionFromCluster ? one.note : '--admission-from-cluster=false'})`;
     return [
       blocks.length > 0
-        ? ['Switchable', false, 'Blocked', blocks.join('; ').slice(0, 1024)]
+        ? condition('Switchable', false, 'Blocked', blocks.join('; '))
         : missing.length > 0
-          ? [
-              ...(['Switchable', false, 'RightsMissing'] as const),
-              `Annex may not ${missingText(missing)}; annex adopt ${group} --dry-run prints the ClusterRole`.slice(
-                0,
-                1024,
-              ),
-            ]
-          : ['Switchable', true, 'NothingInTheWay', 'nothing prevents switching the group to Annex'],
+          ? condition(
+              'Switchable',
+              false,
+              'RightsMissing',
+              `Annex may not ${missingText(missing)}; annex adopt ${group} --dry-run prints the ClusterRole`,
+            )
+          : condition('Switchable', true, 'NothingInTheWay', 'nothing prevents switching the group to Annex'),
       lost.length > 0
-        ? [
-            ...(['AdmissionEnforced', false, 'NotEnforced'] as const),
-            `when Annex serves the group, these are not enforced: ${lost.map(text).join(', ')}`.slice(0, 1024),
-          ]
-        : [
-            ...(['AdmissionEnforced', true, 'AllEnforced'] as const),
-            `Annex enforces everything that matches the group: ${admission.map(({ name }) => name).join(', ') || 'none'}`.slice(
-              0,
-              1024,
-            ),
-          ],
+        ? condition(
+            'AdmissionEnforced',
+            false,
+            'NotEnforced',
+            `when Annex serves the group, these are not enforced: ${lost.map(text).join(', ')}`,
+          )
+        : condition(
+            'AdmissionEnforced',
+            true,
+            'AllEnforced',
+            `Annex enforces everything that matches the group: ${admission.map(({ name }) => name).join(', ') || 'none'}`,
+          ),
     ];
   }
 }
+
+const condition = (type: string, holds: boolean, reason: string, message: string): AdoptionCondition => [
+  type,
+  holds,
+  reason,
+  message.slice(0, 1024),
+];

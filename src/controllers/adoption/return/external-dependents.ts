@@ -62,7 +62,7 @@ export class ExternalDependents {
     const found = await dependentsOf(client, group, born, this.collections);
     const isBlocked = policy === 'Refuse' ? found.objects.length > 0 : false;
     if (isBlocked || found.unread.length > 0) throw refusal(found);
-    this.collections ??= found.collections;
+    this.collections ??= [...found.collections.keys()];
     await each(found.objects, (one) => this.addAdoptionOwner(one, born));
   }
 

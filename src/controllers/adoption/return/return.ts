@@ -22,6 +22,7 @@ import { ReverseCopier } from './reverse-copier.js';
 import type { ReturnedType } from './cluster-copy.js';
 import { DependentsError, type DependentsPolicy, ExternalDependents } from './external-dependents.js';
 import { RevisionRaiser } from './revision-raiser.js';
+import { groupOf } from '../../../apimachinery/meta/adopted-definitions.js';
 
 const PROGRESS_MILLIS = 2_000;
 const ESTABLISH_MILLIS = 60_000;
@@ -364,7 +365,7 @@ const versionsOf = (definition: KubeObject): readonly JsonObject[] => objectsOf(
 
 /** The names of the APIServices of a definition's versions. */
 const routesOf = (definition: KubeObject): string[] =>
-  servedVersions(definition).map((version) => `${version}.${stringAt(specOf(definition), 'group') ?? ''}`);
+  servedVersions(definition).map((version) => `${version}.${groupOf(definition)}`);
 
 function typeOf(definition: KubeObject): ReturnedType {
   const spec = specOf(definition);

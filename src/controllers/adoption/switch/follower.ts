@@ -50,9 +50,7 @@ export class ChangeFollower {
     await this.stop();
     const { clock } = this.options;
     const over = new AbortController();
-    const abort = (): void => {
-      over.abort();
-    };
+    const abort = (): void => over.abort();
     const timer = clock.setTimer(millis, abort);
     signal.addEventListener('abort', abort, { once: true });
     try {

@@ -93,9 +93,7 @@ export class FairQueue {
         this.forget(flow, known);
         ticket.settle(refusal);
       };
-      const onAbort = (): void => {
-        reject('cancelled');
-      };
+      const onAbort = (): void => reject('cancelled');
       const ticket = new QueuedRequest(
         flow,
         (refusal) => {
@@ -103,9 +101,7 @@ export class FairQueue {
           signal.removeEventListener('abort', onAbort);
           resolve(refusal);
         },
-        () => {
-          reject('time-out');
-        },
+        () => reject('time-out'),
       );
       signal.addEventListener('abort', onAbort, { once: true });
       known.waiting.push(ticket);

@@ -49,9 +49,7 @@ export function withMaxInFlight(next: Step, config: ChainConfig): Step {
       level.exempt++;
       return run(() => level.exempt--);
     }
-    const leave = (): void => {
-      queue.release(name);
-    };
+    const leave = (): void => queue.release(name);
     if (queue.tryEnter(name)) return run(leave);
     const began = clock.monotonic();
     return then(queue.wait(name, exchange.signal), (refusal) => {

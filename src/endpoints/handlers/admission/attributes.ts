@@ -32,12 +32,8 @@ export function admissionAttributes(
     signal: () => context.signal,
     deadline: context.deadline,
     versions: admissionVersions(served, scope.subresource),
-    warn: (text) => {
-      context.warn(text);
-    },
-    annotate: (key, value, level) => {
-      context.annotate(key, value, level);
-    },
+    warn: (text) => context.warn(text),
+    annotate: (key, value, level) => context.annotate(key, value, level),
     recordWebhookDuration: (layer, millis) => context.recordWebhookDuration?.(layer, millis),
   };
 }

@@ -26,13 +26,7 @@ export function admitMutations(admission: AdmissionChain, attributes: AdmissionA
         );
       }
     }
-    dedupOwnerReferences(
-      object,
-      (text) => {
-        attributes.warn(text);
-      },
-      { afterAdmission: true },
-    );
+    dedupOwnerReferences(object, (text) => attributes.warn(text), { afterAdmission: true });
   };
   return then(admission.admit(attributes), check);
 }

@@ -44,18 +44,10 @@ function readAll(request: HttpRequest, limit: number, cancellation: Cancellation
       }
       chunks.push(chunk);
     };
-    const onEnd = (): void =>
-      done(() => {
-        resolve(chunks.length === 1 ? (chunks[0] ?? EMPTY) : Buffer.concat(chunks));
-      });
-    const onError = (error: Error): void =>
-      done(() => {
-        reject(error);
-      });
+    const onEnd = (): void => done(() => resolve(chunks.length === 1 ? (chunks[0] ?? EMPTY) : Buffer.concat(chunks)));
+    const onError = (error: Error): void => done(() => reject(error));
     const onAborted = (): void =>
-      done(() => {
-        reject(new ApiError(504, 'Timeout', 'Timeout: request did not complete within the allotted timeout'));
-      });
+      done(() => reject(new ApiError(504, 'Timeout', 'Timeout: request did not complete within the allotted timeout')));
     request.on('data', onData);
     request.on('end', onEnd);
     request.on('error', onError);

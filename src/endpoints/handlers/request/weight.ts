@@ -2,10 +2,9 @@ import type { RequestScope } from '../../router/scope.js';
 
 /** The cost of a field or an item, in bytes of text. */
 const PART = 24;
-/** The cost of reading YAML relative to JSON. */
-const YAML_FACTOR = 4;
-/** The length of an object in JSON relative to the binary formats. */
-const BINARY_FACTOR = 3;
+type Format = 'json' | 'yaml' | 'binary';
+/** The cost of reading YAML relative to JSON, and the length of an object in JSON relative to the binary formats. */
+const FACTORS: Readonly<Record<Format, number>> = { json: 1, yaml: 4, binary: 3 };
 const LINE_END = 0x0a;
 const COMMA = 0x2c;
 const OPENING_BRACE = 0x7b;
@@ -27,29 +26,34 @@ export function weightOf(scope: RequestScope, body: Buffer, enough: number): num
   const type = request.headers['content-type'] ?? '';
   // Copies of copies: a short patch can create an object as large as the limit allows.
   if (type.includes('json-patch') && body.includes(COPY)) return Infinity;
-  const isYaml = type.includes('yaml') && body[0] !== OPENING_BRACE;
-  const isBinary = type.includes('protobuf') || type.includes('cbor');
-  const factor = isYaml ? YAML_FACTOR : isBinary ? BINARY_FACTOR : 1;
-  if (body.length * factor >= enough) return body.length * factor;
-  const content = { bytes: body.length * factor, parts: 0, objects: 0 };
-  add(content, body, isYaml, isBinary);
+  const format = formatOf(type, body);
+  const bytes = body.length * FACTORS[format];
+  if (bytes >= enough) return bytes;
+  const content = { bytes, parts: 0, objects: 0 };
+  add(content, body, format);
   const { info } = context;
   if (info.name !== '') {
     const stored = store.cache.peek(store.namespaced ? `${info.namespace}/${info.name}` : info.name)?.bytes;
     if (stored !== undefined) {
       content.bytes += stored.length;
-      if (content.bytes < enough) add(content, stored, false, false);
+      if (content.bytes < enough) add(content, stored, 'json');
     }
   }
   const parts = content.parts + served.maxDefaultedValues(content.objects);
   return Math.max(content.bytes, parts * PART);
 }
 
-function add(content: Content, text: Uint8Array, byLines: boolean, isBinary: boolean): void {
-  if (isBinary) {
+function formatOf(type: string, body: Buffer): Format {
+  if (type.includes('yaml') && body[0] !== OPENING_BRACE) return 'yaml';
+  return type.includes('protobuf') || type.includes('cbor') ? 'binary' : 'json';
+}
+
+function add(content: Content, text: Uint8Array, format: Format): void {
+  if (format === 'binary') {
     content.objects += text.length;
     return;
   }
+  const byLines = format === 'yaml';
   for (let i = 0; i < text.length; i++) {
     const byte = text[i];
     if (byte === COMMA) content.parts++;

@@ -36,11 +36,11 @@ test('after a reset, the index keeps its rules until the new state is complete',
   const role = (name: string) => ({ metadata: { namespace: 'n', name }, rules: [] });
   roles.upsert(role('a'));
   roles.upsert(role('b'));
-  roles.synced();
-  roles.reset();
+  roles.synced?.();
+  roles.reset?.();
   roles.upsert(role('c'));
   expect(index.roleRules({ apiGroup: GROUP, kind: 'Role', name: 'a' }, 'n')).toEqual([]);
-  roles.synced();
+  roles.synced?.();
   expect(['a', 'b', 'c'].map((name) => index.roleRules({ apiGroup: GROUP, kind: 'Role', name }, 'n'))).toEqual([
     undefined,
     undefined,
@@ -49,7 +49,7 @@ test('after a reset, the index keeps its rules until the new state is complete',
   // Three kinds are not synced yet, so the index is not ready.
   await new Promise((resolve) => setImmediate(resolve));
   expect(loaded).not.toHaveBeenCalled();
-  for (const resource of ['clusterroles', 'rolebindings', 'clusterrolebindings']) listeners.get(resource)!.synced();
+  for (const resource of ['clusterroles', 'rolebindings', 'clusterrolebindings']) listeners.get(resource)!.synced?.();
   await loading;
   expect(loaded).toHaveBeenCalledTimes(1);
 });

@@ -323,7 +323,7 @@ class LocalClient implements LoopbackClient {
       }
       if (isAborted()) return;
       await sleep(this.options.clock, RETRY_MILLIS, signal);
-      if (!isAborted()) listener.reset();
+      if (!isAborted()) listener.reset?.();
     }
   }
 

@@ -45,7 +45,7 @@ export class OrderedEvents {
   private deliver(event: WatchEvent): void {
     const { object } = event;
     if (object === undefined) {
-      if (event.initialEventsEnd) this.listener.synced();
+      if (event.initialEventsEnd) this.listener.synced?.();
       return;
     }
     // The handler keeps the last state it saw of an undecodable object; the cacher reports the error.
@@ -74,7 +74,7 @@ export class OrderedEvents {
   }
 
   private dispatch({ type }: WatchEvent, object: KubeObject): void {
-    if (type === 'DELETED') this.listener.delete(object);
+    if (type === 'DELETED') this.listener.delete?.(object);
     else this.listener.upsert(object);
   }
 }

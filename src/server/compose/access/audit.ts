@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { Auditor, type AuditMetrics, type AuditSink } from '../../../endpoints/audit/auditor.js';
+import { Auditor, type AuditMetrics } from '../../../endpoints/audit/auditor.js';
 import { LogFile, OutputSink } from '../../../endpoints/audit/log-file.js';
 import { AuditPolicy } from '../../../endpoints/audit/policy.js';
 import type { Clock } from '../../../util/clock.js';
@@ -7,40 +7,32 @@ import { messageOf } from '../../../util/error-message.js';
 import type { Logger } from '../../../util/logger.js';
 import { metricsOf } from '../../../util/metrics/metrics.js';
 import { readFile, StartError } from '../../certificates/data-directory.js';
-import { flag, int, oneOf, text } from '../../options/flags.js';
+import { flagsOf, type FlagValues, int, oneOf, text } from '../../options/flags.js';
 
-const GROUP = 'Auditing flags:';
+const flag = flagsOf('Auditing flags:');
 const MIB = 1024 * 1024;
 
 /** Flags of the audit log. */
 export const AUDIT_FLAGS = {
   auditPolicyFile: flag(
-    GROUP,
     'audit-policy-file',
     text,
     '',
     'File with an audit.k8s.io/v1 Policy, which defines what is recorded for each request.',
   ),
-  auditLogPath: flag(GROUP, 'audit-log-path', text, '', 'File for audit events; - for standard output.'),
+  auditLogPath: flag('audit-log-path', text, '', 'File for audit events; - for standard output.'),
   auditLogFormat: flag(
-    GROUP,
     'audit-log-format',
     oneOf('json'),
     'json',
     'Format of the events in the file: json, one event per line.',
   ),
-  auditLogMaxage: flag(GROUP, 'audit-log-maxage', int(0), 366, 'Days to keep old files. 0: forever.'),
-  auditLogMaxbackup: flag(GROUP, 'audit-log-maxbackup', int(0), 100, 'Number of old files to keep. 0: all.'),
-  auditLogMaxsize: flag(
-    GROUP,
-    'audit-log-maxsize',
-    int(0),
-    100,
-    'Size in megabytes at which the file is rotated. 0: never.',
-  ),
+  auditLogMaxage: flag('audit-log-maxage', int(0), 366, 'Days to keep old files. 0: forever.'),
+  auditLogMaxbackup: flag('audit-log-maxbackup', int(0), 100, 'Number of old files to keep. 0: all.'),
+  auditLogMaxsize: flag('audit-log-maxsize', int(0), 100, 'Size in megabytes at which the file is rotated. 0: never.'),
 } as const;
 
-type Values = { readonly [K in keyof typeof AUDIT_FLAGS]: (typeof AUDIT_FLAGS)[K]['default'] };
+type Values = FlagValues<typeof AUDIT_FLAGS>;
 
 export interface Audit {
   readonly hook: Auditor;
@@ -69,15 +61,9 @@ function auditMetrics(registry: Registry): AuditMetrics & { failed(): void } {
     ['plugin'],
   );
   return {
-    level: (level) => {
-      levels.withLabelValues(level).inc();
-    },
-    event: () => {
-      events.withLabelValues().inc();
-    },
-    failed: () => {
-      errors.withLabelValues('log').inc();
-    },
+    level: (level) => levels.withLabelValues(level).inc(),
+    event: () => events.withLabelValues().inc(),
+    failed: () => errors.withLabelValues('log').inc(),
   };
 }
 
@@ -101,13 +87,7 @@ export function makeAudit(options: Values, { clock, logger, registry }: Context)
     metrics.failed();
     logger.error('cannot write audit events', { error: messageOf(error) });
   });
-  const sink: AuditSink = file;
-  return {
-    hook: new Auditor(policy, sink, metrics, clock),
-    close: () => {
-      file.close();
-    },
-  };
+  return { hook: new Auditor(policy, file, metrics, clock), close: () => file.close() };
 }
 
 function loadPolicy(path: string): AuditPolicy {

@@ -1,7 +1,4 @@
-import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import type { Registry } from 'prom-client';
 import { parseFieldSelector } from '../../../apimachinery/selectors/field-selectors.js';
 import { parseLabelSelector } from '../../../apimachinery/selectors/label-parser.js';
@@ -22,7 +19,9 @@ import { watchFile } from '../../../util/files/watch-file.js';
 import { authorizationOptions } from '../../options/authorization-options.js';
 import { StartError } from '../../certificates/data-directory.js';
 import type { Options } from '../../options/options.js';
+import { serverId } from '../../http/server-id.js';
 import { connectWebhook } from './webhook-connection.js';
+import { readText } from '../../../util/files/read-text.js';
 
 export interface Authorization extends BuiltAuthorizer {
   /** Must be fed with roles and bindings in every mode: the escalation checks use it too. */
@@ -30,8 +29,6 @@ export interface Authorization extends BuiltAuthorizer {
   /** Must be fed with pods and volumes if Node is among the modes. */
   readonly nodes: NodeGraph;
 }
-
-const readText = (path: string): Promise<string> => readFile(path, 'utf8');
 
 function statFile(path: string): { readonly regular: boolean } | { readonly missing: string } {
   try {
@@ -56,7 +53,6 @@ export async function makeAuthorization(
   const { clock, logger, registry, signal } = context;
   const rbac = new RbacIndex();
   const nodes = new NodeGraph();
-  const serverId = `apiserver-${createHash('sha256').update(hostname()).digest('hex').slice(0, 32)}`;
   try {
     const built = await buildAuthorizer(
       authorizationOptions(options),
@@ -64,19 +60,15 @@ export async function makeAuthorization(
         rbac,
         nodes,
         compiler: celMatchConditions,
-        metrics: authorizationMetrics(serverId, registry),
+        metrics: authorizationMetrics(serverId(), registry),
         clock,
         random: Math.random,
         readFile: readText,
         statFile,
-        watchFile: (path, changed, until) => {
-          watchFile(path, changed, clock, until);
-        },
+        watchFile: (path, changed, until) => watchFile(path, changed, clock, until),
         connect: (target, timeoutMillis) => connect(target, timeoutMillis, clock),
         hostsReviews: true,
-        failed: (text) => {
-          logger.error(text);
-        },
+        failed: (text) => logger.error(text),
       },
       signal,
     );

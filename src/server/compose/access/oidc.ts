@@ -1,4 +1,3 @@
-import { readFile as readFileAsync } from 'node:fs/promises';
 import type { Registry } from 'prom-client';
 import type { TokenAuthenticator } from '../../../authentication/authenticator/interfaces.js';
 import type { OidcDependencies } from '../../../authentication/oidc/authenticator.js';
@@ -18,6 +17,7 @@ import type { Clock } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { Logger } from '../../../util/logger.js';
 import { watchFile } from '../../../util/files/watch-file.js';
+import { readText } from '../../../util/files/read-text.js';
 import { readFile, StartError } from '../../certificates/data-directory.js';
 import type { Options } from '../../options/options.js';
 import { serverId } from '../../http/server-id.js';
@@ -60,9 +60,7 @@ function dependencies(
     client: (ca) => new HttpsProviderClient(ca),
     clock,
     metrics,
-    onError: (text) => {
-      logger.error(text);
-    },
+    onError: (text) => logger.error(text),
   };
 }
 
@@ -74,13 +72,7 @@ function fromFlags(options: Options, context: OidcContext): OidcSet {
     const authenticators = checkConfiguration(configuration, options.serviceAccountIssuer);
     const set = new OidcSet(authenticators, dependencies(options.oidcSigningAlgs, oidc, context));
     void set.start();
-    signal.addEventListener(
-      'abort',
-      () => {
-        set.close();
-      },
-      { once: true },
-    );
+    signal.addEventListener('abort', () => set.close(), { once: true });
     return set;
   } catch (error) {
     throw new StartError(`--oidc-issuer-url: invalid authentication configuration: ${messageOf(error)}`);
@@ -149,17 +141,13 @@ function fromFile(path: string, options: Options, context: OidcContext): Oidc {
     }
     const authenticators = checkConfiguration(configuration, disallowedIssuers);
     const reloading = new ReloadingOidc(text, configuration, authenticators, {
-      read: () => readFileAsync(path, 'utf8'),
-      watch: (changed, until) => {
-        watchFile(path, changed, clock, until);
-      },
+      read: () => readText(path),
+      watch: (changed, until) => watchFile(path, changed, clock, until),
       disallowedIssuers,
       oidc: dependencies(SIGNING_ALGORITHMS, metrics.oidc, context),
       metrics: metrics.config,
       clock,
-      onError: (why) => {
-        logger.error(why);
-      },
+      onError: (why) => logger.error(why),
     });
     reloading.start(signal);
     return { tokens: cached(reloading, context), anonymous: configuration.anonymous };

@@ -137,9 +137,7 @@ export function makeServiceAccountTokens(
     install: (server, serverAddress) => {
       const documents = (warn: (text: string) => void): IssuerMetadata | undefined =>
         issuerMetadata(issuer, options.serviceAccountJwksUri, serverAddress(), keys, warn);
-      const made = documents((text) => {
-        logger.warn(text);
-      });
+      const made = documents((text) => logger.warn(text));
       if (made === undefined) return;
       // If the operating system chooses the port, the address is known only once the server is listening.
       const configuration = (): string => documents(() => undefined)?.configuration ?? made.configuration;

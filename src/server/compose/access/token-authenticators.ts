@@ -36,9 +36,7 @@ export async function makeTokenAuthenticator(
   if (options.enableBootstrapTokenAuth) {
     const secret = (name: string): KubeObject | undefined =>
       accounts.objects.cached('secrets', BOOTSTRAP_NAMESPACE, name);
-    const refused = (text: string): void => {
-      logger.v(3, text);
-    };
+    const refused = (text: string): void => logger.v(3, text);
     tokens.push(new BootstrapTokenAuthenticator({ secret, clock, refused }));
   }
   if (oidc !== undefined) tokens.push(oidc);
@@ -49,9 +47,7 @@ export async function makeTokenAuthenticator(
 }
 
 function fromTokenFile(path: string, logger: Logger): TokenFileAuthenticator {
-  const warn = (text: string): void => {
-    logger.warn(text);
-  };
+  const warn = (text: string): void => logger.warn(text);
   try {
     return new TokenFileAuthenticator(readFile(path, '--token-auth-file'), path, warn);
   } catch (error) {
@@ -79,9 +75,7 @@ async function webhook(
     transport,
     clock,
     random: Math.random,
-    failed: (text) => {
-      logger.error('authentication webhook failed', { error: text });
-    },
+    failed: (text) => logger.error('authentication webhook failed', { error: text }),
   });
   return new TokenCache(inner, { successTtl: ttl, failureTtl: ttl, clock });
 }

@@ -1,11 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { credentialSource } from '../../../client/credential-source.js';
 import { loadKubeconfig, type ServerRule } from '../../../client/webhook/kubeconfig.js';
 import { HttpsTransport } from '../../../client/webhook/transport.js';
 import { formatGoDuration } from '../../../go/duration.js';
 import type { Clock } from '../../../util/clock.js';
-
-const readText = (path: string): Promise<string> => readFile(path, 'utf8');
+import { readText } from '../../../util/files/read-text.js';
 
 /**
  * Returns a transport to the server of a kubeconfig file, whose user may have an exec credential plugin. The `timeout` query

@@ -1,5 +1,4 @@
 import { dirname, isAbsolute, join } from 'node:path';
-import { JsonError } from '../../../apimachinery/json/decode.js';
 import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import { goJson, quote } from '../../../apimachinery/meta/meta.js';
 import {
@@ -9,6 +8,8 @@ import {
   readConfiguration,
   typeMismatch,
   UnknownKindError,
+  CONFIG_GROUP,
+  isDecodeError,
 } from '../../../apimachinery/yaml/configuration-file.js';
 import { parseYaml } from '../../../apimachinery/yaml/yaml.js';
 import { ADMISSION_PLUGINS } from '../../../admission/plugin-names.js';
@@ -29,7 +30,6 @@ export interface AdmissionConfig {
 
 type ReadText = (path: string) => Promise<string>;
 
-const GROUP = 'apiserver.config.k8s.io';
 /** A file with one of these members configures a plugin that Annex does not have, in the format from before there were kinds. */
 const LEGACY = ['imagePolicy', 'podNodeSelectorPluginConfig'];
 const OTHER_KINDS: Readonly<Record<string, readonly string[]>> = {
@@ -72,8 +72,7 @@ export async function loadAdmissionConfig(path: string, readText: ReadText): Pro
 }
 
 function refusal(what: string, error: unknown): unknown {
-  const isKnown =
-    error instanceof ConfigurationDecodeError || error instanceof JsonError || error instanceof AdmissionConfigError;
+  const isKnown = isDecodeError(error) || error instanceof AdmissionConfigError;
   return isKnown ? new AdmissionConfigError(`${what}: ${error.message}`) : error;
 }
 
@@ -98,10 +97,10 @@ function isLegacy(text: string): boolean {
 function fileReader(apiVersion: string, kind: string): FileReader | undefined {
   const [group = '', version = ''] = apiVersion.split('/');
   if (kind === 'AdmissionConfiguration') {
-    const isKnown = apiVersion === `${GROUP}/v1` || apiVersion === 'apiserver.k8s.io/v1alpha1';
+    const isKnown = apiVersion === `${CONFIG_GROUP}/v1` || apiVersion === 'apiserver.k8s.io/v1alpha1';
     return isKnown ? new FileReader(version) : undefined;
   }
-  if (group !== GROUP || OTHER_KINDS[kind]?.includes(version) !== true) return undefined;
+  if (group !== CONFIG_GROUP || OTHER_KINDS[kind]?.includes(version) !== true) return undefined;
   throw new ConfigurationDecodeError(`unexpected type: *apiserver.${kind}`);
 }
 
@@ -116,7 +115,7 @@ async function kubeconfigOf(
   const expected = KINDS[name];
   if (expected === undefined) return '';
   const readerOf = (apiVersion: string, kind: string): PluginReader | undefined => {
-    if (apiVersion !== `${GROUP}/v1`) return undefined;
+    if (apiVersion !== `${CONFIG_GROUP}/v1`) return undefined;
     if (kind === expected) return new PluginReader(kind);
     // The two policy kinds share a scheme.
     if (!POLICY_KINDS.includes(expected) || !POLICY_KINDS.includes(kind)) return undefined;

@@ -10,18 +10,6 @@ import type { ClusterAdmissionMetrics } from '../../metrics/cluster-admission-me
 import type { ClusterLinks } from '../../health/cluster-links.js';
 import type { PlaneCheck } from '../../health/store-checks.js';
 
-/** The resources that configure admission, with their kinds. */
-const CONFIGURATIONS = {
-  mutatingwebhookconfigurations: 'MutatingWebhookConfiguration',
-  validatingwebhookconfigurations: 'ValidatingWebhookConfiguration',
-  mutatingadmissionpolicies: 'MutatingAdmissionPolicy',
-  mutatingadmissionpolicybindings: 'MutatingAdmissionPolicyBinding',
-  validatingadmissionpolicies: 'ValidatingAdmissionPolicy',
-  validatingadmissionpolicybindings: 'ValidatingAdmissionPolicyBinding',
-} as const;
-
-type Configuration = keyof typeof CONFIGURATIONS;
-
 /** The interval at which an unreadable kind of params is logged again. */
 const REPEAT_MILLIS = 600_000;
 
@@ -39,44 +27,33 @@ export interface ClusterAdmissionOptions {
 /** The admission configuration of the cluster. Provides its sources, and reports their state in the log, in metrics, and in /readyz. */
 export class ClusterAdmission {
   readonly sources: AdmissionSources;
-  private readonly followed: Readonly<Record<Configuration, ClusterConfigurations>>;
+  private readonly followed: readonly ClusterConfigurations[];
   private readonly params: ClusterParams;
   private readonly broken = new Map<string, string>();
   private readonly lastLogged = new Map<string, { readonly text: string; readonly at: number }>();
 
   constructor(private readonly options: ClusterAdmissionOptions) {
     const { client, clock, namespaces, ownParams } = options;
-    this.followed = {
-      mutatingwebhookconfigurations: this.configurations('mutatingwebhookconfigurations'),
-      validatingwebhookconfigurations: this.configurations('validatingwebhookconfigurations'),
-      mutatingadmissionpolicies: this.configurations('mutatingadmissionpolicies'),
-      mutatingadmissionpolicybindings: this.configurations('mutatingadmissionpolicybindings'),
-      validatingadmissionpolicies: this.configurations('validatingadmissionpolicies'),
-      validatingadmissionpolicybindings: this.configurations('validatingadmissionpolicybindings'),
-    };
     this.params = new ClusterParams({ client, clock, local: ownParams, events: this.paramEvents() });
-    this.sources = {
-      mutatingWebhooks: this.followed.mutatingwebhookconfigurations,
-      validatingWebhooks: this.followed.validatingwebhookconfigurations,
-      mutatingPolicies: this.followed.mutatingadmissionpolicies,
-      mutatingPolicyBindings: this.followed.mutatingadmissionpolicybindings,
-      validatingPolicies: this.followed.validatingadmissionpolicies,
-      validatingPolicyBindings: this.followed.validatingadmissionpolicybindings,
-      params: this.params,
-      namespaces,
+    const configurations = {
+      mutatingWebhooks: this.configurations('MutatingWebhookConfiguration', 'mutatingwebhookconfigurations'),
+      validatingWebhooks: this.configurations('ValidatingWebhookConfiguration', 'validatingwebhookconfigurations'),
+      mutatingPolicies: this.configurations('MutatingAdmissionPolicy', 'mutatingadmissionpolicies'),
+      mutatingPolicyBindings: this.configurations('MutatingAdmissionPolicyBinding', 'mutatingadmissionpolicybindings'),
+      validatingPolicies: this.configurations('ValidatingAdmissionPolicy', 'validatingadmissionpolicies'),
+      validatingPolicyBindings: this.configurations(
+        'ValidatingAdmissionPolicyBinding',
+        'validatingadmissionpolicybindings',
+      ),
     };
-    options.metrics.followed = Object.values(this.followed);
+    this.followed = Object.values(configurations);
+    this.sources = { ...configurations, params: this.params, namespaces };
+    options.metrics.followed = this.followed;
   }
 
   start(signal: AbortSignal): void {
-    for (const source of Object.values(this.followed)) void source.follow(signal);
-    signal.addEventListener(
-      'abort',
-      () => {
-        this.params.stop();
-      },
-      { once: true },
-    );
+    for (const source of this.followed) void source.follow(signal);
+    signal.addEventListener('abort', () => this.params.stop(), { once: true });
   }
 
   /** Passes once all configurations of the cluster are known. They stay in use if the cluster cannot be reached later. */
@@ -84,24 +61,22 @@ export class ClusterAdmission {
     name: 'admission-configurations',
     endpoints: ['readyz'],
     check: () => {
-      const missing = Object.values(this.followed).filter((source) => !source.synced());
+      const missing = this.followed.filter((source) => !source.synced());
       if (missing.length === 0) return;
       const reasons = missing.map(({ resource }) => `${resource} (${this.broken.get(resource) ?? 'not listed yet'})`);
       throw new Error(`admission has not yet read these from the cluster: ${reasons.join(', ')}`);
     },
   };
 
-  private configurations(resource: Configuration): ClusterConfigurations {
+  private configurations(kind: string, resource: string): ClusterConfigurations {
     const { client, clock, links, logger } = this.options;
     return new ClusterConfigurations({
       client,
       clock,
       resource,
-      kind: CONFIGURATIONS[resource],
+      kind,
       events: {
-        changed: (_, what) => {
-          logger.info(`following ${resource} of the cluster: ${what}`);
-        },
+        changed: (_, what) => logger.info(`following ${resource} of the cluster: ${what}`),
         broken: (_, error) => {
           this.broken.set(resource, messageOf(error));
           links.broken('admission', `${resource}: ${messageOf(error)}`);

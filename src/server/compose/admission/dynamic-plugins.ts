@@ -50,9 +50,8 @@ export function dynamicPlugins(dependencies: DynamicPluginDependencies): PluginC
     clock,
     metrics: new WebhookMetrics(metrics),
     conditions: common.conditionMetrics,
-    onFailure: (webhook: string, error: Error) => {
-      logger.warn('webhook failed; failurePolicy Ignore admits the request', { webhook, error: error.message });
-    },
+    onFailure: (webhook: string, error: Error) =>
+      logger.warn('webhook failed; failurePolicy Ignore admits the request', { webhook, error: error.message }),
   };
   return {
     MutatingAdmissionPolicy: () => mutatingAdmissionPolicy({ ...common, metrics: mutatingPolicyMetrics(metrics) }),

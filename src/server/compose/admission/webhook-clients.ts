@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { credentialSource } from '../../../client/credential-source.js';
 import type { ServiceResolver } from '../../../client/webhook/client-config.js';
 import { WebhookClients } from '../../../client/webhook/clients.js';
@@ -7,6 +6,7 @@ import type { Clock } from '../../../util/clock.js';
 import type { Logger } from '../../../util/logger.js';
 import { loadAdmissionConfig, type WebhookPlugin } from './admission-config.js';
 import type { Options } from '../../options/options.js';
+import { readText } from '../../../util/files/read-text.js';
 
 /** The clients of the two webhook plugins. */
 export interface AdmissionWebhookClients {
@@ -21,8 +21,6 @@ export interface AdmissionWebhookOptions {
   readonly logger: Logger;
   readonly resolve: ServiceResolver;
 }
-
-const readText = (path: string): Promise<string> => readFile(path, 'utf8');
 
 /**
  * Returns the clients of admission webhooks, with the credentials that `--admission-control-config-file` configures. Rejects if

@@ -40,10 +40,6 @@ export class StandaloneHooks {
     ];
   }
 
-  private errorLoggerFor(what: string): (where: string, error: unknown) => void {
-    return errorLogger(this.context, what);
-  }
-
   /** Retries work that fails because the store is unavailable. Any other failure stops the server. */
   private async retryWhileStoreUnavailable(run: () => Promise<void>): Promise<void> {
     const { backend, clock, signal } = this.context;
@@ -74,36 +70,32 @@ export class StandaloneHooks {
       conversionOf: conversions(resolveByServices(() => clients.for({ group: '', resource: 'services' }))),
       recordEvent: (event) =>
         swallowIgnorableErrors(() => clients.for({ group: '', resource: 'events' }).create(event)),
-      onError: this.errorLoggerFor('definition'),
+      onError: errorLogger(this.context, 'definition'),
     });
   }
 
   private startSystemNamespaces(): Promise<void> {
     const { clock, signal, clients } = this.context;
     const client = clients('kube-apiserver').for({ group: '', resource: 'namespaces' });
-    const failed = this.errorLoggerFor('system namespaces');
-    return keepSystemNamespaces(client, clock, signal, (error) => {
-      failed('cannot be created', error);
-    });
+    const failed = errorLogger(this.context, 'system namespaces');
+    return keepSystemNamespaces(client, clock, signal, (error) => failed('cannot be created', error));
   }
 
-  private startAuthenticationInfo(): Promise<void> {
+  private startAuthenticationInfo(): void {
     const { authorities, clients, clock, signal } = this.context;
     const publisher = new AuthenticationInfoPublisher({
       clients: clients('kube-apiserver'),
       clock,
       info: authorities.authenticationInfo,
-      onError: this.errorLoggerFor('authentication info'),
+      onError: errorLogger(this.context, 'authentication info'),
     });
     publisher.start(signal);
-    return Promise.resolve();
   }
 
-  private startTokenTracking(): Promise<void> {
+  private startTokenTracking(): void {
     const { clock, signal, clients } = this.context;
-    const failed = this.errorLoggerFor('legacy token tracking');
+    const failed = errorLogger(this.context, 'legacy token tracking');
     new LegacyTokenTracking(clients('kube-apiserver'), clock, failed).start(signal);
-    return Promise.resolve();
   }
 
   private async startAuthorization(): Promise<void> {
@@ -115,14 +107,12 @@ export class StandaloneHooks {
 
   private bootstrapRoles(): Promise<void> {
     const { clock, signal, clients } = this.context;
-    const failed = this.errorLoggerFor('default roles');
+    const failed = errorLogger(this.context, 'default roles');
     return ensureRbacDefaults(parseRbacDefaults(readDataFile('rbac-defaults.json')), {
       clients: clients('kube-apiserver'),
       clock,
       signal,
-      failed: (text) => {
-        failed('', text);
-      },
+      failed: (text) => failed('', text),
     });
   }
 }

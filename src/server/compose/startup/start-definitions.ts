@@ -33,9 +33,7 @@ export async function startDefinitions(options: DefinitionsOptions): Promise<voi
     clock,
     ...(options.leavesObjects !== undefined && { leavesObjects: options.leavesObjects }),
     deleteObjects: (store) => deleteEach(deleters.for(store.groupResource), ''),
-    onError: (name, error) => {
-      options.onError(name, error);
-    },
+    onError: options.onError,
   });
   controller.start(signal);
   const events = new ObjectEvents({
@@ -44,9 +42,7 @@ export async function startDefinitions(options: DefinitionsOptions): Promise<voi
     client: clients.for(type),
     clock,
     record: recordEvent,
-    onError: (name, error) => {
-      options.onError(`${name}: cannot record the event`, error);
-    },
+    onError: (name, error) => options.onError(`${name}: cannot record the event`, error),
   });
   events.start(signal);
   await controller.synced;

@@ -15,8 +15,8 @@ export function installDocuments(
   registry: ApiRegistry,
   environment: HandlerEnvironment,
   serverAddress: () => string,
-  /** False if the server is behind another one, which serves these documents alongside its own. */
-  alone: boolean,
+  /** An aggregated API server is behind another one, which serves these documents alongside its own. */
+  mode: 'standalone' | 'aggregated',
 ): void {
   const { features, protobuf, offload } = environment;
   const discovery = new Discovery(
@@ -35,14 +35,14 @@ export function installDocuments(
     },
   );
   const source = openApiSource(registry);
-  const openApi = new OpenApi(
+  const openApi = new OpenApi({
     source,
-    publishedComponents(),
-    environment.clock,
-    (what, gv) => offload?.describe(what, gv),
-    alone ? rootDocuments(builtInGroups(source)) : [],
-    alone,
-  );
+    published: publishedComponents(),
+    clock: environment.clock,
+    offload: (what, gv) => offload?.describe(what, gv),
+    roots: mode === 'standalone' ? rootDocuments(builtInGroups(source)) : [],
+    redirects: mode === 'standalone',
+  });
   const describe: Handler = (context, request, response) => {
     if (!registry.isComplete) throw newPathsNotInstalled();
     return openApi.handle(context, request, response);
