@@ -48,8 +48,8 @@ export async function createOnlyHandler(
   wipeSystemFields(object.metadata);
   ensureNamespace(type.namespaced ? info.namespace : '', object.metadata);
   fieldManager.update(undefined, object, managerOrUserAgent(options.fieldManager, context.userAgent));
-  const attributes = {
-    operation: 'CREATE' as const,
+  const attributes: AdmissionAttributes = {
+    operation: 'CREATE',
     kind: type,
     resource: type,
     subresource: '',
@@ -62,9 +62,9 @@ export async function createOnlyHandler(
     user: context.user,
     cancellation: context.cancellation,
     signal: () => context.signal,
+    deadline: context.deadline,
     versions: soleVersion(target.decode),
-    recordWebhookLatency: (layer: 'mutating-webhook' | 'validating-webhook', millis: number) =>
-      context.recordWebhookDuration?.(layer, millis),
+    recordWebhookDuration: (layer, millis) => context.recordWebhookDuration?.(layer, millis),
     warn: (text: string) => context.warn(text),
     annotate: (key: string, value: string, level?: AuditLevel) => context.annotate(key, value, level),
   };

@@ -1,5 +1,17 @@
 import { constants, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import { bits, explicitTag, implicitTag, der, integer, octets, oid, pem, sequence, Tag, utf8 } from '../../../src/pki/der.js';
+import {
+  bits,
+  explicitTag,
+  implicitTag,
+  der,
+  integer,
+  octets,
+  oid,
+  pem,
+  sequence,
+  Tag,
+  utf8,
+} from '../../../src/pki/der.js';
 
 export interface FakeRequest {
   readonly commonName: string;
