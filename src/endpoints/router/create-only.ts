@@ -2,7 +2,7 @@ import { ApiError, newGenericNotFound } from '../../apimachinery/meta/errors.js'
 import { formatGroupVersion, type KubeObject } from '../../apimachinery/meta/meta.js';
 import { managerOrUserAgent } from '../../managedfields/manager-name.js';
 import type { CreateOnlyApi } from '../../registry/generic/store/api-registry.js';
-import type { AuditLevel } from '../../request/audit.js';
+import type { AdmissionAttributes } from '../../admission/interfaces.js';
 import { ensureNamespace, wipeSystemFields } from '../../registry/generic/system-fields.js';
 import { checkRoute } from '../negotiation/media.js';
 import { writeCreated } from '../responsewriters/object.js';
@@ -65,8 +65,8 @@ export async function createOnlyHandler(
     deadline: context.deadline,
     versions: soleVersion(target.decode),
     recordWebhookDuration: (layer, millis) => context.recordWebhookDuration?.(layer, millis),
-    warn: (text: string) => context.warn(text),
-    annotate: (key: string, value: string, level?: AuditLevel) => context.annotate(key, value, level),
+    warn: (text) => context.warn(text),
+    annotate: (key, value, level) => context.annotate(key, value, level),
   };
   await admitMutations(environment.admission, attributes);
   await environment.admission.validate(attributes);
