@@ -102,13 +102,19 @@ export type WriteResult =
   | { readonly outcome: 'committed'; readonly object: StoredObject }
   | { readonly outcome: 'conflict'; readonly current: StoredObject | undefined };
 
-export interface EventStream {
-  /**
-   * All events of the log after the requested revision, in batches, in order, without gaps. Ends when the signal is aborted; throws
-   * StorageError if the revision is compacted or the stream is lost for good.
-   */
-  batches: AsyncIterable<readonly LogEvent[]>;
+/**
+ * All events of a log after a revision, in batches, in order, without gaps. Ends when the signal is aborted; throws StorageError if the
+ * revision is compacted or the stream is lost for good.
+ */
+export type EventStream = AsyncIterable<readonly LogEvent[]>;
+
+/** Whether something works, and the reason if it does not; the reason is empty otherwise. */
+export interface Health {
+  readonly ok: boolean;
+  readonly reason: string;
 }
+
+export const HEALTHY: Health = { ok: true, reason: '' };
 
 /**
  * States that can be read synchronously from a file on this machine, so that a cache can drop the bytes of its objects. Every state read is
@@ -258,9 +264,9 @@ export interface Backend {
    */
   index?(resource: string, fields: readonly string[]): void;
   /** Reports whether writes of other processes are being received. Absent if there are no other processes. */
-  following?(): { readonly ok: boolean; readonly reason: string };
+  following?(): Health;
   /** Reports whether writes succeed. Absent if nothing can block them. */
-  writing?(): { readonly ok: boolean; readonly reason: string };
+  writing?(): Health;
   /** Replaces the bytes of a stored object with bytes that cannot be decoded. A test hook, refused unless the backend was opened for tests. */
   corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void>;
 }

@@ -54,13 +54,6 @@ export class BuiltinSchema {
     }
   }
 
-  /** Returns the unknown fields of a tree, sorted, as strategic merge patches report them: `unknown field "spec.x"`. */
-  unknownFields(object: JsonValue): string[] {
-    const decoder = new TypedDecoder({ strict: true });
-    decoder.run(this.type, object);
-    return decoder.unknown.map((path) => `unknown field ${quote(path)}`).sort();
-  }
-
   /** Returns an object with only apiVersion, kind, and what is always written. */
   empty(): KubeObject {
     const object = withMetadata(zeroValue(this.type));

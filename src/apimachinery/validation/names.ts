@@ -5,8 +5,8 @@
 
 const utf8Length = (text: string): number => Buffer.byteLength(text, 'utf8');
 
-export const maxLenCharacters = (length: number): string => `must be no more than ${String(length)} characters`;
-const maxLenBytes = (length: number): string => `must be no more than ${String(length)} bytes`;
+export const maxLenCharacters = (length: number): string => `must be no more than ${length} characters`;
+const maxLenBytes = (length: number): string => `must be no more than ${length} bytes`;
 
 export function regexError(message: string, format: string, ...examples: string[]): string {
   if (examples.length === 0) return `${message} (regex used for validation is '${format}')`;
@@ -14,7 +14,7 @@ export function regexError(message: string, format: string, ...examples: string[
 }
 
 export const inclusiveRangeError = (low: number, high: number): string =>
-  `must be between ${String(low)} and ${String(high)}, inclusive`;
+  `must be between ${low} and ${high}, inclusive`;
 
 const LABEL_FORMAT = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const LABEL_MESSAGE =

@@ -142,7 +142,7 @@ export function validateFieldManager(manager: string, path: FieldPath | string):
   let position = 0;
   for (const char of manager) {
     if (!isPrintable(char)) {
-      errors.push(invalid(path, manager, `invalid character ${unicodePoint(char)} (at position ${String(position)})`));
+      errors.push(invalid(path, manager, `invalid character ${unicodePoint(char)} (at position ${position})`));
     }
     position += bytesOf(char);
   }

@@ -10,7 +10,7 @@ export interface Mark {
 /** Returns Go's error. The line is named unless it is the first; the scanner counts lines from one, the parser from zero. */
 export function yamlProblem(what: string, line: number, contextLine: number, finder: 'scanner' | 'parser'): JsonError {
   const named = line === 0 ? contextLine : finder === 'scanner' ? line + 1 : line;
-  return new JsonError(named === 0 ? `yaml: ${what}` : `yaml: line ${String(named)}: ${what}`);
+  return new JsonError(named === 0 ? `yaml: ${what}` : `yaml: line ${named}: ${what}`);
 }
 
 const LF = 0x0a;

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from '../json/json.js';
+import { formatFloat } from '../json/go-format.js';
 import { scalarText } from './scalars.js';
 
 /** Keys of more bytes than this are written with a question mark. */
@@ -47,21 +48,13 @@ function compareDigits(left: string[], right: string[], at: number): number {
   return x.end - y.end;
 }
 
-/** Formats a number like Go's shortest `%g`: with an exponent from a million and below a ten-thousandth. */
-export function formatG(value: number): string {
-  const [mantissa = '', exponent = '0'] = value.toExponential().split('e');
-  const power = Number(exponent);
-  if (power >= -4 && power < 6) return String(value);
-  return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
-}
-
 /**
  * Formats a number. A whole number whose JSON fits a signed or unsigned 64-bit integer is written in full. -2^63 as a float is
  * rounded beyond that range.
  */
 function formatNumber(value: number): string {
   const whole = Number.isInteger(value) && value < 2 ** 64 && value > -(2 ** 63);
-  return whole ? String(value) : formatG(value);
+  return whole ? String(value) : formatFloat(value);
 }
 
 class Emitter {

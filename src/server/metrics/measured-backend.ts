@@ -148,11 +148,10 @@ export class MeasuredBackend implements Backend {
   }
 
   events(after: number, signal: AbortSignal): EventStream {
-    const { batches } = this.backend.events(after, signal);
-    return { batches: this.counted(batches) };
+    return this.counted(this.backend.events(after, signal));
   }
 
-  private async *counted(batches: EventStream['batches']): AsyncGenerator<readonly LogEvent[]> {
+  private async *counted(batches: EventStream): AsyncGenerator<readonly LogEvent[]> {
     for await (const batch of batches) {
       this.tools.metrics.eventsReceived(batch);
       yield batch;

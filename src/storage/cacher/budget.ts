@@ -16,6 +16,8 @@ export interface BudgetOwner {
 export type Durability =
   /** They are dropped. */
   | 'dropped'
+  /** They are dropped, and take no extra memory until then: the items' own bytes are in them. */
+  | 'shared'
   /** The replacement may reuse parts of them. */
   | 'inherited';
 
@@ -67,10 +69,11 @@ export class Budget {
     this.turned += bytes;
   }
 
-  /** Adds bytes. The caller keeps the returned entry and passes it to `use` on each use. `free`: the bytes are accounted for elsewhere. */
-  add(owner: BudgetOwner, id: string, bytes: Uint8Array, durability: Durability, free: boolean): Derived {
+  /** Adds bytes. The caller keeps the returned entry and passes it to `use` on each use. */
+  add(owner: BudgetOwner, id: string, bytes: Uint8Array, durability: Durability): Derived {
     this.misses++;
-    const entry = new Derived(owner, id, bytes, OVERHEAD + (free ? 0 : bytes.length), durability);
+    const cost = OVERHEAD + (durability === 'shared' ? 0 : bytes.length);
+    const entry = new Derived(owner, id, bytes, cost, durability);
     this.bytes += entry.cost;
     this.turned += entry.cost;
     this.link(entry);
@@ -134,10 +137,10 @@ export class DerivedSet implements BudgetOwner {
     return this.entries.size;
   }
 
-  put(id: string, bytes: Uint8Array, durability: Durability = 'dropped', free = false): Uint8Array {
+  put(id: string, bytes: Uint8Array, durability: Durability = 'dropped'): Uint8Array {
     const old = this.entries.get(id);
     if (old !== undefined) this.budget.remove(old);
-    this.entries.set(id, this.budget.add(this, id, bytes, durability, free));
+    this.entries.set(id, this.budget.add(this, id, bytes, durability));
     return bytes;
   }
 
@@ -154,12 +157,12 @@ export class DerivedSet implements BudgetOwner {
 
   /** Keeps only the bytes that a replacement may reuse parts of. */
   keepInherited(): void {
-    for (const [id, entry] of this.entries) if (entry.durability === 'dropped') this.drop(id);
+    for (const [id, entry] of this.entries) if (entry.durability !== 'inherited') this.drop(id);
   }
 
-  /** Drops the bytes that are accounted for elsewhere. */
-  dropFree(): void {
-    for (const [id, { cost }] of this.entries) if (cost === OVERHEAD) this.drop(id);
+  /** Drops the blocks that hold the items' own bytes. */
+  dropShared(): void {
+    for (const [id, { durability }] of this.entries) if (durability === 'shared') this.drop(id);
   }
 
   clear(): void {

@@ -1,11 +1,12 @@
 import { sleep, systemClock, type Clock, type Timer } from '../../util/clock.js';
+import { asError } from '../../util/error-message.js';
 import { StorageError, type Undecodable } from '../errors.js';
-import type { Backend, LogEvent, Revision } from '../interfaces.js';
+import type { Backend, Health, LogEvent, Revision } from '../interfaces.js';
 import { WorkingSet, type WarmthStats } from './tree/working-set.js';
 import { Budget, type BudgetStats } from './budget.js';
 import { History } from './watch/history.js';
 import { LoadWaits } from './load/waits.js';
-import type { CachedType, Cacher, ResourceCache } from './interfaces.js';
+import type { CachedType, Cacher, ResourceCache, TypeStats } from './interfaces.js';
 import type { Shared } from './shared.js';
 import { WatchCache } from './watch-cache.js';
 import { NewestRevision, RevisionWaits } from './waits.js';
@@ -51,18 +52,6 @@ export interface CacherStats {
   /** The number of reads waiting for types to load, and of reads rejected so far. */
   readonly loads: { readonly waiting: number; readonly refused: number };
   readonly types: readonly TypeStats[];
-}
-
-export interface TypeStats {
-  readonly resource: string;
-  /** The newest revision that the cache has seen. */
-  readonly revision: Revision;
-  readonly objects: number;
-  /** Returns the number of objects that are not packed; walks all leaves. */
-  readonly inMemory: () => number;
-  readonly watchers: number;
-  /** The number of objects that cannot be decoded. */
-  readonly undecodable: number;
 }
 
 export const DEFAULT_BUDGET_BYTES = 128 << 20;
@@ -168,29 +157,20 @@ export class StorageCacher implements Cacher {
   reload(resource: string): void {
     const cache = this.types.get(resource);
     cache?.unload();
-    cache?.load();
-    cache?.endWatchers();
+    cache?.reload();
   }
 
-  healthy(): { readonly ok: boolean; readonly reason: string } {
+  healthy(): Health {
     return { ok: this.trouble === '', reason: this.trouble };
   }
 
   stats(): CacherStats {
-    const types = [...this.types.values()].map((cache) => ({
-      resource: cache.resource,
-      revision: cache.revision(),
-      objects: cache.size(),
-      inMemory: () => cache.inMemory(),
-      watchers: cache.watcherCount(),
-      undecodable: cache.undecodableCount(),
-    }));
     return {
       budget: this.budget.stats(),
       warmth: this.warmth.stats(),
       history: this.history.size(),
       loads: this.loadWaits.stats(),
-      types,
+      types: [...this.types.values()].map((cache) => cache.stats()),
     };
   }
 
@@ -220,14 +200,14 @@ export class StorageCacher implements Cacher {
   /** Follows the log until the stream ends. Returns the error, or undefined if there was none or the cacher was stopped. */
   private async followOnce(connected: () => void): Promise<Error | undefined> {
     try {
-      for await (const batch of this.options.backend.events(this.waits.revision, this.stopping.signal).batches) {
+      for await (const batch of this.options.backend.events(this.waits.revision, this.stopping.signal)) {
         this.process(batch);
         connected();
       }
       return undefined;
     } catch (error) {
       if (this.stopping.signal.aborted) return undefined;
-      return error instanceof Error ? error : new Error(String(error));
+      return asError(error);
     }
   }
 
@@ -245,10 +225,7 @@ export class StorageCacher implements Cacher {
     const caches = [...this.types.values()];
     for (const cache of caches) cache.unload();
     this.waits.advance(revision);
-    for (const cache of caches) {
-      cache.load();
-      cache.endWatchers();
-    }
+    for (const cache of caches) cache.reload();
     this.waits.release();
     this.trouble = '';
     return true;
@@ -272,10 +249,7 @@ export class StorageCacher implements Cacher {
     }
     const last = events.at(-1);
     if (last !== undefined) this.waits.advance(last.revision);
-    for (const cache of failed) {
-      cache.load();
-      cache.endWatchers();
-    }
+    for (const cache of failed) cache.reload();
     for (const cache of touched) cache.flush();
     this.waits.release();
   }

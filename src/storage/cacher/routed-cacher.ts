@@ -1,5 +1,5 @@
 import { backendOf, type LogSet } from '../routed-backend.js';
-import type { Backend } from '../interfaces.js';
+import { HEALTHY, type Backend, type Health } from '../interfaces.js';
 import type { LogIdentities } from '../log-identity.js';
 import { Budget } from './budget.js';
 import { WorkingSet } from './tree/working-set.js';
@@ -47,12 +47,12 @@ export class RoutedCacher implements Cacher {
     this.cacherOf(resource).reload(resource);
   }
 
-  healthy(): { readonly ok: boolean; readonly reason: string } {
+  healthy(): Health {
     for (const cacher of this.cachers.values()) {
       const state = cacher.healthy();
       if (!state.ok) return state;
     }
-    return { ok: true, reason: '' };
+    return HEALTHY;
   }
 
   stats(): CacherStats {

@@ -12,7 +12,7 @@ export class Cbc implements Transformer {
   private readonly algorithm: string;
 
   constructor(private readonly key: Uint8Array) {
-    this.algorithm = `aes-${String(key.length * 8)}-cbc`;
+    this.algorithm = `aes-${key.length * 8}-cbc`;
   }
 
   async fromStorage(data: Uint8Array): Promise<Decrypted> {
@@ -57,8 +57,7 @@ export class Gcm implements Transformer {
  */
 export class SeededGcm implements Transformer {
   constructor(private readonly seed: Uint8Array) {
-    if (seed.length < INFO)
-      throw new TransformError(`invalid seed length ${String(seed.length)} used for key generation`);
+    if (seed.length < INFO) throw new TransformError(`invalid seed length ${seed.length} used for key generation`);
   }
 
   async fromStorage(data: Uint8Array, context: Uint8Array): Promise<Decrypted> {

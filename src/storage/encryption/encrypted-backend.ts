@@ -16,7 +16,7 @@ import type {
   WriteResult,
 } from '../interfaces.js';
 import { EncryptedStaging } from './encrypted-staging.js';
-import { encodedBytes, withRevision } from '../object-bytes.js';
+import { encodedBytes, NO_BYTES, withRevision } from '../object-bytes.js';
 import { undecodable } from '../undecodable.js';
 import { type Decrypted, identity, isEncrypted, TransformError, type Transformer } from './transformer.js';
 
@@ -32,8 +32,6 @@ export interface EncryptedBackendOptions {
   /** Called when an object of a type could not be read; the caches hold it as unreadable. */
   onUnreadable(resource: string, key: string): void;
 }
-
-const NOTHING = new Uint8Array();
 
 /**
  * A backend that encrypts the objects stored in another one. The other backend sees opaque bytes and the keys of objects, and nothing else
@@ -111,10 +109,10 @@ export class EncryptedBackend implements Backend {
   }
 
   events(after: number, signal: AbortSignal): EventStream {
-    return { batches: this.decryptEvents(this.options.backend.events(after, signal).batches) };
+    return this.decryptEvents(this.options.backend.events(after, signal));
   }
 
-  private async *decryptEvents(batches: EventStream['batches']): AsyncGenerator<readonly LogEvent[]> {
+  private async *decryptEvents(batches: EventStream): AsyncGenerator<readonly LogEvent[]> {
     for await (const batch of batches) {
       if (!batch.some((event) => this.needsDecryption(event))) {
         yield batch;
@@ -156,7 +154,7 @@ export class EncryptedBackend implements Backend {
       if (strict && error.temporary) throw untransformable(key, revision, error);
       const { object: _, attributes: __, ...rest } = stored;
       if (strict) this.options.onUnreadable(resource, key);
-      return { ...rest, bytes: NOTHING, unreadable: error.message };
+      return { ...rest, bytes: NO_BYTES, unreadable: error.message };
     }
     const bytes = opened.data === stored.bytes ? stored.bytes : withRevision(opened.data, revision);
     return { ...stored, bytes, ...(opened.stale ? { stale: true } : {}) };

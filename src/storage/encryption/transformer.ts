@@ -1,7 +1,9 @@
 import type { Clock } from '../../util/clock.js';
+import { aggregateMessages } from '../../util/error-message.js';
 
 /** The prefix of encrypted bytes. The JSON text of an object starts with a brace. */
-const ENCRYPTED = Buffer.from('k8s:enc:');
+export const ENCRYPTED_PREFIX = 'k8s:enc:';
+const ENCRYPTED = Buffer.from(ENCRYPTED_PREFIX);
 
 export interface Decrypted {
   readonly data: Uint8Array;
@@ -134,8 +136,7 @@ export class PrefixTransformers implements Transformer {
 /** Joins errors as Go's aggregate prints them. */
 function joined(errors: readonly TransformError[]): TransformError {
   const [first] = errors;
-  const texts = [...new Set(errors.map(({ message }) => message))];
   if (first !== undefined && errors.length === 1) return first;
   const temporary = errors.some((error) => error.temporary);
-  return new TransformError(texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`, { temporary });
+  return new TransformError(aggregateMessages(errors.map(({ message }) => message)), { temporary });
 }

@@ -1,5 +1,6 @@
 import { type FieldError, FieldPath, invalid, Printed, required } from '../../apimachinery/meta/field-error.js';
 import { quote } from '../../apimachinery/meta/meta.js';
+import { decodeBase64 } from '../../go/base64.js';
 import { formatGoDuration } from '../../go/duration.js';
 import type { EncryptionConfiguration, KeysConfiguration, KmsConfiguration, ProviderConfiguration } from './types.js';
 
@@ -150,20 +151,13 @@ function validateKeys({ keys }: KeysConfiguration, at: FieldPath, sizes: readonl
     const path = at.index(i);
     const errors = name === '' ? [required(path.child('name'), 'name is a mandatory field for a key')] : [];
     if (secret === '') return [...errors, required(path.child('secret'), 'secret is a mandatory field for a key')];
-    const key = decodeKey(secret);
+    const key = decodeBase64(secret);
     if (key === undefined)
       return [...errors, invalid(path.child('secret'), 'REDACTED', 'secrets must be base64 encoded')];
     if (sizes.includes(key.length)) return errors;
-    const why = `secret is not of the expected length, got ${String(key.length)}, expected one of [${sizes.join(' ')}]`;
+    const why = `secret is not of the expected length, got ${key.length}, expected one of [${sizes.join(' ')}]`;
     return [...errors, invalid(path.child('secret'), 'REDACTED', why)];
   });
-}
-
-/** Returns undefined for malformed padded base64. Skips line breaks, like Go's decoder. */
-export function decodeKey(text: string): Buffer | undefined {
-  const joined = text.replace(/[\r\n]/g, '');
-  if (joined.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(joined)) return undefined;
-  return Buffer.from(joined, 'base64');
 }
 
 function validateKms(

@@ -7,7 +7,7 @@ import { Tree } from '../tree/btree.js';
 import { Leaf, LEAF_BULK } from '../tree/leaf.js';
 import { cachedItem, CachedItem, type ItemSource } from '../tree/cached-item.js';
 import { PackedItems, type PackingSource } from '../tree/packed-items.js';
-import { copyOf } from '../../object-bytes.js';
+import { copyOf } from '../../../util/bytes.js';
 import { UNCHECKED } from '../../record.js';
 import type { ItemTree } from '../tree/page.js';
 
@@ -174,7 +174,7 @@ class LeafBuilder {
     const { key, revision, flags, keptLength } = object;
     const isFull = this.held > this.warmBytes;
     if (keptLength !== undefined && isFull && (flags & UNCHECKED) === 0)
-      return CachedItem.withoutBytes({ key, revision, flags, length: keptLength }, this.source, false);
+      return CachedItem.withoutBytes({ key, revision, flags, length: keptLength }, this.source, 'dropped');
     const { bytes } = object;
     if (object.unreadable !== undefined || (flags & UNCHECKED) !== 0 || bytes[0] !== BRACE) {
       const item = cachedItem({ ...object, bytes: copyOf(bytes) }, this.source);
@@ -183,7 +183,7 @@ class LeafBuilder {
       return item;
     }
     if (isFull && this.source.atHand?.keep === undefined)
-      return CachedItem.withoutBytes({ key, revision, flags, length: bytes.length }, this.source, false);
+      return CachedItem.withoutBytes({ key, revision, flags, length: bytes.length }, this.source, 'dropped');
     const item = CachedItem.of({ key, revision, flags, bytes: copyOf(bytes) }, undefined, this.source);
     if (isFull) this.apart.push(item);
     else {

@@ -1,4 +1,3 @@
-import { dropItemBlocks } from './blocks.js';
 import { type ItemLeaf } from './leaf-data.js';
 import { PackedItems, type PackingSource } from './packed-items.js';
 
@@ -93,7 +92,8 @@ export class WorkingSet {
     if (keeps && atHand.keep?.(held) !== true) return false;
     source.onPacked();
     const known = packedForm instanceof PackedItems && (packed !== undefined || packedForm.hasAttributesOf(held));
-    if (packed === undefined) dropItemBlocks(leaf);
+    // From now on these blocks would take extra memory.
+    if (packed === undefined) leaf.data?.bytes.dropShared();
     leaf.pack(known ? packedForm.packed() : PackedItems.of(held, source));
     this.packed++;
     return true;

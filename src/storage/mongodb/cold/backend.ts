@@ -4,6 +4,7 @@ import type {
   LocalStates,
   Backend,
   EventStream,
+  Health,
   ListOptions,
   Revision,
   StoredList,
@@ -55,7 +56,7 @@ export class ColdBackend implements Backend {
     return this.backend.write(request);
   }
 
-  writing(): { readonly ok: boolean; readonly reason: string } {
+  writing(): Health {
     const state = this.file.state();
     return state.ok ? this.backend.writing() : state;
   }

@@ -4,9 +4,10 @@ import { open } from 'lmdb';
 import type { Clock, Timer } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import { lockDirectory, type DirectoryLock } from '../../directory-lock.js';
-import { damageOfLmdbFile } from '../../lmdb-file.js';
+import { damageOfLmdbFile, viewAt } from '../../lmdb-file.js';
 import { StorageError } from '../../errors.js';
-import type { Revision, StoredObject } from '../../interfaces.js';
+import type { Health, Revision, StoredObject } from '../../interfaces.js';
+import { unreadableObject } from '../../object-bytes.js';
 import type { Database } from './places.js';
 import { bootOfMachine, isFromThisBoot, removeMarker, writeMarker } from './marker.js';
 import {
@@ -57,7 +58,6 @@ const ENOUGH_ROOM = 2 * LEAST_ROOM;
 const LOOK_EVERY = 4 << 20;
 /** With less free space nothing can be removed, so such a file is created again. */
 const TOO_LITTLE = 8 << 20;
-const NOTHING = new Uint8Array();
 
 interface PageCounts {
   readonly lastPageNumber: number;
@@ -225,7 +225,7 @@ export class ColdFile {
   }
 
   /** Reports whether the file accepts data. */
-  state(): { readonly ok: boolean; readonly reason: string } {
+  state(): Health {
     if (this.uncheckedBytes >= LOOK_EVERY) this.checkFreeSpace();
     return { ok: this.full === '', reason: this.full };
   }
@@ -269,17 +269,16 @@ export class ColdFile {
     const root = this.opened?.root;
     if (root === undefined || load === 0) return undefined;
     const id = revisionKey(RECORD, load, revision);
-    let shared = root.getBinaryFast(id);
-    if (shared === undefined) {
+    let view = viewAt(root, id);
+    if (view === undefined) {
       root.resetReadTxn();
-      shared = root.getBinaryFast(id);
+      view = viewAt(root, id);
     }
-    if (shared === undefined) return undefined;
-    // Only `length` bytes of it are the record, and not all of Node's functions respect that.
-    const record = decodeRecord(Buffer.from(shared.buffer, shared.byteOffset, shared.length));
-    if (record === undefined)
-      return { key, revision, bytes: NOTHING, flags: 0, unreadable: `its record in ${FILE} is damaged` };
-    return { key, revision, ...record };
+    if (view === undefined) return undefined;
+    const record = decodeRecord(view);
+    return record === undefined
+      ? unreadableObject(key, revision, `its record in ${FILE} is damaged`)
+      : { key, revision, ...record };
   }
 
   /** Returns the current pairs of a range. */
