@@ -81,7 +81,7 @@ export class CustomView {
     for (const object of objects) {
       const known = this.converted.get(object);
       if (known instanceof Promise) inFlight.add(known);
-      else if (known === undefined && object.undecodable !== true && this.isRemote(object)) {
+      else if (known === undefined && !object.undecodable && this.isRemote(object)) {
         if (object.bytes.length >= OFFLOAD_CONVERSION_BYTES && this.options.offload !== undefined) large.push(object);
         else wanted.push({ object, stored: this.normalizeStored(object.decode()) });
       }

@@ -7,11 +7,6 @@ export interface BudgetStats {
   readonly limit: number;
 }
 
-/** Owns derived bytes by id, and drops them when asked to. */
-export interface BudgetOwner {
-  evict(id: string): void;
-}
-
 /** The fate of derived bytes when the item or leaf that they were derived from is replaced. */
 export type Durability =
   /** They are dropped. */
@@ -26,7 +21,7 @@ export class Derived {
   newer: Derived | undefined;
   older: Derived | undefined;
   constructor(
-    readonly owner: BudgetOwner,
+    readonly owner: DerivedSet,
     readonly id: string,
     readonly bytes: Uint8Array,
     readonly cost: number,
@@ -70,7 +65,7 @@ export class Budget {
   }
 
   /** Adds bytes. The caller keeps the returned entry and passes it to `use` on each use. */
-  add(owner: BudgetOwner, id: string, bytes: Uint8Array, durability: Durability): Derived {
+  add(owner: DerivedSet, id: string, bytes: Uint8Array, durability: Durability): Derived {
     this.misses++;
     const cost = OVERHEAD + (durability === 'shared' ? 0 : bytes.length);
     const entry = new Derived(owner, id, bytes, cost, durability);
@@ -119,7 +114,7 @@ export class Budget {
 }
 
 /** The derived bytes of one item or leaf, by id. Most have none or one. */
-export class DerivedSet implements BudgetOwner {
+export class DerivedSet {
   private readonly entries = new Map<string, Derived>();
   constructor(private readonly budget: Budget) {}
 
@@ -144,6 +139,7 @@ export class DerivedSet implements BudgetOwner {
     return bytes;
   }
 
+  /** Called by the budget, which has removed the bytes. */
   evict(id: string): void {
     this.entries.delete(id);
   }

@@ -11,6 +11,7 @@ import {
   type PrefixTransformer,
   PrefixTransformers,
   type Transformer,
+  type TransformError,
   type TransformObserver,
 } from './transformer.js';
 import {
@@ -25,7 +26,7 @@ import { parseGroupResource } from './validate.js';
 const NO_MATCH = 'no matching prefix found';
 
 export interface EncryptionObserver extends TransformObserver, KmsObserver {
-  called(provider: string, method: string, millis: number, error: Parameters<KmsServiceOptions['called']>[2]): void;
+  called(provider: string, method: string, millis: number, error: TransformError | undefined): void;
 }
 
 export interface BuildOptions {

@@ -12,8 +12,7 @@ const KEY = 32;
 export class Secretbox implements Transformer {
   constructor(private readonly key: Uint8Array) {}
 
-  async fromStorage(data: Uint8Array): Promise<Decrypted> {
-    await Promise.resolve();
+  fromStorage(data: Uint8Array): Decrypted {
     if (data.length < NONCE + TAG) throw new TransformError('the stored data was shorter than the required size');
     const plain = openBox(data.subarray(NONCE), data.subarray(0, NONCE), this.key);
     // The wording of kube-apiserver.
@@ -21,8 +20,7 @@ export class Secretbox implements Transformer {
     return { data: plain, stale: false };
   }
 
-  async toStorage(data: Uint8Array): Promise<Uint8Array> {
-    await Promise.resolve();
+  toStorage(data: Uint8Array): Uint8Array {
     const nonce = randomBytes(NONCE);
     return Buffer.concat([nonce, sealBox(data, nonce, this.key)]);
   }

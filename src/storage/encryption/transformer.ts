@@ -1,5 +1,6 @@
 import type { Clock } from '../../util/clock.js';
 import { aggregateMessages } from '../../util/error-message.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** The prefix of encrypted bytes. The JSON text of an object starts with a brace. */
 export const ENCRYPTED_PREFIX = 'k8s:enc:';
@@ -13,8 +14,8 @@ export interface Decrypted {
 
 /** Converts an object's bytes to stored bytes and back. `context` is authenticated: the bytes of one object are of no use for another. */
 export interface Transformer {
-  fromStorage(data: Uint8Array, context: Uint8Array): Promise<Decrypted>;
-  toStorage(data: Uint8Array, context: Uint8Array): Promise<Uint8Array>;
+  fromStorage(data: Uint8Array, context: Uint8Array): MaybePromise<Decrypted>;
+  toStorage(data: Uint8Array, context: Uint8Array): MaybePromise<Uint8Array>;
 }
 
 /** Thrown if bytes cannot be transformed. The message never shows a key or the bytes. */
@@ -61,11 +62,11 @@ export const IDENTITY_READ_ENCRYPTED = 'identity transformer tried to read encry
 
 /** Stores objects unchanged; cannot read encrypted ones. */
 export const identity: Transformer = {
-  fromStorage: (data) =>
-    isEncrypted(data)
-      ? Promise.reject(new TransformError(IDENTITY_READ_ENCRYPTED))
-      : Promise.resolve({ data, stale: false }),
-  toStorage: (data) => Promise.resolve(data),
+  fromStorage: (data) => {
+    if (isEncrypted(data)) throw new TransformError(IDENTITY_READ_ENCRYPTED);
+    return { data, stale: false };
+  },
+  toStorage: (data) => data,
 };
 
 /** Writes with the first transformer. Reads with every transformer whose prefix matches, in order, until one succeeds. */

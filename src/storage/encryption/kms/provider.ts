@@ -5,7 +5,13 @@ import type { Clock, Timer } from '../../../util/clock.js';
 import { LruCache } from '../../../util/caches/lru-cache.js';
 import { Gcm, SeededGcm } from '../aes.js';
 import { type Decrypted, TransformError, type Transformer } from '../transformer.js';
-import { type Annotations, encryptedObject, type EncryptedObject } from './messages.js';
+import {
+  type Annotations,
+  encryptedObject,
+  type EncryptedObject,
+  type EncryptResponse,
+  type StatusResponse,
+} from './messages.js';
 import type { KmsService } from './service.js';
 
 /** The intervals of kube-apiserver. */
@@ -192,11 +198,7 @@ export class KmsProvider implements Transformer {
     this.checked = { at: clock.monotonic(), ttl: error === undefined ? POSITIVE_TTL : NEGATIVE_TTL, error };
   }
 
-  private async judge(status: {
-    readonly healthz: string;
-    readonly version: string;
-    readonly keyId: string;
-  }): Promise<string[]> {
+  private async judge(status: StatusResponse): Promise<string[]> {
     const { name, observer } = this.options;
     const errors: string[] = [];
     if (status.healthz !== 'ok') errors.push(`got unexpected healthz status: ${status.healthz}`);
@@ -236,7 +238,7 @@ export class KmsProvider implements Transformer {
     const begun = clock.monotonic();
     const seed = randomBytes(SEED);
     observer.keyGenerated(clock.monotonic() - begun);
-    let answer: Awaited<ReturnType<KmsService['encrypt']>>;
+    let answer: EncryptResponse;
     try {
       answer = await service.encrypt({ plaintext: seed, uid });
       checkEnvelope(answer.keyId, answer.ciphertext, answer.annotations);

@@ -8,7 +8,6 @@ import { damageOfLmdbFile, viewAt } from '../../lmdb-file.js';
 import { StorageError } from '../../errors.js';
 import type { Health, Revision, StoredObject } from '../../interfaces.js';
 import { unreadableObject } from '../../object-bytes.js';
-import type { Database } from './places.js';
 import { bootOfMachine, isFromThisBoot, removeMarker, writeMarker } from './marker.js';
 import {
   CHECKPOINT,
@@ -24,6 +23,7 @@ import {
   resourceOf,
   revisionKey,
   type Checkpoint,
+  type ColdDatabase,
 } from './records.js';
 
 export interface ColdFileOptions {
@@ -99,7 +99,7 @@ export class ColdFile {
   private uncheckedBytes = 0;
   private timer: Timer | undefined;
 
-  private opened: { readonly root: Database; readonly lock: DirectoryLock } | undefined;
+  private opened: { readonly root: ColdDatabase; readonly lock: DirectoryLock } | undefined;
   private opening: Promise<void> | undefined;
   private users = 0;
 
@@ -140,8 +140,8 @@ export class ColdFile {
   }
 
   /** Opens the file of an earlier process; undefined if it cannot be used. */
-  private async resumed(): Promise<Database | undefined> {
-    let root: Database | undefined;
+  private async resumed(): Promise<ColdDatabase | undefined> {
+    let root: ColdDatabase | undefined;
     try {
       if (damageOfLmdbFile(this.path) !== undefined) return undefined;
       root = this.environment();
@@ -155,7 +155,7 @@ export class ColdFile {
     return undefined;
   }
 
-  private empty(): Database {
+  private empty(): ColdDatabase {
     const { directory } = this.options;
     removeMarker(directory);
     rmSync(this.path, { force: true });
@@ -166,7 +166,7 @@ export class ColdFile {
     return join(this.options.directory, FILE);
   }
 
-  private environment(): Database {
+  private environment(): ColdDatabase {
     const { path } = this;
     // The lock file belongs to readers that are gone: the directory is locked.
     rmSync(`${path}-lock`, { force: true });
@@ -186,7 +186,7 @@ export class ColdFile {
   }
 
   /** Finds the data of an earlier process: loads to resume, and loads to remove. */
-  private scanLoads(root: Database): void {
+  private scanLoads(root: ColdDatabase): void {
     const resumable = new Set<number>();
     for (const { key, value } of root.getRange({ start: Buffer.of(CHECKPOINT), end: Buffer.of(CHECKPOINT + 1) })) {
       const checkpoint = decodeCheckpoint(value);
@@ -295,7 +295,7 @@ export class ColdFile {
   }
 
   /** Runs one transaction; false if nothing was written because the disk is full. */
-  write(change: (root: Database) => void): boolean {
+  write(change: (root: ColdDatabase) => void): boolean {
     const root = this.opened?.root;
     if (root === undefined) return false;
     try {
@@ -338,7 +338,7 @@ export class ColdFile {
   }
 
   /** Returns the number of bytes that fit: unused pages, and how much the file may grow. Removed pages count as used until no read sees them. */
-  private roomIn(root: Database): number {
+  private roomIn(root: ColdDatabase): number {
     const { lastPageNumber, treeBranchPageCount, treeLeafPageCount, overflowPages } = root.getStats() as PageCounts;
     const size = lastPageNumber * PAGE_BYTES;
     const used = (treeBranchPageCount + treeLeafPageCount + overflowPages) * PAGE_BYTES;
@@ -389,7 +389,7 @@ export class ColdFile {
 }
 
 /** Removes the checkpoint of a load, unless the checkpoint is another load's by now. Without it, no process misses removed data of the load. */
-function removeCheckpoint(root: Database, resource: string, load: number): void {
+function removeCheckpoint(root: ColdDatabase, resource: string, load: number): void {
   const key = checkpointKey(resource);
   const value = root.getBinary(key);
   if (value !== undefined && decodeCheckpoint(value)?.load === load) root.removeSync(key);
