@@ -10,7 +10,6 @@ import {
 import { isIP } from 'node:net';
 import {
   bits,
-  boolean,
   explicitTag,
   implicitTag,
   der,
@@ -22,6 +21,7 @@ import {
   sequence,
   Tag,
   time,
+  TRUE,
   utf8,
 } from './der.js';
 
@@ -83,7 +83,7 @@ function name(subject: Subject): Buffer {
 }
 
 export const extension = (type: string, value: Buffer, critical?: 'critical'): Buffer =>
-  sequence(oid(type), ...(critical ? [boolean(true)] : []), octets(value));
+  sequence(oid(type), ...(critical ? [TRUE] : []), octets(value));
 
 const spki = (key: KeyObject): Buffer => key.export({ type: 'spki', format: 'der' });
 
@@ -119,7 +119,7 @@ function extensions(request: CertificateRequest, issuerKey: KeyObject): Buffer[]
   const usage = ca ? bits(Buffer.from([0x86]), 1) : bits(Buffer.from([0x80]), 7);
   const out = [
     extension(OID.keyUsage, usage, 'critical'),
-    extension(OID.basicConstraints, sequence(...(ca ? [boolean(true)] : [])), 'critical'),
+    extension(OID.basicConstraints, sequence(...(ca ? [TRUE] : [])), 'critical'),
     extension(OID.subjectKeyId, octets(keyId(request.publicKey))),
     extension(OID.authorityKeyId, sequence(der(implicitTag(0), keyId(issuerKey)))),
   ];

@@ -129,7 +129,7 @@ export function der(tag: number, ...parts: readonly Buffer[]): Buffer {
 export const sequence = (...parts: readonly Buffer[]): Buffer => der(Tag.SEQUENCE, ...parts);
 export const octets = (content: Buffer): Buffer => der(Tag.OCTET_STRING, content);
 export const utf8 = (text: string): Buffer => der(Tag.UTF8_STRING, Buffer.from(text, 'utf8'));
-export const boolean = (value: boolean): Buffer => der(Tag.BOOLEAN, Buffer.from([value ? 0xff : 0]));
+export const TRUE = der(Tag.BOOLEAN, Buffer.from([0xff]));
 
 /** Returns a BIT STRING, whose last `unused` bits are not part of it. */
 export const bits = (content: Buffer, unused = 0): Buffer => der(Tag.BIT_STRING, Buffer.from([unused]), content);

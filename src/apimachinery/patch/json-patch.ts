@@ -33,7 +33,7 @@ const TEXTS = ['op', 'path', 'from'];
 const FIELDS = new Set([...TEXTS, 'value']);
 
 /** Decodes a JSON patch. Throws ApiError, whose message depends on `strict` (fieldValidation Warn or Strict). */
-export function decodeJsonPatch(body: Uint8Array | string, strict: boolean): TextPatch<readonly JsonPatchOperation[]> {
+export function decodeJsonPatch(body: Uint8Array | string, strict = false): TextPatch<readonly JsonPatchOperation[]> {
   const prefix = strict ? 'error decoding patch: ' : '';
   const listType = strict ? '[]handlers.jsonPatchOp' : 'jsonpatch.Patch';
   const itemType = strict ? 'handlers.jsonPatchOp' : 'jsonpatch.Operation';

@@ -26,7 +26,7 @@ export class BuiltinSchema {
    * values dropped, times and quantities canonical. apiVersion and kind stay as given. Throws JsonError with the decoder's
    * message. The given tree is not modified, and not kept except for raw values.
    */
-  decode(json: DetailedJson, strict: boolean): TypedObject {
+  decode(json: DetailedJson, strict = false): TypedObject {
     const { source } = json;
     // Mismatches and unknown fields also count where a later value of the same field replaces them.
     const first = source && new TypedDecoder({ strict, floats: source.floats, parts: source.parts });

@@ -59,10 +59,10 @@ export class YamlCursor {
     return this.isBlank(ahead) || this.isBreakOrEnd(ahead);
   }
 
-  isWord(ahead = 0): boolean {
-    const code = this.at(ahead);
+  isWord(): boolean {
+    const code = this.at();
     return (
-      (code >= 0x30 && code <= 0x39) ||
+      this.isDigit() ||
       (code >= 0x41 && code <= 0x5a) ||
       (code >= 0x61 && code <= 0x7a) ||
       code === 0x5f ||
@@ -70,8 +70,8 @@ export class YamlCursor {
     );
   }
 
-  isDigit(ahead = 0): boolean {
-    const code = this.at(ahead);
+  isDigit(): boolean {
+    const code = this.at();
     return code >= 0x30 && code <= 0x39;
   }
 

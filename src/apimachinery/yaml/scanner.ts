@@ -115,8 +115,8 @@ export class YamlScanner {
     return false;
   }
 
-  private push(type: PlainType, mark: { readonly line: number } = this.cursor): void {
-    this.tokens.push({ type, line: mark.line });
+  private push(type: PlainType): void {
+    this.tokens.push({ type, line: this.cursor.line });
   }
 
   private fetch(): void {
