@@ -129,16 +129,22 @@ export interface LocalStates {
    */
   walk(visit: (object: WalkedObject) => void): Promise<Revision | undefined>;
   /**
-   * Stores newest states so that they can be read from the file; false if there is no room. Absent if the store itself has every state: a
-   * damaged state in a mere copy can be read from the store again, a damaged state in the store is lost.
+   * Set if the file is a mere copy of the store, which the cache fills: a damaged state in it can be read from the store again, while a
+   * damaged state in the store is lost.
    */
-  keep?(states: Iterable<KeptState>): boolean;
+  readonly copy?: LocalCopy;
+}
+
+/** A local file that a cache fills with the states of its type. */
+export interface LocalCopy {
+  /** Stores newest states so that they can be read from the file; false if there is no room. */
+  keep(states: Iterable<KeptState>): boolean;
   /** Tells the file that an object has changed or was deleted. */
-  changed?(key: string): void;
+  changed(key: string): void;
   /** Called once a second while the type is followed. If a save is due, stores what has changed, for the next process to resume from. */
-  save?(states: NewestStates): void;
+  save(states: NewestStates): void;
   /** Tells the file that the type is no longer served. */
-  drop?(): void;
+  drop(): void;
 }
 
 /** `keptLength`: the length in bytes of a state that the file already holds. Its bytes are read when `bytes` is accessed. */

@@ -151,7 +151,7 @@ export class StorageCacher implements Cacher {
   remove(resource: string): void {
     this.types.get(resource)?.close(new StorageError('closed', `${resource} is no longer served`));
     this.types.delete(resource);
-    this.options.backend.atHand?.(resource)?.drop?.();
+    this.options.backend.atHand?.(resource)?.copy?.drop();
   }
 
   reload(resource: string): void {

@@ -182,7 +182,7 @@ class LeafBuilder {
       this.isWarm = true;
       return item;
     }
-    if (isFull && this.source.atHand?.keep === undefined)
+    if (isFull && this.source.atHand?.copy === undefined)
       return CachedItem.withoutBytes({ key, revision, flags, length: bytes.length }, this.source, 'dropped');
     const item = CachedItem.of({ key, revision, flags, bytes: copyOf(bytes) }, undefined, this.source);
     if (isFull) this.apart.push(item);
@@ -195,7 +195,7 @@ class LeafBuilder {
 
   private endLeaf(): void {
     const { items, apart, source } = this;
-    const isCold = !this.isWarm && (apart.length === 0 || source.atHand?.keep?.(apart) === true);
+    const isCold = !this.isWarm && (apart.length === 0 || source.atHand?.copy?.keep(apart) === true);
     this.leaves.push(
       isCold
         ? new Leaf<CachedItem, LeafData>(undefined, PackedItems.of(items, source))

@@ -138,7 +138,7 @@ export class CachedItem implements CachedObject {
       throw new StorageError('compacted', `revision ${this.revision} of ${this.key} is no longer kept`, {
         revision: this.revision,
       });
-    if (stored.unreadable !== undefined && this.source.atHand?.keep !== undefined) {
+    if (stored.unreadable !== undefined && this.source.atHand?.copy !== undefined) {
       this.source.onLost();
       throw new StorageError('unavailable', `${this.key}: ${stored.unreadable}; the type is reloaded from the store`);
     }

@@ -64,15 +64,17 @@ export class ColdType {
     this.atHand = {
       read: (key, revision) => this.read(key, revision),
       walk: (visit) => this.walk(visit),
-      keep: (states) => this.keep(states),
-      changed: (key) => {
-        if (this.isUsed) this.dirtyKeys.add(key);
-      },
-      save: (states) => {
-        if (this.isDue()) void this.save(states);
-      },
-      drop: () => {
-        this.endLoad();
+      copy: {
+        keep: (states) => this.keep(states),
+        changed: (key) => {
+          if (this.isUsed) this.dirtyKeys.add(key);
+        },
+        save: (states) => {
+          if (this.isDue()) void this.save(states);
+        },
+        drop: () => {
+          this.endLoad();
+        },
       },
     };
   }
