@@ -136,7 +136,7 @@ export interface LocalStates {
 }
 
 /** A local file that a cache fills with the states of its type. */
-export interface LocalCopy {
+interface LocalCopy {
   /** Stores newest states so that they can be read from the file; false if there is no room. */
   keep(states: Iterable<KeptState>): boolean;
   /** Tells the file that an object has changed or was deleted. */
