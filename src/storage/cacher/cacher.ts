@@ -80,20 +80,22 @@ export class StorageCacher implements Cacher {
   private trouble = 'the cache has not started';
 
   constructor(private readonly options: CacherOptions) {
-    this.clock = options.clock ?? systemClock;
-    this.budget = options.budget ?? new Budget(options.budgetBytes ?? DEFAULT_BUDGET_BYTES);
-    this.warmth = options.warmth ?? new WorkingSet((options.budgetBytes ?? DEFAULT_BUDGET_BYTES) / 2);
+    const { clock = systemClock, budgetBytes = DEFAULT_BUDGET_BYTES } = options;
+    const {
+      historyEvents = 20_000,
+      historyBytes = 24 << 20,
+      historyMillis = Infinity,
+      snapshotMillis = 75_000,
+    } = options;
+    const { waitMillis = WAIT_MILLIS, maxLoadWaits = MAX_LOAD_WAITS } = options;
+    this.clock = clock;
+    this.budget = options.budget ?? new Budget(budgetBytes);
+    this.warmth = options.warmth ?? new WorkingSet(budgetBytes / 2);
     this.history = new History(
-      {
-        maxEvents: options.historyEvents ?? 20_000,
-        maxBytes: options.historyBytes ?? 24 << 20,
-        snapshotMillis: options.snapshotMillis ?? 75_000,
-        changeMillis: options.historyMillis ?? Infinity,
-      },
-      this.clock,
+      { maxEvents: historyEvents, maxBytes: historyBytes, snapshotMillis, changeMillis: historyMillis },
+      clock,
     );
     this.newest = new NewestRevision(options.backend);
-    const { waitMillis = WAIT_MILLIS, maxLoadWaits = MAX_LOAD_WAITS } = options;
     this.loadWaits = new LoadWaits(this.clock, waitMillis, maxLoadWaits);
     this.waits = new RevisionWaits(this.clock, waitMillis, 0);
   }
@@ -101,9 +103,10 @@ export class StorageCacher implements Cacher {
   /** Starts to follow the log. Can be called again if it failed. */
   async start(): Promise<void> {
     if (this.following !== undefined) return;
-    const { backend, maxBacklog, maxWatchersPerType, waitMillis } = this.options;
+    const { backend, logId, undecodable, waitMillis = WAIT_MILLIS, snapshots = true } = this.options;
+    const { maxBacklog = 10_000, maxWatchersPerType = 100_000, maxPending = 50_000 } = this.options;
     const revision = await backend.currentRevision();
-    this.waits = new RevisionWaits(this.clock, waitMillis ?? WAIT_MILLIS, revision);
+    this.waits = new RevisionWaits(this.clock, waitMillis, revision);
     this.shared = {
       backend,
       clock: this.clock,
@@ -113,12 +116,12 @@ export class StorageCacher implements Cacher {
       waits: this.waits,
       newest: this.newest,
       loadWaits: this.loadWaits,
-      maxBacklog: maxBacklog ?? 10_000,
-      maxWatchers: maxWatchersPerType ?? 100_000,
-      maxPending: this.options.maxPending ?? 50_000,
-      snapshots: this.options.snapshots ?? true,
-      logId: this.options.logId?.(),
-      undecodable: this.options.undecodable,
+      maxBacklog,
+      maxWatchers: maxWatchersPerType,
+      maxPending,
+      snapshots,
+      logId: logId?.(),
+      undecodable,
     };
     backend.consult?.((resource, key) => this.types.get(resource)?.knows(key));
     this.trouble = '';

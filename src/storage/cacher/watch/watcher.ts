@@ -228,14 +228,11 @@ export class CacheWatcher implements Watcher, Member {
       return;
     }
     const reading = new AbortController();
-    const stop = (): void => reading.abort();
-    this.stopping.signal.addEventListener('abort', stop, { once: true });
     try {
-      if (this.seen < history.since) await this.replay(reading.signal);
+      if (this.seen < history.since) await this.replay(AbortSignal.any([this.stopping.signal, reading.signal]));
       // The history may have moved on since the replay ended; then more of the log is read.
       if (this.seen >= history.since) this.position = history.positionAfter(this.seen);
     } finally {
-      this.stopping.signal.removeEventListener('abort', stop);
       reading.abort();
     }
   }
