@@ -3,7 +3,7 @@ import { formatTime, hasDeletionTimestamp, type KubeObject, nameOf } from '../ap
 import type { ApiRegistry, StoredApi } from '../registry/generic/store/api-registry.js';
 import type { LoopbackClient } from '../registry/rest/loopback-client.js';
 import type { CachedList } from '../storage/cacher/interfaces.js';
-import { EVERYTHING } from '../storage/selection-predicate.js';
+import { EVERYTHING } from '../apimachinery/selectors/selection-predicate.js';
 import type { Clock } from '../util/clock.js';
 import { WorkQueue } from '../util/work-queue.js';
 import { messageOf } from '../util/error-message.js';

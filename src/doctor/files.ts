@@ -36,5 +36,5 @@ function check(key: string, path: string, flag: string, options: Options): void 
   const content = readFile(path, flag);
   if (key === 'auditPolicyFile') AuditPolicy.parse(content);
   if (key === 'encryptionProviderConfig')
-    loadEncryptionConfiguration(path, options.encryptionProviderConfigAutomaticReload);
+    loadEncryptionConfiguration(path, { reload: options.encryptionProviderConfigAutomaticReload });
 }

@@ -1,3 +1,5 @@
+import { getOwn } from '../util/get-own.js';
+
 const UNITS: Readonly<Record<string, number>> = {
   ns: 1e-6,
   us: 1e-3,
@@ -32,7 +34,7 @@ export function parseGoDuration(text: string): number {
     rest = rest.slice(number?.[0].length ?? 0);
     const unit = /^[^.\d]*/.exec(rest)?.[0] ?? '';
     if (unit === '') throw new Error(`time: missing unit in duration ${goQuote(text)}`);
-    const scale = Object.hasOwn(UNITS, unit) ? UNITS[unit] : undefined;
+    const scale = getOwn(UNITS, unit);
     if (scale === undefined) throw new Error(`time: unknown unit ${goQuote(unit)} in duration ${goQuote(text)}`);
     total += Number(`${whole === '' ? '0' : whole}.${fraction === '' ? '0' : fraction}`) * scale;
     if (total > MAX_MILLIS) throw invalid();

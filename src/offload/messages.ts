@@ -11,7 +11,7 @@ import type { ConversionOutcome } from '../registry/customresource/conversion/co
 import type { AuditLevel } from '../request/audit.js';
 import type { RequestInfo } from '../request/request-info.js';
 import { StorageError, type StorageErrorCode, type Undecodable } from '../storage/errors.js';
-import type { Attributes, Revision } from '../storage/interfaces.js';
+import type { Attributes, EncodedObject, Revision, StoredObject } from '../storage/interfaces.js';
 import type { Layer } from '../util/metrics/stopwatch.js';
 import { messageOf } from '../util/error-message.js';
 
@@ -63,21 +63,11 @@ export interface DefinitionFacts {
 }
 
 /** An encoded object to be written. */
-export interface SentValue {
-  readonly head: string;
-  readonly tail: string;
-  readonly flags: number;
+export interface SentValue extends Pick<EncodedObject, 'head' | 'tail' | 'flags'> {
   readonly attributes: Attributes;
 }
 
-export interface SentObject {
-  readonly key: string;
-  readonly revision: Revision;
-  readonly bytes: Uint8Array;
-  readonly flags: number;
-  readonly unreadable?: string | undefined;
-  readonly stale?: boolean | undefined;
-}
+export type SentObject = Pick<StoredObject, 'key' | 'revision' | 'bytes' | 'flags' | 'unreadable' | 'stale'>;
 
 export interface SentAdmission {
   readonly operation: AdmissionOperation;
@@ -118,6 +108,8 @@ export interface CallResults {
   roleRules: readonly PolicyRule[] | undefined;
   review: string;
 }
+
+export type CallResult = CallResults[keyof CallResults];
 
 export interface SentResponse {
   readonly status: number;
@@ -178,7 +170,7 @@ export type ToWorker =
   | ShowTask
   | DescribeTask
   | { readonly type: 'abort'; readonly task: number }
-  | { readonly type: 'answer'; readonly call: number; readonly value: CallResults[keyof CallResults] }
+  | { readonly type: 'answer'; readonly call: number; readonly value: CallResult }
   | { readonly type: 'refusal'; readonly call: number; readonly error: SerializedError };
 
 export interface SerializedError {

@@ -14,7 +14,7 @@ import type { Clock, Timer } from '../util/clock.js';
 import type { Logger } from '../util/logger.js';
 import { messageOf } from '../util/error-message.js';
 import {
-  type CallResults,
+  type CallResult,
   type Call,
   type FromWorker,
   deserializeError,
@@ -342,7 +342,7 @@ export class OffloadPool implements Offload {
     });
   }
 
-  private resolveCall({ scope, review }: Job, request: Call): Promise<CallResults[keyof CallResults]> {
+  private resolveCall({ scope, review }: Job, request: Call): Promise<CallResult> {
     if (scope !== undefined) return answerCall(scope, request, this.options.rules);
     if (request.method !== 'review' || review === undefined)
       throw new Error('unexpected call from work that does not belong to a request');

@@ -30,7 +30,7 @@ export interface OffloadContext {
 
 /** Creates the pool of worker threads of a process. */
 export function startOffload({ clock, logger, registry, root, report, rules }: OffloadContext): OffloadPool {
-  const gates = [...featureGates.entries()].map(({ name, enabled }) => `${name}=${String(enabled)}`).join(',');
+  const gates = [...featureGates.entries()].map(({ name, enabled }) => `${name}=${enabled}`).join(',');
   const { emulation, minCompatibility } = effectiveVersion;
   const settings: WorkerSettings = { gates, emulation, minCompatibility };
   return new OffloadPool({

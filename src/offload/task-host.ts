@@ -10,6 +10,7 @@ import { observeConversion } from '../registry/customresource/conversion/convers
 import type { RbacRuleSource } from '../authorization/rbac/types.js';
 import type { EncodedObject, StoredObject, WriteResult } from '../storage/interfaces.js';
 import {
+  type CallResult,
   type CallResults,
   type Call,
   copyForTransfer,
@@ -59,20 +60,12 @@ const sent = ({ key, revision, bytes, flags, unreadable, stale }: StoredObject):
 });
 
 /** Answers a call of a worker, with what only the main thread can do for the request: the store, admission, authorization. */
-export function answerCall(
-  scope: RequestScope,
-  call: Call,
-  rules: RbacRuleSource | undefined,
-): Promise<CallResults[keyof CallResults]> {
+export function answerCall(scope: RequestScope, call: Call, rules: RbacRuleSource | undefined): Promise<CallResult> {
   const { span } = scope.context;
   return span === undefined ? answer(scope, call, rules) : span.run(() => answer(scope, call, rules));
 }
 
-async function answer(
-  scope: RequestScope,
-  call: Call,
-  rules: RbacRuleSource | undefined,
-): Promise<CallResults[keyof CallResults]> {
+async function answer(scope: RequestScope, call: Call, rules: RbacRuleSource | undefined): Promise<CallResult> {
   const { context, environment, served, store } = scope;
   switch (call.method) {
     case 'get': {

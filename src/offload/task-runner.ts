@@ -21,32 +21,30 @@ import { WatchTracker } from '../endpoints/handlers/watch-tracker.js';
 import { describe } from '../endpoints/openapi/parts.js';
 import type { OpenApiKind, PublishedComponents } from '../endpoints/openapi/source.js';
 import { renderItem } from '../endpoints/responsewriters/items.js';
-import type { ItemForm } from '../endpoints/responsewriters/sink.js';
 import { DetachedObject } from '../registry/generic/loopback/detached-object.js';
 import type { StoredApi } from '../registry/generic/store/api-registry.js';
 import { conversionOf } from '../registry/customresource/conversion/webhook-conversion.js';
 import type { AuditRecorder } from '../request/audit.js';
 import type { RequestContext } from '../request/context.js';
-import type { CachedObject } from '../storage/cacher/interfaces.js';
-import type { StoredObject, WriteRequest, WriteResult } from '../storage/interfaces.js';
+import type { WriteRequest, WriteResult } from '../storage/interfaces.js';
 import type { Clock } from '../util/clock.js';
 import { publishedComponents } from '../endpoints/openapi/served-source.js';
 import { featureGates } from '../util/feature-gates.js';
 import {
+  type CallResult,
   type CallResults,
   type Call,
   type DescribeTask,
   type FromWorker,
-  type ReadFacts,
   deserializeError,
   type SentAdmission,
   type ShowTask,
-  type SentObject,
   serializeError,
   type Task,
   type ToWorker,
 } from './messages.js';
 import { RemoteTypes, type TypeBackend } from './remote-types.js';
+import { ownedBuffers } from './transfer.js';
 
 /** Collects the response that a handler writes. */
 class CollectedResponse extends ServerResponse {
@@ -68,7 +66,7 @@ class CollectedResponse extends ServerResponse {
 }
 
 interface PendingCall {
-  resolve(value: CallResults[keyof CallResults]): void;
+  resolve(value: CallResult): void;
   reject(error: Error): void;
 }
 
@@ -150,13 +148,7 @@ export class TaskRunner {
       const request = newRequest(task);
       const response = new CollectedResponse(request);
       const scope = this.scope(task, request, response, abort.signal);
-      const { read } = task;
-      if (read === undefined) await handle(scope);
-      else if (read.form === undefined) await writeReadResponse(scope, await prepareObject(scope, task, read));
-      const body =
-        read?.form === undefined
-          ? response.body
-          : renderListItem(scope, await prepareObject(scope, task, read), read.form);
+      const body = (await respond(scope, task)) ?? response.body;
       const headers: Record<string, string | number | string[]> = {};
       for (const [name, value] of Object.entries(response.getHeaders())) if (value !== undefined) headers[name] = value;
       this.send({ type: 'done', task: task.id, response: { status: response.statusCode, headers, body } }, body);
@@ -196,13 +188,12 @@ export class TaskRunner {
 
   /** Posts a message. The buffer of `bytes` is transferred instead of copied, if it holds nothing else. */
   private send(message: FromWorker, bytes?: Uint8Array): void {
-    const own = bytes?.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength;
-    this.port.postMessage(message, own ? [bytes.buffer] : []);
+    this.port.postMessage(message, bytes === undefined ? [] : ownedBuffers(bytes));
   }
 
   private call<M extends Call['method']>(request: Call & { readonly method: M }): Promise<CallResults[M]> {
     const call = ++this.calls;
-    const answer = new Promise<CallResults[keyof CallResults]>((resolve, reject) => {
+    const answer = new Promise<CallResult>((resolve, reject) => {
       this.pendingCalls.set(call, { resolve, reject });
     });
     this.send({ type: 'call', task: this.running?.id ?? 0, call, request });
@@ -211,7 +202,7 @@ export class TaskRunner {
 
   private backend(): TypeBackend {
     return {
-      get: async (resource, key) => stored(await this.call({ method: 'get', resource, key })),
+      get: (resource, key) => this.call({ method: 'get', resource, key }),
       write: async (type, { resource, key, expected, value }: WriteRequest): Promise<WriteResult> => {
         const sent =
           value === undefined
@@ -223,10 +214,9 @@ export class TaskRunner {
                 attributes: type.attributes(value.object),
               };
         const { committed, object } = await this.call({ method: 'write', resource, key, expected, value: sent });
-        const result = stored(object);
-        return committed && result !== undefined
-          ? { outcome: 'committed', object: result }
-          : { outcome: 'conflict', current: result };
+        return committed && object !== undefined
+          ? { outcome: 'committed', object }
+          : { outcome: 'conflict', current: object };
       },
     };
   }
@@ -353,25 +343,21 @@ export class TaskRunner {
   }
 }
 
-async function prepareObject(
-  { served }: RequestScope,
-  { body }: Task,
-  { key, revision, flags }: ReadFacts,
-): Promise<CachedObject> {
+/** Handles a request by writing its response, or returns the rendered item if that is all that was requested. */
+async function respond(scope: RequestScope, { read, body }: Task): Promise<Uint8Array | undefined> {
+  if (read === undefined) {
+    await handle(scope);
+    return undefined;
+  }
+  const { served, environment } = scope;
+  const { key, revision, flags, form } = read;
   const object = new DetachedObject({ key, revision, bytes: body, flags });
   await served.prepare?.([object]);
-  return object;
-}
-
-async function writeReadResponse(scope: RequestScope, object: CachedObject): Promise<void> {
+  if (form !== undefined) return renderItem(object, served, form, environment.protobuf);
   const query = new Query(scope.request.url ?? '');
   await writeCachedObject(scope, negotiateObject(scope, query), object);
+  return undefined;
 }
-
-const renderListItem = ({ served, environment }: RequestScope, object: CachedObject, form: ItemForm): Uint8Array =>
-  renderItem(object, served, form, environment.protobuf);
-
-const stored = (object: SentObject | undefined): StoredObject | undefined => object;
 
 function handle(scope: RequestScope): Promise<void> {
   switch (scope.context.info.verb) {

@@ -1,11 +1,11 @@
+import { getOwn } from '../util/get-own.js';
+import { append } from '../util/append.js';
 import { constants, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { explicitTag, DerError, type DerNode, oidText, readDer, stringText, Tag } from './der.js';
+import { OID } from './certificates.js';
 import { nextPemBlock } from './pem.js';
 
-const COMMON_NAME = '2.5.4.3';
-const ORGANIZATION = '2.5.4.10';
 const EXTENSION_REQUEST = '1.2.840.113549.1.9.14';
-const SUBJECT_ALT_NAME = '2.5.29.17';
 
 const LABEL = 'CERTIFICATE REQUEST';
 
@@ -61,8 +61,8 @@ function parse(raw: Buffer): ParsedRequest {
   return {
     raw,
     subject: subject.raw,
-    commonName: names.get(COMMON_NAME)?.at(-1) ?? '',
-    organizations: names.get(ORGANIZATION) ?? [],
+    commonName: names.get(OID.commonName)?.at(-1) ?? '',
+    organizations: names.get(OID.organization) ?? [],
     publicKeyInfo: child(info, 2).expect(Tag.SEQUENCE).raw,
     subjectAltName,
     ...altNames(subjectAltName),
@@ -76,10 +76,7 @@ function namesOf(subject: DerNode): Map<string, string[]> {
       const [type, value] = attribute.expect(Tag.SEQUENCE).children();
       if (type === undefined || value === undefined) throw new DerError('sequence truncated');
       const id = oidText(type.expect(Tag.OID).content);
-      if (id !== COMMON_NAME && id !== ORGANIZATION) continue;
-      const known = out.get(id);
-      if (known === undefined) out.set(id, [stringText(value)]);
-      else known.push(stringText(value));
+      if (id === OID.commonName || id === OID.organization) append(out, id, stringText(value));
     }
   }
   return out;
@@ -93,7 +90,7 @@ function requestedAltNames(attributes: readonly DerNode[]): Buffer | undefined {
     for (const extension of extensions.children()) {
       const fields = extension.expect(Tag.SEQUENCE).children();
       const value = fields.at(-1);
-      if (oidText(child(fields, 0).expect(Tag.OID).content) === SUBJECT_ALT_NAME && value !== undefined) {
+      if (oidText(child(fields, 0).expect(Tag.OID).content) === OID.subjectAltName && value !== undefined) {
         return value.expect(Tag.OCTET_STRING).content;
       }
     }
@@ -155,7 +152,7 @@ function pssAlgorithm(parameters: DerNode | undefined): Algorithm | undefined {
   const hash = members.get(explicitTag(0));
   const mask = members.get(explicitTag(1));
   const name = idOf(hash);
-  const known = Object.hasOwn(PSS_HASHES, name) ? PSS_HASHES[name] : undefined;
+  const known = getOwn(PSS_HASHES, name);
   const maskHash = mask?.tag === Tag.SEQUENCE ? mask.children()[1] : undefined;
   if (known === undefined || idOf(mask) !== MGF1 || idOf(maskHash) !== name) return undefined;
   if (numberOf(members.get(explicitTag(2)), 20) !== known.saltLength) return undefined;

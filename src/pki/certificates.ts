@@ -10,7 +10,6 @@ import {
 import { isIP } from 'node:net';
 import {
   bits,
-  boolean,
   explicitTag,
   implicitTag,
   der,
@@ -22,6 +21,7 @@ import {
   sequence,
   Tag,
   time,
+  TRUE,
   utf8,
 } from './der.js';
 
@@ -95,7 +95,7 @@ function name(subject: Subject): Buffer {
 }
 
 export const extension = (type: string, value: Buffer, critical?: 'critical'): Buffer =>
-  sequence(oid(type), ...(critical ? [boolean(true)] : []), octets(value));
+  sequence(oid(type), ...(critical ? [TRUE] : []), octets(value));
 
 const spki = (key: KeyObject): Buffer => key.export({ type: 'spki', format: 'der' });
 
@@ -131,7 +131,7 @@ function extensions(request: CertificateRequest, issuerKey: KeyObject): Buffer[]
   const usage = ca ? bits(Buffer.from([0x86]), 1) : bits(Buffer.from([0x80]), 7);
   const out = [
     extension(OID.keyUsage, usage, 'critical'),
-    extension(OID.basicConstraints, sequence(...(ca ? [boolean(true)] : [])), 'critical'),
+    extension(OID.basicConstraints, sequence(...(ca ? [TRUE] : [])), 'critical'),
     extension(OID.subjectKeyId, octets(keyId(request.publicKey))),
     extension(OID.authorityKeyId, sequence(der(implicitTag(0), keyId(issuerKey)))),
   ];
@@ -145,21 +145,46 @@ function extensions(request: CertificateRequest, issuerKey: KeyObject): Buffer[]
 
 /** Creates an X.509 v3 certificate, signed with ECDSA and SHA-256, and returns it as PEM. */
 export function createCertificate(request: CertificateRequest, issuer: Issuer): string {
+  const subject = name(request.subject);
+  return signCertificate(
+    {
+      issuer: issuer.certificate === undefined ? subject : subjectOf(issuer.certificate),
+      notBefore: request.notBefore,
+      notAfter: request.notAfter,
+      subject,
+      publicKeyInfo: spki(request.publicKey),
+      extensions: extensions(request, createPublicKey(issuer.key)),
+    },
+    issuer.key,
+  );
+}
+
+/** What a certificate states. Names, key and extensions are in DER, the times in milliseconds since the epoch. */
+interface CertificateContent {
+  readonly issuer: Buffer;
+  readonly notBefore: number;
+  readonly notAfter: number;
+  readonly subject: Buffer;
+  readonly publicKeyInfo: Buffer;
+  readonly extensions: readonly Buffer[];
+}
+
+/** Signs a certificate with a random serial number, and returns it as PEM. */
+export function signCertificate(content: CertificateContent, key: KeyObject): string {
   const serial = randomBytes(16);
   serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40;
   const algorithm = sequence(oid(OID.ecdsaWithSha256));
-  const issuerName = issuer.certificate === undefined ? name(request.subject) : subjectOf(issuer.certificate);
   const body = sequence(
     der(explicitTag(0), integer(Buffer.from([2]))),
     integer(serial),
     algorithm,
-    issuerName,
-    sequence(time(request.notBefore), time(request.notAfter)),
-    name(request.subject),
-    spki(request.publicKey),
-    der(explicitTag(3), sequence(...extensions(request, createPublicKey(issuer.key)))),
+    content.issuer,
+    sequence(time(content.notBefore), time(content.notAfter)),
+    content.subject,
+    content.publicKeyInfo,
+    der(explicitTag(3), sequence(...content.extensions)),
   );
-  const signature = sign('sha256', body, { key: issuer.key, dsaEncoding: 'der' });
+  const signature = sign('sha256', body, { key, dsaEncoding: 'der' });
   return pem('CERTIFICATE', sequence(body, algorithm, bits(signature)));
 }
 

@@ -4,7 +4,6 @@ export const Tag = {
   INTEGER: 0x02,
   BIT_STRING: 0x03,
   OCTET_STRING: 0x04,
-  NULL: 0x05,
   OID: 0x06,
   UTF8_STRING: 0x0c,
   PRINTABLE_STRING: 0x13,
@@ -12,7 +11,6 @@ export const Tag = {
   IA5_STRING: 0x16,
   UTC_TIME: 0x17,
   GENERALIZED_TIME: 0x18,
-  UNIVERSAL_STRING: 0x1c,
   BMP_STRING: 0x1e,
   SEQUENCE: 0x30,
   SET: 0x31,
@@ -131,7 +129,7 @@ export function der(tag: number, ...parts: readonly Buffer[]): Buffer {
 export const sequence = (...parts: readonly Buffer[]): Buffer => der(Tag.SEQUENCE, ...parts);
 export const octets = (content: Buffer): Buffer => der(Tag.OCTET_STRING, content);
 export const utf8 = (text: string): Buffer => der(Tag.UTF8_STRING, Buffer.from(text, 'utf8'));
-export const boolean = (value: boolean): Buffer => der(Tag.BOOLEAN, Buffer.from([value ? 0xff : 0]));
+export const TRUE = der(Tag.BOOLEAN, Buffer.from([0xff]));
 
 /** Returns a BIT STRING, whose last `unused` bits are not part of it. */
 export const bits = (content: Buffer, unused = 0): Buffer => der(Tag.BIT_STRING, Buffer.from([unused]), content);

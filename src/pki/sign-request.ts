@@ -1,7 +1,7 @@
-import { createPublicKey, type KeyObject, randomBytes, sign, type X509Certificate } from 'node:crypto';
+import { createPublicKey, type KeyObject, type X509Certificate } from 'node:crypto';
 import type { ParsedRequest } from './certificate-request.js';
-import { extension, keyId, OID, subjectOf } from './certificates.js';
-import { bits, explicitTag, implicitTag, der, integer, octets, oid, pem, sequence, time } from './der.js';
+import { extension, keyId, OID, signCertificate, subjectOf } from './certificates.js';
+import { bits, der, implicitTag, oid, sequence } from './der.js';
 import { getOwn } from '../util/get-own.js';
 
 /** The bits of the key usage extension, counted from the first. */
@@ -72,27 +72,15 @@ function extendedUsage(usages: readonly string[]): Buffer[] {
  * must have been verified. Returns PEM.
  */
 export function signRequest(request: ParsedRequest, terms: SigningTerms, authority: SigningAuthority): string {
-  const serial = randomBytes(16);
-  serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40;
-  const algorithm = sequence(oid(OID.ecdsaWithSha256));
-  const { subjectAltName } = request;
+  const { subject, publicKeyInfo, subjectAltName } = request;
+  const { usages, notBefore, notAfter } = terms;
   const extensions = [
-    ...keyUsage(terms.usages),
-    ...extendedUsage(terms.usages),
+    ...keyUsage(usages),
+    ...extendedUsage(usages),
     extension(OID.basicConstraints, sequence(), 'critical'),
     extension(OID.authorityKeyId, sequence(der(implicitTag(0), keyId(createPublicKey(authority.key))))),
-    ...(subjectAltName === undefined ? [] : [sequence(oid(OID.subjectAltName), octets(subjectAltName))]),
+    ...(subjectAltName === undefined ? [] : [extension(OID.subjectAltName, subjectAltName)]),
   ];
-  const body = sequence(
-    der(explicitTag(0), integer(Buffer.from([2]))),
-    integer(serial),
-    algorithm,
-    subjectOf(authority.certificate),
-    sequence(time(terms.notBefore), time(terms.notAfter)),
-    request.subject,
-    request.publicKeyInfo,
-    der(explicitTag(3), sequence(...extensions)),
-  );
-  const signature = sign('sha256', body, { key: authority.key, dsaEncoding: 'der' });
-  return pem('CERTIFICATE', sequence(body, algorithm, bits(signature)));
+  const issuer = subjectOf(authority.certificate);
+  return signCertificate({ issuer, notBefore, notAfter, subject, publicKeyInfo, extensions }, authority.key);
 }

@@ -1,3 +1,5 @@
+import { append } from '../util/append.js';
+
 /** Runs a callback in a later turn of the event loop, after the pending input was handled. */
 type Defer = (callback: () => void) => void;
 
@@ -33,9 +35,7 @@ export class Turns {
     }
     this.count++;
     return new Promise((resolve) => {
-      const waiting = this.flows.get(flow);
-      if (waiting === undefined) this.flows.set(flow, [resolve]);
-      else waiting.push(resolve);
+      append(this.flows, flow, resolve);
     });
   }
 

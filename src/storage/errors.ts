@@ -57,9 +57,12 @@ export function errorCode(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 }
 
-/** Returns the error for a revision that is older than the oldest one kept. */
-export function compacted(revision: Revision, oldest: Revision): StorageError {
-  return new StorageError('compacted', `revision ${revision} is no longer kept`, { revision, current: oldest });
+/** Returns the error for a revision that is older than the oldest one kept, which is given if it is known. */
+export function compacted(revision: Revision, oldest?: Revision): StorageError {
+  return new StorageError('compacted', `revision ${revision} is no longer kept`, {
+    revision,
+    ...(oldest !== undefined && { current: oldest }),
+  });
 }
 
 /** Returns the error for a revision that does not exist yet. */

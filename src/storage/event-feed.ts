@@ -14,10 +14,6 @@ export interface EventFeedOptions {
   readLog(after: Revision): Promise<readonly LogEvent[]>;
 }
 
-interface Waiter {
-  wake(): void;
-}
-
 /**
  * Delivers the committed events of a backend to any number of readers. Readers have no queues: a reader that returns takes the new events
  * from the recent batches here or, if it has fallen behind, from the log.
@@ -28,7 +24,7 @@ export class EventFeed {
   private bytes = 0;
   private newest: Revision;
   private ended: StorageError | undefined;
-  private readonly waiters = new Set<Waiter>();
+  private readonly waiters = new Set<() => void>();
 
   constructor(private readonly options: EventFeedOptions) {
     this.newest = options.revision;
@@ -109,20 +105,18 @@ export class EventFeed {
         resolve();
         return;
       }
-      const waiter = {
-        wake: () => {
-          this.waiters.delete(waiter);
-          signal.removeEventListener('abort', waiter.wake);
-          resolve();
-        },
+      const wake = (): void => {
+        this.waiters.delete(wake);
+        signal.removeEventListener('abort', wake);
+        resolve();
       };
-      this.waiters.add(waiter);
-      signal.addEventListener('abort', waiter.wake, { once: true });
+      this.waiters.add(wake);
+      signal.addEventListener('abort', wake, { once: true });
     });
   }
 
   private wakeAll(): void {
-    for (const waiter of [...this.waiters]) waiter.wake();
+    for (const wake of [...this.waiters]) wake();
   }
 }
 

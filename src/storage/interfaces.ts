@@ -102,13 +102,19 @@ export type WriteResult =
   | { readonly outcome: 'committed'; readonly object: StoredObject }
   | { readonly outcome: 'conflict'; readonly current: StoredObject | undefined };
 
-export interface EventStream {
-  /**
-   * All events of the log after the requested revision, in batches, in order, without gaps. Ends when the signal is aborted; throws
-   * StorageError if the revision is compacted or the stream is lost for good.
-   */
-  batches: AsyncIterable<readonly LogEvent[]>;
+/**
+ * All events of a log after a revision, in batches, in order, without gaps. Ends when the signal is aborted; throws StorageError if the
+ * revision is compacted or the stream is lost for good.
+ */
+export type EventStream = AsyncIterable<readonly LogEvent[]>;
+
+/** Whether something works, and the reason if it does not; the reason is empty otherwise. */
+export interface Health {
+  readonly ok: boolean;
+  readonly reason: string;
 }
+
+export const HEALTHY: Health = { ok: true, reason: '' };
 
 /**
  * States that can be read synchronously from a file on this machine, so that a cache can drop the bytes of its objects. Every state read is
@@ -123,16 +129,22 @@ export interface LocalStates {
    */
   walk(visit: (object: WalkedObject) => void): Promise<Revision | undefined>;
   /**
-   * Stores newest states so that they can be read from the file; false if there is no room. Absent if the store itself has every state: a
-   * damaged state in a mere copy can be read from the store again, a damaged state in the store is lost.
+   * Set if the file is a mere copy of the store, which the cache fills: a damaged state in it can be read from the store again, while a
+   * damaged state in the store is lost.
    */
-  keep?(states: Iterable<KeptState>): boolean;
+  readonly copy?: LocalCopy;
+}
+
+/** A local file that a cache fills with the states of its type. */
+interface LocalCopy {
+  /** Stores newest states so that they can be read from the file; false if there is no room. */
+  keep(states: Iterable<KeptState>): boolean;
   /** Tells the file that an object has changed or was deleted. */
-  changed?(key: string): void;
+  changed(key: string): void;
   /** Called once a second while the type is followed. If a save is due, stores what has changed, for the next process to resume from. */
-  save?(states: NewestStates): void;
+  save(states: NewestStates): void;
   /** Tells the file that the type is no longer served. */
-  drop?(): void;
+  drop(): void;
 }
 
 /** `keptLength`: the length in bytes of a state that the file already holds. Its bytes are read when `bytes` is accessed. */
@@ -258,9 +270,9 @@ export interface Backend {
    */
   index?(resource: string, fields: readonly string[]): void;
   /** Reports whether writes of other processes are being received. Absent if there are no other processes. */
-  following?(): { readonly ok: boolean; readonly reason: string };
+  following?(): Health;
   /** Reports whether writes succeed. Absent if nothing can block them. */
-  writing?(): { readonly ok: boolean; readonly reason: string };
+  writing?(): Health;
   /** Replaces the bytes of a stored object with bytes that cannot be decoded. A test hook, refused unless the backend was opened for tests. */
   corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void>;
 }

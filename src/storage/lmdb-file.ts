@@ -1,4 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import type { Database } from 'lmdb';
 
 const MAGIC = 0xbeefc0de;
 const META_LENGTH = 160;
@@ -25,6 +26,13 @@ export function damageOfLmdbFile(path: string): string | undefined {
   } finally {
     closeSync(file);
   }
+}
+
+/** Returns the value of a key without a copy, valid until the next such read; undefined if there is none. */
+export function viewAt(database: Pick<Database<Buffer, Buffer>, 'getBinaryFast'>, key: Buffer): Buffer | undefined {
+  const shared = database.getBinaryFast(key);
+  // Only `length` bytes of it are the value, and not all of Node's functions respect that.
+  return shared && Buffer.from(shared.buffer, shared.byteOffset, shared.length);
 }
 
 interface Meta {

@@ -1,4 +1,5 @@
-import type { EncodedObject, Revision } from './interfaces.js';
+import { asBuffer } from '../util/bytes.js';
+import type { EncodedObject, Revision, StoredObject } from './interfaces.js';
 
 const MARK = Buffer.from(',"metadata":{"resourceVersion":"');
 const QUOTE = 0x22;
@@ -54,14 +55,14 @@ export function encodedBytes(encoded: EncodedObject, revision: Revision, reserve
   return bytes;
 }
 
-/** Returns a copy that keeps no other memory alive. */
-export function copyOf(bytes: Uint8Array): Uint8Array {
-  const copy = Buffer.allocUnsafeSlow(bytes.length);
-  copy.set(bytes);
-  return copy;
-}
+/** The bytes of an object that cannot be read. */
+export const NO_BYTES = new Uint8Array();
 
-/** Returns a Buffer over the same memory. */
-export function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-}
+/** Returns an object that cannot be read, with the reason. */
+export const unreadableObject = (key: string, revision: Revision, unreadable: string): StoredObject => ({
+  key,
+  revision,
+  bytes: NO_BYTES,
+  flags: 0,
+  unreadable,
+});

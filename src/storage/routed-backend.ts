@@ -1,12 +1,14 @@
-import type {
-  Backend,
-  EventStream,
-  ListOptions,
-  Revision,
-  StoredList,
-  StoredObject,
-  WriteRequest,
-  WriteResult,
+import {
+  HEALTHY,
+  type Backend,
+  type EventStream,
+  type Health,
+  type ListOptions,
+  type Revision,
+  type StoredList,
+  type StoredObject,
+  type WriteRequest,
+  type WriteResult,
 } from './interfaces.js';
 
 /** The logs of a store, each with its own backend. */
@@ -33,14 +35,9 @@ export function backendOf(logs: LogSet, resource: string): Backend {
   return logs.others.get(logs.overrides.get(resource) ?? '') ?? logs.main;
 }
 
-interface Health {
-  readonly ok: boolean;
-  readonly reason: string;
-}
-
 /** Returns the first unhealthy state, or a healthy one if there is none. */
 function worst(states: readonly (Health | undefined)[]): Health {
-  return states.find((state) => state?.ok === false) ?? { ok: true, reason: '' };
+  return states.find((state) => state?.ok === false) ?? HEALTHY;
 }
 
 /** Routes the calls for a type to its log. Calls that concern no type (revisions, events, compaction) go to the main log. */

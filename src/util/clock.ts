@@ -17,29 +17,20 @@ export interface Timer {
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  setTimer: (millis, callback) => {
-    const timer = setTimeout(callback, millis);
-    timer.unref();
-    return {
-      cancel: () => {
-        clearTimeout(timer);
-      },
-    };
-  },
+  setTimer: (millis, callback) => timerOf(setTimeout(callback, millis).unref()),
 };
 
 /** A clock for commands that only wait: its timers keep the process alive. */
 export const foregroundClock: Clock = {
   ...systemClock,
-  setTimer: (millis, callback) => {
-    const timer = setTimeout(callback, millis);
-    return {
-      cancel: () => {
-        clearTimeout(timer);
-      },
-    };
-  },
+  setTimer: (millis, callback) => timerOf(setTimeout(callback, millis)),
 };
+
+const timerOf = (timeout: NodeJS.Timeout): Timer => ({
+  cancel: () => {
+    clearTimeout(timeout);
+  },
+});
 
 /** Resolves after `millis` milliseconds, or immediately when the signal aborts. */
 export function sleep(clock: Clock, millis: number, cancellation?: Cancellation): Promise<void> {

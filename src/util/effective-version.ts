@@ -1,3 +1,5 @@
+import { aggregateMessages } from './error-message.js';
+
 /** The minor version of Kubernetes 1.x whose behavior is implemented. */
 export const CURRENT_MINOR = 36;
 /** The oldest version that can be emulated. */
@@ -81,7 +83,7 @@ export class EffectiveVersion {
         `minCompatibilityVersion version ${compatible.text} is not between [${floor.text}, ${emulated.text}]`,
       );
     }
-    if (errors.length > 0) throw new Error(errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`);
+    if (errors.length > 0) throw new Error(aggregateMessages(errors));
     this.emulated = emulated.minor;
     this.compatible = compatible.minor;
   }

@@ -12,3 +12,12 @@ function fileProblem(error: object): string | undefined {
   const [, why] = /^[A-Z]+: ([^,]+), /.exec(message) ?? [];
   return why === undefined ? undefined : `${syscall} ${path}: ${why}`;
 }
+
+/** Returns a thrown value as an Error. */
+export const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
+
+/** Joins messages as Go's aggregate errors do: one plain, several in brackets, each text once. */
+export function aggregateMessages(messages: readonly string[]): string {
+  const texts = [...new Set(messages)];
+  return texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
+}

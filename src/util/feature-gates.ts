@@ -17,41 +17,30 @@ interface FeatureSpec extends FeatureState {
   readonly needs?: readonly string[];
 }
 
+const GA_SINCE_34 = {
+  stage: '',
+  default: true,
+  locked: true,
+  earlier: [{ until: 33, stage: 'BETA', default: true }],
+} as const satisfies FeatureSpec;
+
+const BETA_SINCE_36 = {
+  stage: 'BETA',
+  default: true,
+  earlier: [{ until: 35, stage: 'ALPHA', default: false }],
+} as const satisfies FeatureSpec;
+
 /** All feature gates of Annex. A gate is listed only while there is code that checks it. */
 const FEATURES = {
   APIResponseCompression: { stage: 'BETA', default: true },
-  APIServerTracing: {
-    stage: '',
-    default: true,
-    locked: true,
-    earlier: [{ until: 33, stage: 'BETA', default: true }],
-  },
+  APIServerTracing: GA_SINCE_34,
   AllowParsingUserUIDFromCertAuth: { stage: 'BETA', default: true },
   AllowUnsafeMalformedObjectDeletion: { stage: 'ALPHA', default: false },
-  AuthorizeNodeWithSelectors: {
-    stage: '',
-    default: true,
-    locked: true,
-    needs: ['AuthorizeWithSelectors'],
-    earlier: [{ until: 33, stage: 'BETA', default: true }],
-  },
-  AuthorizeWithSelectors: {
-    stage: '',
-    default: true,
-    locked: true,
-    earlier: [{ until: 33, stage: 'BETA', default: true }],
-  },
+  AuthorizeNodeWithSelectors: { ...GA_SINCE_34, needs: ['AuthorizeWithSelectors'] },
+  AuthorizeWithSelectors: GA_SINCE_34,
   CBORServingAndStorage: { stage: 'ALPHA', default: false },
-  ComponentFlagz: {
-    stage: 'BETA',
-    default: true,
-    earlier: [{ until: 35, stage: 'ALPHA', default: false }],
-  },
-  ComponentStatusz: {
-    stage: 'BETA',
-    default: true,
-    earlier: [{ until: 35, stage: 'ALPHA', default: false }],
-  },
+  ComponentFlagz: BETA_SINCE_36,
+  ComponentStatusz: BETA_SINCE_36,
   ConstrainedImpersonation: {
     stage: 'BETA',
     default: true,
@@ -78,12 +67,7 @@ const FEATURES = {
     default: true,
     earlier: [{ until: 33, stage: 'ALPHA', default: false }],
   },
-  StructuredAuthenticationConfiguration: {
-    stage: '',
-    default: true,
-    locked: true,
-    earlier: [{ until: 33, stage: 'BETA', default: true }],
-  },
+  StructuredAuthenticationConfiguration: GA_SINCE_34,
   UnauthenticatedHTTP2DOSMitigation: { stage: 'BETA', default: true },
   WatchList: { stage: 'BETA', default: false },
 } as const satisfies Record<string, FeatureSpec>;

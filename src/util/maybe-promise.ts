@@ -33,11 +33,11 @@ export function forEachSequentially<T>(
   }
 }
 
-/** Returns the result of `work`. If that throws, `failed` returns the result instead, or throws. */
+/** Returns the result of `work`. If that throws, `onError` returns the result instead, or throws. */
 export const rescue = <T>(work: () => MaybePromise<T>, onError: (error: unknown) => MaybePromise<T>): MaybePromise<T> =>
   settle(work, (value) => value, onError);
 
-/** Returns the result of `work`. `ended` is called once when the work has ended, with the error that it threw, or with undefined. */
+/** Returns the result of `work`. `onSettled` is called once when the work has ended, with the error that it threw, or with undefined. */
 export const runFinally = <T>(work: () => MaybePromise<T>, onSettled: (error: unknown) => void): MaybePromise<T> =>
   settle(
     work,

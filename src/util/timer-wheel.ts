@@ -64,10 +64,6 @@ export class TimerWheel {
     this.position = this.tickOf(clock.monotonic());
   }
 
-  get size(): number {
-    return this.count;
-  }
-
   /** Schedules an entry. `due` is in monotonic milliseconds of the clock. */
   schedule(entry: WheelEntry, due: number): void {
     entry.unschedule();

@@ -102,7 +102,7 @@ async function delay(rate: number): Promise<void> {
   const fromAck: number[] = [];
   const controller = new AbortController();
   const reading = (async () => {
-    for await (const batch of other.events(1, controller.signal).batches) {
+    for await (const batch of other.events(1, controller.signal)) {
       const now = performance.now();
       for (const { key, revision } of batch) {
         delays.push(now - (sent.get(Number(key.slice(7))) ?? now));

@@ -11,7 +11,7 @@ import { StorageCacher } from '../../src/storage/cacher/cacher.js';
 import type { CachedList, Representation, ResourceCache, WatchEvent } from '../../src/storage/cacher/interfaces.js';
 import { EmbeddedBackend } from '../../src/storage/embedded/backend.js';
 import { encodeObject } from '../../src/storage/encode.js';
-import { EVERYTHING } from '../../src/storage/selection-predicate.js';
+import { EVERYTHING } from '../../src/apimachinery/selectors/selection-predicate.js';
 
 const OBJECTS = Number(process.argv[3] ?? 10_000);
 const RESOURCE = 'policyreports.wgpolicyk8s.io';

@@ -229,7 +229,7 @@ describe.each(fixtures)('backend $name', (fixture) => {
     const controller = new AbortController();
     const read = async (signal: AbortSignal): Promise<number> => {
       let count = 0;
-      for await (const batch of backend.events(1, signal).batches) count += batch.length;
+      for await (const batch of backend.events(1, signal)) count += batch.length;
       return count;
     };
     const aborted = read(controller.signal);

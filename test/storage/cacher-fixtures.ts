@@ -12,7 +12,7 @@ import type {
   WatchEvent,
   Watcher,
 } from '../../src/storage/cacher/interfaces.js';
-import { EVERYTHING, type SelectionPredicate } from '../../src/storage/selection-predicate.js';
+import { EVERYTHING, type SelectionPredicate } from '../../src/apimachinery/selectors/selection-predicate.js';
 import { RESOURCE } from './fixtures.js';
 
 export function attributes(object: JsonObject): Attributes {

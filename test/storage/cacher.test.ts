@@ -233,7 +233,7 @@ describe.each(fixtures)('cacher over $name', (fixture) => {
     await commit(backend, write);
     const completed: Representation = {
       ...identity,
-      render: (item) => (item.incomplete === true ? Buffer.from(`"completed ${item.key}"`) : item.bytes),
+      render: (item) => (item.incomplete ? Buffer.from(`"completed ${item.key}"`) : item.bytes),
     };
     const check = async (): Promise<void> => {
       for (const options of [page(), page({ from: 'a/k00019', limit: 3 }), page({ limit: 5 })]) {

@@ -57,7 +57,7 @@ const newest = (revision: number, ...states: NewestState[]): NewestStates => ({
 /** Triggers a save and waits for it to finish. */
 async function save(type: LocalStates, states: NewestStates): Promise<void> {
   clock.advance(31_000);
-  type.save?.(states);
+  type.copy?.save(states);
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 const walked = async (type: LocalStates): Promise<string[]> => {
@@ -70,7 +70,7 @@ const walked = async (type: LocalStates): Promise<string[]> => {
 
 test('states are read as they were kept, separately for each type', () => {
   const [one, two] = [typeOf(), typeOf()];
-  expect(one.keep?.([state(7, 'seven'), state(2 ** 40, 'late', 'a/l')])).toBe(true);
+  expect(one.copy?.keep([state(7, 'seven'), state(2 ** 40, 'late', 'a/l')])).toBe(true);
   expect(one.read('a/k', 7)).toMatchObject({ key: 'a/k', revision: 7, flags: 1 });
   expect([textOf(one, 7), textOf(one, 2 ** 40), textOf(one, 8), textOf(two, 7)]).toEqual([
     'seven',
@@ -83,8 +83,8 @@ test('states are read as they were kept, separately for each type', () => {
 
 test('a replaced state stays readable for a while', () => {
   const type = typeOf();
-  type.keep?.([state(1, 'one')]);
-  type.keep?.([state(2, 'two')]);
+  type.copy?.keep([state(1, 'one')]);
+  type.copy?.keep([state(2, 'two')]);
   clock.advance(KEEP - 1);
   expect(textOf(type, 1)).toBe('one');
   clock.advance(2_000);
@@ -93,9 +93,9 @@ test('a replaced state stays readable for a while', () => {
 
 test('after a reload, a type keeps its old states for a while, then only the new ones', async () => {
   const type = typeOf();
-  type.keep?.(Array.from({ length: 1_200 }, (_, i) => state(i + 1, 'old', `a/k${i}`)));
+  type.copy?.keep(Array.from({ length: 1_200 }, (_, i) => state(i + 1, 'old', `a/k${i}`)));
   await type.walk(() => undefined);
-  type.keep?.([state(1_201, 'new')]);
+  type.copy?.keep([state(1_201, 'new')]);
   expect([textOf(type, 3), textOf(type, 1_201)]).toEqual(['old', 'new']);
   clock.advance(KEEP + 2_000);
   for (let i = 0; i < 5; i++) clock.advance(1_000);
@@ -106,7 +106,7 @@ describe('the next process', () => {
   /** Leaves the file of an earlier process: a/k at revision 1, a/l at revision 2, saved at revision 5. */
   async function leave(): Promise<void> {
     const type = typeOf();
-    type.keep?.([state(1, 'k'), state(2, 'l', 'a/l')]);
+    type.copy?.keep([state(1, 'k'), state(2, 'l', 'a/l')]);
     await save(type, newest(5));
   }
 
@@ -148,7 +148,7 @@ describe('the next process', () => {
   });
 
   test('starts from scratch if nothing was saved, the log is too short, or the machine was rebooted', async () => {
-    typeOf().keep?.([state(1, 'k')]);
+    typeOf().copy?.keep([state(1, 'k')]);
     await next();
     expect(await walked(typeOf(file, reported(9)))).toEqual([]);
     await leave();
@@ -166,7 +166,7 @@ describe('the next process', () => {
     await next();
     const one = typeOf(file, reported(6, ['a/k', state(6, 'k6')]));
     expect(await walked(one)).toEqual(['a/k@6 k6', 'a/l@2 l kept']);
-    one.keep?.([state(6, 'k6')]);
+    one.copy?.keep([state(6, 'k6')]);
     await next();
     await expect(walked(typeOf(file, reported(5)))).rejects.toThrow('belongs to a different history of the store');
   });
@@ -177,7 +177,7 @@ describe('the next process', () => {
     ['is gone', (path) => rmSync(path)],
   ])('starts from scratch with a file that %s', async (_, damage) => {
     const type = typeOf();
-    type.keep?.(Array.from({ length: 600 }, (_, i) => state(i + 1, 'x'.repeat(10_000), `a/k${i}`)));
+    type.copy?.keep(Array.from({ length: 600 }, (_, i) => state(i + 1, 'x'.repeat(10_000), `a/k${i}`)));
     await save(type, newest(1_000));
     await file.close();
     damage(join(directory, 'cold.mdb'));
@@ -204,7 +204,7 @@ describe('the next process', () => {
     await next();
     const type = typeOf(file, reported(5));
     expect(await walked(type)).toHaveLength(2);
-    type.drop?.();
+    type.copy?.drop();
     await next();
     expect(await walked(typeOf(file, reported(9)))).toEqual([]);
   });
@@ -229,9 +229,9 @@ describe('a save', () => {
 
   test('that the disk rejects is made up for by the next one', async () => {
     const type = typeOf();
-    type.keep?.(kept);
+    type.copy?.keep(kept);
     await save(type, newest(5, ...kept));
-    type.changed?.('a/l');
+    type.copy?.changed('a/l');
     file.isBroken = true;
     await save(type, newest(7, state(1, 'k')));
     file.isBroken = false;
@@ -241,10 +241,10 @@ describe('a save', () => {
 
   test('is discarded if the disk failed to delete it, and its objects are removed later', async () => {
     const type = typeOf();
-    type.keep?.(kept);
+    type.copy?.keep(kept);
     await save(type, newest(5, ...kept));
     file.isBroken = true;
-    type.drop?.();
+    type.copy?.drop();
     file.isBroken = false;
     for (let i = 0; i < 5; i++) clock.advance(KEEP);
     expect(await shown(5)).toBe('store');
@@ -252,23 +252,23 @@ describe('a save', () => {
 
   test('ignores a closed cache', async () => {
     const type = typeOf();
-    type.keep?.(kept);
+    type.copy?.keep(kept);
     await save(type, newest(5, ...kept));
-    type.changed?.('a/l');
+    type.copy?.changed('a/l');
     await save(type, { ...newest(7), isCurrent: () => false });
     expect(await shown(5)).toEqual(['a/k@1 k kept', 'a/l@2 l kept']);
   });
 
   test('distinguishes deletions before its start from later ones', async () => {
     const type = typeOf();
-    type.keep?.(kept);
-    type.changed?.('a/k');
-    type.changed?.('a/l');
+    type.copy?.keep(kept);
+    type.copy?.changed('a/k');
+    type.copy?.changed('a/l');
     const states = newest(5);
     await save(type, {
       ...states,
       stateOf: (key) => {
-        if (key === 'a/l') type.changed?.(key);
+        if (key === 'a/l') type.copy?.changed(key);
         return undefined;
       },
     });
@@ -278,9 +278,9 @@ describe('a save', () => {
 
   test('leaves no replaced states for the next process', async () => {
     const type = typeOf();
-    type.keep?.(kept);
+    type.copy?.keep(kept);
     await save(type, newest(5, ...kept));
-    type.keep?.([state(6, 'k6')]);
+    type.copy?.keep([state(6, 'k6')]);
     expect(textOf(type, 1)).toBe('k');
     await file.close();
     file = new LimitedFile({ directory, clock, keepMillis: KEEP });
@@ -318,7 +318,7 @@ describe('without room', () => {
     await small.open();
     const type = typeOf(small);
     let kept = 0;
-    while (kept < 1_000 && type.keep?.([stateOf(kept + 1)]) === true) kept++;
+    while (kept < 1_000 && type.copy?.keep([stateOf(kept + 1)]) === true) kept++;
     expect(small.state()).toEqual({
       ok: false,
       reason: expect.stringMatching(
@@ -329,11 +329,11 @@ describe('without room', () => {
     const found = Array.from({ length: kept }, (_, i) => type.read('a/k', i + 1)?.bytes.length);
     expect(new Set(found)).toEqual(new Set([bytes.length]));
     ticks(5);
-    expect([small.state().ok, type.keep?.([stateOf(1_001)])]).toEqual([false, false]);
-    for (let i = 1; i <= kept; i++) type.changed?.(`a/k${i}`);
+    expect([small.state().ok, type.copy?.keep([stateOf(1_001)])]).toEqual([false, false]);
+    for (let i = 1; i <= kept; i++) type.copy?.changed(`a/k${i}`);
     await save(type, newest(2_000));
     ticks(KEEP / 1_000 + 5);
-    expect([small.state().ok, type.keep?.([stateOf(1_002)])]).toEqual([true, true]);
+    expect([small.state().ok, type.copy?.keep([stateOf(1_002)])]).toEqual([true, true]);
     expect(type.read('a/k', 1_002)?.bytes.length).toBe(bytes.length);
     await small.close();
   }

@@ -1,3 +1,4 @@
+import type { Health } from '../../src/storage/interfaces.js';
 import { ColdFile } from '../../src/storage/mongodb/cold/file.js';
 
 /** A file that can be made full, or placed on a disk that fails every write. */
@@ -9,7 +10,7 @@ export class LimitedFile extends ColdFile {
     return !this.isBroken && super.write(change);
   }
 
-  override state(): { readonly ok: boolean; readonly reason: string } {
+  override state(): Health {
     return this.isFull ? { ok: false, reason: 'full' } : super.state();
   }
 }

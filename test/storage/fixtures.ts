@@ -74,7 +74,7 @@ export async function collect(backend: Backend, after: Revision, count: number):
   const controller = new AbortController();
   const events: LogEvent[] = [];
   if (count === 0) return events;
-  for await (const batch of backend.events(after, controller.signal).batches) {
+  for await (const batch of backend.events(after, controller.signal)) {
     events.push(...batch);
     if (events.length >= count) break;
   }

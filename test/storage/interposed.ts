@@ -32,9 +32,7 @@ export class Interposed {
       currentRevision: () => this.currentRevision(real),
       // The cacher lags behind the store here, so it must ask for the revision.
       revisionNow: undefined,
-      events: (after: Revision, signal: AbortSignal): EventStream => ({
-        batches: this.events(real, after, signal),
-      }),
+      events: (after: Revision, signal: AbortSignal): EventStream => this.events(real, after, signal),
     });
   }
 
@@ -91,7 +89,7 @@ export class Interposed {
     after: Revision,
     signal: AbortSignal,
   ): AsyncGenerator<readonly LogEvent[], void, undefined> {
-    const source = real.events(after, signal).batches[Symbol.asyncIterator]();
+    const source = real.events(after, signal)[Symbol.asyncIterator]();
     let next = source.next();
     try {
       for (;;) {

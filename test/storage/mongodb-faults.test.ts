@@ -9,7 +9,16 @@ import type { MongoBackend } from '../../src/storage/mongodb/backend.js';
 import { systemClock, type Clock } from '../../src/util/clock.js';
 import { collect, commit, describeEvent, everything, put, RESOURCE } from './fixtures.js';
 import { Mongod, pause, ReplicaSet, until, withClient } from './mongod.js';
-import { failureOf, hasMongod, mongodPath, newDatabase, OpenBackends, PATIENT, settled } from './mongodb-fixtures.js';
+import {
+  failureOf,
+  hasMongod,
+  mongodPath,
+  newDatabase,
+  observer,
+  OpenBackends,
+  PATIENT,
+  settled,
+} from './mongodb-fixtures.js';
 
 const described = hasMongod() ? describe : describe.skip;
 const { open, opened, openedAtLast, closeAll } = new OpenBackends();
@@ -41,7 +50,7 @@ described('injected MongoDB failures', () => {
     const other = await opened({
       ...options,
       uri: `${set.uri}&appName=listener`,
-      observer: { streamFailed: (log, error) => failures.push([log, error]) },
+      observer: observer({ streamFailed: (log, error) => failures.push([log, error]) }),
     });
     const seen = collect(other, 1, 60);
     for (let i = 0; i < 60; i++) {
@@ -157,7 +166,7 @@ described('an oplog that is too small', () => {
         uri: `${set.uri}&appName=${appName}&socketTimeoutMS=0`,
         database,
         ...PATIENT,
-        observer: { streamFailed: (_, error) => failures.push(error) },
+        observer: observer({ streamFailed: (_, error) => failures.push(error) }),
       });
       const seen = collect(other, 1, 20);
       const data = { failCommands: ['getMore'], blockConnection: true, blockTimeMS: 600_000, appName };
@@ -271,8 +280,7 @@ described('a MongoDB that hangs', () => {
     const seen: number[] = [];
     const controller = new AbortController();
     const reading = (async () => {
-      for await (const batch of other.events(1, controller.signal).batches)
-        seen.push(...batch.map(({ revision }) => revision));
+      for await (const batch of other.events(1, controller.signal)) seen.push(...batch.map(({ revision }) => revision));
     })();
     const ending = new AbortController();
     const outcomes: (string | undefined)[][] = [];

@@ -6,7 +6,17 @@ import { ColdFile } from '../../src/storage/mongodb/cold/file.js';
 import { systemClock } from '../../src/util/clock.js';
 import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
 import type { StoreFixture } from './fixtures.js';
+import type { MongoObserver } from '../../src/storage/mongodb/observer.js';
 import { findMongod, ReplicaSet, until, withClient } from './mongod.js';
+
+/** Returns an observer that ignores what it is not given a function for. */
+export const observer = (given: Partial<MongoObserver>): MongoObserver => ({
+  streamFailed: () => undefined,
+  projectionFailed: () => undefined,
+  startedOver: () => undefined,
+  indexFailed: () => undefined,
+  ...given,
+});
 
 const found = findMongod();
 let shared: Promise<ReplicaSet> | undefined;

@@ -2,7 +2,7 @@ import { StorageCacher } from '../../src/storage/cacher/cacher.js';
 import { RoutedCacher } from '../../src/storage/cacher/routed-cacher.js';
 import { MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
 import { RoutedBackend, type LogSet } from '../../src/storage/routed-backend.js';
-import { EVERYTHING } from '../../src/storage/selection-predicate.js';
+import { EVERYTHING } from '../../src/apimachinery/selectors/selection-predicate.js';
 import type { WatchEvent } from '../../src/storage/cacher/interfaces.js';
 import { collect, commit, decode, describeEvent, everything, put, remove, RESOURCE } from './fixtures.js';
 import { until, withClient } from './mongod.js';

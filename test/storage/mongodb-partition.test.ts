@@ -181,7 +181,7 @@ described('old events', () => {
     };
     const seen: number[] = [];
     const reading = (async () => {
-      for await (const batch of far.events(1, new AbortController().signal).batches) {
+      for await (const batch of far.events(1, new AbortController().signal)) {
         seen.push(...batch.map(({ revision }) => revision));
         proxy.inspect = compactOnce;
       }

@@ -2,7 +2,15 @@ import type { LogEvent } from '../../src/storage/interfaces.js';
 import { type MongoBackend, type MongoOptions } from '../../src/storage/mongodb/backend.js';
 import { collect, commit, decode, describeEvent, everything, put, remove, RESOURCE } from './fixtures.js';
 import { Mongod, pause, ReplicaSet, until, withClient } from './mongod.js';
-import { hasMongod, mongodPath, mongoOptions, newDatabase, OpenBackends, PATIENT } from './mongodb-fixtures.js';
+import {
+  hasMongod,
+  mongodPath,
+  mongoOptions,
+  newDatabase,
+  observer,
+  OpenBackends,
+  PATIENT,
+} from './mongodb-fixtures.js';
 
 const described = hasMongod() ? describe : describe.skip;
 const { opened, openedAtLast, closeAll } = new OpenBackends();
@@ -74,8 +82,7 @@ described('replicas on one MongoDB', () => {
     const controller = new AbortController();
     const seen = backends.map(() => [] as string[]);
     const readers = backends.map(async (backend, i) => {
-      for await (const batch of backend.events(1, controller.signal).batches)
-        seen[i]?.push(...batch.map(describeEvent));
+      for await (const batch of backend.events(1, controller.signal)) seen[i]?.push(...batch.map(describeEvent));
     });
     await Promise.all(
       backends.flatMap((backend) =>
@@ -182,7 +189,11 @@ described('replicas on one MongoDB', () => {
     const failures: unknown[] = [];
     const writer = await opened(options);
     const uri = `${options.uri}&appName=listener`;
-    const other = await opened({ ...options, uri, observer: { streamFailed: (_, error) => failures.push(error) } });
+    const other = await opened({
+      ...options,
+      uri,
+      observer: observer({ streamFailed: (_, error) => failures.push(error) }),
+    });
     await withClient(options.uri, async (client) => {
       const db = client.db(options.database);
       // A stream begins with one read of the log, which has ended when an event has arrived.
@@ -275,7 +286,7 @@ described('faults', () => {
       const controller = new AbortController();
       const seen: number[] = [];
       const reader = (async () => {
-        for await (const batch of other.events(1, controller.signal).batches)
+        for await (const batch of other.events(1, controller.signal))
           seen.push(...batch.map((event) => event.revision));
       })();
       let over = false;

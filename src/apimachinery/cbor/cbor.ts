@@ -1,6 +1,5 @@
 import { encode, Token, Type } from 'cborg';
-import { type JsonObject, type JsonValue } from '../json/json.js';
-import { CborError, CborReader } from './reader.js';
+import type { JsonObject, JsonValue } from '../json/json.js';
 
 /**
  * The tag of self-described CBOR. As in kube-apiserver, strings are written as byte strings (whose content needs no validation),
@@ -70,12 +69,4 @@ function head(major: number, count: number): Uint8Array {
   bytes.writeUInt8(first | 26, 0);
   bytes.writeUInt32BE(count, 1);
   return bytes;
-}
-
-/** Decodes one data item. Throws CborError if it is malformed or contains something that JSON cannot represent. */
-export function decodeCbor(bytes: Uint8Array): JsonValue {
-  const reader = new CborReader(bytes);
-  const value = reader.read();
-  if (reader.problem !== undefined) throw new CborError(reader.problem);
-  return value;
 }

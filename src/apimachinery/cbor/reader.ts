@@ -1,4 +1,6 @@
-import { type JsonObject, type JsonValue } from '../json/json.js';
+import { isInt64 } from '../../go/int64.js';
+import { asBuffer } from '../../util/bytes.js';
+import type { JsonObject, JsonValue } from '../json/json.js';
 import type { FloatLiterals } from '../json/parser.js';
 
 /** An error in bytes that are not CBOR, or that contain something kube-apiserver's CBOR never allows. */
@@ -31,8 +33,6 @@ const BREAK = 0xff;
 
 const maxDepth = 10_000;
 const maxElements = 2_147_483_647;
-const minInt64 = -(2n ** 63n);
-const maxInt64 = 2n ** 63n - 1n;
 
 /** The text encodings of byte strings under a tag of an "expected later encoding". */
 const laterEncodings: Readonly<Record<number, 'base64url' | 'base64' | 'hex'>> = {
@@ -59,7 +59,7 @@ export class CborReader {
   private entered = false;
 
   constructor(bytes: Uint8Array) {
-    this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.bytes = asBuffer(bytes);
   }
 
   read(): JsonValue {
@@ -138,7 +138,7 @@ export class CborReader {
   private integer(value: bigint, major: number): JsonValue {
     const number = Number(value);
     if (Number.isSafeInteger(number)) return number;
-    if (value >= minInt64 && value <= maxInt64) return value;
+    if (isInt64(value)) return value;
     return this.refuse(
       `cbor: cannot unmarshal ${majors[major] ?? ''} into Go value of type int64 (${value} overflows Go's int64)`,
     );
@@ -259,7 +259,7 @@ export class CborReader {
     if (!this.wholeFloat) return;
     this.wholeFloat = false;
     const members = this.floats.get(holder) ?? new Map<string, string>();
-    members.set(String(key), `${Object.is(value, -0) ? '-' : ''}${String(Number(value))}.0`);
+    members.set(String(key), `${Object.is(value, -0) ? '-' : ''}${Number(value)}.0`);
     this.floats.set(holder, members);
   }
 

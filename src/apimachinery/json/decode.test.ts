@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { decodeDetailed, decodeStrict, interpretTypeMeta, parseJson } from './decode.js';
+import { decodeDetailed, duplicateFieldErrors, interpretTypeMeta, parseJson } from './decode.js';
 import { type JsonValue, stringifyJson } from './json.js';
 
 describe('parseJson', () => {
@@ -83,7 +83,12 @@ describe('parseJson', () => {
   });
 });
 
-describe('decodeStrict', () => {
+describe('strict decoding', () => {
+  const decodeStrict = (text: string): { value: JsonValue; duplicateFields: string[] } => {
+    const { value, duplicates } = decodeDetailed(text, { strict: true });
+    return { value, duplicateFields: duplicateFieldErrors(duplicates) };
+  };
+
   test('reports duplicates in the order of the text', () => {
     const { value, duplicateFields } = decodeStrict(
       '{"metadata":{"name":"a","name":"a"},"spec":{"a":1,"a":2,"l":[{"c":1},{"c":1,"c":2}]},"spec":{"a":3}}',

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from './json.js';
 import { type ExactOptions, ExactParser, type FloatLiterals, type Parts, type Replaced } from './parser.js';
 import { JsonError, jsonSyntaxError, MAX_DEPTH } from './syntax.js';
+import { asBuffer } from '../../util/bytes.js';
 import { textOfBytes, wellFormed } from '../../util/text/utf8.js';
 import { quote } from '../meta/meta.js';
 
@@ -82,7 +83,7 @@ const asBytes = (input: Uint8Array | string): Uint8Array =>
   typeof input === 'string' ? Buffer.from(input, 'utf8') : input;
 
 function asText(bytes: Uint8Array): string {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const buffer = asBuffer(bytes);
   const text = buffer.toString('utf8');
   // Go turns each byte that is not UTF-8 into one character.
   return text.includes('\ufffd') ? wellFormed(textOfBytes(buffer)) : text;
@@ -141,17 +142,9 @@ function isPlain(value: JsonValue | undefined): boolean {
   return true;
 }
 
-export interface Decoded {
-  readonly value: JsonValue;
-  /** Errors such as `duplicate field "spec.a"`, in the order of the text, each once. */
-  readonly duplicateFields: readonly string[];
-}
-
-/** Parses like parseJson, and reports duplicate keys. In the common case, a text without any costs one walk over the result. */
-export function decodeStrict(input: Uint8Array | string): Decoded {
-  const decoded = decodeDetailed(input, { strict: true });
-  return { value: decoded.value, duplicateFields: decoded.duplicates.map((path) => `duplicate field ${quote(path)}`) };
-}
+/** Returns the errors for duplicate fields, given by their paths. */
+export const duplicateFieldErrors = (paths: readonly string[]): string[] =>
+  paths.map((path) => `duplicate field ${quote(path)}`);
 
 /** A text with duplicate keys, before any of them is dropped or merged. */
 interface SourceJson {
@@ -186,7 +179,7 @@ export interface DecodeOptions {
   readonly literals?: ExactOptions['literals'];
 }
 
-/** Decodes like decodeStrict, for decoders that compare with a schema. */
+/** Parses like parseJson, for decoders that compare with a schema. A text without duplicate keys and floats costs one walk over the result. */
 export function decodeDetailed(
   input: Uint8Array | string,
   { strict, merges = false, literals }: DecodeOptions,
@@ -221,6 +214,12 @@ export function decodeDetailed(
   };
 }
 
+/** The beginning of the error for an object whose type cannot be read. */
+export const UNREADABLE_TYPE = "couldn't get version/kind; json parse error: json: cannot unmarshal";
+/** Go's text for the type with which it reads version and kind. */
+export const GO_TYPE_META =
+  'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
+
 /**
  * Returns the apiVersion and kind of an object's text, as Go's decoder that reads nothing else finds them. Clients see its errors
  * for anything that is not a JSON object. An empty string means that the field is missing.
@@ -235,14 +234,11 @@ export function interpretTypeMeta(
   parts?: Parts,
 ): { readonly apiVersion: string; readonly kind: string } {
   const fail = (what: string, where: string): never => {
-    throw new JsonError(`couldn't get version/kind; json parse error: json: cannot unmarshal ${what} into Go ${where}`);
+    throw new JsonError(`${UNREADABLE_TYPE} ${what} into Go ${where}`);
   };
   if (value === null) return { apiVersion: '', kind: '' };
   if (typeof value !== 'object' || Array.isArray(value)) {
-    return fail(
-      goKind(value),
-      'value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }',
-    );
+    return fail(goKind(value), `value of type ${GO_TYPE_META}`);
   }
   const found = { apiVersion: '', kind: '' };
   for (const part of parts?.get(value) ?? [value]) {

@@ -1,3 +1,4 @@
+import { MIN_INT64 } from '../../go/int64.js';
 import { deepCopy, FACTS, Float, type JsonObject, type JsonValue } from './json.js';
 import type { FloatLiterals } from './parser.js';
 
@@ -69,8 +70,6 @@ export function withFloats<T extends JsonObject>(object: T): T {
   }
   return copy;
 }
-
-const MIN_INT64 = -(2n ** 63n);
 
 /** Converts a float as Go does: a value outside the range of int64 becomes the smallest int64. */
 export function toInt64(value: number): number | bigint {

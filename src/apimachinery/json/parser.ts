@@ -1,3 +1,4 @@
+import { isInt64 } from '../../go/int64.js';
 import { isObject, type JsonObject, type JsonValue } from './json.js';
 import { NumberRangeError } from './syntax.js';
 
@@ -10,9 +11,6 @@ export type Parts = Map<JsonObject, JsonObject[]>;
 /** Values that were replaced, by their object and key. */
 export type Replaced = Map<JsonObject, Map<string, JsonValue>>;
 
-const MAX_INT64 = 9223372036854775807n;
-const MIN_INT64 = -9223372036854775808n;
-
 /**
  * Converts a JSON number as Kubernetes does: what parses as an int64 is an integer (a bigint beyond 2^53), anything else a float.
  * Throws a NumberRangeError if not even a float can hold it.
@@ -20,7 +18,7 @@ const MIN_INT64 = -9223372036854775808n;
 export function convertNumber(text: string): number | bigint {
   if (!/[.eE]/.test(text)) {
     const integer = BigInt(text);
-    if (integer <= MAX_INT64 && integer >= MIN_INT64) {
+    if (isInt64(integer)) {
       const small = Number(integer);
       return Number.isSafeInteger(small) ? small : integer;
     }

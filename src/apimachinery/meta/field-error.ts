@@ -1,3 +1,4 @@
+import { aggregateMessages } from '../../util/error-message.js';
 import { goFormat } from '../json/go-format.js';
 import { Float, type JsonValue } from '../json/json.js';
 import { goJson, quote } from './meta.js';
@@ -92,7 +93,7 @@ export class FieldPath {
   }
 
   index(index: number): FieldPath {
-    return new FieldPath(`${this.text}[${String(index)}]`);
+    return new FieldPath(`${this.text}[${index}]`);
   }
 
   key(key: string): FieldPath {
@@ -128,16 +129,14 @@ export const tooLong = (field: Where, maxLength: number): FieldError =>
     'FieldValueTooLong',
     field.toString(),
     OMIT,
-    maxLength < 0
-      ? 'value is too long'
-      : `may not be more than ${String(maxLength)} ${maxLength === 1 ? 'byte' : 'bytes'}`,
+    maxLength < 0 ? 'value is too long' : `may not be more than ${maxLength} ${maxLength === 1 ? 'byte' : 'bytes'}`,
   );
 export const tooMany = (field: Where, actual: number, max: number): FieldError =>
   new FieldError(
     'FieldValueTooMany',
     field.toString(),
     actual,
-    max < 0 ? 'has too many items' : `must have at most ${String(max)} ${max === 1 ? 'item' : 'items'}`,
+    max < 0 ? 'has too many items' : `must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
   );
 /** `supported` is printed in the given order. */
 export const notSupported = (
@@ -157,8 +156,7 @@ export const notSupportedConstant = (field: Where, value: string, supported: rea
 export const internalError = (field: Where, detail: string): FieldError =>
   new FieldError('InternalError', field.toString(), undefined, detail);
 
-/** Formats errors as Go's ErrorList.ToAggregate().Error() does: one error plain, several in brackets, each text once. */
+/** Formats errors as Go's ErrorList.ToAggregate().Error() does. */
 export function aggregate(errors: readonly FieldError[]): string {
-  const texts = [...new Set(errors.map((error) => error.toString()))];
-  return texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
+  return aggregateMessages(errors.map((error) => error.toString()));
 }

@@ -1,3 +1,6 @@
+import { MAX_INT64 } from '../../go/int64.js';
+import { getOwn } from '../../util/get-own.js';
+
 /** An invalid quantity; the message is Go's. */
 export class QuantityError extends Error {
   override readonly name = 'QuantityError';
@@ -29,7 +32,6 @@ const DECIMAL: Readonly<Record<string, number>> = {
 const DECIMAL_SUFFIX = new Map(Object.entries(DECIMAL).map(([suffix, exponent]) => [exponent, suffix]));
 const BINARY_SUFFIX = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 
-const MAX_INT64 = 9223372036854775807n;
 const NANO = -9;
 /** Go keeps amounts below this as an int64 and an exponent. */
 const MAX_SHORT = 10n ** 18n;
@@ -41,9 +43,9 @@ interface Suffix {
 }
 
 function interpretSuffix(suffix: string): Suffix {
-  const binary = Object.hasOwn(BINARY, suffix) ? BINARY[suffix] : undefined;
+  const binary = getOwn(BINARY, suffix);
   if (binary !== undefined) return { base: 2, exponent: binary, format: 'BinarySI' };
-  const decimal = Object.hasOwn(DECIMAL, suffix) ? DECIMAL[suffix] : undefined;
+  const decimal = getOwn(DECIMAL, suffix);
   if (decimal !== undefined) return { base: 10, exponent: decimal, format: 'DecimalSI' };
   const match = /^[eE]([-+]?[0-9]+)$/.exec(suffix);
   const exponent = Number(match?.[1] ?? Number.NaN);
@@ -185,10 +187,6 @@ export class Quantity {
     return Quantity.of(quotient + (this.unscaled < 0n ? -1n : 1n), exponent, this.format);
   }
 
-  toNumber(): number {
-    return Number(`${this.unscaled.toString()}e${String(this.exponent)}`);
-  }
-
   /** Returns the canonical text, as kube-apiserver does. */
   toString(): string {
     if (this.text !== undefined) return this.text;
@@ -221,7 +219,7 @@ function formatDecimal(unscaled: bigint, exponent: number, scientific: boolean):
   const over = ((power % 3) + 3) % 3;
   mantissa *= power10(over);
   power -= over;
-  if (scientific) return power === 0 ? mantissa.toString() : `${mantissa.toString()}e${String(power)}`;
+  if (scientific) return power === 0 ? mantissa.toString() : `${mantissa.toString()}e${power}`;
   return `${mantissa.toString()}${DECIMAL_SUFFIX.get(power) ?? ''}`;
 }
 

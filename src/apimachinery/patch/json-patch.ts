@@ -10,7 +10,7 @@ import { Literals } from './literals.js';
 
 const MAX_JSON_PATCH_OPERATIONS = 10000;
 
-/** The default number of bytes by which all copy operations of a patch together may grow an object. */
+/** The number of bytes by which all copy operations of a patch together may grow an object. */
 const MAX_COPY_BYTES = 3 * 1024 * 1024;
 
 export interface DecodedPatch<T> {
@@ -33,7 +33,7 @@ const TEXTS = ['op', 'path', 'from'];
 const FIELDS = new Set([...TEXTS, 'value']);
 
 /** Decodes a JSON patch. Throws ApiError, whose message depends on `strict` (fieldValidation Warn or Strict). */
-export function decodeJsonPatch(body: Uint8Array | string, strict: boolean): TextPatch<readonly JsonPatchOperation[]> {
+export function decodeJsonPatch(body: Uint8Array | string, strict = false): TextPatch<readonly JsonPatchOperation[]> {
   const prefix = strict ? 'error decoding patch: ' : '';
   const listType = strict ? '[]handlers.jsonPatchOp' : 'jsonpatch.Patch';
   const itemType = strict ? 'handlers.jsonPatchOp' : 'jsonpatch.Operation';
@@ -42,7 +42,7 @@ export function decodeJsonPatch(body: Uint8Array | string, strict: boolean): Tex
   };
   const mismatch = (value: JsonValue, type: string): never =>
     refuse(`json: cannot unmarshal ${goKind(value)} into Go value of type ${type}`);
-  const literals = new Literals(true);
+  const literals = new Literals('compared');
   const { duplicates, source, ...decoded } = decode(body, strict, literals, refuse);
   // The same value, but with the objects whose parts are known.
   const value = source?.value ?? decoded.value;
@@ -59,7 +59,7 @@ export function decodeJsonPatch(body: Uint8Array | string, strict: boolean): Tex
   });
   if (operations.length > MAX_JSON_PATCH_OPERATIONS) {
     throw newRequestEntityTooLarge(
-      `The allowed maximum operations in a JSON patch is ${String(MAX_JSON_PATCH_OPERATIONS)}, got ${String(operations.length)}`,
+      `The allowed maximum operations in a JSON patch is ${MAX_JSON_PATCH_OPERATIONS}, got ${operations.length}`,
     );
   }
   // Sort by operation, the order in which one pass over the text finds them.
@@ -89,7 +89,7 @@ const operationOf = (error: string): number => Number(/"\[(\d+)\]/.exec(error)?.
 function checkFields(item: JsonObject, i: number, errors: string[], refuse: (text: string) => never): void {
   for (const key in item) {
     const value = item[key];
-    if (!FIELDS.has(key)) errors.push(`json patch unknown field ${quote(`[${String(i)}].${key}`)}`);
+    if (!FIELDS.has(key)) errors.push(`json patch unknown field ${quote(`[${i}].${key}`)}`);
     else if (key !== 'value' && typeof value !== 'string' && value !== null) {
       refuse(`json: cannot unmarshal ${goKind(value)} into Go struct field jsonPatchOp.${key} of type string`);
     }
@@ -130,7 +130,7 @@ function index(key: string, length: number, what: 'existing' | 'insert'): number
   // Negative indices count from the end.
   const at = given < 0 ? given + limit : given;
   if (at < 0 || at >= limit) {
-    throw new PatchFailure(`Unable to access invalid index: ${String(given)}: invalid index referenced`);
+    throw new PatchFailure(`Unable to access invalid index: ${given}: invalid index referenced`);
   }
   return at;
 }
@@ -146,10 +146,7 @@ class Patcher {
   private readonly own = new Set<Container>();
   private copied = 0;
 
-  constructor(
-    private root: Container,
-    private readonly maxCopyBytes: number,
-  ) {
+  constructor(private root: Container) {
     this.root = this.writable(root);
   }
 
@@ -307,9 +304,9 @@ class Patcher {
     const value = during(`error in copy for from: '${from}'`, () => read(source, name)) ?? null;
     const [target, key] = this.find(path, `copy operation does not apply: doc is missing destination path: ${path}`);
     if (value !== null) this.copied += Buffer.byteLength(stringifyJson(value));
-    if (this.copied > this.maxCopyBytes) {
+    if (this.copied > MAX_COPY_BYTES) {
       throw new PatchFailure(
-        `Unable to complete the copy, the accumulated size increase of copy is ${String(this.copied)}, exceeding the limit ${String(this.maxCopyBytes)}`,
+        `Unable to complete the copy, the accumulated size increase of copy is ${this.copied}, exceeding the limit ${MAX_COPY_BYTES}`,
       );
     }
     during('error while adding value during copy', () => {
@@ -362,24 +359,16 @@ function testEqual(actual: JsonValue | undefined, expected: JsonValue | undefine
 }
 
 /** Returns the patched document. Neither argument is modified; the result shares what the patch does not touch. Throws PatchFailure. */
-export function applyOperations(
-  document: JsonObject,
-  operations: readonly JsonPatchOperation[],
-  maxCopyBytes = MAX_COPY_BYTES,
-): JsonValue {
-  const patcher = new Patcher(document, maxCopyBytes);
+export function applyOperations(document: JsonObject, operations: readonly JsonPatchOperation[]): JsonValue {
+  const patcher = new Patcher(document);
   for (const operation of operations) patcher.run(operation);
   return patcher.result();
 }
 
 /** Does the same for a client's patch. The client only learns that an operation does not apply: throws that 422. */
-export function applyJsonPatch(
-  document: JsonObject,
-  operations: readonly JsonPatchOperation[],
-  maxCopyBytes = MAX_COPY_BYTES,
-): JsonValue {
+export function applyJsonPatch(document: JsonObject, operations: readonly JsonPatchOperation[]): JsonValue {
   try {
-    return applyOperations(document, operations, maxCopyBytes);
+    return applyOperations(document, operations);
   } catch (error) {
     if (error instanceof PatchFailure) throw unprocessable();
     throw error;

@@ -69,7 +69,7 @@ function membership(order: readonly JsonValue[], mergeKey: string): (value: Json
   const values = new Set(read.map((item) => (mergeKey === '' ? item : (item as JsonObject)[mergeKey])));
   return (value) => {
     if (values.has(value)) return true;
-    if (odd >= 0) throw internal(`value for key ${String(odd)} is not a map`);
+    if (odd >= 0) throw internal(`value for key ${odd} is not a map`);
     return false;
   };
 }

@@ -28,18 +28,18 @@ export class Literals {
   private readonly tokens = new Map<string, bigint>();
   private readonly known: Literal[] = [];
 
-  /** With `compares`, values are compared by their texts, not only printed. */
-  constructor(private readonly compares = false) {}
+  /** The texts are either only printed, or values are also compared by them. */
+  constructor(private readonly use: 'printed' | 'compared' = 'printed') {}
 
   /** Reports whether a text may contain such a scalar, apart from numbers. */
   concerns(text: string): boolean {
-    return ODD_ESCAPE.test(text) || (this.compares && ESCAPED.test(text));
+    return ODD_ESCAPE.test(text) || (this.use === 'compared' && ESCAPED.test(text));
   }
 
   /** Returns the scalar, or the token that takes its place. */
   token(text: string, value: JsonValue): JsonValue {
     const shown = escapeHtml(text);
-    if ((this.compares ? text : shown) === goJson(value)) return value;
+    if ((this.use === 'compared' ? text : shown) === goJson(value)) return value;
     let token = this.tokens.get(text);
     if (token === undefined) {
       token = FIRST + BigInt(this.known.length);

@@ -1,7 +1,6 @@
-import { decodeDetailed, goKind, JsonError } from '../json/decode.js';
+import { decodeDetailed, duplicateFieldErrors, goKind, JsonError } from '../json/decode.js';
 import { newBadRequest } from '../meta/errors.js';
 import { isObject, type JsonObject, type JsonValue } from '../json/json.js';
-import { quote } from '../meta/meta.js';
 import type { TextPatch } from './json-patch.js';
 import { Literals } from './literals.js';
 
@@ -19,8 +18,7 @@ export function decodeMergePatch(body: Uint8Array | string, strict: boolean): Te
   }
   const value = literals.read(decoded.value) ?? null;
   if (isObject(value) || (Array.isArray(value) && !strict)) {
-    const strictErrors = decoded.duplicates.map((path) => `duplicate field ${quote(path)}`);
-    return { patch: value, strictErrors, literals };
+    return { patch: value, strictErrors: duplicateFieldErrors(decoded.duplicates), literals };
   }
   throw newBadRequest(
     strict && value !== null

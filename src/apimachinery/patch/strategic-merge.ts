@@ -1,4 +1,4 @@
-import { decodeDetailed, goKind, JsonError } from '../json/decode.js';
+import { decodeDetailed, duplicateFieldErrors, goKind, JsonError } from '../json/decode.js';
 import { type ApiError, newBadRequest } from '../meta/errors.js';
 import { goFormat, goTypeName } from '../json/go-format.js';
 import { deepCopy, Float, isObject, type JsonObject, type JsonValue } from '../json/json.js';
@@ -29,7 +29,7 @@ export function decodeStrategicMergePatch(body: Uint8Array | string, strict: boo
     throw newBadRequest(`json: cannot unmarshal ${goKind(value)} into Go value of type map[string]interface {}`);
   }
   if (decoded.floats !== undefined) markFloats(decoded.floats);
-  return { patch: value, strictErrors: decoded.duplicates.map((path) => `duplicate field ${quote(path)}`) };
+  return { patch: value, strictErrors: duplicateFieldErrors(decoded.duplicates) };
 }
 
 /** Replaces whole floats with Float objects, one per value, so that they equal each other but no integer. */
@@ -121,9 +121,8 @@ function listName(key: string, prefix: string, error: () => ApiError): string {
   return key.slice(slash + 1);
 }
 
-function mergeMap(given: JsonObject, patch: JsonObject, type: GoType): JsonObject {
+function mergeMap(original: JsonObject, patch: JsonObject, type: GoType): JsonObject {
   if (Object.hasOwn(patch, DIRECTIVE)) return replaceMap(patch);
-  const original = given;
   retainKeys(original, patch);
   mergeOrderedLists(original, patch, type);
   // Deletions come first, so that what a patch both deletes and adds is present afterwards.

@@ -55,15 +55,10 @@ function readCbor(reader: CborReader, prefix: string): JsonValue {
 const cannotUnmarshal = (body: Uint8Array, value: JsonValue, type: string, ofArrays: string): string =>
   `cbor: cannot unmarshal ${cborTypeOf(body)} into Go value of type ${type}${Array.isArray(value) ? ofArrays : ''}`;
 
-/** Decodes a Protobuf body. `fallback` is the type of an object that does not name its own. */
+/** Decodes a Protobuf body. `fallback` is the type of an object that does not name its own. Protobuf has no duplicate keys and no texts of numbers. */
 export function decodeProtobufBody(body: Uint8Array, codec: ProtobufCodec, fallback?: TypeMeta): DetailedJson {
-  return decoded(() => codec.decode(body, fallback));
-}
-
-/** Wraps a decoded value. Protobuf allows no duplicate keys, and does not keep the texts of numbers. */
-function decoded(decode: () => DetailedJson['value']): DetailedJson {
   try {
-    return { value: decode(), duplicates: [] };
+    return { value: codec.decode(body, fallback), duplicates: [] };
   } catch (error) {
     if (error instanceof ContentError) throw new UnreadableObjectError(error.message, error.type);
     if (error instanceof ProtobufError) throw new JsonError(error.message);

@@ -3,13 +3,14 @@ import fc from 'fast-check';
 import type protobuf from 'protobufjs';
 import { parseJson } from '../json/decode.js';
 import { deepEqual, isObject, type JsonObject, type JsonValue } from '../json/json.js';
-import { cborListHead, decodeCbor, encodeCbor, encodeCborEvent, selfDescribed } from '../cbor/cbor.js';
-import type { GoTypes } from './go-types.js';
+import { decodeCbor } from '../../../test/fakes/apimachinery/decode-cbor.js';
+import { cborListHead, encodeCbor, encodeCborEvent, selfDescribed } from '../cbor/cbor.js';
+import type { RawTypes } from '../scheme/types.js';
 import { encodeWatchEvent, ProtobufCodec, readEnvelope } from './protobuf.js';
 import { decodeCborBody, decodeCborPatch, decodeProtobufBody } from './body.js';
 
 const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
-const goTypes = read('data/types/types.json') as GoTypes;
+const goTypes = read('data/types/types.json') as RawTypes;
 const codec = new ProtobufCodec(read('data/protobuf.json') as protobuf.INamespace, goTypes);
 
 /** Recorded from kube-apiserver v1.36.3: the same object in JSON and Protobuf. */

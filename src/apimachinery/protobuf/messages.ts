@@ -43,8 +43,7 @@ function writeInner(writer: ReverseWriter, field: Pick<FieldPlan, 'id' | 'conten
   }
   const before = writer.length;
   writeContent(writer, content, value);
-  writer.varint(writer.length - before);
-  writer.tag(field.id, wireBytes);
+  writer.head(field.id, before);
 }
 
 function writeContent(writer: ReverseWriter, content: Exclude<Content, { scalar: Scalar }>, value: JsonValue): void {
@@ -56,13 +55,12 @@ function writeContent(writer: ReverseWriter, content: Exclude<Content, { scalar:
 function writeScalar(writer: ReverseWriter, id: number, scalar: Scalar, value: JsonValue): void {
   switch (scalar) {
     case 'string':
+      writer.textField(id, typeof value === 'string' ? value : '');
+      return;
     case 'bytes': {
       const before = writer.length;
-      const text = typeof value === 'string' ? value : '';
-      if (scalar === 'string') writer.text(text);
-      else writer.bytes(Buffer.from(text, 'base64'));
-      writer.varint(writer.length - before);
-      writer.tag(id, wireBytes);
+      writer.bytes(Buffer.from(typeof value === 'string' ? value : '', 'base64'));
+      writer.head(id, before);
       return;
     }
     case 'bool':
@@ -83,18 +81,15 @@ function writeScalar(writer: ReverseWriter, id: number, scalar: Scalar, value: J
 
 /** Writes the entries in the order of their keys, as Go's generated code does. */
 function writeMap(writer: ReverseWriter, field: FieldPlan, map: JsonObject): void {
-  const keys = Object.keys(map).sort(compareText);
+  const keys = Object.keys(map).sort();
   for (let i = keys.length - 1; i >= 0; i--) {
     const key = keys[i] as string;
     const before = writer.length;
     writeInner(writer, { id: 2, content: field.content }, map[key] ?? null);
-    writeScalar(writer, 1, 'string', key);
-    writer.varint(writer.length - before);
-    writer.tag(field.id, wireBytes);
+    writer.textField(1, key);
+    writer.head(field.id, before);
   }
 }
-
-const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 function writeUnion(writer: ReverseWriter, kind: UnionKind, props: Plan, value: JsonValue): void {
   const schema = { id: 1, content: { plan: () => props } };

@@ -1,5 +1,5 @@
 import protobuf from 'protobufjs';
-import type { GoField, GoType, GoTypes } from './go-types.js';
+import type { RawField, RawType, RawTypes } from '../scheme/types.js';
 import { goFieldName } from './go-names.js';
 import { type SpecialValue, specialValues } from './special-values.js';
 
@@ -62,11 +62,11 @@ const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g,
 /** Creates plans from message descriptors and Go types, each of them once. */
 export class Planner {
   private readonly plans = new Map<string, Plan>();
-  private readonly byName = new Map<string, GoType>();
+  private readonly byName = new Map<string, RawType>();
 
   constructor(
     private readonly root: protobuf.Root,
-    private readonly go: GoTypes,
+    private readonly go: RawTypes,
   ) {
     for (const type of go.types) if (!this.byName.has(type.s)) this.byName.set(type.s, type);
   }
@@ -77,7 +77,7 @@ export class Planner {
   }
 
   /** Returns the plan of a message. If its Go type is unknown, every singular field counts as a value. */
-  plan(message: protobuf.Type, go: GoType | undefined): Plan {
+  plan(message: protobuf.Type, go: RawType | undefined): Plan {
     const key = `${message.fullName} ${go?.s ?? ''} ${go === undefined ? '' : this.go.types.indexOf(go)}`;
     let plan = this.plans.get(key);
     if (plan === undefined) {
@@ -87,14 +87,14 @@ export class Planner {
     return plan;
   }
 
-  private make(message: protobuf.Type, go: GoType | undefined): Plan {
-    const names = new Map<string, GoField>((go?.f ?? []).map((field) => [plain(field.n), field]));
+  private make(message: protobuf.Type, go: RawType | undefined): Plan {
+    const names = new Map<string, RawField>((go?.f ?? []).map((field) => [plain(field.n), field]));
     const fields = message.fieldsArray.map((field) => this.field(field.resolve(), go, names));
     fields.sort((a, b) => b.id - a.id);
     return { message: message.name, fields, byId: new Map(fields.map((field) => [field.id, field])) };
   }
 
-  private field(field: protobuf.Field, go: GoType | undefined, names: ReadonlyMap<string, GoField>): FieldPlan {
+  private field(field: protobuf.Field, go: RawType | undefined, names: ReadonlyMap<string, RawField>): FieldPlan {
     const goField = names.get(plain(field.name));
     const map = field instanceof protobuf.MapField;
     const base = { id: field.id, repeated: field.repeated, map };
@@ -119,18 +119,18 @@ export class Planner {
     };
   }
 
-  private isMessage(field: GoField): boolean {
+  private isMessage(field: RawField): boolean {
     return this.element(this.go.types[field.t])?.k === 'struct';
   }
 
   /** Returns the type behind pointers, slices, and maps. */
-  private element(type: GoType | undefined): GoType | undefined {
+  private element(type: RawType | undefined): RawType | undefined {
     let current = type;
     while (current?.e !== undefined) current = this.go.types[current.e];
     return current;
   }
 
-  private content(field: protobuf.Field, target: protobuf.Type | undefined, go: GoType | undefined): Content {
+  private content(field: protobuf.Field, target: protobuf.Type | undefined, go: RawType | undefined): Content {
     if (target === undefined) {
       if (!scalars.has(field.type)) throw new TypeError(`unknown type ${field.type} of ${field.fullName}`);
       return { scalar: field.type as Scalar };
@@ -150,6 +150,6 @@ export class Planner {
 const POINTERS: ReadonlySet<string> = new Set(['remainingItemCount', 'shardInfo', 'responseKind', 'details']);
 
 /** Reports whether a field is a pointer, for types that have no Go description here. */
-function isOptional(field: protobuf.Field, go: GoType | undefined): boolean {
+function isOptional(field: protobuf.Field, go: RawType | undefined): boolean {
   return go === undefined && POINTERS.has(field.name);
 }

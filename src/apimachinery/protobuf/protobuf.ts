@@ -1,7 +1,7 @@
 import protobuf from 'protobufjs';
 import { type JsonObject, stringAt } from '../json/json.js';
 import { formatGroupVersion, parseGroupVersion } from '../meta/meta.js';
-import type { GoTypes } from './go-types.js';
+import type { RawTypes } from '../scheme/types.js';
 import { decodeMessage, encodeInto } from './messages.js';
 import { type Plan, Planner } from './plan.js';
 import { ProtobufError, ReverseWriter, varintSize, WireReader, wireBytes, wrongWireType } from './wire.js';
@@ -62,7 +62,7 @@ export class ProtobufCodec {
 
   constructor(
     descriptors: protobuf.INamespace,
-    private readonly go: GoTypes,
+    private readonly go: RawTypes,
   ) {
     const root = protobuf.Root.fromJSON(descriptors);
     root.resolveAll();
@@ -116,8 +116,7 @@ export class ProtobufCodec {
   encodeItem(type: TypeMeta, object: JsonObject): Uint8Array {
     const writer = new ReverseWriter();
     encodeInto(writer, this.planOf(type), object);
-    writer.varint(writer.length);
-    writer.tag(itemsId, wireBytes);
+    writer.head(itemsId, 0);
     return writer.finish();
   }
 
@@ -129,8 +128,7 @@ export class ProtobufCodec {
   ): { readonly head: Uint8Array; readonly tail: Uint8Array } {
     const writer = new ReverseWriter(256);
     encodeInto(writer, this.listMeta(), metadata);
-    writer.varint(writer.length);
-    writer.tag(1, wireBytes);
+    writer.head(1, 0);
     const before = writer.finish();
     return { head: Buffer.concat([envelopeHead(type, before.length + size), before]), tail: envelopeTail };
   }
@@ -172,19 +170,11 @@ function envelopeHead(type: TypeMeta, size: number): Uint8Array {
   writer.varint(size);
   writer.tag(2, wireBytes);
   const before = writer.length;
-  writeText(writer, 2, type.kind);
-  writeText(writer, 1, type.apiVersion);
-  writer.varint(writer.length - before);
-  writer.tag(1, wireBytes);
+  writer.textField(2, type.kind);
+  writer.textField(1, type.apiVersion);
+  writer.head(1, before);
   writer.bytes(magic);
   return writer.finish();
-}
-
-function writeText(writer: ReverseWriter, id: number, text: string): void {
-  const before = writer.length;
-  writer.text(text);
-  writer.varint(writer.length - before);
-  writer.tag(id, wireBytes);
 }
 
 interface Envelope extends TypeMeta {
@@ -247,7 +237,7 @@ export function encodeWatchEvent(type: string, object: Uint8Array): Uint8Array {
   writer.tag(1, wireBytes);
   writer.varint(rawSize);
   writer.tag(2, wireBytes);
-  writeText(writer, 1, type);
+  writer.textField(1, type);
   const head = writer.finish();
   const length = Buffer.alloc(4);
   length.writeUInt32BE(head.length + object.length);

@@ -73,10 +73,7 @@ function readIntegers(bytes: Uint8Array): Map<number, bigint> {
 /** A message with one bytes field that contains JSON. */
 const rawJson: SpecialValue = {
   write(writer, value) {
-    const before = writer.length;
-    writer.text(stringifyJson(value));
-    writer.varint(writer.length - before);
-    writer.tag(1, wireBytes);
+    writer.textField(1, stringifyJson(value));
   },
   read(bytes) {
     const raw = readBytes(bytes, 1);
@@ -99,10 +96,7 @@ function readBytes(bytes: Uint8Array, id: number): Buffer | undefined {
 
 const quantity: SpecialValue = {
   write(writer, value) {
-    const before = writer.length;
-    writer.text(typeof value === 'string' ? value : value === null ? '0' : stringifyJson(value));
-    writer.varint(writer.length - before);
-    writer.tag(1, wireBytes);
+    writer.textField(1, typeof value === 'string' ? value : value === null ? '0' : stringifyJson(value));
   },
   read: (bytes) => readBytes(bytes, 1)?.toString() ?? '0',
 };
@@ -110,10 +104,7 @@ const quantity: SpecialValue = {
 const intOrString: SpecialValue = {
   write(writer, value) {
     const isText = typeof value === 'string';
-    const before = writer.length;
-    if (isText) writer.text(value);
-    writer.varint(writer.length - before);
-    writer.tag(3, wireBytes);
+    writer.textField(3, isText ? value : '');
     if (typeof value === 'bigint') writer.bigVarint(value);
     else writer.varint(typeof value === 'number' ? Math.trunc(value) : 0);
     writer.tag(2, wireVarint);
@@ -132,11 +123,8 @@ const stringItems: SpecialValue = {
   write(writer, value) {
     const items = Array.isArray(value) ? value : [];
     for (let i = items.length - 1; i >= 0; i--) {
-      const before = writer.length;
       const item = items[i];
-      writer.text(typeof item === 'string' ? item : stringifyJson(item ?? null));
-      writer.varint(writer.length - before);
-      writer.tag(1, wireBytes);
+      writer.textField(1, typeof item === 'string' ? item : stringifyJson(item ?? null));
     }
   },
   read(bytes) {

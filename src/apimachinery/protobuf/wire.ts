@@ -1,3 +1,5 @@
+import { asBuffer } from '../../util/bytes.js';
+
 /** An error in Protobuf's wire format, of which this file implements what Kubernetes' messages need. */
 export class ProtobufError extends Error {
   override readonly name = 'ProtobufError';
@@ -94,6 +96,18 @@ export class ReverseWriter {
   tag(id: number, wireType: number): void {
     this.varint(id * 8 + wireType);
   }
+
+  /** Writes the head of a field with a length. Its content is what was written since the writer had the length `before`. */
+  head(id: number, before: number): void {
+    this.varint(this.length - before);
+    this.tag(id, wireBytes);
+  }
+
+  textField(id: number, text: string): void {
+    const before = this.length;
+    this.text(text);
+    this.head(id, before);
+  }
 }
 
 export function varintSize(value: number): number {
@@ -108,7 +122,7 @@ export class WireReader {
   private at = 0;
 
   constructor(bytes: Uint8Array) {
-    this.buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.buffer = asBuffer(bytes);
   }
 
   get done(): boolean {

@@ -26,7 +26,7 @@ export class BuiltinSchema {
    * values dropped, times and quantities canonical. apiVersion and kind stay as given. Throws JsonError with the decoder's
    * message. The given tree is not modified, and not kept except for raw values.
    */
-  decode(json: DetailedJson, strict: boolean): TypedObject {
+  decode(json: DetailedJson, strict = false): TypedObject {
     const { source } = json;
     // Mismatches and unknown fields also count where a later value of the same field replaces them.
     const first = source && new TypedDecoder({ strict, floats: source.floats, parts: source.parts });
@@ -52,13 +52,6 @@ export class BuiltinSchema {
       if (converted === object) throw error;
       return withMetadata(new TypedDecoder().run(this.type, converted));
     }
-  }
-
-  /** Returns the unknown fields of a tree, sorted, as strategic merge patches report them: `unknown field "spec.x"`. */
-  unknownFields(object: JsonValue): string[] {
-    const decoder = new TypedDecoder({ strict: true });
-    decoder.run(this.type, object);
-    return decoder.unknown.map((path) => `unknown field ${quote(path)}`).sort();
   }
 
   /** Returns an object with only apiVersion, kind, and what is always written. */

@@ -192,7 +192,7 @@ export class TypedDecoder {
     if (elem === undefined) return value;
     const outerPath = this.path;
     const out = value.map((item, i) => {
-      if (this.strict) this.path = `${outerPath}[${String(i)}]`;
+      if (this.strict) this.path = `${outerPath}[${i}]`;
       return this.value(elem, item, value, String(i));
     });
     this.path = outerPath;
@@ -226,7 +226,7 @@ export class TypedDecoder {
     if (decoded === value) return value;
     const bad = illegalBase64At(Buffer.from(value, 'utf8'), 'standard');
     if (bad === undefined) return decoded;
-    this.firstError ??= `illegal base64 data at input byte ${String(bad)}`;
+    this.firstError ??= `illegal base64 data at input byte ${bad}`;
     return null;
   }
 

@@ -74,7 +74,7 @@ class Lines {
   /** Writes a value. `start` precedes it in its line, and `end` follows it. */
   write(index: number, value: JsonValue | undefined, indent: string, start: string, end: string): void {
     const shape = shapes().shapes[index];
-    if (shape === undefined) throw new Error(`data/types/internal.json: no shape ${String(index)}`);
+    if (shape === undefined) throw new Error(`data/types/internal.json: no shape ${index}`);
     const { k: kind, e: elem = 0, f: fields = [], z: zero = null } = shape;
     const given = value ?? undefined;
     switch (kind) {

@@ -41,18 +41,34 @@ export interface GoType {
   readonly fields: ReadonlyMap<string, GoField>;
 }
 
-interface RawType {
+/** A type as `data/types/types.json` describes it. */
+export interface RawType {
   readonly k: GoKind;
   readonly s: string;
   readonly n?: string;
+  /** The index of the element type of a pointer, slice, or map. */
   readonly e?: number;
-  readonly f?: readonly { n: string; t: number; o?: boolean; z?: boolean; ps?: string; pk?: string; em?: string[] }[];
+  readonly f?: readonly RawField[];
 }
 
-interface RawTypes {
+export interface RawField {
+  readonly n: string;
+  /** The index of its type. */
+  readonly t: number;
+  readonly o?: boolean;
+  readonly z?: boolean;
+  readonly ps?: string;
+  readonly pk?: string;
+  readonly em?: readonly string[];
+}
+
+export interface RawTypes {
   readonly types: readonly RawType[];
+  /** The type index of each `group/version/Kind` (`/v1/Kind` or `v1/Kind` for the core group). */
   readonly kinds: Readonly<Record<string, number>>;
 }
+
+export const readTypes = (): RawTypes => readDataFile('types', 'types.json') as unknown as RawTypes;
 
 interface MutableType {
   kind: GoKind;
@@ -73,7 +89,7 @@ function link(raw: RawTypes): ReadonlyMap<string, GoType> {
   }));
   const at = (index: number): MutableType => {
     const type = all[index];
-    if (type === undefined) throw new Error(`data/types/types.json: no type ${String(index)}`);
+    if (type === undefined) throw new Error(`data/types/types.json: no type ${index}`);
     return type;
   };
   raw.types.forEach((t, i) => {
@@ -103,19 +119,19 @@ const SAME_SHAPE: Readonly<Record<string, string>> = {
   'kubeannex.io/v1/ResourceDefinitionList': 'apiextensions.k8s.io/v1/CustomResourceDefinitionList',
 };
 
-let kinds: ReadonlyMap<string, GoType> | undefined;
+let loaded: ReadonlyMap<string, GoType> | undefined;
+
+const kinds = (): ReadonlyMap<string, GoType> => (loaded ??= link(readTypes()));
 
 /** Returns the type of a built-in kind; those of meta/v1 are in group `meta.k8s.io`. Undefined if none exists. Loads the types on first use. */
 export function goType(gvk: GroupVersionKind): GoType | undefined {
-  kinds ??= link(readDataFile('types', 'types.json') as unknown as RawTypes);
   const key = `${formatGroupVersion(gvk)}/${gvk.kind}`;
-  return kinds.get(SAME_SHAPE[key] ?? key);
+  return kinds().get(SAME_SHAPE[key] ?? key);
 }
 
 /** Returns all built-in kinds, as `<group>/<version>/<kind>`. */
 export function goTypeKeys(): Iterable<string> {
-  kinds ??= link(readDataFile('types', 'types.json') as unknown as RawTypes);
-  return [...kinds.keys(), ...Object.keys(SAME_SHAPE)];
+  return [...kinds().keys(), ...Object.keys(SAME_SHAPE)];
 }
 
 /** Returns the type that a pointer points to; any other type itself. */

@@ -1,5 +1,6 @@
 import { type LabelSelector, SelectorError } from './labels.js';
 import { compareUtf8, quote } from '../meta/meta.js';
+import { EVERYTHING, type SelectionPredicate } from './selection-predicate.js';
 
 export interface FieldRequirement {
   readonly field: string;
@@ -51,7 +52,7 @@ function unescapeValue(value: string): string {
       escaped = false;
     } else if (char === '\\') escaped = true;
     else if (char === ',' || char === '=') {
-      throw new SelectorError(`invalid field selector: unescaped character in value: ${String(char.charCodeAt(0))}`);
+      throw new SelectorError(`invalid field selector: unescaped character in value: ${char.charCodeAt(0)}`);
     } else out += char;
   }
   if (escaped) throw new SelectorError('invalid field selector: invalid escape sequence: \\');
@@ -109,23 +110,14 @@ export function parseFieldSelector(text: string, names: FieldNames = (field) => 
   return new FieldSelector(requirements);
 }
 
-/** Both selectors of a request, as the predicate that the caches accept (storage/selection-predicate). */
-export interface CompiledSelection {
-  readonly everything: boolean;
-  matches(labels: Readonly<Record<string, string>> | undefined, fields: Readonly<Record<string, string>>): boolean;
-  readonly name?: string | undefined;
-  readonly namespace?: string | undefined;
-  readonly label?: { readonly key: string; readonly value: string } | undefined;
-  readonly id?: string | undefined;
-}
-
 /** The maximum length of an ID in characters; longer ones are not kept anywhere. */
 const LONGEST_ID = 1024;
 
-export function compileSelection(labels: LabelSelector, fields: FieldSelector): CompiledSelection {
+/** Returns the predicate of both selectors of a request. */
+export function compileSelection(labels: LabelSelector, fields: FieldSelector): SelectionPredicate {
+  if (labels.empty && fields.empty) return EVERYTHING;
   const name = fields.requiresExactMatch('metadata.name');
   const namespace = fields.requiresExactMatch('metadata.namespace');
-  if (labels.empty && fields.empty) return { everything: true, matches: () => true };
   const label = labels.exactMatch();
   const id = selectionId(labels, fields);
   if (fields.empty) return { everything: false, matches: (set) => labels.matches(set), label, id };

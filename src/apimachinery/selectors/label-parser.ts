@@ -13,16 +13,14 @@ class SelectorParser {
     this.items = scanAll(selector);
   }
 
-  /** Returns the next item. `in` and `notin` are identifiers unless an operator is expected. */
-  private peek(operator = false): Item {
+  /** Returns the next item. `in` and `notin` are identifiers, except where an operator is expected. */
+  private peek(): Item {
     const item = this.items[this.at] ?? END;
-    if (!operator && (item.token === 'in' || item.token === 'notin'))
-      return { token: 'identifier', literal: item.literal };
-    return item;
+    return item.token === 'in' || item.token === 'notin' ? { ...item, token: 'identifier' } : item;
   }
 
-  private next(operator = false): Item {
-    const item = this.peek(operator);
+  private next(): Item {
+    const item = this.peek();
     this.at++;
     return item;
   }
@@ -75,7 +73,7 @@ class SelectorParser {
   }
 
   private operator(): LabelOperator {
-    const { token, literal } = this.next(true);
+    const { token, literal } = this.items[this.at++] ?? END;
     switch (token) {
       case 'in':
       case 'notin':

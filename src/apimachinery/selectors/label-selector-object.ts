@@ -1,6 +1,6 @@
 import { type FieldError, type FieldPath, forbidden, invalid, required } from '../meta/field-error.js';
-import type { JsonObject } from '../json/json.js';
-import { textOf } from '../json/values.js';
+import { isObject, type JsonObject } from '../json/json.js';
+import { objectsOf, textOf } from '../json/values.js';
 import { type LabelOperator, type LabelRequirement, LabelSelector, makeRequirement, SelectorError } from './labels.js';
 import { compareUtf8, quote } from '../meta/meta.js';
 import { labelValueErrors, qualifiedNameErrors } from '../validation/name-errors.js';
@@ -18,11 +18,10 @@ export function labelSelectorFromObject(selector: JsonObject | undefined): Label
   if (selector === undefined) return LabelSelector.nothing;
   const requirements: LabelRequirement[] = [];
   const { matchLabels, matchExpressions } = selector;
-  if (typeof matchLabels === 'object' && matchLabels !== null && !Array.isArray(matchLabels)) {
+  if (isObject(matchLabels)) {
     for (const key in matchLabels) requirements.push(makeRequirement(key, '=', [textOf(matchLabels[key])]));
   }
-  for (const expression of Array.isArray(matchExpressions) ? matchExpressions : []) {
-    if (typeof expression !== 'object' || expression === null || Array.isArray(expression)) continue;
+  for (const expression of objectsOf(matchExpressions)) {
     const name = textOf(expression['operator']);
     const operator = getOwn(EXPRESSION_OPERATORS, name);
     if (operator === undefined) throw new SelectorError(`${quote(name)} is not a valid label selector operator`);
@@ -39,7 +38,7 @@ export function validateLabelSelector(selector: JsonObject | undefined, path: Fi
   if (selector === undefined) return [];
   const errors: FieldError[] = [];
   const { matchLabels, matchExpressions } = selector;
-  if (typeof matchLabels === 'object' && matchLabels !== null && !Array.isArray(matchLabels)) {
+  if (isObject(matchLabels)) {
     const at = path.child('matchLabels');
     for (const key of Object.keys(matchLabels).sort(compareUtf8)) {
       errors.push(...qualifiedNameErrors(key, at));
@@ -49,9 +48,7 @@ export function validateLabelSelector(selector: JsonObject | undefined, path: Fi
   }
   if (!Array.isArray(matchExpressions)) return errors;
   matchExpressions.forEach((expression, i) => {
-    if (typeof expression === 'object' && expression !== null && !Array.isArray(expression)) {
-      errors.push(...validateExpression(expression, path.child('matchExpressions').index(i)));
-    }
+    if (isObject(expression)) errors.push(...validateExpression(expression, path.child('matchExpressions').index(i)));
   });
   return errors;
 }

@@ -1,3 +1,4 @@
+import { isInt64 } from '../../go/int64.js';
 import { aggregate, type FieldError, FieldPath, invalid } from '../meta/field-error.js';
 import { compareUtf8 } from '../meta/meta.js';
 import { isLabelValue, isQualifiedName } from '../validation/names.js';
@@ -17,13 +18,11 @@ export interface LabelRequirement {
   readonly values: readonly string[];
 }
 
-const MAX_INT64 = 9223372036854775807n;
-
 /** Parses an integer like Go's ParseInt with base 10 and 64 bits; undefined if that fails. */
 export function parseInt64(text: string): bigint | undefined {
   if (text.length > 64 || !/^[+-]?[0-9]+$/.test(text)) return undefined;
   const value = BigInt(text.startsWith('+') ? text.slice(1) : text);
-  return value > MAX_INT64 || value < -MAX_INT64 - 1n ? undefined : value;
+  return isInt64(value) ? value : undefined;
 }
 
 function matchesRequirement(requirement: LabelRequirement, labels: LabelSet): boolean {

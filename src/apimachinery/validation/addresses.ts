@@ -52,10 +52,10 @@ export function cidrWarnings(path: string, text: string): string[] {
   const { value, bits, prefix } = parsed;
   const host = BigInt(bits - prefix);
   const network = (value >> host) << host;
-  const canonical = `${ipText(network, bits)}/${String(prefix)}`;
+  const canonical = `${ipText(network, bits)}/${prefix}`;
   const found: string[] = [];
   if (network !== value) {
-    const single = `${ipText(value, bits)}/${String(bits)}`;
+    const single = `${ipText(value, bits)}/${bits}`;
     const choice = `should be ${quote(canonical)} or ${quote(single)}?`;
     found.push(`${path}: CIDR value ${quote(text)} is ambiguous in this context (${choice})`);
   }

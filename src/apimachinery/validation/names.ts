@@ -5,8 +5,12 @@
 
 const utf8Length = (text: string): number => Buffer.byteLength(text, 'utf8');
 
-export const maxLenCharacters = (length: number): string => `must be no more than ${String(length)} characters`;
-const maxLenBytes = (length: number): string => `must be no more than ${String(length)} bytes`;
+export const maxLenCharacters = (length: number): string => `must be no more than ${length} characters`;
+const maxLenBytes = (length: number): string => `must be no more than ${length} bytes`;
+
+/** Returns the error if a value is longer than `max` bytes. */
+const lengthErrors = (value: string, max: number, message = maxLenCharacters): string[] =>
+  utf8Length(value) > max ? [message(max)] : [];
 
 export function regexError(message: string, format: string, ...examples: string[]): string {
   if (examples.length === 0) return `${message} (regex used for validation is '${format}')`;
@@ -14,7 +18,7 @@ export function regexError(message: string, format: string, ...examples: string[
 }
 
 export const inclusiveRangeError = (low: number, high: number): string =>
-  `must be between ${String(low)} and ${String(high)}, inclusive`;
+  `must be between ${low} and ${high}, inclusive`;
 
 const LABEL_FORMAT = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const LABEL_MESSAGE =
@@ -71,8 +75,7 @@ function isSubdomainShaped(text: string): boolean {
 const isKeyShaped = (text: string): boolean => shaped(text, 0, text.length, isAlnum, isKeyChar, isAlnum);
 
 function subdomain(value: string, maxLength: (length: number) => string): string[] {
-  const errors: string[] = [];
-  if (utf8Length(value) > 253) errors.push(maxLength(253));
+  const errors = lengthErrors(value, 253, maxLength);
   if (!isSubdomainShaped(value)) errors.push(regexError(SUBDOMAIN_MESSAGE, SUBDOMAIN_FORMAT, 'example.com'));
   return errors;
 }
@@ -80,8 +83,7 @@ function subdomain(value: string, maxLength: (length: number) => string): string
 export const isDns1123Subdomain = (value: string): string[] => subdomain(value, maxLenCharacters);
 
 export function isDns1123Label(value: string): string[] {
-  const errors: string[] = [];
-  if (utf8Length(value) > 63) errors.push(maxLenCharacters(63));
+  const errors = lengthErrors(value, 63);
   if (!isLabelShaped(value, 0, value.length)) {
     errors.push(
       isSubdomainShaped(value)
@@ -93,8 +95,7 @@ export function isDns1123Label(value: string): string[] {
 }
 
 export function isDns1035Label(value: string): string[] {
-  const errors: string[] = [];
-  if (utf8Length(value) > 63) errors.push(maxLenCharacters(63));
+  const errors = lengthErrors(value, 63);
   if (!shaped(value, 0, value.length, isLower, isLabelChar, isLowerAlnum)) {
     errors.push(regexError(DNS1035_MESSAGE, DNS1035_FORMAT, 'my-name', 'abc-123'));
   }
@@ -124,8 +125,7 @@ export function isQualifiedName(value: string): string[] {
 }
 
 export function isLabelValue(value: string): string[] {
-  const errors: string[] = [];
-  if (utf8Length(value) > 63) errors.push(maxLenBytes(63));
+  const errors = lengthErrors(value, 63, maxLenBytes);
   if (value !== '' && !isKeyShaped(value)) {
     errors.push(regexError(VALUE_MESSAGE, `(${KEY_FORMAT})?`, 'MyValue', 'my_value', '12345'));
   }
@@ -134,8 +134,7 @@ export function isLabelValue(value: string): string[] {
 
 /** Validates keys of ConfigMaps and Secrets. */
 export function isConfigMapKey(value: string): string[] {
-  const errors: string[] = [];
-  if (utf8Length(value) > 253) errors.push(maxLenCharacters(253));
+  const errors = lengthErrors(value, 253);
   if (!shaped(value, 0, value.length, isKeyChar, isKeyChar, isKeyChar)) {
     errors.push(
       regexError(
@@ -164,8 +163,7 @@ export function isRelaxedEnvVarName(value: string): string[] {
 }
 
 export function isPortName(port: string): string[] {
-  const errors: string[] = [];
-  if (utf8Length(port) > 15) errors.push(maxLenCharacters(15));
+  const errors = lengthErrors(port, 15);
   if (!shaped(port, 0, port.length, isLabelChar, isLabelChar, isLabelChar)) {
     errors.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)');
   }

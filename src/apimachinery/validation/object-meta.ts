@@ -142,7 +142,7 @@ export function validateFieldManager(manager: string, path: FieldPath | string):
   let position = 0;
   for (const char of manager) {
     if (!isPrintable(char)) {
-      errors.push(invalid(path, manager, `invalid character ${unicodePoint(char)} (at position ${String(position)})`));
+      errors.push(invalid(path, manager, `invalid character ${unicodePoint(char)} (at position ${position})`));
     }
     position += bytesOf(char);
   }
@@ -257,12 +257,11 @@ const STANDARD_FINALIZERS = new Set(['kubernetes', FINALIZER_ORPHAN_DEPENDENTS, 
 export function finalizerWarnings(
   finalizers: readonly string[] | undefined,
   old: readonly string[] | undefined,
-  path: FieldPath = METADATA.child('finalizers'),
 ): string[] {
   const warnings: string[] = [];
   const added = [...new Set(finalizers ?? [])].filter((name) => !(old ?? []).includes(name)).sort(compareUtf8);
   for (const name of added) {
-    const subject = `${path.toString()}: ${quote(name)}: `;
+    const subject = `metadata.finalizers: ${quote(name)}: `;
     warnings.push(...isQualifiedName(name).map((text) => subject + text));
     if (name.includes('/') || STANDARD_FINALIZERS.has(name)) continue;
     const wanted = name.includes('.') ? ' including a path (/)' : '';

@@ -1,4 +1,4 @@
-import { goKind, JsonError } from '../json/decode.js';
+import { GO_TYPE_META, goKind, JsonError, UNREADABLE_TYPE } from '../json/decode.js';
 import { isObject, type JsonObject, type JsonValue } from '../json/json.js';
 import { compareUtf8, kindNotRegistered, quote } from '../meta/meta.js';
 import { parseYaml } from './yaml.js';
@@ -103,21 +103,16 @@ export function readConfiguration<T>(
   return configuration;
 }
 
-const UNREADABLE = "couldn't get version/kind; json parse error: json: cannot unmarshal";
-/** Go's text for the type with which it reads version and kind. */
-const TYPE_META =
-  'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
-
 function rootOf(value: JsonValue): JsonObject {
   if (value === null) return {};
   if (isObject(value)) return value;
-  throw new ConfigurationDecodeError(`${UNREADABLE} ${goKind(value)} into Go value of type ${TYPE_META}`);
+  throw new ConfigurationDecodeError(`${UNREADABLE_TYPE} ${goKind(value)} into Go value of type ${GO_TYPE_META}`);
 }
 
 function typeMember(root: JsonObject, key: 'apiVersion' | 'kind'): string {
   const value = root[key] ?? '';
   if (typeof value === 'string') return value;
-  throw new ConfigurationDecodeError(`${UNREADABLE} ${goKind(value)} into Go struct field .${key} of type string`);
+  throw new ConfigurationDecodeError(`${UNREADABLE_TYPE} ${goKind(value)} into Go struct field .${key} of type string`);
 }
 
 /** Returns the error for a value whose type is not that of its field. */

@@ -10,7 +10,7 @@ export interface Mark {
 /** Returns Go's error. The line is named unless it is the first; the scanner counts lines from one, the parser from zero. */
 export function yamlProblem(what: string, line: number, contextLine: number, finder: 'scanner' | 'parser'): JsonError {
   const named = line === 0 ? contextLine : finder === 'scanner' ? line + 1 : line;
-  return new JsonError(named === 0 ? `yaml: ${what}` : `yaml: line ${String(named)}: ${what}`);
+  return new JsonError(named === 0 ? `yaml: ${what}` : `yaml: line ${named}: ${what}`);
 }
 
 const LF = 0x0a;
@@ -59,10 +59,10 @@ export class YamlCursor {
     return this.isBlank(ahead) || this.isBreakOrEnd(ahead);
   }
 
-  isWord(ahead = 0): boolean {
-    const code = this.at(ahead);
+  isWord(): boolean {
+    const code = this.at();
     return (
-      (code >= 0x30 && code <= 0x39) ||
+      this.isDigit() ||
       (code >= 0x41 && code <= 0x5a) ||
       (code >= 0x61 && code <= 0x7a) ||
       code === 0x5f ||
@@ -70,8 +70,8 @@ export class YamlCursor {
     );
   }
 
-  isDigit(ahead = 0): boolean {
-    const code = this.at(ahead);
+  isDigit(): boolean {
+    const code = this.at();
     return code >= 0x30 && code <= 0x39;
   }
 

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from '../json/json.js';
+import { formatFloat } from '../json/go-format.js';
 import { scalarText } from './scalars.js';
 
 /** Keys of more bytes than this are written with a question mark. */
@@ -47,22 +48,17 @@ function compareDigits(left: string[], right: string[], at: number): number {
   return x.end - y.end;
 }
 
-/** Formats a number like Go's shortest `%g`: with an exponent from a million and below a ten-thousandth. */
-export function formatG(value: number): string {
-  const [mantissa = '', exponent = '0'] = value.toExponential().split('e');
-  const power = Number(exponent);
-  if (power >= -4 && power < 6) return String(value);
-  return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
-}
-
 /**
  * Formats a number. A whole number whose JSON fits a signed or unsigned 64-bit integer is written in full. -2^63 as a float is
  * rounded beyond that range.
  */
 function formatNumber(value: number): string {
   const whole = Number.isInteger(value) && value < 2 ** 64 && value > -(2 ** 63);
-  return whole ? String(value) : formatG(value);
+  return whole ? String(value) : formatFloat(value);
 }
+
+/** The line on which a block collection starts. */
+type Start = 'this line' | 'next line';
 
 class Emitter {
   /** The output. It is not read before the end: a string that grows and is read in between is copied each time. */
@@ -71,35 +67,35 @@ class Emitter {
   private column = 0;
 
   run(value: JsonValue): string {
-    this.value(value, 0, 2, false);
+    this.value(value, 0, 2, 'next line');
     return this.column === 0 ? this.out : `${this.out}\n`;
   }
 
   /**
-   * Writes a value at the current position. `indent` is for the lines of a block collection, `inner` for those of a literal. If
-   * `inline`, the first key or item goes on the current line.
+   * Writes a value at the current position. `indent` is for the lines of a block collection, `inner` for those of a literal. `start`
+   * is where the first key or item goes.
    */
-  private value(value: JsonValue, indent: number, inner: number, inline: boolean): void {
-    if (Array.isArray(value)) this.list(value, indent, inline);
-    else if (typeof value === 'object' && value !== null) this.map(value, indent, inline);
-    else if (typeof value === 'string') this.write(this.scalar(value, inner, false));
+  private value(value: JsonValue, indent: number, inner: number, start: Start): void {
+    if (Array.isArray(value)) this.list(value, indent, start);
+    else if (typeof value === 'object' && value !== null) this.map(value, indent, start);
+    else if (typeof value === 'string') this.write(this.scalar(value, inner, 'anywhere'));
     else if (typeof value === 'number') this.write(formatNumber(value));
     else this.write(String(value));
   }
 
-  private list(items: readonly JsonValue[], indent: number, inline: boolean): void {
+  private list(items: readonly JsonValue[], indent: number, start: Start): void {
     if (items.length === 0) {
       this.write('[]');
       return;
     }
     items.forEach((item, i) => {
-      this.lineStart(indent, inline && i === 0);
+      if (start === 'next line' || i > 0) this.lineStart(indent);
       this.write('- ');
-      this.value(item, indent + 2, indent + 2, true);
+      this.value(item, indent + 2, indent + 2, 'this line');
     });
   }
 
-  private map(object: JsonObject, indent: number, inline: boolean): void {
+  private map(object: JsonObject, indent: number, start: Start): void {
     const keys = Object.keys(object)
       .filter((key) => object[key] !== undefined)
       .sort(compareKeys);
@@ -108,7 +104,7 @@ class Emitter {
       return;
     }
     keys.forEach((key, i) => {
-      this.lineStart(indent, inline && i === 0);
+      if (start === 'next line' || i > 0) this.lineStart(indent);
       this.entry(key, object[key] ?? null, indent);
     });
   }
@@ -116,17 +112,17 @@ class Emitter {
   private entry(key: string, value: JsonValue, indent: number): void {
     const simple = !/[\n\r\u0085\u2028\u2029]/.test(key) && Buffer.byteLength(key) <= MAX_SIMPLE_KEY;
     if (!simple) {
-      this.write(`? ${this.scalar(key, indent + 2, false)}`);
-      this.lineStart(indent, false);
+      this.write(`? ${this.scalar(key, indent + 2, 'anywhere')}`);
+      this.lineStart(indent);
       this.write(': ');
-      this.value(value, indent + 2, indent + 2, true);
+      this.value(value, indent + 2, indent + 2, 'this line');
       return;
     }
     // An empty plain scalar cannot be a key.
-    this.write(`${key === '' ? '""' : this.scalar(key, indent, true)}:`);
+    this.write(`${key === '' ? '""' : this.scalar(key, indent, 'simple key')}:`);
     const block = typeof value === 'object' && value !== null && Object.keys(value).length > 0;
     if (!block) this.write(' ');
-    this.value(value, Array.isArray(value) ? indent : indent + 2, indent + 2, false);
+    this.value(value, Array.isArray(value) ? indent : indent + 2, indent + 2, 'next line');
   }
 
   private write(text: string): void {
@@ -135,12 +131,12 @@ class Emitter {
     this.column = end < 0 ? this.column + text.length : text.length - end - 1;
   }
 
-  private scalar(text: string, indent: number, key: boolean): string {
-    return scalarText(text, { column: this.column, indent, key });
+  private scalar(text: string, indent: number, place: 'simple key' | 'anywhere'): string {
+    return scalarText(text, { column: this.column, indent, key: place === 'simple key' });
   }
 
-  private lineStart(indent: number, inline: boolean): void {
-    if (inline || this.out.length === 0) return;
+  private lineStart(indent: number): void {
+    if (this.out.length === 0) return;
     if (this.column > 0) this.write('\n');
     this.write(' '.repeat(indent));
   }

@@ -1,3 +1,4 @@
+import { getOwn } from '../../util/get-own.js';
 import { Buffer } from 'node:buffer';
 import type { Mark, YamlCursor } from './cursor.js';
 
@@ -27,7 +28,7 @@ export function scanTag(cursor: YamlCursor): Tag {
     if (!cursor.is('>')) cursor.fail("did not find the expected '>'", start);
     cursor.skip();
   } else {
-    const handle = scanHandle(cursor, false, start);
+    const handle = scanHandle(cursor, start);
     if (handle.length > 1 && handle.endsWith('!')) tag = { handle, suffix: scanUri(cursor, '', start) };
     else {
       const suffix = scanUri(cursor, handle, start);
@@ -38,12 +39,11 @@ export function scanTag(cursor: YamlCursor): Tag {
   return tag;
 }
 
-function scanHandle(cursor: YamlCursor, directive: boolean, start: Mark): string {
+/** Reads a tag's handle, or its beginning: `!word` is a handle only if another exclamation mark follows. */
+function scanHandle(cursor: YamlCursor, start: Mark): string {
   if (!cursor.is('!')) cursor.fail("did not find expected '!'", start);
   const handle = cursor.read() + cursor.readWord();
-  if (cursor.is('!')) return handle + cursor.read();
-  if (directive && handle !== '!') cursor.fail("did not find expected '!'", start);
-  return handle;
+  return cursor.is('!') ? handle + cursor.read() : handle;
 }
 
 const URI = ";/?:@&=+$,.!~*'()[]%";
@@ -127,7 +127,8 @@ function scanVersion(cursor: YamlCursor, start: Mark): Directive {
 
 function scanTagDirective(cursor: YamlCursor, start: Mark): Directive {
   cursor.skipBlanks();
-  const handle = scanHandle(cursor, true, start);
+  const handle = scanHandle(cursor, start);
+  if (!handle.endsWith('!')) cursor.fail("did not find expected '!'", start);
   if (!cursor.isBlank()) cursor.fail('did not find expected whitespace', start);
   cursor.skipBlanks();
   const prefix = scanUri(cursor, '', start);
@@ -143,8 +144,11 @@ function endOfHeader(cursor: YamlCursor, start: Mark): void {
   if (cursor.isBreak()) cursor.readLine();
 }
 
+/** The style of a scalar after `|`, which keeps its line breaks, or after `>`. */
+export type BlockStyle = 'literal' | 'folded';
+
 /** Reads a scalar after `|` or `>`. `parent` is the indentation of the lines around it. */
-export function scanBlockScalar(cursor: YamlCursor, literal: boolean, parent: number): string {
+export function scanBlockScalar(cursor: YamlCursor, style: BlockStyle, parent: number): string {
   const start = cursor.mark();
   cursor.skip();
   const { chomping, increment } = scanBlockHeader(cursor, start);
@@ -156,7 +160,7 @@ export function scanBlockScalar(cursor: YamlCursor, literal: boolean, parent: nu
   let blankBefore = false;
   while (cursor.column === indent && !cursor.isEnd()) {
     const blank = cursor.isBlank();
-    if (!literal && lineBreak === '\n' && !blankBefore && !blank) parts.push(breaks === '' ? ' ' : '');
+    if (style === 'folded' && lineBreak === '\n' && !blankBefore && !blank) parts.push(breaks === '' ? ' ' : '');
     else parts.push(lineBreak);
     parts.push(breaks);
     blankBefore = blank;
@@ -206,9 +210,9 @@ function scanBlockBreaks(
 const folded = (first: string, more: string): string => (first === '\n' ? (more === '' ? ' ' : more) : first + more);
 
 /** Reads a quoted scalar, including both quotes. */
-export function scanQuoted(cursor: YamlCursor, single: boolean): string {
+export function scanQuoted(cursor: YamlCursor, quote: "'" | '"'): string {
   const start = cursor.mark();
-  const quote = single ? "'" : '"';
+  const single = quote === "'";
   cursor.skip();
   const parts: string[] = [];
   for (;;) {
@@ -274,8 +278,8 @@ const CODES: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
 function scanEscape(cursor: YamlCursor, start: Mark): string {
   const name = String.fromCharCode(cursor.at(1));
-  const plain = Object.hasOwn(ESCAPES, name) ? ESCAPES[name] : undefined;
-  const length = Object.hasOwn(CODES, name) ? (CODES[name] ?? 0) : 0;
+  const plain = getOwn(ESCAPES, name);
+  const length = getOwn(CODES, name) ?? 0;
   if (plain === undefined && length === 0) cursor.fail('found unknown escape character', start);
   cursor.skip(2);
   if (plain !== undefined) return plain;
@@ -291,7 +295,7 @@ function scanEscape(cursor: YamlCursor, start: Mark): string {
 /** Reads an unquoted scalar. `newLine` means that it ended at the beginning of a line, where a key may follow. */
 export function scanPlain(
   cursor: YamlCursor,
-  flow: boolean,
+  context: 'flow' | 'block',
   parent: number,
 ): { readonly value: string; readonly newLine: boolean } {
   const start = cursor.mark();
@@ -302,7 +306,7 @@ export function scanPlain(
   const isEnd = (): boolean =>
     cursor.isBlankOrEnd() ||
     (cursor.is(':') && cursor.isBlankOrEnd(1)) ||
-    (flow && ',?[]{}'.includes(String.fromCharCode(cursor.at())));
+    (context === 'flow' && ',?[]{}'.includes(String.fromCharCode(cursor.at())));
   for (;;) {
     if (cursor.isDocumentIndicator('---') || cursor.isDocumentIndicator('...') || cursor.is('#')) break;
     const run = cursor.readUntil(isEnd);
@@ -324,7 +328,7 @@ export function scanPlain(
         if (first === undefined) blanks += blank;
       }
     }
-    if (!flow && cursor.column <= parent) break;
+    if (context === 'block' && cursor.column <= parent) break;
   }
   return { value: parts.join(''), newLine: first !== undefined };
 }

@@ -45,6 +45,8 @@ interface Open {
   readonly line: number;
   /** True before the first step. */
   first: boolean;
+  /** True if the last item of a flow mapping was read as a key, not as a value alone. */
+  keyed: boolean;
 }
 
 const ENDS_BLOCK: ReadonlySet<string> = new Set(['key', 'value', 'block-end']);
@@ -182,7 +184,7 @@ class DocumentReader {
   private begin<T extends SequenceNode | MappingNode>(node: T, style: Open['style'], token: Token): T {
     this.count(node);
     if (style !== 'indentless') this.scanner.take();
-    this.open.push({ node, style, line: token.line, first: true });
+    this.open.push({ node, style, line: token.line, first: true, keyed: false });
     return node;
   }
 
@@ -298,8 +300,7 @@ class DocumentReader {
     const isOver = (type: Token['type']): boolean => type === 'flow-entry' || type === 'flow-mapping-end';
     if (items.length % 2 === 1) {
       const token = scanner.peek();
-      const keyed = open.style === 'flow' && this.keyed.delete(open);
-      if (keyed && token.type === 'value') {
+      if (open.keyed && token.type === 'value') {
         scanner.take();
         if (!isOver(scanner.peek().type)) {
           items.push(this.node('flow'));
@@ -310,19 +311,16 @@ class DocumentReader {
       return;
     }
     if (!this.hasNextItem(open, 'flow-mapping-end', '}')) return;
-    if (scanner.peek().type !== 'key') {
+    open.keyed = scanner.peek().type === 'key';
+    if (!open.keyed) {
       items.push(this.node('flow'));
       return;
     }
     scanner.take();
-    this.keyed.add(open);
     const next = scanner.peek();
     if (next.type === 'value' || isOver(next.type)) items.push(this.empty(next.line));
     else items.push(this.node('flow'));
   }
-
-  /** Flow mappings whose last item was read as a key, not as a value alone. */
-  private readonly keyed = new Set<Open>();
 }
 
 const problem = (what: string, { line }: Token): JsonError => yamlProblem(what, line, 0, 'parser');

@@ -1,3 +1,4 @@
+import { asBuffer } from '../../util/bytes.js';
 import { JsonError } from '../json/syntax.js';
 
 /** Characters that YAML text must not contain. A replacement character may stand for bytes that are not UTF-8. */
@@ -50,9 +51,9 @@ function checkUtf8(bytes: Uint8Array): void {
 }
 
 /** Decodes a file that begins with the byte order mark of UTF-16. */
-function utf16(bytes: Buffer, bigEndian: boolean): string {
+function utf16(bytes: Buffer, order: 'little-endian' | 'big-endian'): string {
   if (bytes.length % 2 !== 0) refuse('incomplete UTF-16 character');
-  const units = bigEndian ? Buffer.from(bytes).swap16() : bytes;
+  const units = order === 'big-endian' ? Buffer.from(bytes).swap16() : bytes;
   const text = units.toString('utf16le');
   for (const character of text) {
     const value = character.codePointAt(0) ?? 0;
@@ -70,9 +71,9 @@ export function readYamlText(input: Uint8Array | string): string {
     if (SUSPICIOUS.test(input)) checkUtf8(Buffer.from(input));
     return input;
   }
-  const bytes = Buffer.from(input.buffer, input.byteOffset, input.byteLength);
-  if (bytes[0] === 0xff && bytes[1] === 0xfe) return utf16(bytes.subarray(2), false);
-  if (bytes[0] === 0xfe && bytes[1] === 0xff) return utf16(bytes.subarray(2), true);
+  const bytes = asBuffer(input);
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return utf16(bytes.subarray(2), 'little-endian');
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return utf16(bytes.subarray(2), 'big-endian');
   const text = bytes.toString('utf8');
   if (SUSPICIOUS.test(text))
     checkUtf8(bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes);

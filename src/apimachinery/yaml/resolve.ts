@@ -1,3 +1,5 @@
+import { MAX_INT64, MIN_INT64 } from '../../go/int64.js';
+
 /** The value of a plain YAML 1.1 scalar. A number is a number or bigint; text is a string. */
 export type Resolved = string | number | bigint | boolean | null;
 
@@ -11,7 +13,6 @@ const FIXED = new Map<string, Resolved>([
 ]);
 
 const MAX_UINT64 = 18446744073709551615n;
-const MIN_INT64 = -9223372036854775808n;
 
 /** The maximum number of characters of a number; longer scalars are text, whatever they look like. */
 const MAX_NUMBER_LENGTH = 400;
@@ -22,7 +23,7 @@ function integer(plain: string): bigint | undefined {
   const digits = match[2] ?? '';
   const octal = /^0[0-7]+$/.test(digits) ? `0o${digits.slice(1)}` : digits;
   const magnitude = BigInt(octal);
-  if (match[1] === '+' && magnitude > MAX_UINT64 >> 1n) return undefined;
+  if (match[1] === '+' && magnitude > MAX_INT64) return undefined;
   const value = match[1] === '-' ? -magnitude : magnitude;
   return value > MAX_UINT64 || value < MIN_INT64 ? undefined : value;
 }

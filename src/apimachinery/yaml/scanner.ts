@@ -1,5 +1,6 @@
 import { type Mark, YamlCursor } from './cursor.js';
 import {
+  type BlockStyle,
   type Directive,
   scanAnchor,
   scanBlockScalar,
@@ -114,8 +115,8 @@ export class YamlScanner {
     return false;
   }
 
-  private push(type: PlainType, mark: { readonly line: number } = this.cursor): void {
-    this.tokens.push({ type, line: mark.line });
+  private push(type: PlainType): void {
+    this.tokens.push({ type, line: this.cursor.line });
   }
 
   private fetch(): void {
@@ -169,7 +170,7 @@ export class YamlScanner {
       case '|':
       case '>':
         if (flowLevel > 0) break;
-        this.fetchBlockScalar(character === '|');
+        this.fetchBlockScalar(character === '|' ? 'literal' : 'folded');
         return;
       case '*':
       case '&':
@@ -183,7 +184,7 @@ export class YamlScanner {
     this.saveKey();
     this.keyAllowed = false;
     const { line } = cursor;
-    const { value, newLine } = scanPlain(cursor, flowLevel > 0, this.indent);
+    const { value, newLine } = scanPlain(cursor, flowLevel > 0 ? 'flow' : 'block', this.indent);
     if (newLine) this.keyAllowed = true;
     this.tokens.push({ type: 'scalar', line, value, plain: true });
   }
@@ -236,6 +237,14 @@ export class YamlScanner {
     this.insert(type, at, mark);
   }
 
+  /** Opens a block collection at an indicator, unless one is open at this column. `items` are what the indicator begins. */
+  private beginBlock(type: 'block-sequence' | 'block-mapping', items: string): void {
+    if (this.flowLevel > 0) return;
+    const mark = this.cursor.mark();
+    if (!this.keyAllowed) this.cursor.fail(`${items} are not allowed in this context`, mark);
+    this.roll(mark.column, undefined, type, mark);
+  }
+
   private insert(type: PlainType, at: number | undefined, mark: Mark): void {
     const token: Token = { type, line: mark.line };
     if (at === undefined) this.tokens.push(token);
@@ -244,7 +253,7 @@ export class YamlScanner {
 
   private tooDeep(): never {
     const { mark } = this.keys[this.keys.length - 1] ?? NO_KEY;
-    return this.cursor.fail(`exceeded max depth of ${String(MAX_DEPTH)}`, mark);
+    return this.cursor.fail(`exceeded max depth of ${MAX_DEPTH}`, mark);
   }
 
   private unroll(column: number): void {
@@ -294,31 +303,20 @@ export class YamlScanner {
   }
 
   private fetchEntry(): void {
-    const { cursor } = this;
-    if (this.flowLevel === 0) {
-      const mark = cursor.mark();
-      if (!this.keyAllowed) cursor.fail('block sequence entries are not allowed in this context', mark);
-      this.roll(cursor.column, undefined, 'block-sequence', mark);
-    }
+    this.beginBlock('block-sequence', 'block sequence entries');
     this.removeKey();
     this.keyAllowed = true;
     this.indicator('block-entry');
   }
 
   private fetchKey(): void {
-    const { cursor } = this;
-    if (this.flowLevel === 0) {
-      const mark = cursor.mark();
-      if (!this.keyAllowed) cursor.fail('mapping keys are not allowed in this context', mark);
-      this.roll(cursor.column, undefined, 'block-mapping', mark);
-    }
+    this.beginBlock('block-mapping', 'mapping keys');
     this.removeKey();
     this.keyAllowed = this.flowLevel === 0;
     this.indicator('key');
   }
 
   private fetchValue(): void {
-    const { cursor } = this;
     const key = this.keys[this.keys.length - 1] as SimpleKey;
     if (this.isValid(key)) {
       this.insert('key', key.token, key.mark);
@@ -327,21 +325,17 @@ export class YamlScanner {
       this.levels.delete(key.token);
       this.keyAllowed = false;
     } else {
-      if (this.flowLevel === 0) {
-        const mark = cursor.mark();
-        if (!this.keyAllowed) cursor.fail('mapping values are not allowed in this context', mark);
-        this.roll(cursor.column, undefined, 'block-mapping', mark);
-      }
+      this.beginBlock('block-mapping', 'mapping values');
       this.keyAllowed = this.flowLevel === 0;
     }
     this.indicator('value');
   }
 
-  private fetchBlockScalar(literal: boolean): void {
+  private fetchBlockScalar(style: BlockStyle): void {
     this.removeKey();
     this.keyAllowed = true;
     const { line } = this.cursor;
-    this.tokens.push({ type: 'scalar', line, value: scanBlockScalar(this.cursor, literal, this.indent), plain: false });
+    this.tokens.push({ type: 'scalar', line, value: scanBlockScalar(this.cursor, style, this.indent), plain: false });
   }
 
   /** Reads a token that may begin a key and that no other key may follow. */
@@ -353,6 +347,6 @@ export class YamlScanner {
     if (character === '*') this.tokens.push({ type: 'alias', line, name: scanAnchor(cursor) });
     else if (character === '&') this.tokens.push({ type: 'anchor', line, name: scanAnchor(cursor) });
     else if (character === '!') this.tokens.push({ type: 'tag', line, tag: scanTag(cursor) });
-    else this.tokens.push({ type: 'scalar', line, value: scanQuoted(cursor, character === "'"), plain: false });
+    else this.tokens.push({ type: 'scalar', line, value: scanQuoted(cursor, character), plain: false });
   }
 }

@@ -1,9 +1,11 @@
+import { decodeBase64 } from '../../go/base64.js';
+import { MAX_INT64 } from '../../go/int64.js';
 import { type DetailedJson, parsePlainJson } from '../json/decode.js';
 import { convertNumber } from '../json/parser.js';
 import { JsonError, MAX_DEPTH } from '../json/syntax.js';
+import { formatFloat } from '../json/go-format.js';
 import type { JsonObject, JsonValue } from '../json/json.js';
 import { compareUtf8, quote } from '../meta/meta.js';
-import { formatG } from './emitter.js';
 import { type AliasNode, readYamlDocument, type ScalarNode, type YamlNode } from './nodes.js';
 import { readYamlText } from './reader.js';
 import { isIntegerText, type Resolved, resolvePlain } from './resolve.js';
@@ -54,7 +56,7 @@ class Converter {
   }
 
   private deeper<T>(run: () => T): T {
-    if (++this.depth > MAX_DEPTH) throw new JsonError(`yaml: exceeded max depth of ${String(MAX_DEPTH)}`);
+    if (++this.depth > MAX_DEPTH) throw new JsonError(`yaml: exceeded max depth of ${MAX_DEPTH}`);
     try {
       return run();
     } finally {
@@ -143,7 +145,7 @@ class Converter {
 
   /** Records a duplicate key. The line is that of the value, which may begin below its key. */
   private duplicate({ line }: YamlNode, key: string): void {
-    this.duplicates.push(`line ${String(line + 1)}: key ${key} already set in map`);
+    this.duplicates.push(`line ${line + 1}: key ${key} already set in map`);
   }
 
   /** Returns the name of a key in JSON, and its kind in YAML. */
@@ -166,13 +168,10 @@ class Converter {
   }
 }
 
-const MAX_INT64 = 0x7fffffffffffffffn;
-
 function floatKey(value: number): string {
   if (Number.isNaN(value)) return '.nan';
   const single = Math.fround(value);
-  if (Object.is(single, -0)) return '-0';
-  return Number.isFinite(single) ? formatG(single) : single > 0 ? '.inf' : '-.inf';
+  return Number.isFinite(single) ? formatFloat(single) : single > 0 ? '.inf' : '-.inf';
 }
 
 const invalidKey = (value: JsonValue): JsonError => new JsonError(`yaml: invalid map key: ${goSyntax(value)}`);
@@ -191,11 +190,9 @@ function goSyntax(value: JsonValue): string {
 const goSyntaxWithin = (value: JsonValue): string => (value === null ? 'interface {}(nil)' : goSyntax(value));
 
 function binaryText(text: string): string {
-  const packed = text.replace(/[\r\n]/g, '');
-  if (packed.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(packed)) {
-    throw new JsonError('yaml: !!binary value contains invalid base64 data');
-  }
-  return Buffer.from(packed, 'base64').toString('utf8');
+  const decoded = decodeBase64(text);
+  if (decoded === undefined) throw new JsonError('yaml: !!binary value contains invalid base64 data');
+  return decoded.toString('utf8');
 }
 
 const isMergeKey = (key: YamlNode): boolean =>

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type protobuf from 'protobufjs';
-import type { GoTypes } from '../../apimachinery/protobuf/go-types.js';
+import type { RawTypes } from '../../apimachinery/scheme/types.js';
 import { ProtobufCodec } from '../../apimachinery/protobuf/protobuf.js';
 import { toApiError } from '../../apimachinery/meta/errors.js';
 import type { ApiGroup, ApiResourceEntry } from '../../registry/rest/interfaces.js';
@@ -15,7 +15,7 @@ import { storageVersionHash } from '../../registry/customresource/discovery.js';
 const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
 const protobufCodec = new ProtobufCodec(
   read('data/protobuf.json') as protobuf.INamespace,
-  read('data/types/types.json') as GoTypes,
+  read('data/types/types.json') as RawTypes,
 );
 const options = { compression: true, cbor: false, protobuf: protobufCodec, serverAddress: '192.0.2.2:6543' };
 

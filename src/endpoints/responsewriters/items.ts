@@ -59,7 +59,7 @@ export function isLargeObject(
   if (isPlain && view.json.isMade?.(object) === true) return false;
   if (form.as === 'Table' && view.version.table.mainThreadOnly === true) return false;
   return (
-    (needsEncoding(view, form) || object.incomplete === true) &&
+    (needsEncoding(view, form) || object.incomplete) &&
     object.bytes.length >= (form.encoding === 'yaml' ? OFFLOAD_YAML_BYTES : OFFLOAD_READ_BYTES)
   );
 }

@@ -4,8 +4,8 @@ import { connect, createServer as createServer2, type Http2Server } from 'node:h
 import type { AddressInfo } from 'node:net';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type protobuf from 'protobufjs';
-import { decodeCbor } from '../../apimachinery/cbor/cbor.js';
-import type { GoTypes } from '../../apimachinery/protobuf/go-types.js';
+import { decodeCbor } from '../../../test/fakes/apimachinery/decode-cbor.js';
+import type { RawTypes } from '../../apimachinery/scheme/types.js';
 import { ProtobufCodec, readEnvelope } from '../../apimachinery/protobuf/protobuf.js';
 import { newNotFound, newTooManyRequests, toApiError } from '../../apimachinery/meta/errors.js';
 import { objectAt } from '../../apimachinery/json/json.js';
@@ -31,7 +31,7 @@ import { writeStatus } from './status.js';
 const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
 const codec = new ProtobufCodec(
   read('data/protobuf.json') as protobuf.INamespace,
-  read('data/types/types.json') as GoTypes,
+  read('data/types/types.json') as RawTypes,
 );
 const clock = new FakeClock(Date.UTC(2026, 0, 1, 0, 2, 23));
 const options = { compression: true, cbor: true, protobuf: codec };
@@ -60,6 +60,8 @@ function cached(object: KubeObject, revision: number): CachedObject {
     bytes,
     flags: 0,
     attributes: { labels: undefined, fields: {} },
+    undecodable: false,
+    incomplete: false,
     decode: () => {
       decoded++;
       return JSON.parse(bytes.toString()) as KubeObject;

@@ -81,7 +81,7 @@ export class CustomView {
     for (const object of objects) {
       const known = this.converted.get(object);
       if (known instanceof Promise) inFlight.add(known);
-      else if (known === undefined && object.undecodable !== true && this.isRemote(object)) {
+      else if (known === undefined && !object.undecodable && this.isRemote(object)) {
         if (object.bytes.length >= OFFLOAD_CONVERSION_BYTES && this.options.offload !== undefined) large.push(object);
         else wanted.push({ object, stored: this.normalizeStored(object.decode()) });
       }
@@ -182,8 +182,8 @@ export class CustomView {
   ): Generator<undefined, boolean> {
     for (const object of objects) {
       // Incomplete objects are checked each time they are shown.
-      if (object.incomplete === true) continue;
-      if (signal.aborted || object.undecodable === true) return false;
+      if (object.incomplete) continue;
+      if (signal.aborted || object.undecodable) return false;
       if (object.bytes.length >= OFFLOAD_CONVERSION_BYTES) large.push(object);
       else if (!(yield* this.isStoredFormCurrent(object))) return false;
       yield;

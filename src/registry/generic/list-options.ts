@@ -1,7 +1,7 @@
 import { newBadRequest } from '../../apimachinery/meta/errors.js';
 import { ContinueTokenError, decodeContinueToken } from '../../storage/continue-token.js';
 import type { ReadAt } from '../../storage/cacher/interfaces.js';
-import type { SelectionPredicate } from '../../storage/selection-predicate.js';
+import type { SelectionPredicate } from '../../apimachinery/selectors/selection-predicate.js';
 import { parseListResourceVersion } from './resource-version.js';
 
 /** A list request whose options have been validated. */

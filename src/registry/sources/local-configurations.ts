@@ -67,7 +67,7 @@ export class LocalConfigurations<T extends KubeObject = KubeObject> implements C
     const present = new Map<string, Decoded<T>>();
     for (const cached of this.cache.peekAll('')) {
       // Objects that cannot be decoded are skipped; `annex doctor` and reads of the object report them.
-      if (cached.undecodable === true) continue;
+      if (cached.undecodable) continue;
       const { key, revision } = cached;
       const known = this.decoded.get(key);
       present.set(key, known?.revision === revision ? known : { revision, object: this.view.toObject(cached) as T });

@@ -2,7 +2,7 @@ import type { ParamSource, ParamStore } from '../../admission/sources.js';
 import type { LabelSelector } from '../../apimachinery/selectors/labels.js';
 import type { GroupVersionKind, KubeObject } from '../../apimachinery/meta/meta.js';
 import type { CachedObject } from '../../storage/cacher/interfaces.js';
-import type { SelectionPredicate } from '../../storage/selection-predicate.js';
+import type { SelectionPredicate } from '../../apimachinery/selectors/selection-predicate.js';
 import type { ApiRegistry, StoredApi } from '../generic/store/api-registry.js';
 import { DecodedObjects } from './decoded-objects.js';
 import type { MaybePromise } from '../../util/maybe-promise.js';

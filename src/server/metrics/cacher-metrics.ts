@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
-import type { CacherOptions, CacherStats, TypeStats } from '../../storage/cacher/cacher.js';
+import type { CacherOptions, CacherStats } from '../../storage/cacher/cacher.js';
+import type { TypeStats } from '../../storage/cacher/interfaces.js';
 import type { Logger } from '../../util/logger.js';
 import { type GaugeVec, metricsOf } from '../../util/metrics/metrics.js';
 import { splitResource } from './measured-backend.js';

@@ -1,5 +1,5 @@
 import { StorageError } from '../../storage/errors.js';
-import { optionalMembers } from '../../storage/optional-members.js';
+import { DelegatingBackend } from '../../storage/delegating-backend.js';
 import type { Registry } from 'prom-client';
 import type {
   Backend,
@@ -124,35 +124,34 @@ export interface MeasuringTools {
 }
 
 /** A backend that measures another one and reports its failures. */
-export class MeasuredBackend implements Backend {
+export class MeasuredBackend extends DelegatingBackend {
   constructor(
-    private readonly backend: Backend,
+    backend: Backend,
     private readonly tools: MeasuringTools,
   ) {
-    Object.assign(this, optionalMembers(backend));
+    super(backend);
   }
 
-  write(request: WriteRequest): Promise<WriteResult> {
+  override write(request: WriteRequest): Promise<WriteResult> {
     const operation = request.value === undefined ? 'delete' : request.expected === 0 ? 'create' : 'update';
     const refusal = operation === 'delete' ? undefined : this.tools.memory.refusal(operation);
     if (refusal !== undefined) return Promise.reject(new StorageError('unavailable', refusal));
-    return this.measure(operation, request.resource, () => this.backend.write(request));
+    return this.measure(operation, request.resource, () => this.inner.write(request));
   }
 
-  get(resource: string, key: string): ReturnType<Backend['get']> {
-    return this.measure('get', resource, () => this.backend.get(resource, key));
+  override get(resource: string, key: string): ReturnType<Backend['get']> {
+    return this.measure('get', resource, () => this.inner.get(resource, key));
   }
 
-  list(resource: string, options: ListOptions): ReturnType<Backend['list']> {
-    return this.measure('list', resource, () => this.backend.list(resource, options));
+  override list(resource: string, options: ListOptions): ReturnType<Backend['list']> {
+    return this.measure('list', resource, () => this.inner.list(resource, options));
   }
 
-  events(after: number, signal: AbortSignal): EventStream {
-    const { batches } = this.backend.events(after, signal);
-    return { batches: this.counted(batches) };
+  override events(after: number, signal: AbortSignal): EventStream {
+    return this.counted(this.inner.events(after, signal));
   }
 
-  private async *counted(batches: EventStream['batches']): AsyncGenerator<readonly LogEvent[]> {
+  private async *counted(batches: EventStream): AsyncGenerator<readonly LogEvent[]> {
     for await (const batch of batches) {
       this.tools.metrics.eventsReceived(batch);
       yield batch;
@@ -175,36 +174,12 @@ export class MeasuredBackend implements Backend {
     }
   }
 
-  open(): Promise<void> {
-    return this.backend.open();
-  }
-
-  close(): Promise<void> {
-    return this.backend.close();
-  }
-
-  async currentRevision(): Promise<number> {
+  override async currentRevision(): Promise<number> {
     try {
-      return await this.backend.currentRevision();
+      return await this.inner.currentRevision();
     } catch (error) {
       this.tools.troubles.requestFailed('revision', error);
       throw error;
     }
-  }
-
-  compactedRevision(): number {
-    return this.backend.compactedRevision();
-  }
-
-  compact(revision: number): Promise<void> {
-    return this.backend.compact(revision);
-  }
-
-  ping(): Promise<void> {
-    return this.backend.ping();
-  }
-
-  corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void> {
-    return this.backend.corrupt(resource, key, bytes);
   }
 }

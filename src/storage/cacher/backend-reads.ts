@@ -19,36 +19,39 @@ export class BackendReads {
   ) {}
 
   async list(at: ReadAt, options: CacheListOptions): Promise<CachedList> {
-    const { predicate, prefix, from } = options;
-    const limit = predicate.everything ? options.limit : 0;
-    const list = await this.listBackend(at, { prefix, from, limit });
-    const items = await cachedItems(list.items, this.source, this.shared.clock);
-    return historicPage(list.revision, items, options, list.more, list.remaining);
+    const { limit, predicate } = options;
+    return this.page(await this.listBackend(at, options, predicate.everything ? limit : 0), options);
   }
 
   /** Lists a namespace, or returns undefined if it has more than MAX_SHORT objects. */
   async shortList(at: ReadAt, options: CacheListOptions): Promise<CachedList | undefined> {
-    const { prefix, from } = options;
-    const list = await this.listBackend(at, { prefix, from, limit: MAX_SHORT });
-    if (list.more) return undefined;
-    const items = await cachedItems(list.items, this.source, this.shared.clock);
-    return historicPage(list.revision, items, options, false, 0);
+    const list = await this.listBackend(at, options, MAX_SHORT);
+    return list.more ? undefined : this.page(list, options);
   }
 
   async get(key: string, at: ReadAt): Promise<CachedItem | undefined> {
-    const { items } = await this.listBackend(at, { prefix: key, from: key, limit: 1 });
+    const { items } = await this.listBackend(at, { prefix: key, from: key }, 1);
     const [first] = items;
     return first?.key === key ? cachedItem(first, this.source) : undefined;
   }
 
+  private async page({ items, revision, more, remaining }: StoredList, options: CacheListOptions): Promise<CachedList> {
+    const cached = await cachedItems(items, this.source, this.shared.clock);
+    return historicPage(revision, cached, options, more, remaining);
+  }
+
   /** Lists a state at least as new as required and not older than any seen before: a newly elected primary may list an old state. */
-  private async listBackend(at: ReadAt, options: Omit<ListOptions, 'revision'>): Promise<StoredList> {
+  private async listBackend(
+    at: ReadAt,
+    { prefix, from }: Pick<ListOptions, 'prefix' | 'from'>,
+    limit: number,
+  ): Promise<StoredList> {
     const { backend, newest, waits } = this.shared;
     const { resource } = this.source.type();
     this.load();
-    if (at.mode === 'exact') return backend.list(resource, { ...options, revision: at.revision });
+    if (at.mode === 'exact') return backend.list(resource, { prefix, from, limit, revision: at.revision });
     const seen = at.mode === 'most-recent' ? await newest.fetch() : waits.revision;
-    const list = await backend.list(resource, { ...options, revision: 0 });
+    const list = await backend.list(resource, { prefix, from, limit, revision: 0 });
     if (list.revision < seen) {
       const message = `the store returned a list at revision ${list.revision}, but revision ${seen} was already seen`;
       throw new StorageError('unavailable', message);

@@ -7,15 +7,12 @@ export interface BudgetStats {
   readonly limit: number;
 }
 
-/** Owns derived bytes by id, and drops them when asked to. */
-export interface BudgetOwner {
-  evict(id: string): void;
-}
-
 /** The fate of derived bytes when the item or leaf that they were derived from is replaced. */
 export type Durability =
   /** They are dropped. */
   | 'dropped'
+  /** They are dropped, and take no extra memory until then: the items' own bytes are in them. */
+  | 'shared'
   /** The replacement may reuse parts of them. */
   | 'inherited';
 
@@ -24,7 +21,7 @@ export class Derived {
   newer: Derived | undefined;
   older: Derived | undefined;
   constructor(
-    readonly owner: BudgetOwner,
+    readonly owner: DerivedSet,
     readonly id: string,
     readonly bytes: Uint8Array,
     readonly cost: number,
@@ -67,10 +64,11 @@ export class Budget {
     this.turned += bytes;
   }
 
-  /** Adds bytes. The caller keeps the returned entry and passes it to `use` on each use. `free`: the bytes are accounted for elsewhere. */
-  add(owner: BudgetOwner, id: string, bytes: Uint8Array, durability: Durability, free: boolean): Derived {
+  /** Adds bytes. The caller keeps the returned entry and passes it to `use` on each use. */
+  add(owner: DerivedSet, id: string, bytes: Uint8Array, durability: Durability): Derived {
     this.misses++;
-    const entry = new Derived(owner, id, bytes, OVERHEAD + (free ? 0 : bytes.length), durability);
+    const cost = OVERHEAD + (durability === 'shared' ? 0 : bytes.length);
+    const entry = new Derived(owner, id, bytes, cost, durability);
     this.bytes += entry.cost;
     this.turned += entry.cost;
     this.link(entry);
@@ -116,7 +114,7 @@ export class Budget {
 }
 
 /** The derived bytes of one item or leaf, by id. Most have none or one. */
-export class DerivedSet implements BudgetOwner {
+export class DerivedSet {
   private readonly entries = new Map<string, Derived>();
   constructor(private readonly budget: Budget) {}
 
@@ -134,13 +132,14 @@ export class DerivedSet implements BudgetOwner {
     return this.entries.size;
   }
 
-  put(id: string, bytes: Uint8Array, durability: Durability = 'dropped', free = false): Uint8Array {
+  put(id: string, bytes: Uint8Array, durability: Durability = 'dropped'): Uint8Array {
     const old = this.entries.get(id);
     if (old !== undefined) this.budget.remove(old);
-    this.entries.set(id, this.budget.add(this, id, bytes, durability, free));
+    this.entries.set(id, this.budget.add(this, id, bytes, durability));
     return bytes;
   }
 
+  /** Called by the budget, which has removed the bytes. */
   evict(id: string): void {
     this.entries.delete(id);
   }
@@ -154,12 +153,12 @@ export class DerivedSet implements BudgetOwner {
 
   /** Keeps only the bytes that a replacement may reuse parts of. */
   keepInherited(): void {
-    for (const [id, entry] of this.entries) if (entry.durability === 'dropped') this.drop(id);
+    for (const [id, entry] of this.entries) if (entry.durability !== 'inherited') this.drop(id);
   }
 
-  /** Drops the bytes that are accounted for elsewhere. */
-  dropFree(): void {
-    for (const [id, { cost }] of this.entries) if (cost === OVERHEAD) this.drop(id);
+  /** Drops the blocks that hold the items' own bytes. */
+  dropShared(): void {
+    for (const [id, { durability }] of this.entries) if (durability === 'shared') this.drop(id);
   }
 
   clear(): void {

@@ -1,11 +1,12 @@
 import { sleep, systemClock, type Clock, type Timer } from '../../util/clock.js';
+import { asError } from '../../util/error-message.js';
 import { StorageError, type Undecodable } from '../errors.js';
-import type { Backend, LogEvent, Revision } from '../interfaces.js';
+import type { Backend, Health, LogEvent, Revision } from '../interfaces.js';
 import { WorkingSet, type WarmthStats } from './tree/working-set.js';
 import { Budget, type BudgetStats } from './budget.js';
 import { History } from './watch/history.js';
 import { LoadWaits } from './load/waits.js';
-import type { CachedType, Cacher, ResourceCache } from './interfaces.js';
+import type { CachedType, Cacher, ResourceCache, TypeStats } from './interfaces.js';
 import type { Shared } from './shared.js';
 import { WatchCache } from './watch-cache.js';
 import { NewestRevision, RevisionWaits } from './waits.js';
@@ -53,18 +54,6 @@ export interface CacherStats {
   readonly types: readonly TypeStats[];
 }
 
-export interface TypeStats {
-  readonly resource: string;
-  /** The newest revision that the cache has seen. */
-  readonly revision: Revision;
-  readonly objects: number;
-  /** Returns the number of objects that are not packed; walks all leaves. */
-  readonly inMemory: () => number;
-  readonly watchers: number;
-  /** The number of objects that cannot be decoded. */
-  readonly undecodable: number;
-}
-
 export const DEFAULT_BUDGET_BYTES = 128 << 20;
 
 const WAIT_MILLIS = 3_000;
@@ -91,20 +80,22 @@ export class StorageCacher implements Cacher {
   private trouble = 'the cache has not started';
 
   constructor(private readonly options: CacherOptions) {
-    this.clock = options.clock ?? systemClock;
-    this.budget = options.budget ?? new Budget(options.budgetBytes ?? DEFAULT_BUDGET_BYTES);
-    this.warmth = options.warmth ?? new WorkingSet((options.budgetBytes ?? DEFAULT_BUDGET_BYTES) / 2);
+    const { clock = systemClock, budgetBytes = DEFAULT_BUDGET_BYTES } = options;
+    const {
+      historyEvents = 20_000,
+      historyBytes = 24 << 20,
+      historyMillis = Infinity,
+      snapshotMillis = 75_000,
+    } = options;
+    const { waitMillis = WAIT_MILLIS, maxLoadWaits = MAX_LOAD_WAITS } = options;
+    this.clock = clock;
+    this.budget = options.budget ?? new Budget(budgetBytes);
+    this.warmth = options.warmth ?? new WorkingSet(budgetBytes / 2);
     this.history = new History(
-      {
-        maxEvents: options.historyEvents ?? 20_000,
-        maxBytes: options.historyBytes ?? 24 << 20,
-        snapshotMillis: options.snapshotMillis ?? 75_000,
-        changeMillis: options.historyMillis ?? Infinity,
-      },
-      this.clock,
+      { maxEvents: historyEvents, maxBytes: historyBytes, snapshotMillis, changeMillis: historyMillis },
+      clock,
     );
     this.newest = new NewestRevision(options.backend);
-    const { waitMillis = WAIT_MILLIS, maxLoadWaits = MAX_LOAD_WAITS } = options;
     this.loadWaits = new LoadWaits(this.clock, waitMillis, maxLoadWaits);
     this.waits = new RevisionWaits(this.clock, waitMillis, 0);
   }
@@ -112,9 +103,10 @@ export class StorageCacher implements Cacher {
   /** Starts to follow the log. Can be called again if it failed. */
   async start(): Promise<void> {
     if (this.following !== undefined) return;
-    const { backend, maxBacklog, maxWatchersPerType, waitMillis } = this.options;
+    const { backend, logId, undecodable, waitMillis = WAIT_MILLIS, snapshots = true } = this.options;
+    const { maxBacklog = 10_000, maxWatchersPerType = 100_000, maxPending = 50_000 } = this.options;
     const revision = await backend.currentRevision();
-    this.waits = new RevisionWaits(this.clock, waitMillis ?? WAIT_MILLIS, revision);
+    this.waits = new RevisionWaits(this.clock, waitMillis, revision);
     this.shared = {
       backend,
       clock: this.clock,
@@ -124,12 +116,12 @@ export class StorageCacher implements Cacher {
       waits: this.waits,
       newest: this.newest,
       loadWaits: this.loadWaits,
-      maxBacklog: maxBacklog ?? 10_000,
-      maxWatchers: maxWatchersPerType ?? 100_000,
-      maxPending: this.options.maxPending ?? 50_000,
-      snapshots: this.options.snapshots ?? true,
-      logId: this.options.logId?.(),
-      undecodable: this.options.undecodable,
+      maxBacklog,
+      maxWatchers: maxWatchersPerType,
+      maxPending,
+      snapshots,
+      logId: logId?.(),
+      undecodable,
     };
     backend.consult?.((resource, key) => this.types.get(resource)?.knows(key));
     this.trouble = '';
@@ -162,35 +154,26 @@ export class StorageCacher implements Cacher {
   remove(resource: string): void {
     this.types.get(resource)?.close(new StorageError('closed', `${resource} is no longer served`));
     this.types.delete(resource);
-    this.options.backend.atHand?.(resource)?.drop?.();
+    this.options.backend.atHand?.(resource)?.copy?.drop();
   }
 
   reload(resource: string): void {
     const cache = this.types.get(resource);
     cache?.unload();
-    cache?.load();
-    cache?.endWatchers();
+    cache?.reload();
   }
 
-  healthy(): { readonly ok: boolean; readonly reason: string } {
+  healthy(): Health {
     return { ok: this.trouble === '', reason: this.trouble };
   }
 
   stats(): CacherStats {
-    const types = [...this.types.values()].map((cache) => ({
-      resource: cache.resource,
-      revision: cache.revision(),
-      objects: cache.size(),
-      inMemory: () => cache.inMemory(),
-      watchers: cache.watcherCount(),
-      undecodable: cache.undecodableCount(),
-    }));
     return {
       budget: this.budget.stats(),
       warmth: this.warmth.stats(),
       history: this.history.size(),
       loads: this.loadWaits.stats(),
-      types,
+      types: [...this.types.values()].map((cache) => cache.stats()),
     };
   }
 
@@ -220,14 +203,14 @@ export class StorageCacher implements Cacher {
   /** Follows the log until the stream ends. Returns the error, or undefined if there was none or the cacher was stopped. */
   private async followOnce(connected: () => void): Promise<Error | undefined> {
     try {
-      for await (const batch of this.options.backend.events(this.waits.revision, this.stopping.signal).batches) {
+      for await (const batch of this.options.backend.events(this.waits.revision, this.stopping.signal)) {
         this.process(batch);
         connected();
       }
       return undefined;
     } catch (error) {
       if (this.stopping.signal.aborted) return undefined;
-      return error instanceof Error ? error : new Error(String(error));
+      return asError(error);
     }
   }
 
@@ -245,10 +228,7 @@ export class StorageCacher implements Cacher {
     const caches = [...this.types.values()];
     for (const cache of caches) cache.unload();
     this.waits.advance(revision);
-    for (const cache of caches) {
-      cache.load();
-      cache.endWatchers();
-    }
+    for (const cache of caches) cache.reload();
     this.waits.release();
     this.trouble = '';
     return true;
@@ -272,10 +252,7 @@ export class StorageCacher implements Cacher {
     }
     const last = events.at(-1);
     if (last !== undefined) this.waits.advance(last.revision);
-    for (const cache of failed) {
-      cache.load();
-      cache.endWatchers();
-    }
+    for (const cache of failed) cache.reload();
     for (const cache of touched) cache.flush();
     this.waits.release();
   }

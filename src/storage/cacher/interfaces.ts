@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../apimachinery/json/json.js';
-import type { Attributes, Revision, StoredObject } from '../interfaces.js';
+import type { Attributes, Health, Revision, StoredObject } from '../interfaces.js';
 import type { Stopwatch } from '../../util/metrics/stopwatch.js';
-import type { SelectionPredicate } from '../selection-predicate.js';
+import type { SelectionPredicate } from '../../apimachinery/selectors/selection-predicate.js';
 
 export type { Attributes } from '../interfaces.js';
 
@@ -9,9 +9,9 @@ export type { Attributes } from '../interfaces.js';
 export interface CachedObject extends StoredObject {
   readonly attributes: Attributes;
   /** True if the bytes are not a JSON object. Lists that include the object fail with StorageError 'corrupt'. */
-  readonly undecodable?: boolean | undefined;
+  readonly undecodable: boolean;
   /** True if the type adds data to the object on every read, so that even an identity representation must be rendered. */
-  readonly incomplete?: boolean | undefined;
+  readonly incomplete: boolean;
   /** Decodes the bytes (a new object on every call, including the resourceVersion); throws StorageError 'corrupt'. */
   decode(): JsonObject;
   /** Returns the bytes of a representation, which are kept under its id while the cache budget lasts. */
@@ -77,12 +77,16 @@ export interface CacheListOptions {
 /** The state that a read requires (spec: List and get semantics). */
 export type ReadAt =
   // `atOnce`: a revision that does not exist yet is rejected without waiting for it.
+  | ReadAtPresent
+  /** Exactly this revision, from a snapshot or else from the backend's history; otherwise StorageError 'compacted'. */
+  | { readonly mode: 'exact'; readonly revision: Revision; readonly atOnce?: boolean };
+
+/** The newest state, if it meets a requirement. */
+export type ReadAtPresent =
   | { readonly mode: 'any' }
   /** A state that includes every write acknowledged before the call. */
   | { readonly mode: 'most-recent' }
-  | { readonly mode: 'not-older-than'; readonly revision: Revision; readonly atOnce?: boolean }
-  /** Exactly this revision, from a snapshot or else from the backend's history; otherwise StorageError 'compacted'. */
-  | { readonly mode: 'exact'; readonly revision: Revision; readonly atOnce?: boolean };
+  | { readonly mode: 'not-older-than'; readonly revision: Revision; readonly atOnce?: boolean };
 
 /** A page of a list at one revision. Lazy: nothing is copied until it is iterated. */
 export interface CachedList {
@@ -175,6 +179,19 @@ export interface ResourceCache {
   under?(watch: Stopwatch): ResourceCache;
 }
 
+/** The state of a type's cache, for metrics. */
+export interface TypeStats {
+  readonly resource: string;
+  /** The newest revision that the cache has seen. */
+  readonly revision: Revision;
+  readonly objects: number;
+  /** Returns the number of objects that are not packed; walks all leaves. */
+  readonly inMemory: () => number;
+  readonly watchers: number;
+  /** The number of objects that cannot be decoded. */
+  readonly undecodable: number;
+}
+
 /** Describes a type and its objects to the cache. */
 export interface CachedType {
   readonly resource: string;
@@ -192,5 +209,5 @@ export interface Cacher {
   /** Reloads a type and ends its watchers: objects that could not be read before may be readable now. */
   reload(resource: string): void;
   /** Reports false, with a reason, while the cache does not follow the log (for readyz). */
-  healthy(): { readonly ok: boolean; readonly reason: string };
+  healthy(): Health;
 }

@@ -113,13 +113,13 @@ export class Objects {
     if (current === undefined) this.index?.delete(key);
     else this.index?.set(key, current);
     if (previous !== undefined) supersede(previous, added);
-    this.source.atHand?.changed?.(key);
+    this.source.atHand?.copy?.changed(key);
     return { previous };
   }
 
   /** Lets the type's local file, if it has one, save the changes up to a revision. */
   save(revision: Revision, isCurrent: () => boolean): void {
-    this.source.atHand?.save?.({
+    this.source.atHand?.copy?.save({
       revision,
       isCurrent,
       inMemory: () => keysInMemory(this.tree),

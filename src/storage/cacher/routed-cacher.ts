@@ -1,5 +1,5 @@
 import { backendOf, type LogSet } from '../routed-backend.js';
-import type { Backend } from '../interfaces.js';
+import { HEALTHY, type Backend, type Health } from '../interfaces.js';
 import type { LogIdentities } from '../log-identity.js';
 import { Budget } from './budget.js';
 import { WorkingSet } from './tree/working-set.js';
@@ -15,10 +15,11 @@ export class RoutedCacher implements Cacher {
     private readonly logs: LogSet,
     options: Omit<CacherOptions, 'backend' | 'budget' | 'warmth' | 'logId'> & { readonly identities?: LogIdentities },
   ) {
-    const budget = new Budget(options.budgetBytes ?? DEFAULT_BUDGET_BYTES);
-    const warmth = new WorkingSet((options.budgetBytes ?? DEFAULT_BUDGET_BYTES) / 2);
+    const { budgetBytes = DEFAULT_BUDGET_BYTES, identities } = options;
+    const budget = new Budget(budgetBytes);
+    const warmth = new WorkingSet(budgetBytes / 2);
     const make = (backend: Backend): StorageCacher => {
-      const logId = (): string | undefined => options.identities?.of(backend);
+      const logId = (): string | undefined => identities?.of(backend);
       const cacher = new StorageCacher({ ...options, backend, budget, warmth, logId });
       this.cachers.set(backend, cacher);
       return cacher;
@@ -47,19 +48,17 @@ export class RoutedCacher implements Cacher {
     this.cacherOf(resource).reload(resource);
   }
 
-  healthy(): { readonly ok: boolean; readonly reason: string } {
-    for (const cacher of this.cachers.values()) {
-      const state = cacher.healthy();
-      if (!state.ok) return state;
-    }
-    return { ok: true, reason: '' };
+  healthy(): Health {
+    const states = [...this.cachers.values()].map((cacher) => cacher.healthy());
+    return states.find(({ ok }) => !ok) ?? HEALTHY;
   }
 
   stats(): CacherStats {
     const each = [...this.cachers.values()].map((cacher) => cacher.stats());
+    const { budget, warmth } = this.main.stats();
     return {
-      budget: this.main.stats().budget,
-      warmth: this.main.stats().warmth,
+      budget,
+      warmth,
       history: {
         events: each.reduce((sum, { history }) => sum + history.events, 0),
         bytes: each.reduce((sum, { history }) => sum + history.bytes, 0),

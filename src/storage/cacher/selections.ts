@@ -1,4 +1,4 @@
-import type { SelectionPredicate } from '../selection-predicate.js';
+import type { SelectionPredicate } from '../../apimachinery/selectors/selection-predicate.js';
 import { type ItemLeaf, leafData } from './tree/leaf-data.js';
 import type { Budget } from './budget.js';
 import type { CachedItem } from './tree/cached-item.js';
@@ -37,12 +37,13 @@ export class Selector {
     const hashes = label === undefined ? undefined : labelHashes(leaf, label.key, this.budget);
     const places: number[] = [];
     leaf.items.forEach((item, i) => {
-      if ((hashes === undefined || hashes[i] === this.wanted) && this.matches(item)) places.push(i);
+      if ((hashes === undefined || hashes[i] === this.wanted) && selects(this.predicate, item)) places.push(i);
     });
     return Uint8Array.from(places);
   }
+}
 
-  matches({ attributes }: CachedItem): boolean {
-    return this.predicate.matches(attributes.labels, attributes.fields);
-  }
+/** Reports whether a predicate selects an item. Reads the item's attributes only if it must. */
+export function selects(predicate: SelectionPredicate, item: CachedItem): boolean {
+  return predicate.everything || predicate.matches(item.attributes.labels, item.attributes.fields);
 }

@@ -1,10 +1,10 @@
-import { StorageError, tooLarge } from '../errors.js';
+import { type StorageError, tooLarge } from '../errors.js';
 import type { KnownRevision, LogEvent, Revision } from '../interfaces.js';
-import { EVERYTHING } from '../selection-predicate.js';
+import { EVERYTHING } from '../../apimachinery/selectors/selection-predicate.js';
 import { BackendReads } from './backend-reads.js';
 import { cachedItem } from './tree/cached-item.js';
-import { itemsOf, loggedChange } from './changes.js';
-import { CachedEvent, Change } from './watch/events.js';
+import { itemsOf } from './changes.js';
+import { Change } from './watch/events.js';
 import { TypeHistory } from './watch/history.js';
 import type {
   CachedList,
@@ -14,19 +14,17 @@ import type {
   CacheWatchOptions,
   ReadAt,
   ResourceCache,
+  TypeStats,
   Watcher,
   WatchReceiver,
 } from './interfaces.js';
 import { TypeLoad, type Loaded } from './load/load.js';
 import { Objects, reattribute } from './objects.js';
-import { deferred, LIVE, UNLOADED, type Phase } from './load/phase.js';
+import { LIVE, phaseEnd, UNLOADED, type Phase } from './load/phase.js';
 import type { Shared } from './shared.js';
-import { makePage, rangeOf, tooOld, type State } from './tree/page.js';
-import { WatchGroups } from './watch/groups.js';
-import { CacheWatcher, type WatchSource } from './watch/watcher.js';
-
-/** After this time the revision shown in lists advances, well within the history that watches may start from. */
-const SHOWN_MILLIS = 60_000;
+import { ShownRevision } from './shown-revision.js';
+import { makePage, rangeOf, type State } from './tree/page.js';
+import { Watchers } from './watch/watchers.js';
 
 /** All objects of one type: the newest state, some past ones, and the watchers. */
 export class WatchCache implements ResourceCache {
@@ -35,8 +33,7 @@ export class WatchCache implements ResourceCache {
   private readonly objects: Objects;
   private readonly stored: BackendReads;
   private history: TypeHistory;
-  private groups = new WatchGroups();
-  private readonly watchers = new Set<CacheWatcher>();
+  private readonly watchers: Watchers;
   private readonly listeners = new Set<() => void>();
   /** The number of times that `retype` has replaced the type. */
   private retyped = 0;
@@ -45,11 +42,7 @@ export class WatchCache implements ResourceCache {
   private begun = 0;
   /** The revision of the loaded state, which may be ahead of the event stream. */
   private loadedAt: Revision = 0;
-  /**
-   * The revision shown in lists that accept any state. As in kube-apiserver it is that of the type's own last change, or of the last read
-   * that had to be newer, not that of the whole log. It advances by itself, so that a watch may start there.
-   */
-  private shown: { readonly revision: Revision; readonly since: number } = { revision: 0, since: 0 };
+  private readonly shown: ShownRevision;
 
   constructor(
     type: CachedType,
@@ -58,16 +51,18 @@ export class WatchCache implements ResourceCache {
     this.type = type;
     this.resource = type.resource;
     this.history = new TypeHistory(0);
+    this.shown = new ShownRevision(shared.clock, () => this.revision());
     this.objects = new Objects(
       shared,
       () => this.type,
       () => this.phase.name === 'live',
       () => {
         if (this.phase.name !== 'live') return;
-        this.endWatchers();
+        this.watchers.end();
         this.load();
       },
     );
+    this.watchers = new Watchers(shared, this.objects.source, () => this.revision());
     this.stored = new BackendReads(shared, this.objects.source, () => {
       if (this.phase.name === 'closed') throw this.phase.error;
       if (this.phase.name === 'unloaded') this.load();
@@ -94,16 +89,16 @@ export class WatchCache implements ResourceCache {
     return this.objects.size;
   }
 
-  inMemory(): number {
-    return this.objects.inMemory();
-  }
-
-  watcherCount(): number {
-    return this.watchers.size;
-  }
-
-  undecodableCount(): number {
-    return this.objects.undecodable;
+  stats(): TypeStats {
+    const { resource, objects, watchers } = this;
+    return {
+      resource,
+      revision: this.revision(),
+      objects: objects.size,
+      inMemory: () => objects.inMemory(),
+      watchers: watchers.size,
+      undecodable: objects.undecodable,
+    };
   }
 
   peek(key: string): CachedObject | undefined {
@@ -164,7 +159,9 @@ export class WatchCache implements ResourceCache {
 
   watch(options: CacheWatchOptions, receiver: WatchReceiver): Promise<Watcher> {
     const { start } = options;
-    return this.whenFresh(start.mode === 'exact' ? { mode: 'any' } : start, () => this.startWatch(options, receiver));
+    return this.whenFresh(start.mode === 'exact' ? { mode: 'any' } : start, () =>
+      this.watchers.start(options, receiver, this.history, (at) => this.state(this.shown.for(at))),
+    );
   }
 
   /** Takes a committed event of this type. */
@@ -181,16 +178,13 @@ export class WatchCache implements ResourceCache {
   /** Calls the change listeners and delivers the buffered events to the watchers. */
   flush(): void {
     if (this.holdsState()) for (const listener of this.listeners) listener();
-    this.groups.flush();
-    for (const watcher of this.watchers) watcher.checkBacklog();
+    this.watchers.flush();
     this.shared.warmth.evict();
   }
 
   sendBookmarks(now: number): void {
-    let event: CachedEvent | undefined;
-    const make = (): CachedEvent => (event ??= new CachedEvent('BOOKMARK', this.revision(), undefined));
-    for (const watcher of this.watchers) watcher.bookmark(now, make);
-    if (now - this.shown.since >= SHOWN_MILLIS) this.setShown(this.revision());
+    this.watchers.sendBookmarks(now);
+    this.shown.advance(now);
   }
 
   /** Called once a second. */
@@ -208,14 +202,20 @@ export class WatchCache implements ResourceCache {
 
   /**
    * Drops the state, which does not belong to the revision that is about to be shown: it must not be read from now on. Must be followed by
-   * `load`, after the revision has moved.
+   * `reload`, after the revision has moved.
    */
   unload(): void {
     this.enter(UNLOADED);
   }
 
-  /** Loads the type from the store again. */
-  load(): void {
+  /** Loads the type again, and ends the watchers of the dropped state; their clients list again. */
+  reload(): void {
+    this.load();
+    this.watchers.end();
+  }
+
+  /** Loads the type from the store. */
+  private load(): void {
     if (this.phase.name === 'closed') return;
     const { resource, shared } = this;
     const { backend, clock, warmth, waits, maxPending } = shared;
@@ -231,8 +231,7 @@ export class WatchCache implements ResourceCache {
         this.install(loaded, events);
       },
     });
-    const { left, leave } = deferred();
-    const phase: Phase = { name: 'loading', load, left, leave };
+    const phase: Phase = { name: 'loading', load, ...phaseEnd() };
     this.begun = clock.monotonic();
     this.enter(phase);
     load.run().catch((error: unknown) => {
@@ -240,15 +239,10 @@ export class WatchCache implements ResourceCache {
     });
   }
 
-  /** Ends the watchers of a dropped state; their clients list again. */
-  endWatchers(): void {
-    for (const watcher of [...this.watchers]) watcher.end('closed');
-  }
-
   close(error: StorageError): void {
     this.enter({ name: 'closed', error });
     this.shared.history.forget(this.history);
-    this.endWatchers();
+    this.watchers.end();
     this.objects.clear();
   }
 
@@ -267,17 +261,6 @@ export class WatchCache implements ResourceCache {
 
   private state(revision = this.revision()): State {
     return this.objects.state(revision);
-  }
-
-  private setShown(revision: Revision): void {
-    this.shown = { revision, since: this.shared.clock.monotonic() };
-  }
-
-  /** Returns the revision that a list shows, and advances it if the read requires a newer one. */
-  private show(at: Exclude<ReadAt, { readonly mode: 'exact' }>): Revision {
-    if (at.mode === 'most-recent' || (at.mode === 'not-older-than' && at.revision > this.shown.revision))
-      this.setShown(this.revision());
-    return this.shown.revision;
   }
 
   /** Reports whether a read can use the current state. */
@@ -328,7 +311,7 @@ export class WatchCache implements ResourceCache {
       const state = this.shared.snapshots ? this.history.stateAt(at.revision, this.state()) : undefined;
       return { at, state, retyped };
     }
-    const shown = this.state(this.show(at));
+    const shown = this.state(this.shown.for(at));
     return { at, state: { ...shown, revision: this.revision() }, shown, retyped };
   }
 
@@ -343,49 +326,27 @@ export class WatchCache implements ResourceCache {
     return asIs ? page : make(shown);
   }
 
-  private startWatch(options: CacheWatchOptions, receiver: WatchReceiver): Watcher {
-    if (this.watchers.size >= this.shared.maxWatchers) {
-      throw new StorageError('unavailable', `${this.resource} already has ${this.watchers.size} watchers`);
-    }
-    const { start } = options;
-    const { history } = this;
-    let watcher: CacheWatcher;
-    if (start.mode === 'exact') {
-      if (start.revision < this.shared.backend.compactedRevision() && start.revision < history.since)
-        throw tooOld(start.revision);
-      const position = start.revision < history.since ? -1 : history.positionAfter(start.revision);
-      watcher = new CacheWatcher(this.source(), options, receiver, start.revision, position, undefined);
-    } else {
-      const state = this.state(this.show(start));
-      watcher = new CacheWatcher(this.source(), options, receiver, this.revision(), history.end, state);
-    }
-    this.watchers.add(watcher);
-    void watcher.run();
-    return watcher;
-  }
-
   private install(loaded: Loaded, events: readonly LogEvent[]): void {
     const { revision } = loaded;
     this.shared.history.forget(this.history);
     this.history = new TypeHistory(revision);
-    this.groups = new WatchGroups();
+    this.watchers.regroup();
     this.objects.install(loaded);
     this.loadedAt = revision;
-    this.setShown(revision);
+    this.shown.set(revision);
     for (const event of events) this.apply(event);
     this.enter(LIVE);
     for (const listener of this.listeners) listener();
   }
 
   private remake(type: CachedType): void {
-    const { left, leave } = deferred();
-    const phase: Phase = { name: 'retyping', left, leave };
+    const phase: Phase = { name: 'retyping', ...phaseEnd() };
     this.begun = this.shared.clock.monotonic();
     this.enter(phase);
     const done = (error?: unknown): void => {
       if (this.phase !== phase) return;
       this.enter(error === undefined ? LIVE : UNLOADED, error);
-      if (error !== undefined) this.endWatchers();
+      if (error !== undefined) this.watchers.end();
     };
     // Also recompute the items of past states: those that are not in the present state were replaced by a change in the history.
     const items = itemsOf(this.state().tree, this.history);
@@ -398,26 +359,10 @@ export class WatchCache implements ResourceCache {
     const current = event.type === 'DELETED' ? undefined : cachedItem(event.object, this.objects.source);
     const change = this.objects.change(event.key, current);
     if (change === undefined) return;
-    this.setShown(event.revision);
+    this.shown.set(event.revision);
     const logged = new Change(event.key, event.revision, current, change.previous);
     this.shared.history.add(this.history, logged, before);
-    this.groups.collect(logged);
-  }
-
-  private source(): WatchSource {
-    const { clock, maxBacklog, backend, waits } = this.shared;
-    const { history, groups } = this;
-    return {
-      clock,
-      history,
-      groups,
-      maxBacklog,
-      revision: () => this.revision(),
-      reach: (revision, signal) => waits.reach(revision, signal),
-      log: (after, signal) => backend.events(after, signal).batches,
-      change: (event) => (event.resource === this.resource ? loggedChange(event, this.objects.source) : undefined),
-      onStopped: (watcher) => this.watchers.delete(watcher),
-    };
+    this.watchers.collect(logged);
   }
 }
 

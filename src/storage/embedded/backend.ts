@@ -1,10 +1,12 @@
 import { systemClock, type Clock, type Timer } from '../../util/clock.js';
+import { asError } from '../../util/error-message.js';
 import { compacted, StorageError, tooLarge } from '../errors.js';
 import { EventFeed } from '../event-feed.js';
 import type {
   LocalStates,
   Backend,
   EventStream,
+  Health,
   ListOptions,
   LogEvent,
   Revision,
@@ -13,7 +15,7 @@ import type {
   WriteRequest,
   WriteResult,
 } from '../interfaces.js';
-import { withRevision } from '../object-bytes.js';
+import { unreadableObject, withRevision } from '../object-bytes.js';
 import { readRecord } from '../record.js';
 import { Committer } from './committer.js';
 import { beginFormat, checkDirectory, finishFormat, prepareDirectory, unknownFormat } from './directory.js';
@@ -41,15 +43,11 @@ interface Opened {
   readonly lock: DirectoryLock;
 }
 
-const NOTHING = new Uint8Array();
 const COMPACTED = 'compacted';
 /** The revision of an empty store. 0 has a meaning of its own in requests, so no state has it. */
 const FIRST_REVISION = 1;
 const HISTORY_MILLIS = 5 * 60_000;
 const MAX_OBJECT_BYTES = 16 << 20;
-const MAX_BATCH_WRITES = 256;
-const MAX_BATCH_BYTES = 4 << 20;
-const MAX_WAITING = 20_000;
 const READ_AHEAD = 200;
 const REMOVALS_PER_COMMIT = 500;
 
@@ -115,9 +113,6 @@ export class EmbeddedBackend implements Backend {
       clock: this.clock,
       revision,
       time: entry === undefined ? 0 : readHeader(entry, last).time,
-      maxBatchWrites: MAX_BATCH_WRITES,
-      maxBatchBytes: MAX_BATCH_BYTES,
-      maxWaiting: MAX_WAITING,
       maxObjectBytes: this.options.maxObjectBytes ?? MAX_OBJECT_BYTES,
       read: (key, at) => this.read(key, at),
       committed: (events) => {
@@ -143,7 +138,7 @@ export class EmbeddedBackend implements Backend {
   write(request: WriteRequest): Promise<WriteResult> {
     if (this.opened === undefined || this.closing) return Promise.reject(closed());
     if (this.formatError !== undefined) return Promise.reject(new StorageError('unusable', this.formatError));
-    return this.opened.committer.write({ request });
+    return this.opened.committer.write(request);
   }
 
   corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void> {
@@ -152,9 +147,7 @@ export class EmbeddedBackend implements Backend {
     const { environment, committer } = this.store();
     environment.refresh();
     const expected = environment.objectRevision(objectKey(resource, key));
-    return committer
-      .write({ request: { resource, key, expected, value: undefined }, raw: bytes })
-      .then(() => undefined);
+    return committer.write({ resource, key, expected, value: undefined }, bytes).then(() => undefined);
   }
 
   get(resource: string, key: string): Promise<StoredObject | undefined> {
@@ -227,7 +220,7 @@ export class EmbeddedBackend implements Backend {
     const { feed, committer } = this.store();
     if (after < this.oldest) throw compacted(after, this.oldest);
     if (after > committer.revision) throw tooLarge(after, committer.revision);
-    return { batches: feed.read(after, signal) };
+    return feed.read(after, signal);
   }
 
   async compact(revision: Revision): Promise<void> {
@@ -238,7 +231,7 @@ export class EmbeddedBackend implements Backend {
     await committer.idle();
   }
 
-  writing(): { readonly ok: boolean; readonly reason: string } {
+  writing(): Health {
     return { ok: this.formatError === undefined, reason: this.formatError ?? '' };
   }
 
@@ -323,16 +316,17 @@ export class EmbeddedBackend implements Backend {
     }
   }
 
-  /**
-   * Removes the states that were superseded by entries older than the window, and the entries of deletions. Each entry is examined once,
-   * when it leaves the window.
-   */
+  /** Removes some of the expired history; false if nothing was left to remove. */
   private async removeSome(): Promise<boolean> {
     const more = await this.removeOld();
     if (!more) this.trimmed = this.clock.now();
     return more;
   }
 
+  /**
+   * Removes the states that were superseded by entries older than the window, and the entries of deletions. Each entry is examined once,
+   * when it leaves the window.
+   */
   private async removeOld(): Promise<boolean> {
     const environment = this.environment();
     environment.refresh();
@@ -361,7 +355,7 @@ export class EmbeddedBackend implements Backend {
 
 /** Returns an object whose record is damaged. */
 function damagedObject(key: string, revision: Revision): StoredObject {
-  return { key, revision, bytes: NOTHING, flags: 0, unreadable: `the record of revision ${revision} is damaged` };
+  return unreadableObject(key, revision, `the record of revision ${revision} is damaged`);
 }
 
 function closed(): StorageError {
@@ -372,6 +366,6 @@ function promised<T>(action: () => T): Promise<T> {
   try {
     return Promise.resolve(action());
   } catch (error) {
-    return Promise.reject(error instanceof Error ? error : new Error(String(error)));
+    return Promise.reject(asError(error));
   }
 }

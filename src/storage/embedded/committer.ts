@@ -15,9 +15,6 @@ export interface CommitterOptions {
   readonly revision: Revision;
   /** The commit time of the newest entry: times never go back, even if the clock does. */
   readonly time: number;
-  readonly maxBatchWrites: number;
-  readonly maxBatchBytes: number;
-  readonly maxWaiting: number;
   readonly maxObjectBytes: number;
   /** Reads a state that is known to exist. */
   read(key: string, revision: Revision): StoredObject;
@@ -27,13 +24,14 @@ export interface CommitterOptions {
   housekeep(): Promise<boolean>;
 }
 
-/** A write. Tests of corruption set `raw` bytes in place of its value. */
-export interface PendingWrite {
-  readonly request: WriteRequest;
-  readonly raw?: Uint8Array | undefined;
-}
+const MAX_BATCH_WRITES = 256;
+const MAX_BATCH_BYTES = 4 << 20;
+const MAX_WAITING = 20_000;
 
-interface Waiting extends PendingWrite {
+/** A write waiting for its commit. Tests of corruption set `raw` bytes in place of its value. */
+interface PendingWrite {
+  readonly request: WriteRequest;
+  readonly raw: Uint8Array | undefined;
   resolve(result: WriteResult): void;
   reject(error: StorageError): void;
 }
@@ -42,7 +40,7 @@ interface Batch {
   readonly operations: Operation[];
   readonly events: LogEvent[];
   /** The results of the writes, which they receive when the batch is durable. */
-  readonly results: { readonly write: Waiting; readonly result: WriteResult }[];
+  readonly results: { readonly write: PendingWrite; readonly result: WriteResult }[];
   /** The states that the batch itself made; undefined if it deleted the object. */
   readonly changed: Map<string, StoredObject | undefined>;
   bytes: number;
@@ -50,7 +48,7 @@ interface Batch {
 
 /** The single writer: takes all waiting writes, commits them together, and then takes those that arrived in the meantime. */
 export class Committer {
-  private waiting: Waiting[] = [];
+  private waiting: PendingWrite[] = [];
   private running: Promise<void> | undefined;
   private housekeeping = false;
   private newest: Revision;
@@ -65,13 +63,13 @@ export class Committer {
     return this.newest;
   }
 
-  write(write: PendingWrite): Promise<WriteResult> {
+  write(request: WriteRequest, raw?: Uint8Array): Promise<WriteResult> {
     return new Promise((resolve, reject) => {
-      if (this.waiting.length >= this.options.maxWaiting) {
+      if (this.waiting.length >= MAX_WAITING) {
         reject(new StorageError('unavailable', `${this.waiting.length} writes are already waiting for the store`));
         return;
       }
-      this.waiting.push({ request: write.request, raw: write.raw, resolve, reject });
+      this.waiting.push({ request, raw, resolve, reject });
       this.start();
     });
   }
@@ -107,10 +105,9 @@ export class Committer {
 
   private async commitSome(): Promise<void> {
     const batch: Batch = { operations: [], events: [], results: [], changed: new Map(), bytes: 0 };
-    const { maxBatchWrites, maxBatchBytes } = this.options;
     this.options.environment.refresh();
     let taken = 0;
-    while (taken < this.waiting.length && batch.events.length < maxBatchWrites && batch.bytes < maxBatchBytes) {
+    while (taken < this.waiting.length && batch.events.length < MAX_BATCH_WRITES && batch.bytes < MAX_BATCH_BYTES) {
       const write = this.waiting[taken++];
       if (write !== undefined) this.add(batch, write);
     }
@@ -130,8 +127,9 @@ export class Committer {
   }
 
   /** Checks a write against the state that the batch so far leads to, and adds its operations. */
-  private add(batch: Batch, write: Waiting): void {
+  private add(batch: Batch, write: PendingWrite): void {
     try {
+      const { raw } = write;
       const { resource, key, expected, value } = write.request;
       const id = objectKey(resource, key);
       const name = `${resource}\0${key}`;
@@ -144,7 +142,6 @@ export class Committer {
         else write.resolve(result);
         return;
       }
-      const raw = write.raw;
       if (value === undefined && raw === undefined) {
         if (current === undefined) {
           write.resolve({ outcome: 'conflict', current: undefined });
@@ -152,14 +149,14 @@ export class Committer {
         }
         this.addEvent(batch, write, {
           type: 'DELETED',
-          entry: this.entry(write, 'DELETED', current.revision, undefined, revision),
+          entry: this.entry(write, 'DELETED', current.revision, revision),
           object: { ...current, revision, bytes: withRevision(current.bytes, revision) },
           previous: current,
         });
         return;
       }
       const type = current === undefined ? 'ADDED' : 'MODIFIED';
-      const entry = this.entry(write, type, expected, raw, revision);
+      const entry = this.entry(write, type, expected, revision);
       const state = readRecord(entry, headerLength(resource, key));
       const { bytes } = state;
       if (bytes.length > this.options.maxObjectBytes) {
@@ -183,13 +180,12 @@ export class Committer {
   }
 
   private entry(
-    write: Waiting,
+    { request, raw }: PendingWrite,
     type: LogEvent['type'],
     previous: Revision,
-    raw: Uint8Array | undefined,
     revision: Revision,
   ): Buffer {
-    const { resource, key, value } = write.request;
+    const { resource, key, value } = request;
     const reserve = headerLength(resource, key);
     let entry: Buffer;
     if (raw !== undefined) entry = recordOf({ bytes: raw, flags: UNCHECKED }, reserve);
@@ -201,7 +197,7 @@ export class Committer {
 
   private addEvent(
     batch: Batch,
-    write: Waiting,
+    write: PendingWrite,
     change: { type: LogEvent['type']; entry: Buffer; object: StoredObject; previous: StoredObject | undefined },
   ): void {
     const { resource, key } = write.request;

@@ -1,6 +1,7 @@
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { StorageError } from '../errors.js';
 import type { Revision } from '../interfaces.js';
+import { viewAt } from '../lmdb-file.js';
 import { messageOf } from '../../util/error-message.js';
 
 /** A change of one record, part of a transaction. */
@@ -70,9 +71,7 @@ export class Environment {
 
   /** Like `entry` without a copy: valid until the next read of an entry. */
   viewOfEntry(revision: Revision): Buffer | undefined {
-    const shared = this.log.getBinaryFast(revisionKey(revision));
-    // Only `length` bytes of it are the entry, and not all of Node's functions respect that.
-    return shared && Buffer.from(shared.buffer, shared.byteOffset, shared.length);
+    return viewAt(this.log, revisionKey(revision));
   }
 
   metaNumber(key: string): number | undefined {

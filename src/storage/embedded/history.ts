@@ -96,10 +96,10 @@ export class HistoricList {
       const name = this.name(key);
       if (!this.changed.has(name)) this.take(name, revision);
     }
-    const end = count < STEP || last === undefined;
-    this.takeChanged(end ? this.end : Buffer.concat([last ?? this.end, ZERO]));
-    this.cursor = end ? this.end : Buffer.concat([last ?? this.end, ZERO]);
-    return end;
+    const next = count < STEP || last === undefined ? undefined : Buffer.concat([last, ZERO]);
+    this.cursor = next ?? this.end;
+    this.takeChanged(this.cursor);
+    return next === undefined;
   }
 
   /** Takes the changed keys before a key; if the key itself changed, the next call takes it. */
@@ -116,11 +116,11 @@ export class HistoricList {
 
   private take(key: string, revision: Revision): void {
     const { limit } = this.request.options;
-    if (limit > 0 && this.items.length >= limit) this.remaining++;
-    else this.takeItem(this.request.read(key, revision));
-  }
-
-  private takeItem(item: StoredObject): void {
+    if (limit > 0 && this.items.length >= limit) {
+      this.remaining++;
+      return;
+    }
+    const item = this.request.read(key, revision);
     if (this.request.visit === undefined) this.items.push(item);
     else this.request.visit(item);
   }

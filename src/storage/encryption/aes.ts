@@ -12,11 +12,10 @@ export class Cbc implements Transformer {
   private readonly algorithm: string;
 
   constructor(private readonly key: Uint8Array) {
-    this.algorithm = `aes-${String(key.length * 8)}-cbc`;
+    this.algorithm = `aes-${key.length * 8}-cbc`;
   }
 
-  async fromStorage(data: Uint8Array): Promise<Decrypted> {
-    await Promise.resolve();
+  fromStorage(data: Uint8Array): Decrypted {
     if (data.length < BLOCK) throw new TransformError(TOO_SHORT);
     if (data.length % BLOCK !== 0) throw new TransformError('the stored data is not a multiple of the block size');
     const decipher = createDecipheriv(this.algorithm, this.key, data.subarray(0, BLOCK)).setAutoPadding(false);
@@ -28,8 +27,7 @@ export class Cbc implements Transformer {
     return { data: plain.subarray(0, end), stale: false };
   }
 
-  async toStorage(data: Uint8Array): Promise<Uint8Array> {
-    await Promise.resolve();
+  toStorage(data: Uint8Array): Uint8Array {
     const iv = randomBytes(BLOCK);
     const cipher = createCipheriv(this.algorithm, this.key, iv);
     return Buffer.concat([iv, cipher.update(data), cipher.final()]);
@@ -40,13 +38,11 @@ export class Cbc implements Transformer {
 export class Gcm implements Transformer {
   constructor(private readonly key: Uint8Array) {}
 
-  async fromStorage(data: Uint8Array, context: Uint8Array): Promise<Decrypted> {
-    await Promise.resolve();
+  fromStorage(data: Uint8Array, context: Uint8Array): Decrypted {
     return { data: openGcm(this.key, data, context), stale: false };
   }
 
-  async toStorage(data: Uint8Array, context: Uint8Array): Promise<Uint8Array> {
-    await Promise.resolve();
+  toStorage(data: Uint8Array, context: Uint8Array): Uint8Array {
     return sealGcm(this.key, data, context, []);
   }
 }
@@ -57,19 +53,16 @@ export class Gcm implements Transformer {
  */
 export class SeededGcm implements Transformer {
   constructor(private readonly seed: Uint8Array) {
-    if (seed.length < INFO)
-      throw new TransformError(`invalid seed length ${String(seed.length)} used for key generation`);
+    if (seed.length < INFO) throw new TransformError(`invalid seed length ${seed.length} used for key generation`);
   }
 
-  async fromStorage(data: Uint8Array, context: Uint8Array): Promise<Decrypted> {
-    await Promise.resolve();
+  fromStorage(data: Uint8Array, context: Uint8Array): Decrypted {
     if (data.length < INFO) throw new TransformError(TOO_SHORT);
     const key = this.keyFor(data.subarray(0, INFO));
     return { data: openGcm(key, data.subarray(INFO), context), stale: false };
   }
 
-  async toStorage(data: Uint8Array, context: Uint8Array): Promise<Uint8Array> {
-    await Promise.resolve();
+  toStorage(data: Uint8Array, context: Uint8Array): Uint8Array {
     const info = randomBytes(INFO);
     return sealGcm(this.keyFor(info), data, context, [info]);
   }

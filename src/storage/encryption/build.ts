@@ -1,13 +1,17 @@
 import type { Clock } from '../../util/clock.js';
+import { decodeBase64 } from '../../go/base64.js';
+import { aggregateMessages, messageOf } from '../../util/error-message.js';
 import { Cbc, Gcm } from './aes.js';
 import { KmsProvider, type KmsObserver } from './kms/provider.js';
 import { GrpcKmsService, type KmsServiceOptions } from './kms/service.js';
 import { Secretbox } from './secretbox.js';
 import {
+  ENCRYPTED_PREFIX,
   identity,
   type PrefixTransformer,
   PrefixTransformers,
   type Transformer,
+  type TransformError,
   type TransformObserver,
 } from './transformer.js';
 import {
@@ -17,13 +21,12 @@ import {
   type KmsConfiguration,
   type ProviderConfiguration,
 } from './types.js';
-import { decodeKey, parseGroupResource } from './validate.js';
+import { parseGroupResource } from './validate.js';
 
-const PREFIX = 'k8s:enc:';
 const NO_MATCH = 'no matching prefix found';
 
 export interface EncryptionObserver extends TransformObserver, KmsObserver {
-  called(provider: string, method: string, millis: number, error: Parameters<KmsServiceOptions['called']>[2]): void;
+  called(provider: string, method: string, millis: number, error: TransformError | undefined): void;
 }
 
 export interface BuildOptions {
@@ -67,10 +70,10 @@ export class Transformers {
       try {
         await provider.check();
       } catch (error) {
-        errors.push(`kms-provider-${String(i)}: ${error instanceof Error ? error.message : String(error)}`);
+        errors.push(`kms-provider-${i}: ${messageOf(error)}`);
       }
     }
-    if (errors.length > 0) throw new Error(errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`);
+    if (errors.length > 0) throw new Error(aggregateMessages(errors));
   }
 
   close(): void {
@@ -115,7 +118,7 @@ function makeProvider(
   if (kms === undefined) return { prefix: '', transformer: identity };
   const provider = makeKms(kms, options);
   providers.push(provider);
-  return { prefix: `${PREFIX}kms:v2:${kms.name}:`, transformer: provider };
+  return { prefix: `${ENCRYPTED_PREFIX}kms:v2:${kms.name}:`, transformer: provider };
 }
 
 function keyed(
@@ -126,10 +129,10 @@ function keyed(
 ): PrefixTransformer {
   const transformers = keys.map((key) => ({
     prefix: `${key.name}:`,
-    transformer: make(decodeKey(key.secret) ?? Buffer.alloc(0)),
+    transformer: make(decodeBase64(key.secret) ?? Buffer.alloc(0)),
   }));
   return {
-    prefix: `${PREFIX}${name}:v1:`,
+    prefix: `${ENCRYPTED_PREFIX}${name}:v1:`,
     transformer: new PrefixTransformers(
       transformers,
       `no matching key was found for the provided ${shown} transformer`,

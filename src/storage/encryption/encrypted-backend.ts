@@ -1,4 +1,4 @@
-import { optionalMembers } from '../optional-members.js';
+import { DelegatingBackend } from '../delegating-backend.js';
 import type { JsonObject } from '../../apimachinery/json/json.js';
 import { Slicer } from '../../scheduling/slicer.js';
 import type { Clock } from '../../util/clock.js';
@@ -16,7 +16,7 @@ import type {
   WriteResult,
 } from '../interfaces.js';
 import { EncryptedStaging } from './encrypted-staging.js';
-import { encodedBytes, withRevision } from '../object-bytes.js';
+import { encodedBytes, NO_BYTES, withRevision } from '../object-bytes.js';
 import { undecodable } from '../undecodable.js';
 import { type Decrypted, identity, isEncrypted, TransformError, type Transformer } from './transformer.js';
 
@@ -33,37 +33,38 @@ export interface EncryptedBackendOptions {
   onUnreadable(resource: string, key: string): void;
 }
 
-const NOTHING = new Uint8Array();
-
 /**
  * A backend that encrypts the objects stored in another one. The other backend sees opaque bytes and the keys of objects, and nothing else
  * of them. Types without a transformer pass through; only the first bytes of their objects are inspected.
  */
-export class EncryptedBackend implements Backend {
+export class EncryptedBackend extends DelegatingBackend {
   constructor(private readonly options: EncryptedBackendOptions) {
     const { backend, transformers } = options;
-    const { staging, index, atHand, ...members } = optionalMembers(backend);
+    super(backend);
     const copy = {
       seal: (resource: string, key: string, value: EncodedObject) => this.encrypt(resource, key, value),
       open: (resource: string, stored: StoredObject) => this.decrypt(resource, stored, { strict: true }),
     };
-    const sealedStaging: Backend['staging'] = staging && ((name) => new EncryptedStaging(staging(name), copy));
-    // Encrypted objects have no fields to index.
-    const indexClear: Backend['index'] = (resource, fields) =>
-      index?.(resource, transformers.of(resource) === undefined ? fields : []);
-    // Decryption is asynchronous, so encrypted objects cannot be read synchronously.
-    const atHandClear: Backend['atHand'] = (resource) =>
-      transformers.of(resource) === undefined ? plaintextOnly(atHand?.(resource)) : undefined;
-    Object.assign(
-      this,
-      members,
-      index && { index: indexClear },
-      atHand && { atHand: atHandClear },
-      sealedStaging && { staging: sealedStaging },
-    );
+    const staging = backend.staging?.bind(backend);
+    const index = backend.index?.bind(backend);
+    const atHand = backend.atHand?.bind(backend);
+    const isClear = (resource: string): boolean => transformers.of(resource) === undefined;
+    Object.assign(this, {
+      ...(staging && { staging: (name: string) => new EncryptedStaging(staging(name), copy) }),
+      // Encrypted objects have no fields to index.
+      ...(index && {
+        index: (resource: string, fields: readonly string[]) => {
+          index(resource, isClear(resource) ? fields : []);
+        },
+      }),
+      // Decryption is asynchronous, so encrypted objects cannot be read synchronously.
+      ...(atHand && {
+        atHand: (resource: string) => (isClear(resource) ? plaintextOnly(atHand(resource)) : undefined),
+      }),
+    } satisfies Partial<Backend>);
   }
 
-  async write(request: WriteRequest): Promise<WriteResult> {
+  override async write(request: WriteRequest): Promise<WriteResult> {
     const { backend, transformers } = this.options;
     const { resource, key, value } = request;
     if (transformers.of(resource) === undefined) return this.decryptResult(resource, await backend.write(request));
@@ -91,13 +92,13 @@ export class EncryptedBackend implements Backend {
     }
   }
 
-  async get(resource: string, key: string): Promise<StoredObject | undefined> {
+  override async get(resource: string, key: string): Promise<StoredObject | undefined> {
     const stored = await this.options.backend.get(resource, key);
     return stored && this.decrypt(resource, stored);
   }
 
   /** Lists objects. If a KMS provider does not respond, the whole list fails: nothing of it is kept, and the next list tries again. */
-  async list(resource: string, options: ListOptions): Promise<StoredList> {
+  override async list(resource: string, options: ListOptions): Promise<StoredList> {
     const { backend, clock, transformers } = this.options;
     const list = await backend.list(resource, options);
     if (transformers.of(resource) === undefined && !list.items.some(({ bytes }) => isEncrypted(bytes))) return list;
@@ -110,11 +111,11 @@ export class EncryptedBackend implements Backend {
     return { ...list, items };
   }
 
-  events(after: number, signal: AbortSignal): EventStream {
-    return { batches: this.decryptEvents(this.options.backend.events(after, signal).batches) };
+  override events(after: number, signal: AbortSignal): EventStream {
+    return this.decryptEvents(this.options.backend.events(after, signal));
   }
 
-  private async *decryptEvents(batches: EventStream['batches']): AsyncGenerator<readonly LogEvent[]> {
+  private async *decryptEvents(batches: EventStream): AsyncGenerator<readonly LogEvent[]> {
     for await (const batch of batches) {
       if (!batch.some((event) => this.needsDecryption(event))) {
         yield batch;
@@ -156,7 +157,7 @@ export class EncryptedBackend implements Backend {
       if (strict && error.temporary) throw untransformable(key, revision, error);
       const { object: _, attributes: __, ...rest } = stored;
       if (strict) this.options.onUnreadable(resource, key);
-      return { ...rest, bytes: NOTHING, unreadable: error.message };
+      return { ...rest, bytes: NO_BYTES, unreadable: error.message };
     }
     const bytes = opened.data === stored.bytes ? stored.bytes : withRevision(opened.data, revision);
     return { ...stored, bytes, ...(opened.stale ? { stale: true } : {}) };
@@ -167,34 +168,6 @@ export class EncryptedBackend implements Backend {
       return { outcome: 'conflict', current: result.current && (await this.decrypt(resource, result.current)) };
     if (this.options.transformers.of(resource) === undefined && !isEncrypted(result.object.bytes)) return result;
     return { outcome: 'committed', object: await this.decrypt(resource, result.object) };
-  }
-
-  open(): Promise<void> {
-    return this.options.backend.open();
-  }
-
-  close(): Promise<void> {
-    return this.options.backend.close();
-  }
-
-  currentRevision(): Promise<number> {
-    return this.options.backend.currentRevision();
-  }
-
-  compactedRevision(): number {
-    return this.options.backend.compactedRevision();
-  }
-
-  compact(revision: number): Promise<void> {
-    return this.options.backend.compact(revision);
-  }
-
-  ping(): Promise<void> {
-    return this.options.backend.ping();
-  }
-
-  corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void> {
-    return this.options.backend.corrupt(resource, key, bytes);
   }
 }
 

@@ -1,5 +1,5 @@
 import { type Clock, sleep, type Timer } from '../../util/clock.js';
-import { messageOf } from '../../util/error-message.js';
+import { asError, messageOf } from '../../util/error-message.js';
 import { buildTransformers, type BuildOptions, type Transformers } from './build.js';
 import { configurationHash, loadEncryptionConfiguration } from './load.js';
 import type { Transformer } from './transformer.js';
@@ -33,7 +33,7 @@ export class Encryption {
 
   /** Throws EncryptionConfigError if the file cannot be used. */
   constructor(private readonly options: EncryptionOptions) {
-    const { configuration, hash } = loadEncryptionConfiguration(options.path, options.reload);
+    const { configuration, hash } = loadEncryptionConfiguration(options.path, options);
     this.hash = hash;
     this.transformers = buildTransformers(configuration, options);
     options.onActiveHash(hash);
@@ -82,7 +82,7 @@ export class Encryption {
       if (changed) this.options.reloaded(undefined);
       this.schedule(POLL_MILLIS);
     } catch (error) {
-      this.options.reloaded(error instanceof Error ? error : new Error(messageOf(error)));
+      this.options.reloaded(asError(error));
       this.schedule(Math.min(RETRY_MILLIS * 2 ** this.failures++, POLL_MILLIS));
     }
   }
@@ -90,7 +90,7 @@ export class Encryption {
   private async reloadIfChanged(): Promise<boolean> {
     const { path } = this.options;
     if (configurationHash(path) === this.hash) return false;
-    const { configuration, hash } = loadEncryptionConfiguration(path, true);
+    const { configuration, hash } = loadEncryptionConfiguration(path, { reload: true });
     const next = buildTransformers(configuration, this.options);
     try {
       await next.start();

@@ -15,7 +15,7 @@ const secret = Buffer.alloc(32, 1).toString('base64');
 const aes = { aescbc: { keys: [{ name: 'a', secret }] } };
 const load = (content: object | string, reload = false): ReturnType<typeof loadEncryptionConfiguration> => {
   writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
-  return loadEncryptionConfiguration(path, reload);
+  return loadEncryptionConfiguration(path, { reload });
 };
 const whole = (...resources: object[]): object => ({
   apiVersion: 'apiserver.config.k8s.io/v1',
@@ -132,7 +132,7 @@ test.each(failures)('%s', (_, content, message) => {
 });
 
 test('refuses a missing file', () => {
-  expect(() => loadEncryptionConfiguration('/nowhere/at/all', false)).toThrow(
+  expect(() => loadEncryptionConfiguration('/nowhere/at/all', { reload: false })).toThrow(
     'error while parsing file: error while loading file: error reading encryption provider configuration file "/nowhere/at/all": open /nowhere/at/all: no such file or directory',
   );
 });

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { JsonError } from '../../apimachinery/json/decode.js';
 import type { JsonObject, JsonValue } from '../../apimachinery/json/json.js';
@@ -11,8 +10,8 @@ import {
   typeMismatch,
 } from '../../apimachinery/yaml/configuration-file.js';
 import { parseGoDuration } from '../../go/duration.js';
-import { errorCode } from '../errors.js';
 import { messageOf } from '../../util/error-message.js';
+import { hashLabel } from '../../util/files/config-metrics.js';
 import {
   EncryptionConfigError,
   type EncryptionConfiguration,
@@ -33,8 +32,11 @@ export interface LoadedConfiguration {
   readonly hash: string;
 }
 
-/** Reads and validates a file. Throws EncryptionConfigError. */
-export function loadEncryptionConfiguration(path: string, reload: boolean): LoadedConfiguration {
+/** Reads and validates a file. `reload`: whether it is reloaded while the server runs. Throws EncryptionConfigError. */
+export function loadEncryptionConfiguration(
+  path: string,
+  { reload }: { readonly reload: boolean },
+): LoadedConfiguration {
   const content = readConfiguration(path);
   let configuration: EncryptionConfiguration;
   try {
@@ -45,13 +47,11 @@ export function loadEncryptionConfiguration(path: string, reload: boolean): Load
   }
   const errors = validateEncryptionConfiguration(configuration, reload);
   if (errors.length > 0) throw failure(aggregate(errors));
-  return { configuration, hash: hashOf(content) };
+  return { configuration, hash: hashLabel(content) };
 }
 
 /** Returns the hash of a file. Shows whether the file has changed, and is cheaper than loading it. */
-export const configurationHash = (path: string): string => hashOf(readConfiguration(path));
-
-const hashOf = (content: Buffer): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
+export const configurationHash = (path: string): string => hashLabel(readConfiguration(path));
 
 const failure = (what: string): EncryptionConfigError => new EncryptionConfigError(`error while parsing file: ${what}`);
 
@@ -60,9 +60,8 @@ function readConfiguration(path: string): Buffer {
   try {
     content = readFileSync(path);
   } catch (error) {
-    const why = errorCode(error) === 'ENOENT' ? `open ${path}: no such file or directory` : messageOf(error);
     throw failure(
-      `error while loading file: error reading encryption provider configuration file ${quote(path)}: ${why}`,
+      `error while loading file: error reading encryption provider configuration file ${quote(path)}: ${messageOf(error)}`,
     );
   }
   if (content.length === 0)
@@ -82,7 +81,7 @@ class Reader extends ConfigurationReader {
     this.recordUnknownFields(root, ['apiVersion', 'kind', 'resources'], '');
     return {
       resources: this.list(root['resources'], 'resources').map((value, i) => {
-        const at = `resources[${String(i)}]`;
+        const at = `resources[${i}]`;
         const item = this.object(value, at);
         this.recordUnknownFields(item, ['resources', 'providers'], at);
         return {
@@ -90,7 +89,7 @@ class Reader extends ConfigurationReader {
             (one) => this.text(one, `${at}.resources`) ?? '',
           ),
           providers: this.list(item['providers'], `${at}.providers`).map((one, j) =>
-            this.provider(this.object(one, `${at}.providers`), `${at}.providers[${String(j)}]`),
+            this.provider(this.object(one, `${at}.providers`), `${at}.providers[${j}]`),
           ),
         };
       }),
@@ -121,7 +120,7 @@ class Reader extends ConfigurationReader {
     this.recordUnknownFields(item, ['keys'], at);
     return {
       keys: this.list(item['keys'], `${at}.keys`).map((value, i) => {
-        const where = `${at}.keys[${String(i)}]`;
+        const where = `${at}.keys[${i}]`;
         const key = this.object(value, where);
         this.recordUnknownFields(key, ['name', 'secret'], where);
         return {

@@ -9,8 +9,7 @@ const TAG = 16;
 export class Secretbox implements Transformer {
   constructor(private readonly key: Uint8Array) {}
 
-  async fromStorage(data: Uint8Array): Promise<Decrypted> {
-    await Promise.resolve();
+  fromStorage(data: Uint8Array): Decrypted {
     if (data.length < NONCE + TAG) throw new TransformError('the stored data was shorter than the required size');
     try {
       return { data: xsalsa20poly1305(this.key, data.subarray(0, NONCE)).decrypt(data.subarray(NONCE)), stale: false };
@@ -20,8 +19,7 @@ export class Secretbox implements Transformer {
     }
   }
 
-  async toStorage(data: Uint8Array): Promise<Uint8Array> {
-    await Promise.resolve();
+  toStorage(data: Uint8Array): Uint8Array {
     const nonce = randomBytes(NONCE);
     return Buffer.concat([nonce, xsalsa20poly1305(this.key, nonce).encrypt(data)]);
   }

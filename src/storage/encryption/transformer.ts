@@ -1,7 +1,10 @@
 import type { Clock } from '../../util/clock.js';
+import { aggregateMessages } from '../../util/error-message.js';
+import type { MaybePromise } from '../../util/maybe-promise.js';
 
 /** The prefix of encrypted bytes. The JSON text of an object starts with a brace. */
-const ENCRYPTED = Buffer.from('k8s:enc:');
+export const ENCRYPTED_PREFIX = 'k8s:enc:';
+const ENCRYPTED = Buffer.from(ENCRYPTED_PREFIX);
 
 export interface Decrypted {
   readonly data: Uint8Array;
@@ -11,8 +14,8 @@ export interface Decrypted {
 
 /** Converts an object's bytes to stored bytes and back. `context` is authenticated: the bytes of one object are of no use for another. */
 export interface Transformer {
-  fromStorage(data: Uint8Array, context: Uint8Array): Promise<Decrypted>;
-  toStorage(data: Uint8Array, context: Uint8Array): Promise<Uint8Array>;
+  fromStorage(data: Uint8Array, context: Uint8Array): MaybePromise<Decrypted>;
+  toStorage(data: Uint8Array, context: Uint8Array): MaybePromise<Uint8Array>;
 }
 
 /** Thrown if bytes cannot be transformed. The message never shows a key or the bytes. */
@@ -59,11 +62,11 @@ export const IDENTITY_READ_ENCRYPTED = 'identity transformer tried to read encry
 
 /** Stores objects unchanged; cannot read encrypted ones. */
 export const identity: Transformer = {
-  fromStorage: (data) =>
-    isEncrypted(data)
-      ? Promise.reject(new TransformError(IDENTITY_READ_ENCRYPTED))
-      : Promise.resolve({ data, stale: false }),
-  toStorage: (data) => Promise.resolve(data),
+  fromStorage: (data) => {
+    if (isEncrypted(data)) throw new TransformError(IDENTITY_READ_ENCRYPTED);
+    return { data, stale: false };
+  },
+  toStorage: (data) => data,
 };
 
 /** Writes with the first transformer. Reads with every transformer whose prefix matches, in order, until one succeeds. */
@@ -134,8 +137,7 @@ export class PrefixTransformers implements Transformer {
 /** Joins errors as Go's aggregate prints them. */
 function joined(errors: readonly TransformError[]): TransformError {
   const [first] = errors;
-  const texts = [...new Set(errors.map(({ message }) => message))];
   if (first !== undefined && errors.length === 1) return first;
   const temporary = errors.some((error) => error.temporary);
-  return new TransformError(texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`, { temporary });
+  return new TransformError(aggregateMessages(errors.map(({ message }) => message)), { temporary });
 }

@@ -1,5 +1,6 @@
 import { type FieldError, FieldPath, invalid, Printed, required } from '../../apimachinery/meta/field-error.js';
 import { quote } from '../../apimachinery/meta/meta.js';
+import { decodeBase64 } from '../../go/base64.js';
 import { formatGoDuration } from '../../go/duration.js';
 import type { EncryptionConfiguration, KeysConfiguration, KmsConfiguration, ProviderConfiguration } from './types.js';
 
@@ -56,18 +57,15 @@ function overlaps(resources: readonly string[], at: FieldPath): FieldError[] {
       if (any || (a.group === b.group && (a.resource === '*' || b.resource === '*'))) isOverlap = true;
     }
   }
-  return [
-    ...(isDuplicate ? [invalid(at, [...resources], 'the same resource cannot be specified multiple times')] : []),
+  const problems = [
+    ...(isDuplicate ? ['the same resource cannot be specified multiple times'] : []),
     ...(isOverlap
       ? [
-          invalid(
-            at,
-            [...resources],
-            "using overlapping resources such as 'secrets' and '*.' in the same resource list is not allowed as they will be masked",
-          ),
+          "using overlapping resources such as 'secrets' and '*.' in the same resource list is not allowed as they will be masked",
         ]
       : []),
   ];
+  return problems.map((why) => invalid(at, [...resources], why));
 }
 
 function resourceName(name: string, at: FieldPath): FieldError[] {
@@ -96,22 +94,13 @@ function validateProvider(
   const { kms, aesgcm, aescbc, secretbox, identity } = provider;
   const found = [kms, aesgcm, aescbc, secretbox, identity].filter((one) => one !== undefined).length;
   const errors: FieldError[] = [];
+  const refuse = (why: string): void => {
+    errors.push(invalid(at, printed(provider), why));
+  };
   if (found === 0)
-    errors.push(
-      invalid(
-        at,
-        printed(provider),
-        'provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, Secretbox, Identity',
-      ),
-    );
+    refuse('provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, Secretbox, Identity');
   if (found > 1)
-    errors.push(
-      invalid(
-        at,
-        printed(provider),
-        'more than one provider specified in a single element, should split into different list elements',
-      ),
-    );
+    refuse('more than one provider specified in a single element, should split into different list elements');
   if (kms !== undefined) errors.push(...validateKms(kms, at.child('kms'), kmsNames, reload));
   else if (aesgcm !== undefined) errors.push(...validateKeys(aesgcm, at.child('aesgcm', 'keys'), AES_SIZES));
   else if (aescbc !== undefined) errors.push(...validateKeys(aescbc, at.child('aescbc', 'keys'), AES_SIZES));
@@ -150,20 +139,13 @@ function validateKeys({ keys }: KeysConfiguration, at: FieldPath, sizes: readonl
     const path = at.index(i);
     const errors = name === '' ? [required(path.child('name'), 'name is a mandatory field for a key')] : [];
     if (secret === '') return [...errors, required(path.child('secret'), 'secret is a mandatory field for a key')];
-    const key = decodeKey(secret);
+    const key = decodeBase64(secret);
     if (key === undefined)
       return [...errors, invalid(path.child('secret'), 'REDACTED', 'secrets must be base64 encoded')];
     if (sizes.includes(key.length)) return errors;
-    const why = `secret is not of the expected length, got ${String(key.length)}, expected one of [${sizes.join(' ')}]`;
+    const why = `secret is not of the expected length, got ${key.length}, expected one of [${sizes.join(' ')}]`;
     return [...errors, invalid(path.child('secret'), 'REDACTED', why)];
   });
-}
-
-/** Returns undefined for malformed padded base64. Skips line breaks, like Go's decoder. */
-export function decodeKey(text: string): Buffer | undefined {
-  const joined = text.replace(/[\r\n]/g, '');
-  if (joined.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(joined)) return undefined;
-  return Buffer.from(joined, 'base64');
 }
 
 function validateKms(
@@ -174,27 +156,23 @@ function validateKms(
 ): FieldError[] {
   const errors: FieldError[] = [];
   const isV1 = apiVersion === 'v1';
+  const refuse = (field: string, value: string | number, why: string): void => {
+    errors.push(invalid(at.child(field), value, why));
+  };
   if (name === '') errors.push(required(at.child('name'), 'name is a mandatory field for a provider'));
-  if (!isV1 && name.includes(':'))
-    errors.push(invalid(at.child('name'), name, `invalid KMS provider name ${name}, must not contain ':'`));
+  if (!isV1 && name.includes(':')) refuse('name', name, `invalid KMS provider name ${name}, must not contain ':'`);
   if ((reload || !isV1) && names.has(name))
-    errors.push(invalid(at.child('name'), name, `duplicate KMS provider name ${name}, names must be unique`));
-  if (timeoutMillis <= 0)
-    errors.push(invalid(at.child('timeout'), formatGoDuration(timeoutMillis), 'timeout should be a positive value'));
+    refuse('name', name, `duplicate KMS provider name ${name}, names must be unique`);
+  if (timeoutMillis <= 0) refuse('timeout', formatGoDuration(timeoutMillis), 'timeout should be a positive value');
   errors.push(...validateEndpoint(endpoint, at.child('endpoint')));
-  if (!isV1 && cachesize !== undefined)
-    errors.push(invalid(at.child('cachesize'), cachesize, 'cachesize is not supported in v2'));
+  if (!isV1 && cachesize !== undefined) refuse('cachesize', cachesize, 'cachesize is not supported in v2');
   if (isV1 && cachesize === 0)
-    errors.push(
-      invalid(at.child('cachesize'), cachesize, 'cachesize should be a positive value, or negative to disable'),
-    );
+    refuse('cachesize', cachesize, 'cachesize should be a positive value, or negative to disable');
   if (!isV1 && apiVersion !== 'v2')
-    errors.push(
-      invalid(
-        at.child('apiVersion'),
-        apiVersion,
-        'unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported',
-      ),
+    refuse(
+      'apiVersion',
+      apiVersion,
+      'unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported',
     );
   return errors;
 }

@@ -5,6 +5,7 @@ import { compacted, StorageError, tooLarge } from '../errors.js';
 import type {
   Backend,
   EventStream,
+  Health,
   ListOptions,
   LogEvent,
   ProjectionLag,
@@ -89,6 +90,7 @@ const PING_MILLIS = 2_000;
 const LAST_WRITES_MILLIS = 3_000;
 /** The maximum time that closing the store waits for each background task. */
 const SHUTDOWN_MILLIS = 1_000;
+const CLOSED: Health = { ok: false, reason: 'the store is closed' };
 const NO_OVERRIDES: ReadonlyMap<string, string> = new Map();
 /** The time after which the documents of replicas that ended without removing them expire. */
 const WRITER_SECONDS = 3_600;
@@ -187,7 +189,7 @@ export class MongoBackend implements Backend {
   events(after: Revision, signal: AbortSignal): EventStream {
     const { history } = this.store();
     if (after < history.oldest) throw compacted(after, history.oldest);
-    return { batches: this.eventsAfter(after, signal) };
+    return this.eventsAfter(after, signal);
   }
 
   async compact(revision: Revision): Promise<void> {
@@ -230,12 +232,12 @@ export class MongoBackend implements Backend {
     this.opened?.indexer.want(resource, fields);
   }
 
-  following(): { readonly ok: boolean; readonly reason: string } {
-    return this.opened?.follower.health() ?? { ok: false, reason: 'the store is closed' };
+  following(): Health {
+    return this.opened?.follower.health() ?? CLOSED;
   }
 
-  writing(): { readonly ok: boolean; readonly reason: string } {
-    return this.opened?.committer.state() ?? { ok: false, reason: 'the store is closed' };
+  writing(): Health {
+    return this.opened?.committer.state() ?? CLOSED;
   }
 
   private async *eventsAfter(
@@ -334,9 +336,9 @@ export class MongoBackend implements Backend {
       historyMillis,
       oldest: () => history.oldest,
       onCompacted: (before) => history.lost(before),
-      failed: (error) => this.options.observer?.streamFailed?.(name, error),
+      failed: (error) => this.options.observer?.streamFailed(name, error),
     });
-    const failed = (error: unknown): void => this.options.observer?.projectionFailed?.(name, error);
+    const failed = (error: unknown): void => this.options.observer?.projectionFailed(name, error);
     const projector = new Projector({ place, clock, backlog, writer, failed });
     const renew = (): Promise<void> => writers.announce();
     const history: History = new History({ place, clock, historyMillis, follower, backlog, projector, renew });
@@ -353,7 +355,7 @@ export class MongoBackend implements Backend {
       historyMillis,
       maxObjectBytes: this.options.maxObjectBytes ?? MAX_OBJECT_BYTES,
       writeMillis: this.options.writeMillis ?? WRITE_MILLIS,
-      onStartOver: () => this.options.observer?.startedOver?.(name),
+      onStartOver: () => this.options.observer?.startedOver(name),
     });
     await history.start();
     await follower.catchUp();
@@ -386,7 +388,7 @@ export class MongoBackend implements Backend {
     return new Indexer({
       clock: this.clock,
       collection: (resource) => statesOf(db, resource),
-      failed: (resource, error) => this.options.observer?.indexFailed?.(resource, error),
+      failed: (resource, error) => this.options.observer?.indexFailed(resource, error),
     });
   }
 }

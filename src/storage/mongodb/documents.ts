@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { Collection, Db } from 'mongodb';
+import type { Collection, Db, FindOptions } from 'mongodb';
 import { StorageError } from '../errors.js';
 import type { LogEvent, Revision, StoredObject } from '../interfaces.js';
-import { copyOf, withRevision } from '../object-bytes.js';
+import { copyOf } from '../../util/bytes.js';
+import { withRevision } from '../object-bytes.js';
 import { readRecord } from '../record.js';
 import type { Database } from './connection/connection.js';
 
@@ -87,6 +88,9 @@ export interface LogOverride {
   readonly resource: string;
   readonly log: string;
 }
+
+/** The options of writes that a majority must have. */
+export const DURABLE = { writeConcern: { w: 'majority', journal: true } } as const;
 
 export const META = 'meta';
 export const WRITERS = 'writers';
@@ -180,16 +184,24 @@ export async function readStates(
   resource: string,
   keys: readonly string[],
 ): Promise<Map<string, StoredObject>> {
-  const documents = await statesOf(db, resource)
-    .find({ _id: { $in: [...keys] } }, latest.options)
-    .project<Pick<StateDocument, '_id' | '_annex'>>({ _annex: 1 })
-    .toArray();
-  return new Map(
-    documents.flatMap((document) => {
-      const stored = storedOf(document);
-      return stored === undefined ? [] : [[document._id, stored] as const];
-    }),
-  );
+  return statesIn(statesOf(db, resource), keys, latest.options);
+}
+
+/** Reads the objects with these keys from a collection; tombstones are left out. */
+export async function statesIn(
+  collection: Collection<StateDocument>,
+  keys: readonly string[],
+  options: FindOptions = {},
+): Promise<Map<string, StoredObject>> {
+  const found = collection
+    .find({ _id: { $in: [...keys] } }, options)
+    .project<Pick<StateDocument, '_id' | '_annex'>>({ _annex: 1 });
+  const states = new Map<string, StoredObject>();
+  for (const document of await found.toArray()) {
+    const stored = storedOf(document);
+    if (stored !== undefined) states.set(document._id, stored);
+  }
+  return states;
 }
 
 /** Returns a copy, because the driver returns views that would keep the whole reply in memory. */

@@ -2,7 +2,15 @@ import type { Collection } from 'mongodb';
 import type { Clock } from '../../util/clock.js';
 import type { Database } from './connection/connection.js';
 import { StorageError } from '../errors.js';
-import { FIRST_REVISION, logPlace, MAIN_LOG, META, WRITERS, type LogOverride, type MetaDocument } from './documents.js';
+import {
+  FIRST_REVISION,
+  logPlace,
+  MAIN_LOG,
+  metaOf,
+  WRITERS,
+  type LogOverride,
+  type MetaDocument,
+} from './documents.js';
 import { isDuplicateKey } from './connection/failures.js';
 import type { WriterDocument } from './commit/writers.js';
 import { newestRevision } from './log/read.js';
@@ -39,7 +47,7 @@ export class LogLayout {
   private readonly wanted: readonly LogOverride[];
 
   constructor(private readonly options: LayoutOptions) {
-    this.meta = options.db.collection<MetaDocument>(META);
+    this.meta = metaOf(options.db);
     this.wanted = [...options.overrides]
       .map(([resource, log]) => ({ resource, log }))
       .sort((a, b) => (a.resource < b.resource ? -1 : 1));

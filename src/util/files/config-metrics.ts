@@ -10,7 +10,7 @@ export interface ConfigMetrics {
 }
 
 /** Hashes a label value that must not be exposed. */
-export const hashLabel = (text: string): string =>
+export const hashLabel = (text: string | Uint8Array): string =>
   text === '' ? '' : `sha256:${createHash('sha256').update(text).digest('hex')}`;
 
 /**

@@ -1,3 +1,4 @@
+import { getOwn } from '../get-own.js';
 import { CURRENT_MINOR } from '../effective-version.js';
 
 /** The stability level of a metric (KEP-1209). */
@@ -121,7 +122,7 @@ export class MetricLifecycles {
   }
 
   private of(name: string): Lifecycle {
-    return (Object.hasOwn(this.lifecycles, name) ? this.lifecycles[name] : undefined) ?? ALPHA;
+    return getOwn(this.lifecycles, name) ?? ALPHA;
   }
 
   private isDeprecated({ deprecated }: Lifecycle): boolean {

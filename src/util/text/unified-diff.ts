@@ -1,3 +1,5 @@
+import { append } from '../append.js';
+
 interface Match {
   readonly a: number;
   readonly b: number;
@@ -42,16 +44,14 @@ export function unifiedDiff(a: readonly string[], b: readonly string[], budget =
 function range(from: number, to: number): string {
   const length = to - from;
   if (length === 1) return String(from + 1);
-  return `${String(length === 0 ? from : from + 1)},${String(length)}`;
+  return `${length === 0 ? from : from + 1},${length}`;
 }
 
 /** The positions of each line in b, without the popular lines. */
 function placesOf(b: readonly string[]): Map<string, number[]> {
   const places = new Map<string, number[]>();
   b.forEach((line, i) => {
-    const known = places.get(line);
-    if (known === undefined) places.set(line, [i]);
-    else known.push(i);
+    append(places, line, i);
   });
   if (b.length < POPULAR_FROM) return places;
   const most = Math.floor(b.length / 100) + 1;

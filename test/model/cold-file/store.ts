@@ -133,7 +133,7 @@ export class ModelStore implements Pick<
 
   events(after: Revision, signal: AbortSignal): EventStream {
     if (after < this.oldest) throw compacted(after, this.oldest);
-    return { batches: this.read(after, signal) };
+    return this.read(after, signal);
   }
 
   private async *read(after: Revision, signal: AbortSignal): AsyncGenerator<readonly LogEvent[], void, undefined> {

@@ -2,7 +2,7 @@ import { StorageCacher } from '../../../src/storage/cacher/cacher.js';
 import type { CachedType, ReadAt, ResourceCache } from '../../../src/storage/cacher/interfaces.js';
 import { StorageError } from '../../../src/storage/errors.js';
 import type { Backend, Revision } from '../../../src/storage/interfaces.js';
-import { EVERYTHING } from '../../../src/storage/selection-predicate.js';
+import { EVERYTHING } from '../../../src/apimachinery/selectors/selection-predicate.js';
 import { attributes, colored, page } from '../../storage/cacher-fixtures.js';
 import type { Random } from '../random.js';
 import { RestlessClock } from '../restless-clock.js';

@@ -176,7 +176,7 @@ export class FakeBackend implements Pick<
     if (after > this.newest) throw tooLarge(after, this.newest);
     const stream = new Stream(this.log, after);
     this.streams.push(stream);
-    return { batches: stream.read(signal) };
+    return stream.read(signal);
   }
 
   /** Lets one request read, or answers it. */

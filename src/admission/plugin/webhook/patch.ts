@@ -61,7 +61,7 @@ export function applyPatch(answered: AnsweredPatch, attributes: AdmissionAttribu
 
 function decode(hook: Hook, text: string): ReturnType<typeof decodeJsonPatch> {
   try {
-    return decodeJsonPatch(text, false);
+    return decodeJsonPatch(text);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const why = `received undecodable patch in webhook response: ${error.message}`;

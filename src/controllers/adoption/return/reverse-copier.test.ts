@@ -146,7 +146,7 @@ class FakeAnnex implements Pick<Backend, 'list' | 'get' | 'events' | 'currentRev
           });
       }
     };
-    return { batches: read.call(this) };
+    return read.call(this);
   };
 
   private emit(event: LogEvent): void {

@@ -154,7 +154,7 @@ export class ReverseCopier {
     const types = new Map(this.options.types.map((type) => [type.resource, type]));
     this.followedRevision = after;
     try {
-      for await (const batch of this.options.backend.events(after, signal).batches) {
+      for await (const batch of this.options.backend.events(after, signal)) {
         for (const { resource, key, revision } of batch) {
           const type = types.get(resource);
           if (type !== undefined) this.add({ type, key });

@@ -43,7 +43,7 @@ export function internalMismatch(served: Pick<Decodable, 'gvk'>, kind: string, j
 /** Returns the error of decoding an object as its own type, which precedes conversion; undefined if it decodes. */
 function decodeErrorAs(gvk: GroupVersionKind, json: DetailedJson): string | undefined {
   try {
-    builtinSchema(gvk)?.decode(json, false);
+    builtinSchema(gvk)?.decode(json);
     return undefined;
   } catch (error) {
     if (error instanceof JsonError) return error.message;

@@ -81,14 +81,14 @@ function fromBody(scope: RequestScope, body: Buffer): RawOptions {
     if (kind !== '' && kind !== 'DeleteOptions') {
       // These kinds are known in any version, and decoding errors precede the conversion.
       const unversioned = UNVERSIONED.has(kind);
-      if (unversioned) builtinSchema({ group: 'meta.k8s.io', version: 'v1', kind })?.decode(json, false);
+      if (unversioned) builtinSchema({ group: 'meta.k8s.io', version: 'v1', kind })?.decode(json);
       throw newBadRequest(
         unversioned || (apiVersion === 'meta.k8s.io/v1' && OPTIONS.has(kind))
           ? `converting (v1.${kind}) to (v1.DeleteOptions): unknown conversion`
           : kindNotRegistered(apiVersion, kind),
       );
     }
-    return fromObject(requireSchema('meta.k8s.io', 'v1', 'DeleteOptions').decode(json, false));
+    return fromObject(requireSchema('meta.k8s.io', 'v1', 'DeleteOptions').decode(json));
   } catch (error) {
     if (error instanceof JsonError) throw newBadRequest(error.message);
     throw error;

@@ -11,7 +11,7 @@ import { parseLabelSelector } from '../../../apimachinery/selectors/label-parser
 import { type LabelSelector, SelectorError } from '../../../apimachinery/selectors/labels.js';
 import type { ServedVersion } from '../../../registry/rest/served.js';
 import type { ListRequest } from '../../../registry/generic/list-options.js';
-import type { SelectionPredicate } from '../../../storage/selection-predicate.js';
+import type { SelectionPredicate } from '../../../apimachinery/selectors/selection-predicate.js';
 import type { Query } from './query.js';
 
 /** Validated ListOptions of meta/v1. */

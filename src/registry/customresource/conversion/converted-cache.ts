@@ -10,7 +10,7 @@ import type {
   WatchEvent,
   WatchReceiver,
 } from '../../../storage/cacher/interfaces.js';
-import type { SelectionPredicate } from '../../../storage/selection-predicate.js';
+import type { SelectionPredicate } from '../../../apimachinery/selectors/selection-predicate.js';
 import { type Stopwatch, timed } from '../../../util/metrics/stopwatch.js';
 import { messageOf } from '../../../util/error-message.js';
 import { DelegatingCache } from '../../generic/store/delegating-cache.js';

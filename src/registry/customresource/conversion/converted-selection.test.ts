@@ -13,6 +13,8 @@ const painted = (key: string, colour: string): CachedObject => ({
   flags: 0,
   object: undefined,
   attributes: { labels: undefined, fields: { 'metadata.name': key } },
+  undecodable: false,
+  incomplete: false,
   decode: () => ({}),
   render: (representation) => representation.render(painted(key, colour)),
 });

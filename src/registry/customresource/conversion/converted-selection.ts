@@ -8,7 +8,7 @@ import type {
   WatchEvent,
   WatchEventType,
 } from '../../../storage/cacher/interfaces.js';
-import { EVERYTHING, type SelectionPredicate } from '../../../storage/selection-predicate.js';
+import { EVERYTHING, type SelectionPredicate } from '../../../apimachinery/selectors/selection-predicate.js';
 
 /** Returns the part of a predicate that the stored form can answer: name and namespace, which no conversion changes. */
 export function selectableAsStored({ name, namespace }: SelectionPredicate): SelectionPredicate {
@@ -31,7 +31,7 @@ export class ConvertedSelection {
   ) {}
 
   matches(object: CachedObject): boolean {
-    const { labels, fields } = object.undecodable === true ? object.attributes : this.attributes(object);
+    const { labels, fields } = object.undecodable ? object.attributes : this.attributes(object);
     return this.predicate.matches(labels, fields);
   }
 

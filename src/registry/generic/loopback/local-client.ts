@@ -7,7 +7,7 @@ import { LOOPBACK_USER } from '../../../authentication/user/loopback-user.js';
 import type { UserInfo } from '../../../authentication/user/user.js';
 import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
 import type { RequestContext } from '../../../request/context.js';
-import { EVERYTHING } from '../../../storage/selection-predicate.js';
+import { EVERYTHING } from '../../../apimachinery/selectors/selection-predicate.js';
 import { type Clock, sleep } from '../../../util/clock.js';
 import type { ApiRegistry, StoredApi } from '../store/api-registry.js';
 import type { Strategy } from '../../rest/interfaces.js';

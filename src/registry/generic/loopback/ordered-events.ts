@@ -49,7 +49,7 @@ export class OrderedEvents {
       return;
     }
     // The handler keeps the last state it saw of an undecodable object; the cacher reports the error.
-    if (object.undecodable === true || !this.isSelected(object)) return;
+    if (object.undecodable || !this.isSelected(object)) return;
     let shown: KubeObject;
     try {
       shown = this.view.toObject(object);

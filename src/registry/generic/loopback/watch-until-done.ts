@@ -1,5 +1,5 @@
 import type { Watcher, WatchEvent } from '../../../storage/cacher/interfaces.js';
-import { EVERYTHING } from '../../../storage/selection-predicate.js';
+import { EVERYTHING } from '../../../apimachinery/selectors/selection-predicate.js';
 import type { ResourceStore } from '../store/resource-store.js';
 
 type Cache = Pick<ResourceStore['cache'], 'watch'>;

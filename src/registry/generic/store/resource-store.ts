@@ -91,7 +91,7 @@ export class ResourceStore {
       throw interpretStorageError(error, 'get', asked);
     }
     if (found === undefined) throw newNotFound(this.groupResource, name);
-    if (found.undecodable === true) found.decode();
+    if (found.undecodable) found.decode();
     return found;
   }
 

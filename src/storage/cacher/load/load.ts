@@ -7,7 +7,7 @@ import { Tree } from '../tree/btree.js';
 import { Leaf, LEAF_BULK } from '../tree/leaf.js';
 import { cachedItem, CachedItem, type ItemSource } from '../tree/cached-item.js';
 import { PackedItems, type PackingSource } from '../tree/packed-items.js';
-import { copyOf } from '../../object-bytes.js';
+import { copyOf } from '../../../util/bytes.js';
 import { UNCHECKED } from '../../record.js';
 import type { ItemTree } from '../tree/page.js';
 
@@ -174,7 +174,7 @@ class LeafBuilder {
     const { key, revision, flags, keptLength } = object;
     const isFull = this.held > this.warmBytes;
     if (keptLength !== undefined && isFull && (flags & UNCHECKED) === 0)
-      return CachedItem.withoutBytes({ key, revision, flags, length: keptLength }, this.source, false);
+      return CachedItem.withoutBytes({ key, revision, flags, length: keptLength }, this.source, 'dropped');
     const { bytes } = object;
     if (object.unreadable !== undefined || (flags & UNCHECKED) !== 0 || bytes[0] !== BRACE) {
       const item = cachedItem({ ...object, bytes: copyOf(bytes) }, this.source);
@@ -182,8 +182,8 @@ class LeafBuilder {
       this.isWarm = true;
       return item;
     }
-    if (isFull && this.source.atHand?.keep === undefined)
-      return CachedItem.withoutBytes({ key, revision, flags, length: bytes.length }, this.source, false);
+    if (isFull && this.source.atHand?.copy === undefined)
+      return CachedItem.withoutBytes({ key, revision, flags, length: bytes.length }, this.source, 'dropped');
     const item = CachedItem.of({ key, revision, flags, bytes: copyOf(bytes) }, undefined, this.source);
     if (isFull) this.apart.push(item);
     else {
@@ -195,7 +195,7 @@ class LeafBuilder {
 
   private endLeaf(): void {
     const { items, apart, source } = this;
-    const isCold = !this.isWarm && (apart.length === 0 || source.atHand?.keep?.(apart) === true);
+    const isCold = !this.isWarm && (apart.length === 0 || source.atHand?.copy?.keep(apart) === true);
     this.leaves.push(
       isCold
         ? new Leaf<CachedItem, LeafData>(undefined, PackedItems.of(items, source))

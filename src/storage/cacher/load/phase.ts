@@ -9,14 +9,9 @@ export type Phase =
   /** No state belongs to the current revision, and none is loaded until a read needs it. */
   | { readonly name: 'unloaded' }
   /** Events are buffered during the load. */
-  | {
-      readonly name: 'loading';
-      readonly load: TypeLoad;
-      readonly left: Promise<void>;
-      readonly leave: (error?: unknown) => void;
-    }
+  | ({ readonly name: 'loading'; readonly load: TypeLoad } & PhaseEnd)
   /** Events are applied while the selector attributes are recomputed. */
-  | { readonly name: 'retyping'; readonly left: Promise<void>; readonly leave: (error?: unknown) => void }
+  | ({ readonly name: 'retyping' } & PhaseEnd)
   /** The state holds everything up to `revision()`. */
   | { readonly name: 'live' }
   | { readonly name: 'closed'; readonly error: StorageError };
@@ -24,9 +19,14 @@ export type Phase =
 export const UNLOADED: Phase = { name: 'unloaded' };
 export const LIVE: Phase = { name: 'live' };
 
-/** Returns a promise for the end of a phase, and the function that settles it. */
-export function deferred(): { readonly left: Promise<void>; readonly leave: (error?: unknown) => void } {
-  let leave: (error?: unknown) => void = () => undefined;
+/** A promise for the end of a phase, and the function that settles it. */
+interface PhaseEnd {
+  readonly left: Promise<void>;
+  readonly leave: (error?: unknown) => void;
+}
+
+export function phaseEnd(): PhaseEnd {
+  let leave: PhaseEnd['leave'] = () => undefined;
   const left = new Promise<void>((resolve, reject) => {
     leave = (error) => {
       if (error === undefined) resolve();

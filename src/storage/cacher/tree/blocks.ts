@@ -2,8 +2,10 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Budget } from '../budget.js';
 import { BlockBuffer, type CachedItem } from './cached-item.js';
-import { leafData, type ItemLeaf } from './leaf-data.js';
+import type { Segment } from './btree.js';
+import { leafData, type ItemLeaf, type LeafData } from './leaf-data.js';
 import { PackedItems } from './packed-items.js';
+import { copyOf } from '../../../util/bytes.js';
 import type { Representation } from '../interfaces.js';
 
 /** kube-apiserver compresses at level 1 too. */
@@ -34,11 +36,6 @@ export function replaceLeaves(removed: readonly ItemLeaf[], added: readonly Item
   if (origins.length > 0) for (const leaf of added) leafData(leaf, budget).origins = origins;
 }
 
-/** Called when the items of a leaf are about to be packed: blocks that hold their bytes would take extra memory from now on, and are dropped. */
-export function dropItemBlocks(leaf: ItemLeaf): void {
-  leaf.data?.bytes.dropFree();
-}
-
 /** Drops a leaf that is gone for good. */
 export function dropLeaf(leaf: ItemLeaf): void {
   leaf.current = false;
@@ -58,17 +55,19 @@ function block(leaf: ItemLeaf, representation: Representation, budget: Budget): 
   const offsets = new Uint32Array(leaf.size + 1);
   data.offsets.set(representation.id, offsets);
   const packed = packedIdentity(leaf, representation);
-  if (packed !== undefined)
-    return data.bytes.put(representation.id, packed.join(0, leaf.size, separator, offsets), 'dropped');
+  if (packed !== undefined) return data.bytes.put(representation.id, packed.join(0, leaf.size, separator, offsets));
   const { items } = leaf;
   if (!isIdentity(items, representation)) {
     const bytes = joinParts(renderedParts(items, representation, data.origins), separator, offsets);
     return data.bytes.put(representation.id, bytes, 'inherited');
   }
   const bytes = joinIdentity(items, separator, offsets);
-  // If the items' own bytes move into the block, it takes no extra memory.
-  if (leaf.current) moveAllToBlock(items, new BlockBuffer(bytes), separator.length, offsets);
-  return data.bytes.put(representation.id, bytes, 'dropped', leaf.current);
+  if (!leaf.current) return data.bytes.put(representation.id, bytes);
+  const home = new BlockBuffer(bytes);
+  items.forEach((item, i) => {
+    item.moveToBlock(home, (offsets[i] ?? 0) + separator.length);
+  });
+  return data.bytes.put(representation.id, bytes, 'shared');
 }
 
 /** Returns the packed items of a leaf if their stored bytes are the representation, so that they need not be unpacked. */
@@ -80,17 +79,6 @@ function packedIdentity({ packed }: ItemLeaf, representation: Representation): P
 /** Reports whether the items' own bytes are the representation. */
 function isIdentity(items: readonly CachedItem[], representation: Representation): boolean {
   return representation.identity === true && !items.some(({ incomplete }) => incomplete);
-}
-
-function moveAllToBlock(
-  items: readonly CachedItem[],
-  home: BlockBuffer,
-  separator: number,
-  offsets: Uint32Array,
-): void {
-  items.forEach((item, i) => {
-    item.moveToBlock(home, (offsets[i] ?? 0) + separator);
-  });
 }
 
 /** Returns each item's bytes in a representation: from the joined bytes of a replaced leaf (no two objects share a revision), else rendered. */
@@ -131,32 +119,29 @@ function isWorthKeeping(leaf: ItemLeaf, representation: Representation, budget: 
   return budget.keepsSince(before);
 }
 
-/** Returns items `start` (inclusive) to `end` (exclusive) of a leaf, with a separator before each. */
-export function partOfLeaf(
-  leaf: ItemLeaf,
-  start: number,
-  end: number,
-  representation: Representation,
-  budget: Budget,
-): Uint8Array {
-  const isWhole = start === 0 && end === leaf.size;
+/** A run of adjacent items of a leaf. */
+export type ItemSegment = Segment<CachedItem, LeafData>;
+
+const isWhole = ({ leaf, start, end }: ItemSegment): boolean => start === 0 && end === leaf.size;
+
+/** Returns the items of a segment, with a separator before each. */
+export function joinSegment(segment: ItemSegment, representation: Representation, budget: Budget): Uint8Array {
+  const { leaf, start, end } = segment;
   if (leaf.data?.bytes.peek(representation.id) === undefined) {
-    if (!isWhole && end - start < WORTH_A_BLOCK) return joinPart(leaf, start, end, representation);
+    if (!isWhole(segment) && end - start < WORTH_A_BLOCK) return joinPart(segment, representation);
     if (!isWorthKeeping(leaf, representation, budget)) {
-      const bytes = joinPart(leaf, start, end, representation);
+      const bytes = joinPart(segment, representation);
       budget.pass(bytes.length);
       return bytes;
     }
   }
-  if (isWhole) return block(leaf, representation, budget);
   const bytes = block(leaf, representation, budget);
+  if (isWhole(segment)) return bytes;
   const offsets = leaf.data?.offsets.get(representation.id);
-  return offsets === undefined
-    ? joinPart(leaf, start, end, representation)
-    : bytes.subarray(offsets[start], offsets[end]);
+  return offsets === undefined ? joinPart(segment, representation) : bytes.subarray(offsets[start], offsets[end]);
 }
 
-function joinPart(leaf: ItemLeaf, start: number, end: number, representation: Representation): Uint8Array {
+function joinPart({ leaf, start, end }: ItemSegment, representation: Representation): Uint8Array {
   return (
     packedIdentity(leaf, representation)?.join(start, end, Buffer.from(representation.separator)) ??
     joinItems(leaf.items, start, end, representation)
@@ -210,37 +195,34 @@ function joinParts(parts: readonly Uint8Array[], separator: Uint8Array, offsets?
   return joined;
 }
 
-/** Returns the id of the gzip member with a leaf's items `start` (inclusive) to `end` (exclusive). */
-function gzipId(leaf: ItemLeaf, start: number, end: number, first: boolean, representation: Representation): string {
-  const whole = start === 0 && end === leaf.size;
-  return `${representation.id} gzip${whole ? '' : ` ${start}-${end}`}${first ? ' first' : ''}`;
+/** Returns the id of the gzip member with a segment's items. `first`: without the leading separator. */
+function gzipId(segment: ItemSegment, first: boolean, representation: Representation): string {
+  const part = isWhole(segment) ? '' : ` ${segment.start}-${segment.end}`;
+  return `${representation.id} gzip${part}${first ? ' first' : ''}`;
 }
 
-/** Returns the gzip member of a part of a leaf if it is cached. `first`: without the leading separator. */
+/** Returns the gzip member of a segment if it is cached. */
 export function knownGzip(
-  leaf: ItemLeaf,
-  start: number,
-  end: number,
+  segment: ItemSegment,
   first: boolean,
   representation: Representation,
 ): Uint8Array | undefined {
-  return leaf.data?.bytes.get(gzipId(leaf, start, end, first, representation));
+  return segment.leaf.data?.bytes.get(gzipId(segment, first, representation));
 }
 
 /** Compresses the member off the event loop. */
 export function makeGzip(
-  leaf: ItemLeaf,
-  start: number,
-  end: number,
+  segment: ItemSegment,
   first: boolean,
   representation: Representation,
   budget: Budget,
 ): Promise<Uint8Array> {
+  const { leaf } = segment;
   const data = leafData(leaf, budget);
-  const id = gzipId(leaf, start, end, first, representation);
+  const id = gzipId(segment, first, representation);
   let running = data.compressing.get(id);
   if (running === undefined) {
-    const joined = partOfLeaf(leaf, start, end, representation, budget);
+    const joined = joinSegment(segment, representation, budget);
     const bytes = first ? joined.subarray(Buffer.byteLength(representation.separator)) : joined;
     running = compress(bytes, { level: GZIP_LEVEL })
       .then((member) => (leaf.current ? data.bytes.put(id, exact(member)) : member))
@@ -252,10 +234,7 @@ export function makeGzip(
 
 /** Copies a result of zlib if it is a part of a larger buffer. */
 function exact(bytes: Buffer): Uint8Array {
-  if (bytes.byteLength === bytes.buffer.byteLength) return bytes;
-  const copy = Buffer.allocUnsafeSlow(bytes.length);
-  copy.set(bytes);
-  return copy;
+  return bytes.byteLength === bytes.buffer.byteLength ? bytes : copyOf(bytes);
 }
 
 export function compressNow(bytes: Uint8Array): Promise<Uint8Array> {

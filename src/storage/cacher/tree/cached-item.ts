@@ -2,7 +2,8 @@ import { parseJson } from '../../../apimachinery/json/decode.js';
 import { isObject, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import { StorageError } from '../../errors.js';
 import type { LocalStates, Revision, StoredObject } from '../../interfaces.js';
-import { asBuffer, copyOf, withRevision } from '../../object-bytes.js';
+import { asBuffer, copyOf } from '../../../util/bytes.js';
+import { withRevision } from '../../object-bytes.js';
 import { INCOMPLETE } from '../../record.js';
 import { describeUndecodable, undecodable } from '../../undecodable.js';
 import { DerivedSet, type Budget } from '../budget.js';
@@ -57,8 +58,7 @@ export class CachedItem implements CachedObject {
     /** True if its bytes are not a JSON object. */
     readonly undecodable: boolean,
     private readonly source: ItemSource,
-    /** True if the item keeps its bytes once they were read. */
-    private readonly keeps: boolean,
+    private readonly bytesRead: 'kept' | 'dropped',
     private readonly origin: PackedAttributes | undefined,
     private readonly index: number,
   ) {
@@ -83,21 +83,21 @@ export class CachedItem implements CachedObject {
       seen,
       undecodable,
       source,
-      true,
+      'kept',
       undefined,
       0,
     );
   }
 
-  /** Makes an item whose bytes are in the local file. `keeps`: the item is for one user, and may hold its bytes once they were read. */
+  /** Makes an item whose bytes are in the local file. An item for one user may keep them once they were read. */
   static withoutBytes(
     facts: ItemFacts,
     source: ItemSource,
-    keeps: boolean,
+    bytesRead: 'kept' | 'dropped',
     origin?: PackedAttributes,
     index = 0,
   ): CachedItem {
-    return new CachedItem(facts, undefined, undefined, false, source, keeps, origin, index);
+    return new CachedItem(facts, undefined, undefined, false, source, bytesRead, origin, index);
   }
 
   get attributes(): Attributes {
@@ -122,7 +122,7 @@ export class CachedItem implements CachedObject {
     if (held !== undefined)
       return this.block === undefined ? held : held.subarray(this.start, this.start + this.length);
     const bytes = copyOf(this.readBytes());
-    if (this.keeps) this.held = bytes;
+    if (this.bytesRead === 'kept') this.held = bytes;
     return bytes;
   }
 
@@ -138,7 +138,7 @@ export class CachedItem implements CachedObject {
       throw new StorageError('compacted', `revision ${this.revision} of ${this.key} is no longer kept`, {
         revision: this.revision,
       });
-    if (stored.unreadable !== undefined && this.source.atHand?.keep !== undefined) {
+    if (stored.unreadable !== undefined && this.source.atHand?.copy !== undefined) {
       this.source.onLost();
       throw new StorageError('unavailable', `${this.key}: ${stored.unreadable}; the type is reloaded from the store`);
     }

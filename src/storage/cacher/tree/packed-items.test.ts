@@ -4,7 +4,7 @@ import type { StoredObject } from '../../interfaces.js';
 import { compareUtf8 } from '../../../apimachinery/meta/meta.js';
 import { Budget } from '../budget.js';
 import type { CachedObject, CachedType } from '../interfaces.js';
-import { partOfLeaf } from './blocks.js';
+import { joinSegment } from './blocks.js';
 import { Leaf } from './leaf.js';
 import { Tree } from './btree.js';
 import { cachedItem, type CachedItem } from './cached-item.js';
@@ -232,7 +232,7 @@ test('caches the joined bytes of packed items if they are read again before the 
   const representation = { id: 'json', identity: true, separator: ',', render: (object: CachedObject) => object.bytes };
   const list = (): number => {
     const before = reads();
-    partOfLeaf(leaf, 0, leaf.size, representation, budget);
+    joinSegment({ leaf, start: 0, end: leaf.size }, representation, budget);
     return reads() - before;
   };
   expect([list(), budget.stats().bytes]).toEqual([20, 0]);

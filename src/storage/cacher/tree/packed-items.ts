@@ -63,15 +63,6 @@ export class PackedItems implements Packed<CachedItem, LeafData> {
     return this.order?.length ?? this.table.rows;
   }
 
-  get first(): string {
-    return this.keyAt(0);
-  }
-
-  /** The memory that the table takes, in bytes. */
-  get bytes(): number {
-    return this.table.size;
-  }
-
   /** True if the type adds data to some item on every read. */
   get incomplete(): boolean {
     for (let i = 0; i < this.size; i++) {
@@ -89,7 +80,7 @@ export class PackedItems implements Packed<CachedItem, LeafData> {
   }
 
   at(index: number): CachedItem | undefined {
-    return index >= this.size ? undefined : this.item(index, true);
+    return index >= this.size ? undefined : this.item(index, 'kept');
   }
 
   indexOf(key: string): number {
@@ -108,7 +99,7 @@ export class PackedItems implements Packed<CachedItem, LeafData> {
   }
 
   unpack(): readonly CachedItem[] {
-    return Array.from({ length: this.size }, (_, i) => this.item(i, false));
+    return Array.from({ length: this.size }, (_, i) => this.item(i, 'dropped'));
   }
 
   splice(index: number, removed: number, added: CachedItem | undefined): PackedItems {
@@ -139,7 +130,7 @@ export class PackedItems implements Packed<CachedItem, LeafData> {
       if (offsets !== undefined) offsets[i - start] = at;
       joined.set(separator, at);
       at += separator.length;
-      const item = this.item(i, false);
+      const item = this.item(i, 'dropped');
       item.copyTo(joined, at);
       at += item.length;
     }
@@ -147,10 +138,10 @@ export class PackedItems implements Packed<CachedItem, LeafData> {
     return joined;
   }
 
-  private item(index: number, keeps: boolean): CachedItem {
+  private item(index: number, bytesRead: 'kept' | 'dropped'): CachedItem {
     const row = this.rowAt(index);
     const { table, source } = this;
-    return this.looseAt(row) ?? CachedItem.withoutBytes(table.facts(row), source, keeps, table, row);
+    return this.looseAt(row) ?? CachedItem.withoutBytes(table.facts(row), source, bytesRead, table, row);
   }
 
   private rows(): readonly number[] {

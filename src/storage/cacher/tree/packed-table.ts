@@ -60,11 +60,6 @@ export class PackedTable implements PackedAttributes {
     return new PackedTable(rows.length, bytes, source);
   }
 
-  /** The memory that the table takes, in bytes. */
-  get size(): number {
-    return this.bytes.length;
-  }
-
   /** True if the description of the type has not changed since the rows were made. */
   get isCurrent(): boolean {
     return this.describedBy === this.source.type();

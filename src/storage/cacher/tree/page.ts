@@ -1,16 +1,16 @@
 import { compareUtf8 } from '../../../apimachinery/meta/meta.js';
 import type { Clock } from '../../../util/clock.js';
-import { StorageError, type Undecodable } from '../../errors.js';
+import type { Undecodable } from '../../errors.js';
 import type { Revision } from '../../interfaces.js';
 import { Slicer } from '../../../scheduling/slicer.js';
 import { describeUndecodable, undecodable } from '../../undecodable.js';
-import { compressNow, joinItems, knownGzip, makeGzip, partOfLeaf } from './blocks.js';
-import type { Segment, Tree } from './btree.js';
+import { compressNow, joinItems, joinSegment, knownGzip, makeGzip, type ItemSegment } from './blocks.js';
+import type { Tree } from './btree.js';
 import type { ItemLeaf, LeafData } from './leaf-data.js';
 import type { Budget } from '../budget.js';
 import type { CachedItem } from './cached-item.js';
 import type { CachedList, CacheListOptions, Representation } from '../interfaces.js';
-import { Selector } from '../selections.js';
+import { Selector, selects } from '../selections.js';
 
 export type ItemTree = Tree<CachedItem, LeafData>;
 
@@ -75,7 +75,7 @@ function checkDecodable(items: Iterable<CachedItem>, options: CacheListOptions):
     if (item.undecodable) {
       found.push(describeUndecodable(item));
       if (found.length === MAX_UNDECODABLE) break;
-    } else if (predicate.everything || predicate.matches(item.attributes.labels, item.attributes.fields)) {
+    } else if (selects(predicate, item)) {
       good++;
       if (good === limit) break;
     }
@@ -119,7 +119,7 @@ async function select(
   const single = singleKey(options);
   if (single !== undefined) {
     const item = single.startsWith(prefix) ? state.tree.get(single) : undefined;
-    const chosen = item !== undefined && predicate.matches(item.attributes.labels, item.attributes.fields);
+    const chosen = item !== undefined && selects(predicate, item);
     return { items: chosen ? [item] : [], rest: false };
   }
   const items: CachedItem[] = [];
@@ -189,12 +189,12 @@ class RangePage implements CachedList {
 
   *chunks(representation: Representation): Generator<Uint8Array, void, undefined> {
     let skip = Buffer.byteLength(representation.separator);
-    for (const { leaf, start, end } of this.segments()) {
-      const items = this.unpackedItems(leaf);
+    for (const segment of this.segments()) {
+      const items = this.unpackedItems(segment.leaf);
       const bytes =
         items === undefined
-          ? partOfLeaf(leaf, start, end, representation, this.budget)
-          : joinItems(items, start, end, representation);
+          ? joinSegment(segment, representation, this.budget)
+          : joinItems(items, segment.start, segment.end, representation);
       yield skip === 0 ? bytes : bytes.subarray(skip);
       skip = 0;
     }
@@ -203,8 +203,8 @@ class RangePage implements CachedList {
   gzipChunks(representation: Representation): Iterable<Uint8Array> | AsyncIterable<Uint8Array> {
     const known: Uint8Array[] = [];
     let first = true;
-    for (const { leaf, start, end } of this.segments()) {
-      const member = knownGzip(leaf, start, end, first, representation);
+    for (const segment of this.segments()) {
+      const member = knownGzip(segment, first, representation);
       if (member === undefined) return this.gzipAll(representation);
       known.push(member);
       first = false;
@@ -216,8 +216,8 @@ class RangePage implements CachedList {
   private async *gzipAll(representation: Representation): AsyncGenerator<Uint8Array, void, undefined> {
     let ahead: Promise<Uint8Array> | undefined;
     let first = true;
-    for (const { leaf, start, end } of this.segments()) {
-      const member = this.gzipMember(leaf, start, end, first, representation);
+    for (const segment of this.segments()) {
+      const member = this.gzipMember(segment, first, representation);
       // A failure is reported when the member's turn comes.
       member.catch(() => undefined);
       first = false;
@@ -227,18 +227,12 @@ class RangePage implements CachedList {
     if (ahead !== undefined) yield await ahead;
   }
 
-  private gzipMember(
-    leaf: ItemLeaf,
-    start: number,
-    end: number,
-    first: boolean,
-    representation: Representation,
-  ): Promise<Uint8Array> {
-    const known = knownGzip(leaf, start, end, first, representation);
+  private gzipMember(segment: ItemSegment, first: boolean, representation: Representation): Promise<Uint8Array> {
+    const known = knownGzip(segment, first, representation);
     if (known !== undefined) return Promise.resolve(known);
-    const items = this.unpackedItems(leaf);
-    if (items === undefined) return makeGzip(leaf, start, end, first, representation, this.budget);
-    const bytes = joinItems(items, start, end, representation);
+    const items = this.unpackedItems(segment.leaf);
+    if (items === undefined) return makeGzip(segment, first, representation, this.budget);
+    const bytes = joinItems(items, segment.start, segment.end, representation);
     return compressNow(first ? bytes.subarray(Buffer.byteLength(representation.separator)) : bytes);
   }
 
@@ -247,7 +241,7 @@ class RangePage implements CachedList {
     return leaf.packed === undefined ? undefined : this.unpacked.get(leaf);
   }
 
-  private segments(): Generator<Segment<CachedItem, LeafData>, void, undefined> {
+  private segments(): Generator<ItemSegment, void, undefined> {
     return this.state.tree.segments(this.start, this.end);
   }
 }
@@ -309,12 +303,8 @@ export function historicPage(
   let looked = 0;
   for (const item of items) {
     looked++;
-    if (predicate.matches(item.attributes.labels, item.attributes.fields)) chosen.push(item);
+    if (selects(predicate, item)) chosen.push(item);
     if (options.limit > 0 && chosen.length === options.limit) break;
   }
   return new SelectedPage(revision, chosen, looked < items.length || more);
-}
-
-export function tooOld(revision: Revision): StorageError {
-  return new StorageError('compacted', `revision ${revision} is no longer kept`, { revision });
 }

@@ -1,5 +1,5 @@
-import { dropItemBlocks } from './blocks.js';
-import { type ItemLeaf } from './leaf-data.js';
+import type { CachedItem } from './cached-item.js';
+import type { ItemLeaf } from './leaf-data.js';
 import { PackedItems, type PackingSource } from './packed-items.js';
 
 /** The approximate memory that an item takes besides its bytes: itself, its key, and its selector attributes. */
@@ -86,14 +86,15 @@ export class WorkingSet {
   private pack(leaf: ItemLeaf, source: PackingSource): boolean {
     const { held, packed, packedForm } = leaf;
     // A leaf with items that the file cannot return stays in memory, and is not tried again before it changes.
-    const { atHand } = source;
-    const keeps = atHand?.keep !== undefined;
-    if (held.some((item) => (keeps ? item.undecodable || item.unreadable !== undefined : !item.isEvictable())))
-      return true;
-    if (keeps && atHand.keep?.(held) !== true) return false;
+    const copy = source.atHand?.copy;
+    const isUnreturnable = (item: CachedItem): boolean =>
+      copy === undefined ? !item.isEvictable() : item.undecodable || item.unreadable !== undefined;
+    if (held.some(isUnreturnable)) return true;
+    if (copy?.keep(held) === false) return false;
     source.onPacked();
     const known = packedForm instanceof PackedItems && (packed !== undefined || packedForm.hasAttributesOf(held));
-    if (packed === undefined) dropItemBlocks(leaf);
+    // From now on these blocks would take extra memory.
+    if (packed === undefined) leaf.data?.bytes.dropShared();
     leaf.pack(known ? packedForm.packed() : PackedItems.of(held, source));
     this.packed++;
     return true;

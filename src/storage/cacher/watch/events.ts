@@ -1,5 +1,6 @@
 import type { Revision } from '../../interfaces.js';
-import type { SelectionPredicate } from '../../selection-predicate.js';
+import type { SelectionPredicate } from '../../../apimachinery/selectors/selection-predicate.js';
+import { selects } from '../selections.js';
 import type { CachedItem } from '../tree/cached-item.js';
 import type { EventFrame, WatchEvent, WatchEventType } from '../interfaces.js';
 
@@ -13,19 +14,26 @@ export class CachedEvent implements WatchEvent {
     readonly type: WatchEventType,
     readonly revision: Revision,
     readonly object: CachedItem | undefined,
-    readonly initialEventsEnd = false,
     private readonly previous?: CachedItem,
-    readonly single = false,
+    private readonly role?: 'initial event' | 'end of the initial events',
   ) {}
 
   /** Returns the event for an object that existed when the watch began, for this watch only. */
   static initial(item: CachedItem): CachedEvent {
-    return new CachedEvent('ADDED', item.revision, item, false, undefined, true);
+    return new CachedEvent('ADDED', item.revision, item, undefined, 'initial event');
   }
 
   /** Returns the bookmark that follows the last initial event. */
   static initialEventsEnd(revision: Revision): CachedEvent {
-    return new CachedEvent('BOOKMARK', revision, undefined, true);
+    return new CachedEvent('BOOKMARK', revision, undefined, undefined, 'end of the initial events');
+  }
+
+  get initialEventsEnd(): boolean {
+    return this.role === 'end of the initial events';
+  }
+
+  get single(): boolean {
+    return this.role === 'initial event';
   }
 
   previousDeleted(): CachedItem | undefined {
@@ -73,11 +81,11 @@ export class Change {
 
   /** Returns the event that the change causes for watchers with a predicate, or undefined if it causes none. */
   eventFor(predicate: SelectionPredicate): CachedEvent | undefined {
-    const now = this.current !== undefined && matches(predicate, this.current);
+    const now = this.current !== undefined && selects(predicate, this.current);
     const { previous } = this;
-    const before = previous !== undefined && matches(predicate, previous);
+    const before = previous !== undefined && selects(predicate, previous);
     if (now) {
-      if (before) return (this.modified ??= new CachedEvent('MODIFIED', this.revision, this.current, false, previous));
+      if (before) return (this.modified ??= new CachedEvent('MODIFIED', this.revision, this.current, previous));
       return (this.added ??= new CachedEvent('ADDED', this.revision, this.current));
     }
     if (!before) return undefined;
@@ -94,8 +102,4 @@ export class Change {
     this.modified?.dropEncoded();
     this.deleted = undefined;
   }
-}
-
-function matches(predicate: SelectionPredicate, item: CachedItem): boolean {
-  return predicate.everything || predicate.matches(item.attributes.labels, item.attributes.fields);
 }

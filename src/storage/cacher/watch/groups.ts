@@ -1,4 +1,4 @@
-import type { SelectionPredicate } from '../../selection-predicate.js';
+import type { SelectionPredicate } from '../../../apimachinery/selectors/selection-predicate.js';
 import type { CachedEvent, Change } from './events.js';
 
 /** The scope of a watch. */
@@ -83,12 +83,6 @@ export class WatchGroups {
       group.pending = [];
       for (const member of group.members) member.deliver(events);
     }
-  }
-
-  members(): Member[] {
-    const all: Member[] = [];
-    for (const groups of this.slots.values()) for (const group of groups.values()) all.push(...group.members);
-    return all;
   }
 
   private collectFrom(slot: string, change: Change): void {

@@ -1,10 +1,13 @@
 import type { Clock } from '../../../util/clock.js';
+import { compacted } from '../../errors.js';
 import type { LogEvent, Revision } from '../../interfaces.js';
+import { asError } from '../../../util/error-message.js';
 import { Slicer, yieldNow } from '../../../scheduling/slicer.js';
 import { CachedEvent, type Change } from './events.js';
+import { selects } from '../selections.js';
 import type { TypeHistory } from './history.js';
 import type { CacheWatchOptions, Watcher, WatchReceiver } from '../interfaces.js';
-import { rangeOf, tooOld, type State } from '../tree/page.js';
+import { rangeOf, type State } from '../tree/page.js';
 import type { Member, Scope, WatchGroups } from './groups.js';
 
 /** The parts of the cache that its watchers use. */
@@ -95,7 +98,7 @@ export class CacheWatcher implements Watcher, Member {
         else this.join();
       }
     } catch (error) {
-      this.end(error instanceof Error ? error : new Error(String(error)));
+      this.end(asError(error));
     }
   }
 
@@ -103,7 +106,7 @@ export class CacheWatcher implements Watcher, Member {
     try {
       this.send(events);
     } catch (error) {
-      this.end(error instanceof Error ? error : new Error(String(error)));
+      this.end(asError(error));
     }
     if (!this.full || this.stopped) return;
     this.live = false;
@@ -177,8 +180,7 @@ export class CacheWatcher implements Watcher, Member {
         // With a selector, use the leaf's own items: their attributes are computed once for all watchers.
         const item = predicate.everything ? leaf.at(i) : leaf.items[i];
         if (item === undefined || (key !== undefined && item.key !== key)) continue;
-        if (!predicate.everything && !predicate.matches(item.attributes.labels, item.attributes.fields)) continue;
-        events.push(CachedEvent.initial(item));
+        if (selects(predicate, item)) events.push(CachedEvent.initial(item));
       }
       if (events.length > 0) this.send(events);
       events = [];
@@ -226,14 +228,11 @@ export class CacheWatcher implements Watcher, Member {
       return;
     }
     const reading = new AbortController();
-    const stop = (): void => reading.abort();
-    this.stopping.signal.addEventListener('abort', stop, { once: true });
     try {
-      if (this.seen < history.since) await this.replay(reading.signal);
+      if (this.seen < history.since) await this.replay(AbortSignal.any([this.stopping.signal, reading.signal]));
       // The history may have moved on since the replay ended; then more of the log is read.
       if (this.seen >= history.since) this.position = history.positionAfter(this.seen);
     } finally {
-      this.stopping.signal.removeEventListener('abort', stop);
       reading.abort();
     }
   }
@@ -245,7 +244,7 @@ export class CacheWatcher implements Watcher, Member {
       const events: CachedEvent[] = [];
       for (const event of batch) {
         // The log has no gaps; a gap means that events were lost.
-        if (event.revision !== last + 1) throw tooOld(last);
+        if (event.revision !== last + 1) throw compacted(last);
         last = event.revision;
         const change = source.change(event);
         if (change !== undefined) this.select(change, events);

@@ -2,6 +2,7 @@ import { connect as connectHttp2, type ClientHttp2Session, constants } from 'nod
 import { connect } from 'node:net';
 import { messageOf } from '../../../util/error-message.js';
 import { type Clock, sleep } from '../../../util/clock.js';
+import { percentDecoded } from '../../../util/text/percent-decoded.js';
 import { TransformError } from '../transformer.js';
 
 const PREFIX = 5;
@@ -150,16 +151,8 @@ function statusOf(headers: Readonly<Record<string, unknown>>): Status {
   const message = headers['grpc-message'];
   return {
     code: CODES[Number(headers['grpc-status'])] ?? 'Unknown',
-    message: typeof message === 'string' ? unescaped(message) : '',
+    message: typeof message === 'string' ? percentDecoded(message) : '',
   };
-}
-
-function unescaped(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 function framed(message: Uint8Array): Buffer {

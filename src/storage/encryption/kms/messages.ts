@@ -2,14 +2,6 @@ import protobuf from 'protobufjs';
 
 const { Field, MapField, Type } = protobuf;
 
-function message(name: string, fields: readonly (readonly [string, string])[]): protobuf.Type {
-  const type = new Type(name);
-  fields.forEach(([field, kind], i) => {
-    type.add(kind === 'map' ? new MapField(field, i + 1, 'string', 'bytes') : new Field(field, i + 1, kind));
-  });
-  return type;
-}
-
 export type Annotations = Readonly<Record<string, Uint8Array>>;
 
 /** The values of fields that are absent on the wire. */
@@ -23,7 +15,10 @@ class Message<T extends object> {
     name: string,
     private readonly fields: readonly (readonly [string & keyof T, keyof typeof EMPTY])[],
   ) {
-    this.type = message(name, fields);
+    this.type = new Type(name);
+    fields.forEach(([field, kind], i) => {
+      this.type.add(kind === 'map' ? new MapField(field, i + 1, 'string', 'bytes') : new Field(field, i + 1, kind));
+    });
   }
 
   encode(value: T): Uint8Array {

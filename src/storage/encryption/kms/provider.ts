@@ -1,10 +1,17 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { messageOf } from '../../../util/error-message.js';
+import { aggregateMessages, asError, messageOf } from '../../../util/error-message.js';
+import { hashLabel } from '../../../util/files/config-metrics.js';
 import type { Clock, Timer } from '../../../util/clock.js';
 import { LruCache } from '../../../util/caches/lru-cache.js';
 import { Gcm, SeededGcm } from '../aes.js';
 import { type Decrypted, TransformError, type Transformer } from '../transformer.js';
-import { type Annotations, encryptedObject, type EncryptedObject } from './messages.js';
+import {
+  type Annotations,
+  encryptedObject,
+  type EncryptedObject,
+  type EncryptResponse,
+  type StatusResponse,
+} from './messages.js';
 import type { KmsService } from './service.js';
 
 /** The intervals of kube-apiserver. */
@@ -65,11 +72,6 @@ export class KmsProvider implements Transformer {
 
   constructor(private readonly options: KmsProviderOptions) {}
 
-  /** Requests a key, and keeps checking it. An unavailable provider is not an error. */
-  async start(): Promise<void> {
-    await this.poll();
-  }
-
   close(): void {
     this.closed = true;
     this.timer?.cancel();
@@ -105,7 +107,7 @@ export class KmsProvider implements Transformer {
     if (clock.monotonic() > state.expires) {
       const at = new Date(clock.now() - (clock.monotonic() - state.expires));
       throw new TransformError(
-        `encryptedDEKSource with keyID hash ${JSON.stringify(hashOf(state.keyId))} expired at ${seconds(at)} (current time is ${seconds(new Date(clock.now()))})`,
+        `encryptedDEKSource with keyID hash ${JSON.stringify(hashLabel(state.keyId))} expired at ${seconds(at)} (current time is ${seconds(new Date(clock.now()))})`,
         { temporary: true },
       );
     }
@@ -162,17 +164,18 @@ export class KmsProvider implements Transformer {
     return transformer;
   }
 
-  private async poll(): Promise<void> {
+  /** Requests a key, and keeps checking it. An unavailable provider is not an error. */
+  async start(): Promise<void> {
     let well = true;
     try {
       await this.check();
     } catch (error) {
       well = false;
-      this.options.failed(error instanceof Error ? error : new Error(String(error)));
+      this.options.failed(asError(error));
     }
     if (this.closed) return;
     this.timer = this.options.clock.setTimer(well ? POSITIVE_INTERVAL : NEGATIVE_INTERVAL, () => {
-      void this.poll();
+      void this.start();
     });
   }
 
@@ -187,20 +190,15 @@ export class KmsProvider implements Transformer {
       });
       const errors = await this.judge(status);
       if (errors.length > 0) {
-        const text = errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`;
-        error = new Error(`kmsv2 Provider ${name} is not healthy, error: ${text ?? ''}`);
+        error = new Error(`kmsv2 Provider ${name} is not healthy, error: ${aggregateMessages(errors)}`);
       }
     } catch (cause) {
-      error = cause instanceof Error ? cause : new Error(String(cause));
+      error = asError(cause);
     }
     this.checked = { at: clock.monotonic(), ttl: error === undefined ? POSITIVE_TTL : NEGATIVE_TTL, error };
   }
 
-  private async judge(status: {
-    readonly healthz: string;
-    readonly version: string;
-    readonly keyId: string;
-  }): Promise<string[]> {
+  private async judge(status: StatusResponse): Promise<string[]> {
     const { name, observer } = this.options;
     const errors: string[] = [];
     if (status.healthz !== 'ok') errors.push(`got unexpected healthz status: ${status.healthz}`);
@@ -216,7 +214,7 @@ export class KmsProvider implements Transformer {
     const why = invalidKeyIdReason(status.keyId);
     if (why !== undefined) {
       observer.invalidKeyId(name, status.keyId === '' ? 'empty' : 'too_long');
-      errors.push(`got invalid KMSv2 KeyID hash ${JSON.stringify(hashOf(status.keyId))}: ${why}`);
+      errors.push(`got invalid KMSv2 KeyID hash ${JSON.stringify(hashLabel(status.keyId))}: ${why}`);
       return errors;
     }
     observer.keyStatus(name, status.keyId);
@@ -240,13 +238,13 @@ export class KmsProvider implements Transformer {
     const begun = clock.monotonic();
     const seed = randomBytes(SEED);
     observer.keyGenerated(clock.monotonic() - begun);
-    let answer: Awaited<ReturnType<KmsService['encrypt']>>;
+    let answer: EncryptResponse;
     try {
       answer = await service.encrypt({ plaintext: seed, uid });
       checkEnvelope(answer.keyId, answer.ciphertext, answer.annotations);
       if (answer.keyId !== keyId) throw new TransformError('<nil>');
     } catch (error) {
-      const hash = (text: string | undefined): string => JSON.stringify(hashOf(text ?? ''));
+      const hash = (text: string | undefined): string => JSON.stringify(hashLabel(text ?? ''));
       throw new TransformError(
         `failed to rotate DEK uid=${JSON.stringify(uid)}, useSeed=true, errState=${this.state === undefined ? 'got unexpected nil transformer' : '<nil>'}, errGen=${messageOf(error)}, statusKeyIDHash=${hash(keyId)}, stateKeyIDHash=${hash(this.state?.keyId)}`,
         { temporary: true },
@@ -266,7 +264,7 @@ function decodeObject(data: Uint8Array): EncryptedObject {
     throw new TransformError(`proto: ${messageOf(error)}`);
   }
   const { encryptedDEKSourceType: type } = object;
-  if (type !== 0 && type !== SEED_TYPE) throw new TransformError(`unknown encryptedDEKSourceType: ${String(type)}`);
+  if (type !== 0 && type !== SEED_TYPE) throw new TransformError(`unknown encryptedDEKSourceType: ${type}`);
   if (object.encryptedData.length === 0) throw new TransformError('encrypted data is empty');
   checkEnvelope(object.keyID, object.encryptedDEKSource, object.annotations);
   return object;
@@ -280,31 +278,26 @@ function checkEnvelope(keyId: string, source: Uint8Array, annotations: Annotatio
   if (source.length > MAX_DEK_SOURCE)
     refuse(
       'encrypted DEK source',
-      `encrypted DEK source is ${String(source.length)} bytes, which exceeds the max size of ${String(MAX_DEK_SOURCE)}`,
+      `encrypted DEK source is ${source.length} bytes, which exceeds the max size of ${MAX_DEK_SOURCE}`,
     );
   const why = invalidKeyIdReason(keyId);
   if (why !== undefined) refuse('key id', why);
   let size = 0;
   for (const [key, value] of Object.entries(annotations)) size += Buffer.byteLength(key) + value.length;
   if (size > MAX_ANNOTATIONS)
-    refuse(
-      'annotations',
-      `total size of annotations is ${String(size)}, which exceeds the max size of ${String(MAX_ANNOTATIONS)}`,
-    );
+    refuse('annotations', `total size of annotations is ${size}, which exceeds the max size of ${MAX_ANNOTATIONS}`);
 }
 
 function invalidKeyIdReason(keyId: string): string | undefined {
   const size = Buffer.byteLength(keyId);
   if (size === 0) return 'keyID is empty';
-  return size > MAX_KEY_ID
-    ? `keyID is ${String(size)} bytes, which exceeds the max size of ${String(MAX_KEY_ID)}`
-    : undefined;
+  return size > MAX_KEY_ID ? `keyID is ${size} bytes, which exceeds the max size of ${MAX_KEY_ID}` : undefined;
 }
 
 function cacheKeyOf(type: number, source: Uint8Array, keyId: string, annotations: Annotations): string {
   const hash = createHash('sha256');
   const add = (bytes: Uint8Array | string): void => {
-    hash.update(`${String(Buffer.byteLength(bytes))}:`).update(bytes);
+    hash.update(`${Buffer.byteLength(bytes)}:`).update(bytes);
   };
   add(String(type));
   add(source);
@@ -315,8 +308,5 @@ function cacheKeyOf(type: number, source: Uint8Array, keyId: string, annotations
   }
   return hash.digest('base64');
 }
-
-const hashOf = (text: string): string =>
-  text === '' ? '' : `sha256:${createHash('sha256').update(text).digest('hex')}`;
 
 const seconds = (date: Date): string => date.toISOString().replace(/\.\d+/, '');

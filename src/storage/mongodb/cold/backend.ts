@@ -1,24 +1,14 @@
 import type { Clock } from '../../../util/clock.js';
 import { StorageError } from '../../errors.js';
-import type {
-  LocalStates,
-  Backend,
-  EventStream,
-  ListOptions,
-  Revision,
-  StoredList,
-  StoredObject,
-  WriteRequest,
-  WriteResult,
-} from '../../interfaces.js';
-import { optionalMembers } from '../../optional-members.js';
+import type { Health, LocalStates, WriteRequest, WriteResult } from '../../interfaces.js';
+import { DelegatingBackend } from '../../delegating-backend.js';
 import type { MongoBackend } from '../backend.js';
 import { changesAfter } from './changes.js';
 import type { ColdFile } from './file.js';
 import { ColdType } from './type.js';
 
 /** A store in MongoDB whose caches keep what does not fit into memory in a local file of this process. */
-export class ColdBackend implements Backend {
+export class ColdBackend extends DelegatingBackend {
   private readonly types = new Map<string, ColdType>();
 
   constructor(
@@ -27,13 +17,10 @@ export class ColdBackend implements Backend {
     private readonly file: ColdFile,
     private readonly clock: Clock,
   ) {
-    Object.assign(this, optionalMembers(backend), {
-      atHand: this.atHand.bind(this),
-      writing: this.writing.bind(this),
-    });
+    super(backend);
   }
 
-  async open(): Promise<void> {
+  override async open(): Promise<void> {
     await this.backend.open();
     try {
       await this.file.open();
@@ -43,19 +30,19 @@ export class ColdBackend implements Backend {
     }
   }
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     await this.backend.close();
     await this.file.close();
   }
 
   /** Rejects creates and updates while the file is full, because the written states would have to stay in memory. Deletions free space. */
-  write(request: WriteRequest): Promise<WriteResult> {
+  override write(request: WriteRequest): Promise<WriteResult> {
     const { ok, reason } = this.file.state();
     if (!ok && request.value !== undefined) return Promise.reject(new StorageError('unavailable', reason));
     return this.backend.write(request);
   }
 
-  writing(): { readonly ok: boolean; readonly reason: string } {
+  writing(): Health {
     const state = this.file.state();
     return state.ok ? this.backend.writing() : state;
   }
@@ -74,37 +61,5 @@ export class ColdBackend implements Backend {
       this.types.set(resource, type);
     }
     return type.atHand;
-  }
-
-  get(resource: string, key: string): Promise<StoredObject | undefined> {
-    return this.backend.get(resource, key);
-  }
-
-  list(resource: string, options: ListOptions): Promise<StoredList> {
-    return this.backend.list(resource, options);
-  }
-
-  currentRevision(): Promise<Revision> {
-    return this.backend.currentRevision();
-  }
-
-  compactedRevision(): Revision {
-    return this.backend.compactedRevision();
-  }
-
-  events(after: Revision, signal: AbortSignal): EventStream {
-    return this.backend.events(after, signal);
-  }
-
-  compact(revision: Revision): Promise<void> {
-    return this.backend.compact(revision);
-  }
-
-  ping(): Promise<void> {
-    return this.backend.ping();
-  }
-
-  corrupt(resource: string, key: string, bytes: Uint8Array): Promise<void> {
-    return this.backend.corrupt(resource, key, bytes);
   }
 }

@@ -1,6 +1,6 @@
 import { StorageError } from '../../errors.js';
 import type { LogEvent, StoredObject } from '../../interfaces.js';
-import { copyOf } from '../../object-bytes.js';
+import { copyOf } from '../../../util/bytes.js';
 import type { MongoBackend } from '../backend.js';
 import type { Checkpoint } from './records.js';
 import type { Changes } from './type.js';
@@ -25,7 +25,7 @@ export async function changesAfter(
   const enough = new AbortController();
   const reading = new Reading(resource, revision);
   try {
-    for await (const events of log.events(revision, enough.signal).batches) {
+    for await (const events of log.events(revision, enough.signal)) {
       if (!reading.take(events)) return undefined;
       if (reading.revision >= head) return reading;
     }

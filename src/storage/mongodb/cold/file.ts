@@ -4,10 +4,10 @@ import { open } from 'lmdb';
 import type { Clock, Timer } from '../../../util/clock.js';
 import { messageOf } from '../../../util/error-message.js';
 import { lockDirectory, type DirectoryLock } from '../../directory-lock.js';
-import { damageOfLmdbFile } from '../../lmdb-file.js';
+import { damageOfLmdbFile, viewAt } from '../../lmdb-file.js';
 import { StorageError } from '../../errors.js';
-import type { Revision, StoredObject } from '../../interfaces.js';
-import type { Database } from './places.js';
+import type { Health, Revision, StoredObject } from '../../interfaces.js';
+import { unreadableObject } from '../../object-bytes.js';
 import { bootOfMachine, isFromThisBoot, removeMarker, writeMarker } from './marker.js';
 import {
   CHECKPOINT,
@@ -23,6 +23,7 @@ import {
   resourceOf,
   revisionKey,
   type Checkpoint,
+  type ColdDatabase,
 } from './records.js';
 
 export interface ColdFileOptions {
@@ -57,7 +58,6 @@ const ENOUGH_ROOM = 2 * LEAST_ROOM;
 const LOOK_EVERY = 4 << 20;
 /** With less free space nothing can be removed, so such a file is created again. */
 const TOO_LITTLE = 8 << 20;
-const NOTHING = new Uint8Array();
 
 interface PageCounts {
   readonly lastPageNumber: number;
@@ -99,7 +99,7 @@ export class ColdFile {
   private uncheckedBytes = 0;
   private timer: Timer | undefined;
 
-  private opened: { readonly root: Database; readonly lock: DirectoryLock } | undefined;
+  private opened: { readonly root: ColdDatabase; readonly lock: DirectoryLock } | undefined;
   private opening: Promise<void> | undefined;
   private users = 0;
 
@@ -140,8 +140,8 @@ export class ColdFile {
   }
 
   /** Opens the file of an earlier process; undefined if it cannot be used. */
-  private async resumed(): Promise<Database | undefined> {
-    let root: Database | undefined;
+  private async resumed(): Promise<ColdDatabase | undefined> {
+    let root: ColdDatabase | undefined;
     try {
       if (damageOfLmdbFile(this.path) !== undefined) return undefined;
       root = this.environment();
@@ -155,7 +155,7 @@ export class ColdFile {
     return undefined;
   }
 
-  private empty(): Database {
+  private empty(): ColdDatabase {
     const { directory } = this.options;
     removeMarker(directory);
     rmSync(this.path, { force: true });
@@ -166,7 +166,7 @@ export class ColdFile {
     return join(this.options.directory, FILE);
   }
 
-  private environment(): Database {
+  private environment(): ColdDatabase {
     const { path } = this;
     // The lock file belongs to readers that are gone: the directory is locked.
     rmSync(`${path}-lock`, { force: true });
@@ -186,7 +186,7 @@ export class ColdFile {
   }
 
   /** Finds the data of an earlier process: loads to resume, and loads to remove. */
-  private scanLoads(root: Database): void {
+  private scanLoads(root: ColdDatabase): void {
     const resumable = new Set<number>();
     for (const { key, value } of root.getRange({ start: Buffer.of(CHECKPOINT), end: Buffer.of(CHECKPOINT + 1) })) {
       const checkpoint = decodeCheckpoint(value);
@@ -225,7 +225,7 @@ export class ColdFile {
   }
 
   /** Reports whether the file accepts data. */
-  state(): { readonly ok: boolean; readonly reason: string } {
+  state(): Health {
     if (this.uncheckedBytes >= LOOK_EVERY) this.checkFreeSpace();
     return { ok: this.full === '', reason: this.full };
   }
@@ -269,17 +269,16 @@ export class ColdFile {
     const root = this.opened?.root;
     if (root === undefined || load === 0) return undefined;
     const id = revisionKey(RECORD, load, revision);
-    let shared = root.getBinaryFast(id);
-    if (shared === undefined) {
+    let view = viewAt(root, id);
+    if (view === undefined) {
       root.resetReadTxn();
-      shared = root.getBinaryFast(id);
+      view = viewAt(root, id);
     }
-    if (shared === undefined) return undefined;
-    // Only `length` bytes of it are the record, and not all of Node's functions respect that.
-    const record = decodeRecord(Buffer.from(shared.buffer, shared.byteOffset, shared.length));
-    if (record === undefined)
-      return { key, revision, bytes: NOTHING, flags: 0, unreadable: `its record in ${FILE} is damaged` };
-    return { key, revision, ...record };
+    if (view === undefined) return undefined;
+    const record = decodeRecord(view);
+    return record === undefined
+      ? unreadableObject(key, revision, `its record in ${FILE} is damaged`)
+      : { key, revision, ...record };
   }
 
   /** Returns the current pairs of a range. */
@@ -296,7 +295,7 @@ export class ColdFile {
   }
 
   /** Runs one transaction; false if nothing was written because the disk is full. */
-  write(change: (root: Database) => void): boolean {
+  write(change: (root: ColdDatabase) => void): boolean {
     const root = this.opened?.root;
     if (root === undefined) return false;
     try {
@@ -339,7 +338,7 @@ export class ColdFile {
   }
 
   /** Returns the number of bytes that fit: unused pages, and how much the file may grow. Removed pages count as used until no read sees them. */
-  private roomIn(root: Database): number {
+  private roomIn(root: ColdDatabase): number {
     const { lastPageNumber, treeBranchPageCount, treeLeafPageCount, overflowPages } = root.getStats() as PageCounts;
     const size = lastPageNumber * PAGE_BYTES;
     const used = (treeBranchPageCount + treeLeafPageCount + overflowPages) * PAGE_BYTES;
@@ -390,7 +389,7 @@ export class ColdFile {
 }
 
 /** Removes the checkpoint of a load, unless the checkpoint is another load's by now. Without it, no process misses removed data of the load. */
-function removeCheckpoint(root: Database, resource: string, load: number): void {
+function removeCheckpoint(root: ColdDatabase, resource: string, load: number): void {
   const key = checkpointKey(resource);
   const value = root.getBinary(key);
   if (value !== undefined && decodeCheckpoint(value)?.load === load) root.removeSync(key);

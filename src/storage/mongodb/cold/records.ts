@@ -1,6 +1,10 @@
 import { crc32 } from 'node:zlib';
 import { isObject, type JsonValue } from '../../../apimachinery/json/json.js';
+import type { RootDatabase } from 'lmdb';
 import type { Revision, StoredObject } from '../../interfaces.js';
+import { viewAt } from '../../lmdb-file.js';
+
+export type ColdDatabase = RootDatabase<Buffer, Buffer>;
 
 /** The kinds of keys, as their first byte. */
 export const CHECKPOINT = 1;
@@ -101,6 +105,12 @@ export function decodePlace(key: Buffer, place: Buffer): Place | undefined {
     length: place.readUInt32LE(CRC + 8),
     flags: place[CRC + 12] ?? 0,
   };
+}
+
+/** Returns a place, also within a transaction, or undefined if it is missing or damaged. */
+export function placeAt(root: ColdDatabase, key: Buffer): Place | undefined {
+  const place = viewAt(root, key);
+  return place && decodePlace(key, place);
 }
 
 export function encodeCheckpoint(checkpoint: Checkpoint): Buffer {

@@ -4,7 +4,6 @@ import type { Clock } from '../../../util/clock.js';
 import { StorageError } from '../../errors.js';
 import type { Revision, StoredObject, WalkedObject } from '../../interfaces.js';
 import type { ColdFile } from './file.js';
-import { placeAt, type Database } from './places.js';
 import {
   decodePlace,
   encodePlace,
@@ -21,6 +20,8 @@ import {
   revisionOf,
   type Checkpoint,
   type Place,
+  type ColdDatabase,
+  placeAt,
 } from './records.js';
 
 const AT_ONCE = 1_000;
@@ -80,7 +81,7 @@ export class Resumption {
     });
   }
 
-  private write(change: (root: Database) => void): void {
+  private write(change: (root: ColdDatabase) => void): void {
     if (!this.file.write(change)) throw unusableFileError('cannot be written');
   }
 

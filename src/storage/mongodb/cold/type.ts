@@ -2,7 +2,6 @@ import type { Clock } from '../../../util/clock.js';
 import { Slicer } from '../../../scheduling/slicer.js';
 import type { LocalStates, KeptState, NewestStates, Revision, StoredObject, WalkedObject } from '../../interfaces.js';
 import type { ColdFile } from './file.js';
-import { placeAt, type Database } from './places.js';
 import { Resumption } from './resumption.js';
 import {
   encodePlace,
@@ -15,6 +14,8 @@ import {
   RECORD,
   revisionKey,
   type Checkpoint,
+  type ColdDatabase,
+  placeAt,
 } from './records.js';
 
 /** The store that a type in the file comes from. */
@@ -63,15 +64,17 @@ export class ColdType {
     this.atHand = {
       read: (key, revision) => this.read(key, revision),
       walk: (visit) => this.walk(visit),
-      keep: (states) => this.keep(states),
-      changed: (key) => {
-        if (this.isUsed) this.dirtyKeys.add(key);
-      },
-      save: (states) => {
-        if (this.isDue()) void this.save(states);
-      },
-      drop: () => {
-        this.endLoad();
+      copy: {
+        keep: (states) => this.keep(states),
+        changed: (key) => {
+          if (this.isUsed) this.dirtyKeys.add(key);
+        },
+        save: (states) => {
+          if (this.isDue()) void this.save(states);
+        },
+        drop: () => {
+          this.endLoad();
+        },
       },
     };
   }
@@ -121,7 +124,7 @@ export class ColdType {
   }
 
   /** Runs one transaction. The records that it leaves without a place are removed later. */
-  private change(how: (root: Database, left: Revision[]) => void): boolean {
+  private change(how: (root: ColdDatabase, left: Revision[]) => void): boolean {
     const { load } = this;
     const left: Revision[] = [];
     const isDone = this.file.write((root) => {
@@ -133,7 +136,7 @@ export class ColdType {
   }
 
   /** Stores a state. `left` receives the revision of the record that no place refers to any more, if there is one. */
-  private put(root: Database, state: KeptState, left: Revision[]): void {
+  private put(root: ColdDatabase, state: KeptState, left: Revision[]): void {
     const { load, file } = this;
     const { key, revision, flags } = state;
     const id = placeKey(load, key);

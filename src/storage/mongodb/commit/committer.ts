@@ -1,7 +1,6 @@
-import type { Clock, Timer } from '../../../util/clock.js';
-import { sleep } from '../../../util/clock.js';
+import { sleep, type Clock, type Timer } from '../../../util/clock.js';
 import { StorageError } from '../../errors.js';
-import type { Revision, WriteRequest, WriteResult } from '../../interfaces.js';
+import type { Health, Revision, WriteRequest, WriteResult } from '../../interfaces.js';
 import { yieldNow } from '../../../scheduling/slicer.js';
 import { unavailable } from '../connection/failures.js';
 import type { LogFollower } from '../following/follower.js';
@@ -14,6 +13,7 @@ import { withTimeout } from '../connection/with-timeout.js';
 import { WriteHealth } from './write-health.js';
 import type { Appender, Inserted } from './appender.js';
 import { Batch, type PendingWrite } from './batch.js';
+import { HeadFreshness } from './head-freshness.js';
 import type { KnownStates } from '../following/known-states.js';
 import { readMissingStates, statesBefore } from './states-before.js';
 import type { Writers } from './writers.js';
@@ -91,15 +91,15 @@ export class Committer {
   private own: Revision = 0;
   /** A time when the batch before the one being committed was the newest. */
   private head: Moment = NaN;
-  /** When the head was last known to be the newest, or was about to be checked. */
-  private fresh: { readonly now: number; readonly monotonic: number };
+  private readonly freshness: HeadFreshness;
   /** The error of the commit path since the last commit, if any. */
   private trouble: unknown;
 
   constructor(private readonly options: CommitterOptions) {
     this.turns = new Turns(options);
     this.health = new WriteHealth(options.clock);
-    this.fresh = timeOf(options.clock);
+    const { clock, historyMillis, follower } = options;
+    this.freshness = new HeadFreshness(clock, historyMillis / 2, () => this.read(follower.catchUp()));
   }
 
   write(request: WriteRequest, raw?: Uint8Array): Promise<WriteResult> {
@@ -122,7 +122,7 @@ export class Committer {
   }
 
   /** Reports whether writes succeed. */
-  state(): { readonly ok: boolean; readonly reason: string } {
+  state(): Health {
     return this.health.state();
   }
 
@@ -250,7 +250,7 @@ export class Committer {
 
   private async build(pending: readonly PendingWrite[]): Promise<Batch> {
     const { follower, known, writer, clock, maxObjectBytes } = this.options;
-    await this.refresh();
+    await this.freshness.ensure();
     const question = readMissingStates(pending, this.options);
     const found = question && (await this.read(question));
     // From here on in one step: the states are those at the revision that the batch follows.
@@ -265,18 +265,6 @@ export class Committer {
     for (const write of pending) batch.add(write);
     this.head = follower.moment;
     return batch;
-  }
-
-  /**
-   * Catches up if the replica was suspended, because its head is old: a batch appended there might be void, with no way to find out. These
-   * clocks only help to avoid that; no decision depends on them.
-   */
-  private async refresh(): Promise<void> {
-    const { clock, follower, historyMillis } = this.options;
-    const time = timeOf(clock);
-    const age = Math.max(time.now - this.fresh.now, time.monotonic - this.fresh.monotonic);
-    if (age > historyMillis / 2) await this.read(follower.catchUp());
-    this.fresh = time;
   }
 
   /** Appends by rules 1 to 3 of docs/design/mongodb-log.md. */
@@ -387,11 +375,6 @@ export class Committer {
     return sleep(this.options.clock, Math.min(PAUSE_MILLIS * 2 ** (attempt - QUICK_ATTEMPTS), MAX_PAUSE_MILLIS));
   }
 }
-
-const timeOf = (clock: Clock): { readonly now: number; readonly monotonic: number } => ({
-  now: clock.now(),
-  monotonic: clock.monotonic(),
-});
 
 function tooLong(why: string, cause: unknown): StorageError {
   return new StorageError('unavailable', `the write was not committed in time (${why})`, { cause });

@@ -1,4 +1,5 @@
 import type { Clock } from '../../../util/clock.js';
+import { HEALTHY, type Health } from '../../interfaces.js';
 
 /** Writes are reported as failing if they have waited this long without any success. */
 const FAILING_MILLIS = 10_000;
@@ -48,9 +49,9 @@ export class WriteHealth {
     return true;
   }
 
-  state(): { readonly ok: boolean; readonly reason: string } {
+  state(): Health {
     const millis = this.clock.monotonic() - this.since;
-    if (millis < FAILING_MILLIS || !(this.waiting || this.remembersFailure())) return { ok: true, reason: '' };
+    if (millis < FAILING_MILLIS || !(this.waiting || this.remembersFailure())) return HEALTHY;
     return { ok: false, reason: `no write has succeeded for ${Math.round(millis / 1_000)} s` };
   }
 

@@ -7,7 +7,7 @@ import {
 } from 'mongodb';
 import { StorageError } from '../../errors.js';
 
-const DUPLICATE_KEY = 11000;
+export const DUPLICATE_KEY = 11000;
 /** Server error codes: the resume token cannot be used. */
 const TOKEN_LOST = new Set([136, 222, 234, 260, 280, 286]);
 /** Server error codes: the requested time is not available (any more), but a later one is. */
@@ -21,12 +21,12 @@ export function isDuplicateKey(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === DUPLICATE_KEY;
 }
 
-export function isTokenLost(error: unknown): boolean {
-  return error instanceof MongoServerError && typeof error.code === 'number' && TOKEN_LOST.has(error.code);
-}
+export const isTokenLost = (error: unknown): boolean => hasCode(error, TOKEN_LOST);
 
-export function isSnapshotLost(error: unknown): boolean {
-  return error instanceof MongoServerError && typeof error.code === 'number' && SNAPSHOT_LOST.has(error.code);
+export const isSnapshotLost = (error: unknown): boolean => hasCode(error, SNAPSHOT_LOST);
+
+function hasCode(error: unknown, codes: ReadonlySet<number>): boolean {
+  return error instanceof MongoServerError && typeof error.code === 'number' && codes.has(error.code);
 }
 
 /** Reports whether MongoDB has certainly not done what was requested, and will not. A bulk error lists the requests that failed. */

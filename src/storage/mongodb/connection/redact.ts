@@ -1,3 +1,5 @@
+import { percentDecoded } from '../../../util/text/percent-decoded.js';
+
 /** Options of a connection string that are secrets. */
 const SECRET_OPTION = /[?&](?:tlsCertificateKeyFilePassword|proxyPassword)=([^&]*)|AWS_SESSION_TOKEN:([^,&]*)/gi;
 
@@ -11,17 +13,9 @@ export function redact(message: string, uri: string): string {
 function secretsOf(uri: string): Set<string> {
   const credentials = /^[a-z+]+:\/\/(.*)@/.exec(uri)?.[1] ?? '';
   const password = credentials.slice(credentials.indexOf(':') + 1);
-  const secrets = [credentials, password, decoded(password)];
+  const secrets = [credentials, password, percentDecoded(password)];
   for (const [, option = '', token = ''] of uri.matchAll(SECRET_OPTION)) {
-    for (const secret of [option, token]) secrets.push(secret, decoded(secret));
+    for (const secret of [option, token]) secrets.push(secret, percentDecoded(secret));
   }
   return new Set(secrets.filter((secret) => secret !== ''));
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

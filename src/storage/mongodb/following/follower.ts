@@ -2,7 +2,7 @@ import type { ClientSession, Document, MongoClient, Timestamp } from 'mongodb';
 import { sleep, type Clock } from '../../../util/clock.js';
 import { compacted, StorageError } from '../../errors.js';
 import { contiguousAfter, EventFeed } from '../../event-feed.js';
-import type { EncodedObject, LogEvent, Revision } from '../../interfaces.js';
+import { HEALTHY, type EncodedObject, type Health, type LogEvent, type Revision } from '../../interfaces.js';
 import type { KnownStates } from './known-states.js';
 import { eventsOf, type BatchDocument, type LogPlace } from '../documents.js';
 import { closed, isTokenLost, unavailable } from '../connection/failures.js';
@@ -103,10 +103,10 @@ export class LogFollower {
   }
 
   /** Reports whether batches of other replicas are being received. */
-  health(): { readonly ok: boolean; readonly reason: string } {
+  health(): Health {
     if (this.trouble !== '') return { ok: false, reason: this.trouble };
     const silent = this.options.clock.monotonic() - this.lastResponseAt;
-    if (silent < SILENT_MILLIS) return { ok: true, reason: '' };
+    if (silent < SILENT_MILLIS) return HEALTHY;
     return { ok: false, reason: `the change stream has been silent for ${Math.round(silent / 1000)} s` };
   }
 

@@ -1,5 +1,5 @@
 import type { KnownRevision, LogEvent, Revision, StoredObject, WriteRequest } from '../../interfaces.js';
-import { copyOf } from '../../object-bytes.js';
+import { copyOf } from '../../../util/bytes.js';
 
 /** A known state; `object` is undefined if the object does not exist. */
 export interface KnownState {

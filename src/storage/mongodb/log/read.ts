@@ -2,6 +2,7 @@ import type { ClientSession, Document, Long } from 'mongodb';
 import type { Revision } from '../../interfaces.js';
 import {
   batchesOf,
+  DURABLE,
   FIRST_REVISION,
   META,
   metaOf,
@@ -64,9 +65,9 @@ export async function batchWith(place: LogPlace, revision: Revision): Promise<st
 }
 
 /** Returns the newest batch, read so that nothing is missing that any replica acknowledged before; undefined for a new log. */
-export async function newestBatch({ latest, ...place }: LogPlace): Promise<Head | undefined> {
-  const options = { sort: { _id: -1 }, projection: { last: 1 }, ...latest.options } as const;
-  const found = await batchesOf({ latest, ...place }).findOne({}, options);
+export async function newestBatch(place: LogPlace): Promise<Head | undefined> {
+  const options = { sort: { _id: -1 }, projection: { last: 1 }, ...place.latest.options } as const;
+  const found = await batchesOf(place).findOne({}, options);
   return found === null ? undefined : { first: found._id, last: found.last };
 }
 
@@ -111,7 +112,7 @@ export async function growMeta({ db, name }: LogPlace, _id: string, revision: Re
   await metaOf(db).updateOne(
     { _id },
     { $max: { revision }, $setOnInsert: { log: name } },
-    { upsert: true, writeConcern: { w: 'majority', journal: true } },
+    { upsert: true, ...DURABLE },
   );
 }
 

@@ -1,3 +1,4 @@
+import { append } from '../../../util/append.js';
 import { sleep, type Clock, type Timer } from '../../../util/clock.js';
 import { StorageError } from '../../errors.js';
 import type { Revision } from '../../interfaces.js';
@@ -172,10 +173,6 @@ export const heldId = (resource: string, key: string): string => `${resource}/${
 
 function byWriter(batches: readonly UnprojectedBatch[]): Map<string, UnprojectedBatch[]> {
   const writers = new Map<string, UnprojectedBatch[]>();
-  for (const batch of batches) {
-    const some = writers.get(batch.writer);
-    if (some === undefined) writers.set(batch.writer, [batch]);
-    else some.push(batch);
-  }
+  for (const batch of batches) append(writers, batch.writer, batch);
   return writers;
 }

@@ -1,3 +1,4 @@
+import { isInt64 } from '../../../go/int64.js';
 import { BSON } from 'mongodb';
 import { isObject, objectAt, type JsonObject, type JsonValue } from '../../../apimachinery/json/json.js';
 import type { EncodedObject, Revision } from '../../interfaces.js';
@@ -7,7 +8,6 @@ const MAX_DEPTH = 90;
 const MAX_DOCUMENT_BYTES = (16 << 20) - (64 << 10);
 /** Objects up to this size, in bytes, fit into a document in any form. */
 const SMALL_BYTES = 1 << 20;
-const INT64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 
 /** A document as passed to the driver: Maps stand for objects with names that the driver reserves. */
 export type Readable = Record<string, unknown>;
@@ -42,7 +42,7 @@ function holdsSpecialNames(text: string): boolean {
 
 /** Reports whether the driver writes the value unchanged. */
 function isPlain(value: JsonValue | undefined, depth: number): boolean {
-  if (typeof value === 'bigint') return value >= INT64.min && value <= INT64.max;
+  if (typeof value === 'bigint') return isInt64(value);
   if (typeof value !== 'object' || value === null) return true;
   if (depth >= MAX_DEPTH) return false;
   if (Array.isArray(value)) {
@@ -54,7 +54,7 @@ function isPlain(value: JsonValue | undefined, depth: number): boolean {
 }
 
 function converted(value: JsonValue | undefined, depth: number): unknown {
-  if (typeof value === 'bigint') return value >= INT64.min && value <= INT64.max ? value : Number(value);
+  if (typeof value === 'bigint') return isInt64(value) ? value : Number(value);
   if (typeof value !== 'object' || value === null) return value;
   if (depth >= MAX_DEPTH) return abridged(value);
   if (Array.isArray(value)) return value.map((element) => converted(element, depth + 1));

@@ -2,7 +2,7 @@ import type { AnyBulkWriteOperation, Collection, Db } from 'mongodb';
 import type { Revision, StagedObject, Staging, StoredObject } from '../../interfaces.js';
 import { encodeRecord } from '../../record.js';
 import { StorageError } from '../../errors.js';
-import { LIVING, stateCollection, type StateDocument, statesOf, storedOf } from '../documents.js';
+import { DURABLE, LIVING, stateCollection, type StateDocument, statesIn, statesOf } from '../documents.js';
 import { isDuplicateKey } from '../connection/failures.js';
 import { readableForm } from './readable.js';
 
@@ -31,17 +31,8 @@ export class MongoStaging implements Staging {
     return revisions;
   }
 
-  async states(resource: string, keys: readonly string[]): Promise<Map<string, StoredObject>> {
-    const found = await this.collection(resource)
-      .find({ _id: { $in: [...keys] } })
-      .project<Pick<StateDocument, '_id' | '_annex'>>({ _annex: 1 })
-      .toArray();
-    return new Map(
-      found.flatMap((document) => {
-        const stored = storedOf(document);
-        return stored === undefined ? [] : [[document._id, stored] as const];
-      }),
-    );
+  states(resource: string, keys: readonly string[]): Promise<Map<string, StoredObject>> {
+    return statesIn(this.collection(resource), keys);
   }
 
   async put(resource: string, objects: readonly StagedObject[]): Promise<void> {
@@ -53,10 +44,7 @@ export class MongoStaging implements Staging {
       return { replaceOne: { filter, replacement: stateOf(object), upsert: true } };
     });
     try {
-      await this.collection(resource).bulkWrite(operations, {
-        ordered: false,
-        writeConcern: { w: 'majority', journal: true },
-      });
+      await this.collection(resource).bulkWrite(operations, { ordered: false, ...DURABLE });
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
     }
@@ -64,10 +52,7 @@ export class MongoStaging implements Staging {
 
   async remove(resource: string, keys: readonly string[]): Promise<void> {
     if (keys.length === 0) return;
-    await this.collection(resource).deleteMany(
-      { _id: { $in: [...keys] } },
-      { writeConcern: { w: 'majority', journal: true } },
-    );
+    await this.collection(resource).deleteMany({ _id: { $in: [...keys] } }, DURABLE);
   }
 
   async drop(): Promise<void> {
@@ -82,13 +67,11 @@ export class MongoStaging implements Staging {
     const names = (await this.db.listCollections({ name: { $in: [from, to] } }, { nameOnly: true }).toArray()).map(
       ({ name }) => name,
     );
-    if (!names.includes(from)) {
-      // It was renamed before, or nothing was ever copied.
-      return;
-    }
+    // It was renamed before, or nothing was ever copied.
+    if (!names.includes(from)) return;
     if (names.includes(to) && (await statesOf(this.db, resource).findOne(LIVING, { projection: { _id: 1 } })) !== null)
       throw new StorageError('unusable', `the store already has objects of ${resource}`);
-    await this.db.renameCollection(from, to, { dropTarget: true, writeConcern: { w: 'majority', journal: true } });
+    await this.db.renameCollection(from, to, { dropTarget: true, ...DURABLE });
   }
 
   async discard(resource: string): Promise<void> {

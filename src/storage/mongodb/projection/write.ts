@@ -2,11 +2,12 @@ import { MongoBulkWriteError, type AnyBulkWriteOperation, type Collection, type 
 import { parseJson } from '../../../apimachinery/json/decode.js';
 import { isObject } from '../../../apimachinery/json/json.js';
 import { encodeObject } from '../../encode.js';
+import { isEncrypted } from '../../encryption/transformer.js';
 import type { EncodedObject, LogEvent } from '../../interfaces.js';
-import { asBuffer } from '../../object-bytes.js';
+import { asBuffer } from '../../../util/bytes.js';
 import { recordOf, UNCHECKED } from '../../record.js';
 import { statesOf, type State, type StateDocument } from '../documents.js';
-import { isDuplicateKey, isRefusal } from '../connection/failures.js';
+import { DUPLICATE_KEY, isDuplicateKey, isRefusal } from '../connection/failures.js';
 import { readableForm } from './readable.js';
 import type { CommittedBatch } from '../following/backlog.js';
 
@@ -20,8 +21,6 @@ interface Projected {
   /** True if no such object existed before. */
   readonly isNew: boolean;
 }
-
-const ENCRYPTED = Buffer.from('k8s:enc:');
 
 /** Projects some batches: the last state of each object. A document never goes back to an older revision. */
 export async function project(db: Db, batches: readonly CommittedBatch[]): Promise<void> {
@@ -90,7 +89,7 @@ async function conflictsOf(
   for (const { index, code } of failures) {
     const one = all[index];
     if (one === undefined) throw error;
-    if (code === 11000 || (await writeConflicts(collection, operationOf(one)))) there.push(one);
+    if (code === DUPLICATE_KEY || (await writeConflicts(collection, operationOf(one)))) there.push(one);
   }
   return there;
 }
@@ -130,7 +129,7 @@ function stateOf(one: Projected): State {
 
 /** Returns the value of another replica's write, or undefined if it is encrypted or not an object. */
 function valueOf({ object: { bytes, flags } }: LogEvent): EncodedObject | undefined {
-  if (flags === UNCHECKED || asBuffer(bytes).subarray(0, ENCRYPTED.length).equals(ENCRYPTED)) return undefined;
+  if (flags === UNCHECKED || isEncrypted(bytes)) return undefined;
   try {
     const object = parseJson(asBuffer(bytes).toString('utf8'));
     return isObject(object) ? encodeObject(object) : undefined;

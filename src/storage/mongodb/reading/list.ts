@@ -53,21 +53,15 @@ class StaleSnapshotError extends Error {}
  * overlaid with the log entries that it lacks. An older revision is that state with the later changes undone, which the log holds.
  */
 export async function listAt(request: ListRequest): Promise<StoredList> {
-  let visited = 0;
-  const visit =
-    request.visit &&
-    ((item: StoredObject): void => {
-      visited++;
-      request.visit?.(item);
-    });
   for (let attempt = 1; ; attempt++) {
     const session = request.client.startSession({ snapshot: true });
+    const list = new SnapshotList(request, session);
     try {
-      return await new SnapshotList({ ...request, ...(visit && { visit }) }, session).read();
+      return await list.read();
     } catch (error) {
       const isTransient = isSnapshotLost(error) || error instanceof StaleSnapshotError;
       // Visited items would be visited again.
-      if (!isTransient || attempt >= ATTEMPTS || visited > 0) throw error;
+      if (!isTransient || attempt >= ATTEMPTS || list.hasVisited) throw error;
       await sleep(request.clock, PAUSE_MILLIS * attempt);
     } finally {
       await session.endSession();
@@ -76,6 +70,8 @@ export async function listAt(request: ListRequest): Promise<StoredList> {
 }
 
 class SnapshotList {
+  /** True once an item was passed to the visitor. */
+  hasVisited = false;
   private readonly snapshot: { readonly session: ClientSession; readonly readConcern: { readonly level: 'snapshot' } };
 
   constructor(
@@ -98,8 +94,13 @@ class SnapshotList {
     const logged = await this.statesFromLog(Math.max(Math.min(lowest, revision + 1), kept + 1), revision, newest);
     const { limit } = options;
     const items: StoredObject[] = [];
-    const visit = this.request.visit?.bind(this.request) ?? ((item: StoredObject): void => void items.push(item));
-    const merge = new Merge(logged, visit);
+    const merge = new Merge(logged, (item) => {
+      if (this.request.visit === undefined) items.push(item);
+      else {
+        this.hasVisited = true;
+        this.request.visit(item);
+      }
+    });
     const cursor = this.cursor(limit === 0 ? 0 : limit + 1 + logged.size);
     while (await cursor.hasNext()) for (const state of cursor.readBufferedDocuments()) merge.take(state);
     merge.end();

@@ -1,3 +1,4 @@
+import { append } from '../../../util/append.js';
 import type { StoredObject } from '../../interfaces.js';
 import { yieldNow } from '../../../scheduling/slicer.js';
 import { readStates, type LogPlace } from '../documents.js';
@@ -61,10 +62,7 @@ export class Reader {
     return new Promise((resolve, reject) => {
       let waiting = this.types.get(resource);
       if (waiting === undefined) this.types.set(resource, (waiting = { keys: new Map(), readsInFlight: 0 }));
-      const asker: Waiter = { resolve, reject };
-      const askers = waiting.keys.get(key);
-      if (askers === undefined) waiting.keys.set(key, [asker]);
-      else askers.push(asker);
+      append(waiting.keys, key, { resolve, reject });
       if (waiting.readsInFlight >= MAX_READS_IN_FLIGHT) return;
       waiting.readsInFlight++;
       void this.readPending(resource, waiting);

@@ -2,6 +2,7 @@ import type { Clock, Timer } from '../../../util/clock.js';
 import type { Revision } from '../../interfaces.js';
 import {
   batchesOf,
+  DURABLE,
   FIRST_REVISION,
   HELD,
   metaOf,
@@ -32,7 +33,6 @@ const RENEW_MILLIS = 60_000;
 const MARKS = 12;
 /** No request to MongoDB is in flight for this long. */
 const HELD_MILLIS = 24 * 3_600_000;
-const DURABLE = { writeConcern: { w: 'majority', journal: true } } as const;
 
 /**
  * Removes log entries that are older than the window, and the tombstones of objects deleted then. The age of a revision follows from marks

@@ -2,7 +2,16 @@ import type { Clock } from '../../../util/clock.js';
 import type { Revision } from '../../interfaces.js';
 import { batchesOf, eventsOf, FIRST_REVISION, type LogPlace } from '../documents.js';
 import { isDuplicateKey } from '../connection/failures.js';
-import { batchesAfter, growMeta, newestBatch, readFloor, readMeta, readProjected, type Head } from '../log/read.js';
+import {
+  batchesAfter,
+  growMeta,
+  newestBatch,
+  readFloor,
+  readMeta,
+  readProjected,
+  type Batches,
+  type Head,
+} from '../log/read.js';
 import { Backlog } from '../following/backlog.js';
 import { Projector } from '../projection/projector.js';
 
@@ -52,13 +61,13 @@ export async function projectRest(place: LogPlace, clock: Clock): Promise<void> 
   let after = await projectedUpTo(place);
   for (const [writer, upTo] of await readProjected(place)) backlog.markProjected(writer, upTo);
   const projector = new Projector({ place, clock, backlog, writer: '' });
-  for (let ended = false; !ended;) {
-    const read = await batchesAfter(place, after, { limit: READ_AHEAD });
+  let read: Batches;
+  do {
+    read = await batchesAfter(place, after, { limit: READ_AHEAD });
     for (const batch of read.batches) backlog.add({ first: batch._id, writer: batch.writer, events: eventsOf(batch) });
     await projector.projectAll();
     after = read.batches.at(-1)?.last ?? after;
-    ended = read.ended;
-  }
+  } while (!read.ended);
 }
 
 /** Continues a log that no replica follows above a revision, and compacts everything before. */
