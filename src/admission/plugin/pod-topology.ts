@@ -1,4 +1,4 @@
-import { objectAt, stringAt } from '../../apimachinery/json/json.js';
+import { objectAt, textAt } from '../../apimachinery/json/json.js';
 import type { AdmissionPlugin } from '../interfaces.js';
 import type { ObjectReader } from '../object-reader.js';
 
@@ -12,7 +12,7 @@ export function podTopologyLabels(nodes: ObjectReader): AdmissionPlugin {
     readsObjects: ({ group, resource }) => group === '' && resource === 'pods',
     admit({ resource, subresource, object }) {
       if (resource.group !== '' || resource.resource !== 'pods' || subresource !== '') return;
-      const node = stringAt(objectAt(object, 'spec'), 'nodeName') ?? '';
+      const node = textAt(objectAt(object, 'spec'), 'nodeName');
       if (object === undefined || node === '') return;
       const labels = Object.entries(nodes.cached('', node)?.metadata.labels ?? {});
       const found = labels.filter(([key]) => LABELS.includes(key));

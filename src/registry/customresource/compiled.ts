@@ -1,5 +1,5 @@
 import { serialize } from 'node:v8';
-import { type JsonObject, stringAt } from '../../apimachinery/json/json.js';
+import { type JsonObject, stringAt, textAt } from '../../apimachinery/json/json.js';
 import { PREPARED_RULES_PARTS } from '../../scheduling/thresholds.js';
 import { compileRules } from '../../schema/cel/index.js';
 import { compileSchema } from '../../schema/compile.js';
@@ -82,8 +82,8 @@ export function readScale(version: DefinitionVersion): ScalePaths | undefined {
   if (version.scale === undefined) return undefined;
   const labelSelectorPath = stringAt(version.scale, 'labelSelectorPath');
   return {
-    specReplicasPath: stringAt(version.scale, 'specReplicasPath') ?? '',
-    statusReplicasPath: stringAt(version.scale, 'statusReplicasPath') ?? '',
+    specReplicasPath: textAt(version.scale, 'specReplicasPath'),
+    statusReplicasPath: textAt(version.scale, 'statusReplicasPath'),
     ...(labelSelectorPath === undefined ? {} : { labelSelectorPath }),
   };
 }

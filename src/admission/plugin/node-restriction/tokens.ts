@@ -1,5 +1,5 @@
 import { newNotFound } from '../../../apimachinery/meta/errors.js';
-import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
@@ -29,7 +29,7 @@ const MIGRATED: Readonly<Record<string, string>> = {
 
 const driverOf = (volume: JsonObject | undefined): string => {
   const csi = objectAt(volume, 'csi');
-  if (csi !== undefined) return stringAt(csi, 'driver') ?? '';
+  if (csi !== undefined) return textAt(csi, 'driver');
   const source = Object.keys(MIGRATED).find((key) => volume?.[key] !== undefined);
   return MIGRATED[source ?? ''] ?? '';
 };
@@ -41,11 +41,11 @@ export const admitToken =
     if (attributes.operation !== 'CREATE' || attributes.subresource !== 'token') return;
     const spec = objectAt(attributes.object, 'spec');
     const ref = objectAt(spec, 'boundObjectRef');
-    const name = stringAt(ref, 'name') ?? '';
+    const name = textAt(ref, 'name');
     if (ref?.['apiVersion'] !== 'v1' || ref['kind'] !== 'Pod' || name === '') {
       throw refusal(attributes, 'node requested token not bound to a pod');
     }
-    const uid = stringAt(ref, 'uid') ?? '';
+    const uid = textAt(ref, 'uid');
     if (uid === '') throw refusal(attributes, 'node requested token with a pod binding without a uid');
     const pod = dependencies.pods.cached(attributes.namespace, name);
     if (pod === undefined) throw newNotFound({ group: '', resource: 'pod' }, name);
@@ -107,7 +107,7 @@ function mounts({ claims, volumes }: Dependencies, pod: KubeObject, audience: st
     const sources = objectsOf(objectAt(volume, 'projected')?.['sources']);
     const isFor = (source: JsonObject): boolean => {
       const token = objectAt(source, 'serviceAccountToken');
-      return token !== undefined && (stringAt(token, 'audience') ?? '') === audience;
+      return token !== undefined && textAt(token, 'audience') === audience;
     };
     if (sources.some(isFor)) return true;
     const claim = claimOf(pod, volume);
@@ -122,10 +122,10 @@ function mounts({ claims, volumes }: Dependencies, pod: KubeObject, audience: st
 
 function claimOf(pod: KubeObject, volume: JsonObject): string | undefined {
   if (objectAt(objectAt(volume, 'ephemeral'), 'volumeClaimTemplate') !== undefined) {
-    return `${pod.metadata.name ?? ''}-${stringAt(volume, 'name') ?? ''}`;
+    return `${pod.metadata.name ?? ''}-${textAt(volume, 'name')}`;
   }
   const claim = objectAt(volume, 'persistentVolumeClaim');
-  return claim === undefined ? undefined : (stringAt(claim, 'claimName') ?? '');
+  return claim === undefined ? undefined : textAt(claim, 'claimName');
 }
 
 function driverOfClaim(
@@ -136,7 +136,7 @@ function driverOfClaim(
 ): string | { readonly error: string } {
   const claim = claims.cached(pod.metadata.namespace ?? '', name);
   if (claim === undefined) return { error: `persistentvolumeclaim ${quote(name)} not found` };
-  const volumeName = stringAt(objectAt(claim, 'spec'), 'volumeName') ?? '';
+  const volumeName = textAt(objectAt(claim, 'spec'), 'volumeName');
   const volume = volumes.cached('', volumeName);
   if (volume === undefined) return { error: `persistentvolume ${quote(volumeName)} not found` };
   return driverOf(objectAt(volume, 'spec'));

@@ -1,5 +1,5 @@
 import { newNotFound } from '../../../apimachinery/meta/errors.js';
-import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { podSecretNames } from '../../../authorization/node/references.js';
@@ -79,7 +79,7 @@ function newPod({ resource, subresource, object }: AdmissionAttributes): KubeObj
 
 const isMirror = (pod: KubeObject): boolean => pod.metadata.annotations?.[MIRROR_POD] !== undefined;
 
-const accountOf = (pod: KubeObject): string => stringAt(objectAt(pod, 'spec'), 'serviceAccountName') ?? '';
+const accountOf = (pod: KubeObject): string => textAt(objectAt(pod, 'spec'), 'serviceAccountName');
 
 function checkMirrorPod(attributes: AdmissionAttributes, pod: KubeObject): void {
   if (accountOf(pod) !== '') throw refusal(attributes, 'a mirror pod may not reference service accounts');

@@ -1,4 +1,4 @@
-import { type JsonObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { type JsonObject, objectAt, stringAt, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import type { GroupResource, KubeObject } from '../../../apimachinery/meta/meta.js';
 import {
@@ -97,7 +97,7 @@ export class Hooks {
     const seen = new Map<string, number>();
     const configurationName = configuration.metadata.name ?? '';
     return objectsOf(configuration['webhooks']).map((webhook) => {
-      const name = stringAt(webhook, 'name') ?? '';
+      const name = textAt(webhook, 'name');
       const times = seen.get(name) ?? 0;
       seen.set(name, times + 1);
       return this.hook(webhook, name, configurationName, times);
@@ -108,8 +108,8 @@ export class Hooks {
     const ignoresFailures = stringAt(webhook, 'failurePolicy') === 'Ignore';
     const { timeoutSeconds } = webhook;
     const conditions = objectsOf(webhook['matchConditions']).map((condition) => ({
-      name: stringAt(condition, 'name') ?? '',
-      expression: stringAt(condition, 'expression') ?? '',
+      name: textAt(condition, 'name'),
+      expression: textAt(condition, 'expression'),
     }));
     const failurePolicy = ignoresFailures ? 'Ignore' : 'Fail';
     const conditionType = this.type === 'admit' ? 'admit' : 'validate';

@@ -1,6 +1,6 @@
 import { answeredObject } from '../../../client/webhook/answer.js';
 import type { WebhookResponse } from '../../../client/webhook/connection.js';
-import { type JsonObject, stringAt, stringifyJson } from '../../../apimachinery/json/json.js';
+import { type JsonObject, stringifyJson, textAt } from '../../../apimachinery/json/json.js';
 import { formatGroupVersionKind, parseGroupVersion, quote } from '../../../apimachinery/meta/meta.js';
 import type { KubeObject } from '../../../apimachinery/meta/meta.js';
 import { admissionRequest } from '../../cel/request.js';
@@ -92,7 +92,7 @@ export function verifyReview(
 const withoutPatch = (answer: ReviewResponse): ReviewResponse => ({ ...answer, patch: '', patchType: undefined });
 
 function kindOf(review: JsonObject): string {
-  const kind = stringAt(review, 'kind') ?? '';
-  const { group = '', version = '' } = parseGroupVersion(stringAt(review, 'apiVersion') ?? '') ?? {};
+  const kind = textAt(review, 'kind');
+  const { group = '', version = '' } = parseGroupVersion(textAt(review, 'apiVersion')) ?? {};
   return formatGroupVersionKind({ group, version, kind });
 }

@@ -1,5 +1,5 @@
 import { transitionTime } from '../../../apimachinery/meta/conditions.js';
-import { type JsonObject, deepEqual, isObject, objectAt, stringAt } from '../../../apimachinery/json/json.js';
+import { type JsonObject, deepEqual, isObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
 import { aggregate, FieldPath, invalid } from '../../../apimachinery/meta/field-error.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
 import { isStructuralInSteps, structuralError, validateStructural } from '../../../schema/structural.js';
@@ -181,7 +181,7 @@ function nonStructuralCondition(crd: KubeObject): Condition | undefined {
     if (!isObject(schema)) continue;
     const fault = structuralError(schema);
     if (fault !== undefined) {
-      const message = `failed to check validation schema for version ${stringAt(version, 'name') ?? ''}: ${fault}`;
+      const message = `failed to check validation schema for version ${textAt(version, 'name')}: ${fault}`;
       return { type: 'NonStructuralSchema', status: 'Unknown', reason: 'StructuralError', message };
     }
     const path = FieldPath.of('spec', 'versions').index(i).child('schema', 'openAPIV3Schema');

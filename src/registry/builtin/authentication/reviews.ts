@@ -1,5 +1,5 @@
 import { newBadRequest, newInternalError } from '../../../apimachinery/meta/errors.js';
-import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
+import { objectAt, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
 import { stringsOf } from '../../../apimachinery/json/values.js';
 import { formatTime, type KubeObject } from '../../../apimachinery/meta/meta.js';
 import {
@@ -63,7 +63,7 @@ async function tokenReview(
 ): Promise<KubeObject> {
   if (namespace !== '') throw newBadRequest(`namespace is not allowed on this type: ${namespace}`);
   const spec = objectAt(object, 'spec');
-  const token = stringAt(spec, 'token') ?? '';
+  const token = textAt(spec, 'token');
   if (token === '') throw newBadRequest('token is required for TokenReview in authentication');
   // A status sent by the client must never be returned as the server's own.
   object['status'] = { user: {} };

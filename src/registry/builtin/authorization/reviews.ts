@@ -1,6 +1,6 @@
 import { newBadRequest, newInvalid } from '../../../apimachinery/meta/errors.js';
 import type { FieldError } from '../../../apimachinery/meta/field-error.js';
-import { objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
+import { objectAt, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
 import type { KubeObject, Scope } from '../../../apimachinery/meta/meta.js';
 import type { UserInfo } from '../../../authentication/user/user.js';
 import type { Authorizer, RuleResolver, RulesResult } from '../../../authorization/authorizer/interfaces.js';
@@ -103,7 +103,7 @@ async function review(
 
 /** Returns a new object, without metadata and spec of the review. */
 function rulesReview(object: KubeObject, user: UserInfo, resolver: RuleResolver): KubeObject {
-  const namespace = stringAt(specOf(object), 'namespace') ?? '';
+  const namespace = textAt(specOf(object), 'namespace');
   if (namespace === '') throw newBadRequest('no namespace on request');
   return {
     kind: 'SelfSubjectRulesReview',

@@ -6,7 +6,7 @@ import {
   required,
   type FieldError,
 } from '../../../apimachinery/meta/field-error.js';
-import { objectAt, stringAt, stringifyJson, type JsonObject } from '../../../apimachinery/json/json.js';
+import { objectAt, stringAt, stringifyJson, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import type { KubeObject, ObjectMeta } from '../../../apimachinery/meta/meta.js';
 import { labelValueErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
@@ -35,7 +35,7 @@ export function validateLocalSubjectAccessReview(review: KubeObject): FieldError
     ...validateMetadata(review.metadata, { allowsNamespace: true }),
   ];
   const resource = objectAt(spec, 'resourceAttributes');
-  const namespace = stringAt(resource, 'namespace') ?? '';
+  const namespace = textAt(resource, 'namespace');
   if (resource !== undefined && namespace !== (review.metadata.namespace ?? '')) {
     errors.push(invalid(RESOURCE.child('namespace'), namespace, 'must match metadata.namespace'));
   }
@@ -59,7 +59,7 @@ function validateSpec(spec: JsonObject, { wantsUser }: { readonly wantsUser: boo
     const text = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
     errors.push(invalid(RESOURCE, null, text));
   }
-  const user = stringAt(spec, 'user') ?? '';
+  const user = textAt(spec, 'user');
   if (wantsUser && user === '' && stringsOf(spec['groups']).length === 0) {
     errors.push(invalid(SPEC.child('user'), user, 'at least one of user or group must be specified'));
   }
@@ -74,7 +74,7 @@ function validateSpec(spec: JsonObject, { wantsUser }: { readonly wantsUser: boo
 
 /** Returns the attributes as Go prints the internal type, whose fields have no JSON names. */
 function showNonResource(attributes: JsonObject): JsonObject {
-  return { Path: stringAt(attributes, 'path') ?? '', Verb: stringAt(attributes, 'verb') ?? '' };
+  return { Path: textAt(attributes, 'path'), Verb: textAt(attributes, 'verb') };
 }
 
 interface KeyValidation {
@@ -85,14 +85,14 @@ interface KeyValidation {
 
 const validateFieldKey: KeyValidation = {
   before: (requirement, path) =>
-    (stringAt(requirement, 'key') ?? '') === '' ? [required(path.child('key'), 'must be specified')] : [],
+    textAt(requirement, 'key') === '' ? [required(path.child('key'), 'must be specified')] : [],
   after: () => [],
 };
 
 const validateLabelKeyAndValues: KeyValidation = {
   before: () => [],
   after: (requirement, path) => {
-    const key = stringAt(requirement, 'key') ?? '';
+    const key = textAt(requirement, 'key');
     const errors = qualifiedNameErrors(key, path.child('key'));
     stringsOf(requirement['values']).forEach((value, index) => {
       errors.push(...labelValueErrors(value, path.child('values').index(index)));
@@ -103,7 +103,7 @@ const validateLabelKeyAndValues: KeyValidation = {
 
 function validateSelector(selector: JsonObject, path: FieldPath, keys: KeyValidation): FieldError[] {
   const errors: FieldError[] = [];
-  const raw = stringAt(selector, 'rawSelector') ?? '';
+  const raw = textAt(selector, 'rawSelector');
   const requirements = objectsOf(selector['requirements']);
   if (raw !== '' && requirements.length > 0) {
     errors.push(invalid(path.child('rawSelector'), raw, 'may not specified at the same time as requirements'));

@@ -1,5 +1,5 @@
 import { FieldPath, invalid, notSupported, required, type FieldError } from '../../../apimachinery/meta/field-error.js';
-import { deepEqual, objectAt, stringAt, type JsonObject } from '../../../apimachinery/json/json.js';
+import { deepEqual, objectAt, stringAt, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../apimachinery/json/values.js';
 import { validateLabelSelector } from '../../../apimachinery/selectors/label-selector-object.js';
 import type { KubeObject, Scope } from '../../../apimachinery/meta/meta.js';
@@ -127,4 +127,4 @@ export function defaultBinding(binding: KubeObject): void {
   }
 }
 
-const isUnset = (object: JsonObject, key: string): boolean => (stringAt(object, key) ?? '') === '';
+const isUnset = (object: JsonObject, key: string): boolean => textAt(object, key) === '';

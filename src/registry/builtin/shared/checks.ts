@@ -6,6 +6,7 @@ import {
   required,
 } from '../../../apimachinery/meta/field-error.js';
 import type { JsonObject, JsonValue } from '../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../apimachinery/json/values.js';
 import { addressErrors } from '../../../apimachinery/validation/addresses.js';
 import { qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { inclusiveRangeError, isPortName } from '../../../apimachinery/validation/names.js';
@@ -19,11 +20,33 @@ const MAX_PORT = 65535;
 export const integerOf = (value: JsonValue | undefined): number | bigint | undefined =>
   typeof value === 'number' || typeof value === 'bigint' ? value : undefined;
 
+/** Validates each object of the list at a key. `path` is that of the parent. */
+export const itemErrors = (
+  parent: JsonObject | undefined,
+  key: string,
+  path: FieldPath,
+  check: (item: JsonObject, path: FieldPath) => FieldError[],
+): FieldError[] => objectsOf(parent?.[key]).flatMap((item, i) => check(item, path.child(key).index(i)));
+
+/** Requires a value that passes a check. */
+export const requiredOr = (
+  value: string,
+  path: FieldPath,
+  check: (value: string, path: FieldPath) => FieldError[],
+): FieldError[] => (value === '' ? [required(path)] : check(value, path));
+
 /** Requires a value from a list. An empty value is missing. */
 export function choice(value: string, path: FieldPath, values: readonly string[], detail = ''): FieldError[] {
   if (value === '') return [required(path, detail)];
   return values.includes(value) ? [] : [notSupported(path, value, values)];
 }
+
+/** Requires a value from a list. The empty text is a value. */
+export const requiredChoice = (
+  value: JsonValue | undefined,
+  path: FieldPath,
+  values: readonly string[],
+): FieldError[] => (typeof value === 'string' ? choiceIfSet(value, path, values) : [required(path)]);
 
 /** Requires a value from a list, if there is a value. The empty text is one. */
 export const choiceIfSet = (value: JsonValue | undefined, path: FieldPath, values: readonly string[]): FieldError[] =>

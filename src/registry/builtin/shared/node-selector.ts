@@ -5,8 +5,8 @@ import {
   invalid,
   required,
 } from '../../../apimachinery/meta/field-error.js';
-import type { JsonObject } from '../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../apimachinery/json/values.js';
+import { type JsonObject, textAt } from '../../../apimachinery/json/json.js';
+import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import {
   labelValueErrors,
   qualifiedNameErrors,
@@ -39,12 +39,12 @@ function valuesErrors(operator: string, count: number, path: FieldPath): FieldEr
 
 /** Validates a requirement on a node's labels. */
 function expressionErrors(requirement: JsonObject, path: FieldPath, strict: boolean): FieldError[] {
-  const operator = textOf(requirement['operator']);
+  const operator = textAt(requirement, 'operator');
   const values = stringsOf(requirement['values']);
   const errors = valuesErrors(operator, values.length, path) ?? [
     invalid(path.child('operator'), operator, NO_OPERATOR),
   ];
-  errors.push(...qualifiedNameErrors(textOf(requirement['key']), path.child('key')));
+  errors.push(...qualifiedNameErrors(textAt(requirement, 'key'), path.child('key')));
   if (!strict) return errors;
   values.forEach((value, i) => {
     errors.push(...labelValueErrors(value, path.child('values').index(i)));
@@ -54,7 +54,7 @@ function expressionErrors(requirement: JsonObject, path: FieldPath, strict: bool
 
 /** Validates a requirement on a node's fields, of which only the name is allowed. */
 function fieldErrors(requirement: JsonObject, path: FieldPath): FieldError[] {
-  const operator = textOf(requirement['operator']);
+  const operator = textAt(requirement, 'operator');
   const values = stringsOf(requirement['values']);
   const errors: FieldError[] = [];
   if (operator !== 'In' && operator !== 'NotIn') errors.push(invalid(path.child('operator'), operator, NO_OPERATOR));
@@ -62,7 +62,7 @@ function fieldErrors(requirement: JsonObject, path: FieldPath): FieldError[] {
     const why = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
     errors.push(required(path.child('values'), why));
   }
-  const key = textOf(requirement['key']);
+  const key = textAt(requirement, 'key');
   if (key !== 'metadata.name') return [...errors, invalid(path.child('key'), key, 'not a valid field selector key')];
   values.forEach((value, i) => {
     errors.push(...subdomainErrors(value, path.child('values').index(i)));

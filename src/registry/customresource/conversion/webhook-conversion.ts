@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { LruCache } from '../../../util/caches/lru-cache.js';
 import { parseJson } from '../../../apimachinery/json/decode.js';
 import { ApiError } from '../../../apimachinery/meta/errors.js';
-import { isObject, type JsonObject, objectAt, stringAt, stringifyJson } from '../../../apimachinery/json/json.js';
+import {
+  isObject,
+  type JsonObject,
+  objectAt,
+  stringAt,
+  stringifyJson,
+  textAt,
+} from '../../../apimachinery/json/json.js';
 import { stringsOf } from '../../../apimachinery/json/values.js';
 import {
   type GroupVersionKind,
@@ -191,14 +198,14 @@ function readReview(body: string, version: string, uid: string): readonly unknow
   }
   const response = objectAt(review, 'response');
   if (response === undefined) throw new Error('no response provided');
-  const answered = stringAt(response, 'uid') ?? '';
+  const answered = textAt(response, 'uid');
   if (version === 'v1' && answered !== uid) {
     throw new Error(`expected response.uid=${quote(uid)}, got ${quote(answered)}`);
   }
   const result = objectAt(response, 'result');
-  const status = stringAt(result, 'status') ?? '';
+  const status = textAt(result, 'status');
   if (status !== 'Success') {
-    const message = stringAt(result, 'message') ?? '';
+    const message = textAt(result, 'message');
     throw new Error(message === '' ? `response.result.status was '${status}', not 'Success'` : message);
   }
   const objects = response['convertedObjects'];
@@ -208,15 +215,15 @@ function readReview(body: string, version: string, uid: string): readonly unknow
 function readConverted(original: KubeObject, answer: unknown, groupVersion: string, index: number): KubeObject {
   const subject = `conversion webhook for ${kindOf(original)}`;
   const converted = answer as JsonObject | null;
-  if (!isObject(converted) || (stringAt(converted, 'kind') ?? '') === '') {
+  if (!isObject(converted) || textAt(converted, 'kind') === '') {
     throw failure(`Object 'Kind' is missing in '${goJson(converted ?? null)}'`);
   }
   const invalid = (why: string): ApiError => failure(`${subject} returned invalid object at index ${index}: ${why}`);
-  const version = stringAt(converted, 'apiVersion') ?? '';
+  const version = textAt(converted, 'apiVersion');
   if (version !== groupVersion) {
     throw invalid(`invalid groupVersion (expected ${groupVersion}, received ${version})`);
   }
-  const kind = stringAt(converted, 'kind') ?? '';
+  const kind = textAt(converted, 'kind');
   if (kind !== original.kind) throw invalid(`invalid kind (expected ${original.kind ?? ''}, received ${kind})`);
   try {
     checkIdentity(original, converted);
@@ -232,8 +239,8 @@ function readConverted(original: KubeObject, answer: unknown, groupVersion: stri
 
 /** Formats `group/version, Kind=Kind` as Go does. */
 function kindOf(object: JsonObject): string {
-  const kind = stringAt(object, 'kind') ?? '';
-  const parsed = parseGroupVersion(stringAt(object, 'apiVersion') ?? '');
+  const kind = textAt(object, 'kind');
+  const parsed = parseGroupVersion(textAt(object, 'apiVersion'));
   const gvk: GroupVersionKind = { group: parsed?.group ?? '', version: parsed?.version ?? '', kind };
   return formatGroupVersionKind(gvk);
 }

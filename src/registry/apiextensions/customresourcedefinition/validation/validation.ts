@@ -1,11 +1,5 @@
-import {
-  FieldPath,
-  type FieldError,
-  invalid,
-  notSupported,
-  required,
-} from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { FieldPath, type FieldError, invalid, required } from '../../../../apimachinery/meta/field-error.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import {
   isDns1035Label,
@@ -18,6 +12,7 @@ import {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from '../../../../apimachinery/validation/object-meta.js';
+import { choice } from '../../../builtin/shared/checks.js';
 import { validateApproval } from './approval.js';
 import { validateConversion } from './conversion.js';
 import { printVersions } from '../go-print.js';
@@ -31,8 +26,8 @@ import {
   stringsAt,
   toInternalSpec,
 } from '../internal.js';
-import type { RuleChecks, SchemaRequirements } from '../interfaces.js';
-import { requirementsForCreate, requirementsForUpdate } from './requirements.js';
+import type { SchemaRequirements } from '../interfaces.js';
+import { REQUIREMENTS_FOR_CREATE, requirementsForUpdate } from './requirements.js';
 import { validateValidation } from './schema-validation.js';
 import {
   validateColumn,
@@ -46,7 +41,7 @@ const SPEC = FieldPath.of('spec');
 const STATUS = FieldPath.of('status');
 
 /** Validates a definition on creation, after defaulting. Returns kube-apiserver's errors, in its order. */
-export function validateCustomResourceDefinition(crd: KubeObject, checks: RuleChecks = {}): FieldError[] {
+export function validateCustomResourceDefinition(crd: KubeObject): FieldError[] {
   const spec = toInternalSpec(crd);
   const wanted = `${spec.names.plural}.${spec.group}`;
   const validateName: NameValidator = (name, use) => [
@@ -55,7 +50,7 @@ export function validateCustomResourceDefinition(crd: KubeObject, checks: RuleCh
   ];
   return [
     ...validateObjectMeta(crd.metadata, 'Cluster', validateName),
-    ...validateSpec(spec, requirementsForCreate(checks)),
+    ...validateSpec(spec, REQUIREMENTS_FOR_CREATE),
     ...validateStatus(crd),
     ...validateStoredVersions(crd, spec),
     ...validateApproval(crd, spec.group, undefined),
@@ -64,14 +59,10 @@ export function validateCustomResourceDefinition(crd: KubeObject, checks: RuleCh
 }
 
 /** Validates an update of a definition. */
-export function validateCustomResourceDefinitionUpdate(
-  crd: KubeObject,
-  old: KubeObject,
-  checks: RuleChecks = {},
-): FieldError[] {
+export function validateCustomResourceDefinitionUpdate(crd: KubeObject, old: KubeObject): FieldError[] {
   const spec = toInternalSpec(crd);
   const oldSpec = toInternalSpec(old);
-  const requirements = requirementsForUpdate(spec, oldSpec, old, checks);
+  const requirements = requirementsForUpdate(spec, oldSpec, old);
   return [
     ...validateObjectMetaUpdate(crd.metadata, old.metadata),
     ...validateSpec(spec, requirements),
@@ -135,7 +126,11 @@ function validateSpec(spec: InternalSpec, given: SchemaRequirements): FieldError
   const extended = hasDefaults || schemas.some((schema) => schemaHas(schema, isExtended));
   const structural = given.structural || !spec.preserveUnknownFields || extended;
   const requirements = { ...given, structural };
-  const errors = [...validateGroup(spec.group), ...validateScope(spec.scope), ...validateSchemasPresent(spec, given)];
+  const errors = [
+    ...validateGroup(spec.group),
+    ...choice(spec.scope, SPEC.child('scope'), ['Cluster', 'Namespaced']),
+    ...validateSchemasPresent(spec, given),
+  ];
   if (hasDefaults) {
     errors.push(
       invalid(SPEC.child('preserveUnknownFields'), true, 'must be false in order to use defaults in the schema'),
@@ -151,7 +146,7 @@ function validateSpec(spec: InternalSpec, given: SchemaRequirements): FieldError
   errors.push(...validateVersions(spec), ...validateRequiredNames(spec.names));
   errors.push(...validateNames(spec.names, SPEC.child('names')), ...validateCommon(spec, requirements));
   if (spec.conversion !== undefined && spec.conversion['strategy'] !== 'None' && spec.preserveUnknownFields) {
-    const strategy = stringAt(spec.conversion, 'strategy') ?? '';
+    const strategy = textAt(spec.conversion, 'strategy');
     const text = 'must be None if spec.preserveUnknownFields is true';
     errors.push(invalid(SPEC.child('conversion').child('strategy'), strategy, text));
   }
@@ -177,13 +172,6 @@ function validateGroup(group: string): FieldError[] {
   const faults = isDns1123Subdomain(group);
   if (faults.length > 0) return [invalid(path, group, faults.join(','))];
   return group.includes('.') ? [] : [invalid(path, group, 'should be a domain with at least one dot')];
-}
-
-function validateScope(scope: string): FieldError[] {
-  const path = SPEC.child('scope');
-  if (scope === '') return [required(path)];
-  const accepted = ['Cluster', 'Namespaced'];
-  return accepted.includes(scope) ? [] : [notSupported(path, scope, accepted)];
 }
 
 function validateSchemasPresent(spec: InternalSpec, requirements: SchemaRequirements): FieldError[] {

@@ -8,7 +8,7 @@ import {
   required,
   tooMany,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonValue, stringAt } from '../../../../apimachinery/json/json.js';
+import { type JsonValue, textAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../../apimachinery/json/values.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { trimSpace } from '../../../../util/text/trim-space.js';
@@ -34,14 +34,14 @@ export function validateMatchConditions(
   if (all.length > MAX_CONDITIONS) errors.push(tooMany(path, all.length, MAX_CONDITIONS));
   all.forEach((condition, i) => {
     const at = path.index(i);
-    const expression = trimSpace(stringAt(condition, 'expression') ?? '');
+    const expression = trimSpace(textAt(condition, 'expression'));
     if (expression === '') errors.push(required(at.child('expression')));
     else {
       const environment = admissionEnvironment(known.has(expression) ? 'stored' : 'new', { params, authorizer: true });
       const compiled = compileExpression(environment, expression, [types.BOOL]);
       errors.push(...expressionErrors(compiled, at.child('expression')));
     }
-    const name = stringAt(condition, 'name') ?? '';
+    const name = textAt(condition, 'name');
     if (name === '') {
       errors.push(required(at.child('name')));
       return;
@@ -55,4 +55,4 @@ export function validateMatchConditions(
 
 /** Returns the expressions of match conditions, unchanged. */
 export const conditionExpressions = (conditions: JsonValue | undefined): string[] =>
-  objectsOf(conditions).map((condition) => stringAt(condition, 'expression') ?? '');
+  objectsOf(conditions).map((condition) => textAt(condition, 'expression'));

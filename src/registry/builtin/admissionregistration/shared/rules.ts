@@ -3,12 +3,12 @@ import {
   type FieldError,
   type FieldPath,
   invalid,
-  notSupported,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, stringAt } from '../../../../apimachinery/json/json.js';
+import type { JsonObject } from '../../../../apimachinery/json/json.js';
 import { stringsOf } from '../../../../apimachinery/json/values.js';
 import { isPathSegmentName } from '../../../../apimachinery/validation/names.js';
+import { choiceIfSet } from '../../shared/checks.js';
 
 const OPERATIONS = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 const SCOPES = ['*', 'Cluster', 'Namespaced'];
@@ -22,9 +22,7 @@ export function validateRuleWithOperations(rule: JsonObject, path: FieldPath): F
   if (operations.length > 1 && operations.includes('*')) {
     errors.push(invalid(at, [...operations], "if '*' is present, must not specify other operations"));
   }
-  operations.forEach((operation, i) => {
-    if (!OPERATIONS.includes(operation)) errors.push(notSupported(at.index(i), operation, OPERATIONS));
-  });
+  operations.forEach((operation, i) => errors.push(...choiceIfSet(operation, at.index(i), OPERATIONS)));
   return [...errors, ...validateRule(rule, path)];
 }
 
@@ -44,10 +42,11 @@ function validateRule(rule: JsonObject, path: FieldPath): FieldError[] {
   versions.forEach((version, i) => {
     if (version === '') errors.push(required(at.index(i)));
   });
-  errors.push(...validateResources(stringsOf(rule['resources']), path.child('resources')));
-  const scope = stringAt(rule, 'scope');
-  if (scope !== undefined && !SCOPES.includes(scope)) errors.push(notSupported(path.child('scope'), scope, SCOPES));
-  return errors;
+  return [
+    ...errors,
+    ...validateResources(stringsOf(rule['resources']), path.child('resources')),
+    ...choiceIfSet(rule['scope'], path.child('scope'), SCOPES),
+  ];
 }
 
 function validateResources(resources: readonly string[], path: FieldPath): FieldError[] {

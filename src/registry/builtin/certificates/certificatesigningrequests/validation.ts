@@ -9,7 +9,7 @@ import {
   notSupported,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject, objectAt, stringAt } from '../../../../apimachinery/json/json.js';
+import { deepEqual, type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
 import { compareUtf8, type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
 import { internalDiff } from '../../../../apimachinery/scheme/internal-diff.js';
 import {
@@ -18,6 +18,7 @@ import {
   parseCertificateRequest,
 } from '../../../../pki/certificate-request.js';
 import { nextPemBlock } from '../../../../pki/pem.js';
+import { choice } from '../../shared/checks.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
 import { validateSignerName } from '../signer-name.js';
 import {
@@ -151,9 +152,7 @@ function conditionErrors(object: KubeObject, tolerance: Tolerance): FieldError[]
     const type = conditionType(condition);
     if (!tolerance.emptyConditions && type === '') errors.push(required(path.child('type')));
     const allowed = [APPROVED, DENIED, FAILED].includes(type) ? ['True'] : STATUSES;
-    const status = stringAt(condition, 'status') ?? '';
-    if (status === '') errors.push(required(path.child('status')));
-    else if (!allowed.includes(status)) errors.push(notSupported(path.child('status'), status, allowed));
+    errors.push(...choice(textAt(condition, 'status'), path.child('status'), allowed));
     const other = type === APPROVED ? DENIED : type === DENIED ? APPROVED : undefined;
     if (!tolerance.both && other !== undefined && seen.has(other)) {
       errors.push(invalid(CONDITIONS, type, 'Approved and Denied conditions are mutually exclusive'));

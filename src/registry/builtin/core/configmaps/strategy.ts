@@ -5,7 +5,6 @@ import { emptyMembersOf } from '../../../../apimachinery/scheme/empty-members.js
 import { isConfigMapKey, nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../../rest/interfaces.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
-import { noop } from '../../shared/resource-type.js';
 
 /** The maximum total size of the values in a ConfigMap or Secret, in bytes. */
 export const MAX_DATA_SIZE = 1024 * 1024;
@@ -67,8 +66,6 @@ export function immutableErrors(
 export const configMapStrategy: Strategy = {
   allowCreateOnUpdate: false,
   allowUnconditionalUpdate: true,
-  prepareForCreate: noop,
-  prepareForUpdate: noop,
   validateCreate: (_context, object) => validate(object),
   validateUpdate: (_context, object, old) => [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
-import { deepEqual, type JsonObject } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf } from '../../../../apimachinery/json/values.js';
+import { deepEqual, type JsonObject, textAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { labelErrors, subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
@@ -9,12 +9,11 @@ import type { Strategy } from '../../../rest/interfaces.js';
 import { appProtocolErrors, choice, ipErrors, portNumberErrors, PROTOCOLS } from '../../shared/checks.js';
 import { numberOf, setDefault } from '../../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
-import { noop } from '../../shared/resource-type.js';
 
 function endpointErrors(address: JsonObject, path: FieldPath): FieldError[] {
-  const ip = textOf(address['ip']);
+  const ip = textAt(address, 'ip');
   const errors = ipErrors(ip, path.child('ip'));
-  const hostname = textOf(address['hostname']);
+  const hostname = textAt(address, 'hostname');
   if (hostname !== '') {
     errors.push(...labelErrors(hostname, path.child('hostname')));
   }
@@ -43,13 +42,13 @@ function nonSpecialErrors(ip: string, path: FieldPath): FieldError[] {
 
 function portErrors(port: JsonObject, needsName: boolean, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
-  const name = textOf(port['name']);
+  const name = textAt(port, 'name');
   if (name === '' && needsName) errors.push(required(path.child('name')));
   if (name !== '') errors.push(...labelErrors(name, path.child('name')));
   return [
     ...errors,
     ...portNumberErrors(numberOf(port['port']), path.child('port')),
-    ...choice(textOf(port['protocol']), path.child('protocol'), PROTOCOLS),
+    ...choice(textAt(port, 'protocol'), path.child('protocol'), PROTOCOLS),
     ...appProtocolErrors(port, path),
   ];
 }
@@ -86,8 +85,6 @@ export function applyEndpointsDefaults(object: KubeObject): void {
 export const endpointsStrategy: Strategy = {
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: true,
-  prepareForCreate: noop,
-  prepareForUpdate: noop,
   validateCreate: (_context, object) => validate(object, undefined),
   validateUpdate: (_context, object, old) => [
     ...validateCoreMetaUpdate(object.metadata, old.metadata),

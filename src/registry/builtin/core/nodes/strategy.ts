@@ -7,8 +7,15 @@ import {
   invalid,
   Printed,
 } from '../../../../apimachinery/meta/field-error.js';
-import { deepCopy, deepEqual, isObject, type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import {
+  deepCopy,
+  deepEqual,
+  isObject,
+  type JsonObject,
+  objectAt,
+  textAt,
+} from '../../../../apimachinery/json/json.js';
+import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { goJson, type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
 import { cidrErrors, cidrWarnings } from '../../../../apimachinery/validation/addresses.js';
 import { labelValueErrors, qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
@@ -29,7 +36,7 @@ function taintErrors(object: KubeObject): FieldError[] {
   objectsOf(objectAt(object, 'spec')?.['taints']).forEach((taint, i) => {
     // Kubernetes reads the taints in spec, but reports this path.
     const path = FieldPath.of('metadata', 'taints').index(i);
-    const [key, value, effect] = [textOf(taint['key']), textOf(taint['value']), textOf(taint['effect'])];
+    const [key, value, effect] = [textAt(taint, 'key'), textAt(taint, 'value'), textAt(taint, 'effect')];
     errors.push(...qualifiedNameErrors(key, path.child('key')));
     errors.push(...labelValueErrors(value, path.child('value')));
     errors.push(...choice(effect, path.child('effect'), TAINT_EFFECTS));
@@ -58,7 +65,7 @@ const validate = (object: KubeObject): FieldError[] => [
 
 /** Synchronizes podCIDR and podCIDRs. If they differ, podCIDR wins. */
 function syncPodCidrs(spec: JsonObject): void {
-  const single = textOf(spec['podCIDR']);
+  const single = textAt(spec, 'podCIDR');
   const [first = ''] = stringsOf(spec['podCIDRs']);
   if (single !== '' && single !== first) spec['podCIDRs'] = [single];
   else if (single === '' && first !== '') spec['podCIDR'] = first;
@@ -139,7 +146,7 @@ function dropConfig(object: KubeObject): void {
 }
 
 function warnings(object: KubeObject): string[] {
-  const id = textOf(objectAt(object, 'spec')?.['externalID']);
+  const id = textAt(objectAt(object, 'spec'), 'externalID');
   return [
     ...(id === '' ? [] : ['spec.externalID: this field is deprecated, and is unused by Kubernetes']),
     ...podCidrs(object).flatMap((cidr, i) => cidrWarnings(SPEC.child('podCIDRs').index(i).toString(), cidr)),
@@ -175,12 +182,12 @@ function updateErrors(object: KubeObject, old: KubeObject): FieldError[] {
   if (oldCidrs.length > 0 && !deepEqual(podCidrs(object), oldCidrs)) {
     errors.push(forbidden(SPEC.child('podCIDRs'), 'node updates may not change podCIDR except from "" to valid'));
   }
-  const oldProvider = textOf(before['providerID']);
-  if (oldProvider !== '' && oldProvider !== textOf(spec['providerID'])) {
+  const oldProvider = textAt(before, 'providerID');
+  if (oldProvider !== '' && oldProvider !== textAt(spec, 'providerID')) {
     errors.push(forbidden(SPEC.child('providerID'), 'node updates may not change providerID except from "" to valid'));
   }
   errors.push(...taintErrors(object));
-  if (textOf(spec['externalID']) !== textOf(before['externalID'])) {
+  if (textAt(spec, 'externalID') !== textAt(before, 'externalID')) {
     errors.push(forbidden(SPEC.child('externalID'), 'may not be updated'));
   }
   return errors;

@@ -7,8 +7,8 @@ import {
   Printed,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
+import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { newInvalid } from '../../../../apimachinery/meta/errors.js';
 import { goJson, type KubeObject } from '../../../../apimachinery/meta/meta.js';
 import { labelErrors, subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
@@ -38,7 +38,7 @@ const AFFINITIES = ['ClientIP', 'None'];
 
 function portErrors(port: JsonObject, needsName: boolean, path: FieldPath, names: Set<string>): FieldError[] {
   const errors: FieldError[] = [];
-  const name = textOf(port['name']);
+  const name = textAt(port, 'name');
   if (needsName && name === '') errors.push(required(path.child('name')));
   else if (name !== '') {
     errors.push(...labelErrors(name, path.child('name')));
@@ -48,7 +48,7 @@ function portErrors(port: JsonObject, needsName: boolean, path: FieldPath, names
   return [
     ...errors,
     ...portNumberErrors(numberOf(port['port']), path.child('port')),
-    ...choice(textOf(port['protocol']), path.child('protocol'), PROTOCOLS),
+    ...choice(textAt(port, 'protocol'), path.child('protocol'), PROTOCOLS),
     ...portNumberOrNameErrors(port['targetPort'], path.child('targetPort')),
     ...appProtocolErrors(port, path),
   ];
@@ -63,7 +63,7 @@ function duplicatePort(path: FieldPath, port: JsonObject): FieldError {
 
 /** Rejects the fields that a service of its type cannot have. */
 function typeErrors(spec: JsonObject, headless: boolean): FieldError[] {
-  const type = textOf(spec['type']);
+  const type = textAt(spec, 'type');
   if (headless && (type === 'LoadBalancer' || type === 'NodePort')) {
     return [invalid(SPEC.child('clusterIPs').index(0), 'None', `may not be set to 'None' for ${type} services`)];
   }
@@ -71,7 +71,7 @@ function typeErrors(spec: JsonObject, headless: boolean): FieldError[] {
   const set = [
     stringsOf(spec['clusterIPs']).length > 0 ? ['clusterIPs'] : [],
     stringsOf(spec['ipFamilies']).length > 0 ? ['ipFamilies'] : [],
-    textOf(spec['ipFamilyPolicy']) === '' ? [] : ['ipFamilyPolicy'],
+    textAt(spec, 'ipFamilyPolicy') === '' ? [] : ['ipFamilyPolicy'],
   ].flat();
   const errors = set.map((field) => forbidden(SPEC.child(field), 'may not be set for ExternalName services'));
   return [...errors, ...externalNameErrors(spec)];
@@ -91,7 +91,7 @@ function portsErrors(spec: JsonObject, headless: boolean): FieldError[] {
 function samePorts(spec: JsonObject): FieldError[] {
   const seen = new Set<string>();
   return objectsOf(spec['ports']).flatMap((port, i) => {
-    const key = `${textOf(port['protocol'])}/${String(numberOf(port['port']))}`;
+    const key = `${textAt(port, 'protocol')}/${String(numberOf(port['port']))}`;
     if (seen.has(key)) return [duplicatePort(SPEC.child('ports').index(i), port)];
     seen.add(key);
     return [];
@@ -100,7 +100,7 @@ function samePorts(spec: JsonObject): FieldError[] {
 
 function externalNameErrors(spec: JsonObject): FieldError[] {
   const path = SPEC.child('externalName');
-  const given = textOf(spec['externalName']);
+  const given = textAt(spec, 'externalName');
   const name = given.endsWith('.') ? given.slice(0, -1) : given;
   if (name === '') return [required(path)];
   return subdomainErrors(name, path);
@@ -114,7 +114,7 @@ function validate(object: KubeObject, old?: KubeObject): FieldError[] {
   const selector = objectAt(spec, 'selector');
   if (selector !== undefined)
     errors.push(...validateLabels(selector as Record<string, string>, SPEC.child('selector')));
-  errors.push(...choice(textOf(spec['sessionAffinity']), SPEC.child('sessionAffinity'), AFFINITIES));
+  errors.push(...choice(textAt(spec, 'sessionAffinity'), SPEC.child('sessionAffinity'), AFFINITIES));
   errors.push(...affinityErrors(spec));
   errors.push(...addressErrors(spec, old === undefined ? undefined : objectAt(old, 'spec')));
   const before = old === undefined ? undefined : objectAt(old, 'spec');
@@ -124,7 +124,7 @@ function validate(object: KubeObject, old?: KubeObject): FieldError[] {
   });
   return [
     ...errors,
-    ...choice(textOf(spec['type']), SPEC.child('type'), TYPES),
+    ...choice(textAt(spec, 'type'), SPEC.child('type'), TYPES),
     ...nodePortErrors(spec),
     ...samePorts(spec),
     ...sourceRangeErrors(spec, before),
@@ -154,7 +154,7 @@ function statusErrors(object: KubeObject, old: KubeObject): FieldError[] {
   const path = FieldPath.of('status', 'loadBalancer', 'ingress');
   if (ingress.length > 0 && objectAt(object, 'spec')?.['type'] !== 'LoadBalancer')
     return [forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")];
-  const known = ingressOf(old).map((entry) => textOf(entry['ip']));
+  const known = ingressOf(old).map((entry) => textAt(entry, 'ip'));
   return ingress.flatMap((entry, i) => ingressErrors(entry, path.index(i), known));
 }
 
@@ -162,7 +162,7 @@ const IP_MODES = ['Proxy', 'VIP'];
 
 function ingressErrors(entry: JsonObject, path: FieldPath, known: readonly string[]): FieldError[] {
   const errors: FieldError[] = [];
-  const [ip, hostname] = [textOf(entry['ip']), textOf(entry['hostname'])];
+  const [ip, hostname] = [textAt(entry, 'ip'), textAt(entry, 'hostname')];
   const mode = entry['ipMode'];
   if (ip !== '' && !known.includes(ip)) errors.push(...ipErrors(ip, path.child('ip')));
   if (typeof mode === 'string') {

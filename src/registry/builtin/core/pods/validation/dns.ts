@@ -1,8 +1,8 @@
 import { type FieldError, type FieldPath, invalid, required } from '../../../../../apimachinery/meta/field-error.js';
-import { type JsonObject, objectAt } from '../../../../../apimachinery/json/json.js';
-import { objectsOf, textOf, stringsOf } from '../../../../../apimachinery/json/values.js';
+import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
+import { stringsOf } from '../../../../../apimachinery/json/values.js';
 import { maxLenCharacters, regexError } from '../../../../../apimachinery/validation/names.js';
-import { ipErrors } from '../../../shared/checks.js';
+import { ipErrors, itemErrors } from '../../../shared/checks.js';
 
 const MAX_SERVERS = 3;
 const MAX_SEARCHES = 32;
@@ -50,8 +50,8 @@ export function dnsErrors(spec: JsonObject, path: FieldPath): FieldError[] {
     const name = search.endsWith('.') ? search.slice(0, -1) : search;
     errors.push(...searchProblems(name).map((text) => invalid(at.index(i), name, text)));
   });
-  objectsOf(config?.['options']).forEach(({ name }, i) => {
-    if (textOf(name) === '') errors.push(required(path.child('options').index(i), 'must not be empty'));
-  });
-  return errors;
+  const optionErrors = itemErrors(config, 'options', path, (option, optionPath) =>
+    textAt(option, 'name') === '' ? [required(optionPath, 'must not be empty')] : [],
+  );
+  return [...errors, ...optionErrors];
 }
