@@ -3,6 +3,7 @@ import { type JsonObject, objectAt, textAt } from '../../../apimachinery/json/js
 import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
 import type { Authorizer } from '../../../authorization/authorizer/interfaces.js';
+import { aggregateTexts } from '../../../authorization/authorizer/results.js';
 import type { AdmissionAttributes } from '../../interfaces.js';
 import type { ObjectReader } from '../../object-reader.js';
 import { refusal } from '../../refusal.js';
@@ -102,7 +103,7 @@ async function authorizeAudience(
 
 /** Reports whether the pod mounts a token for the audience; returns a string with the reason if that cannot be determined. */
 function mounts({ claims, volumes }: Dependencies, pod: KubeObject, audience: string): boolean | string {
-  const errors = new Set<string>();
+  const errors: string[] = [];
   for (const volume of objectsOf(objectAt(pod, 'spec')?.['volumes'])) {
     const sources = objectsOf(objectAt(volume, 'projected')?.['sources']);
     const isFor = (source: JsonObject): boolean => {
@@ -112,12 +113,11 @@ function mounts({ claims, volumes }: Dependencies, pod: KubeObject, audience: st
     if (sources.some(isFor)) return true;
     const claim = claimOf(pod, volume);
     const driver = claim === undefined ? driverOf(volume) : driverOfClaim(claims, volumes, pod, claim);
-    if (typeof driver !== 'string') errors.add(driver.error);
+    if (typeof driver !== 'string') errors.push(driver.error);
     // CSIDrivers, which list the audiences of their volumes, are not served.
-    else if (driver !== '') errors.add(`csidriver.storage.k8s.io ${quote(driver)} not found`);
+    else if (driver !== '') errors.push(`csidriver.storage.k8s.io ${quote(driver)} not found`);
   }
-  if (errors.size === 0) return false;
-  return errors.size === 1 ? [...errors].join('') : `[${[...errors].join(', ')}]`;
+  return errors.length === 0 ? false : aggregateTexts(errors);
 }
 
 function claimOf(pod: KubeObject, volume: JsonObject): string | undefined {

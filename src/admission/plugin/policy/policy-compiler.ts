@@ -40,10 +40,7 @@ export class StoredPolicyCompiler {
   }
 
   matchConditions(owner: MatchConditionsOwner, metrics: MatchConditionsMetrics | undefined): MatchConditions {
-    const conditions = objectsOf(this.spec['matchConditions']).map((condition) => ({
-      name: textAt(condition, 'name'),
-      expression: textAt(condition, 'expression'),
-    }));
-    return compileMatchConditions(conditions, owner, metrics, this.environment({ authorizer: true }));
+    const environment = this.environment({ authorizer: true });
+    return compileMatchConditions(this.spec['matchConditions'], owner, metrics, environment);
   }
 }

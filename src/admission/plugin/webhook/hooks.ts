@@ -56,11 +56,11 @@ export class Hooks {
   ) {}
 
   /** Reports whether the configurations have been listed. */
-  ready(): boolean {
+  synced(): boolean {
     return this.source.synced();
   }
 
-  whenReady(): Promise<void> {
+  whenSynced(): Promise<void> {
     return this.source.whenSynced();
   }
 
@@ -107,10 +107,7 @@ export class Hooks {
   private hook(webhook: JsonObject, name: string, configuration: string, times: number): Hook {
     const ignoresFailures = stringAt(webhook, 'failurePolicy') === 'Ignore';
     const { timeoutSeconds } = webhook;
-    const conditions = objectsOf(webhook['matchConditions']).map((condition) => ({
-      name: textAt(condition, 'name'),
-      expression: textAt(condition, 'expression'),
-    }));
+
     const failurePolicy = ignoresFailures ? 'Ignore' : 'Fail';
     const conditionType = this.type === 'admit' ? 'admit' : 'validate';
     return {
@@ -119,7 +116,7 @@ export class Hooks {
       id: `${configuration}/${name}/${String(times)}`,
       criteria: webhookCriteria(webhook),
       conditions: compileMatchConditions(
-        conditions,
+        webhook['matchConditions'],
         { kind: 'webhook', type: conditionType, name, failurePolicy },
         this.metrics,
       ),

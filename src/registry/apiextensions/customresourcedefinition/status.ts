@@ -2,6 +2,7 @@ import { transitionTime } from '../../../apimachinery/meta/conditions.js';
 import { type JsonObject, deepEqual, isObject, objectAt, textAt } from '../../../apimachinery/json/json.js';
 import { aggregate, FieldPath, invalid } from '../../../apimachinery/meta/field-error.js';
 import { type KubeObject, quote } from '../../../apimachinery/meta/meta.js';
+import { aggregateTexts } from '../../../authorization/authorizer/results.js';
 import { isStructuralInSteps, structuralError, validateStructural } from '../../../schema/structural.js';
 import { approvalState, isProtectedGroup } from './validation/approval.js';
 import { caBundleFault } from './validation/ca-bundle.js';
@@ -120,9 +121,7 @@ function settleShortNames(
 ): readonly string[] {
   const lost = wanted.filter((name) => !accepted.includes(name) && name !== '' && taken.has(name));
   if (lost.length === 0) return wanted;
-  const texts = [...new Set(lost.map(inUse))];
-  const message = texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
-  conflicts.push({ reason: 'ShortNamesConflict', message });
+  conflicts.push({ reason: 'ShortNamesConflict', message: aggregateTexts(lost.map(inUse)) });
   return accepted;
 }
 

@@ -8,7 +8,7 @@ import {
 } from '../../../apimachinery/meta/field-error.js';
 import { objectAt, stringAt, stringifyJson, type JsonObject, textAt } from '../../../apimachinery/json/json.js';
 import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
-import type { KubeObject, ObjectMeta } from '../../../apimachinery/meta/meta.js';
+import { escapeHtml, type KubeObject, type ObjectMeta } from '../../../apimachinery/meta/meta.js';
 import { labelValueErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
 import { OBJECT_META_FIELDS } from '../../../schema/metadata.js';
 
@@ -154,9 +154,4 @@ function isUnset(value: ObjectMeta[string]): boolean {
   if (value === undefined || value === null || value === '' || value === 0) return true;
   if (typeof value !== 'object') return false;
   return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0;
-}
-
-/** Escapes the characters that Go's encoder escapes. */
-function escapeHtml(json: string): string {
-  return json.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -11,19 +11,13 @@ import {
   textAt,
 } from '../../../apimachinery/json/json.js';
 import { stringsOf } from '../../../apimachinery/json/values.js';
-import {
-  type GroupVersionKind,
-  type KubeObject,
-  formatGroupVersionKind,
-  goJson,
-  parseGroupVersion,
-  quote,
-} from '../../../apimachinery/meta/meta.js';
+import { type KubeObject, goJson, parseGroupVersion, quote } from '../../../apimachinery/meta/meta.js';
 import { ConversionPending } from '../../../managedfields/interfaces.js';
 import { messageOf } from '../../../util/error-message.js';
 import type { Clock } from '../../../util/clock.js';
 import { type Conversion, noConversion, type ReviewSender } from './conversion.js';
 import { type ConversionOutcome, type ConversionFailure, observeConversion } from './conversion-metrics.js';
+import { printedKind } from '../../../admission/type-meta.js';
 import type { Definition } from '../definition.js';
 import { checkIdentity, restoredMetadata } from './converted-metadata.js';
 
@@ -138,7 +132,7 @@ export class WebhookConversion implements Conversion {
   ): Promise<KubeObject[]> {
     const version = this.options.reviewVersions.find((candidate) => REVIEW_VERSIONS.includes(candidate));
     if (version === undefined) throw failure('no supported conversion review versions');
-    const subject = `conversion webhook for ${kindOf(batch.objects[0] ?? {})}`;
+    const subject = `conversion webhook for ${printedKind(batch.objects[0] ?? {})}`;
     const uid = randomUUID();
     let answers: readonly unknown[];
     try {
@@ -192,7 +186,7 @@ function readReview(body: string, version: string, uid: string): readonly unknow
   if (!isObject(review))
     throw new Error(`couldn't get version/kind; json parse error: ${goJson(review)} is not an object`);
   if (version === 'v1') {
-    const kind = kindOf(review);
+    const kind = printedKind(review);
     const expected = `${GROUP}/v1, Kind=ConversionReview`;
     if (kind !== expected) throw new Error(`expected webhook response of ${expected}, got ${kind}`);
   }
@@ -213,7 +207,7 @@ function readReview(body: string, version: string, uid: string): readonly unknow
 }
 
 function readConverted(original: KubeObject, answer: unknown, groupVersion: string, index: number): KubeObject {
-  const subject = `conversion webhook for ${kindOf(original)}`;
+  const subject = `conversion webhook for ${printedKind(original)}`;
   const converted = answer as JsonObject | null;
   if (!isObject(converted) || textAt(converted, 'kind') === '') {
     throw failure(`Object 'Kind' is missing in '${goJson(converted ?? null)}'`);
@@ -235,12 +229,4 @@ function readConverted(original: KubeObject, answer: unknown, groupVersion: stri
   } catch (error) {
     throw failure(`${subject} returned invalid metadata: ${messageOf(error)}`);
   }
-}
-
-/** Formats `group/version, Kind=Kind` as Go does. */
-function kindOf(object: JsonObject): string {
-  const kind = textAt(object, 'kind');
-  const parsed = parseGroupVersion(textAt(object, 'apiVersion'));
-  const gvk: GroupVersionKind = { group: parsed?.group ?? '', version: parsed?.version ?? '', kind };
-  return formatGroupVersionKind(gvk);
 }
