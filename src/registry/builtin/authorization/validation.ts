@@ -10,30 +10,22 @@ import { objectAt, stringAt, stringifyJson, type JsonObject, textAt } from '../.
 import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import { escapeHtml, type KubeObject, type ObjectMeta } from '../../../apimachinery/meta/meta.js';
 import { labelValueErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
+import { itemErrors } from '../shared/checks.js';
 import { OBJECT_META_FIELDS } from '../../../schema/metadata.js';
+
+type Check = (requirement: JsonObject, path: FieldPath) => FieldError[];
 
 const SPEC = FieldPath.of('spec');
 const RESOURCE = FieldPath.of('spec', 'resourceAttributes');
 
-export function validateSubjectAccessReview(review: KubeObject): FieldError[] {
-  const spec = objectAt(review, 'spec') ?? {};
-  return [...validateSpec(spec, { wantsUser: true }), ...validateMetadata(review.metadata, { allowsNamespace: false })];
-}
+export const validateSubjectAccessReview = (review: KubeObject): FieldError[] => validateReview(review);
 
-export function validateSelfSubjectAccessReview(review: KubeObject): FieldError[] {
-  const spec = objectAt(review, 'spec') ?? {};
-  return [
-    ...validateSpec(spec, { wantsUser: false }),
-    ...validateMetadata(review.metadata, { allowsNamespace: false }),
-  ];
-}
+export const validateSelfSubjectAccessReview = (review: KubeObject): FieldError[] =>
+  validateReview(review, { wantsUser: false });
 
 export function validateLocalSubjectAccessReview(review: KubeObject): FieldError[] {
-  const spec = objectAt(review, 'spec') ?? {};
-  const errors = [
-    ...validateSpec(spec, { wantsUser: true }),
-    ...validateMetadata(review.metadata, { allowsNamespace: true }),
-  ];
+  const errors = validateReview(review, { allowsNamespace: true });
+  const spec = objectAt(review, 'spec');
   const resource = objectAt(spec, 'resourceAttributes');
   const namespace = textAt(resource, 'namespace');
   if (resource !== undefined && namespace !== (review.metadata.namespace ?? '')) {
@@ -47,7 +39,12 @@ export function validateLocalSubjectAccessReview(review: KubeObject): FieldError
   return errors;
 }
 
-function validateSpec(spec: JsonObject, { wantsUser }: { readonly wantsUser: boolean }): FieldError[] {
+function validateReview(review: KubeObject, { wantsUser = true, allowsNamespace = false } = {}): FieldError[] {
+  const spec = objectAt(review, 'spec') ?? {};
+  return [...validateSpec(spec, wantsUser), ...validateMetadata(review.metadata, allowsNamespace)];
+}
+
+function validateSpec(spec: JsonObject, wantsUser: boolean): FieldError[] {
   const errors: FieldError[] = [];
   const resource = objectAt(spec, 'resourceAttributes');
   const nonResource = objectAt(spec, 'nonResourceAttributes');
@@ -66,9 +63,8 @@ function validateSpec(spec: JsonObject, { wantsUser }: { readonly wantsUser: boo
   if (resource === undefined) return errors;
   const field = objectAt(resource, 'fieldSelector');
   const label = objectAt(resource, 'labelSelector');
-  if (field !== undefined) errors.push(...validateSelector(field, RESOURCE.child('fieldSelector'), validateFieldKey));
-  if (label !== undefined)
-    errors.push(...validateSelector(label, RESOURCE.child('labelSelector'), validateLabelKeyAndValues));
+  if (field !== undefined) errors.push(...validateSelector(field, RESOURCE.child('fieldSelector'), fieldRequirement));
+  if (label !== undefined) errors.push(...validateSelector(label, RESOURCE.child('labelSelector'), labelRequirement));
   return errors;
 }
 
@@ -77,46 +73,29 @@ function showNonResource(attributes: JsonObject): JsonObject {
   return { Path: textAt(attributes, 'path'), Verb: textAt(attributes, 'verb') };
 }
 
-interface KeyValidation {
-  /** `before` and `after` return the errors that precede and follow those of the operator. */
-  before(requirement: JsonObject, path: FieldPath): FieldError[];
-  after(requirement: JsonObject, path: FieldPath): FieldError[];
-}
+const fieldRequirement: Check = (requirement, path) => [
+  ...(textAt(requirement, 'key') === '' ? [required(path.child('key'), 'must be specified')] : []),
+  ...validateOperator(requirement, path),
+];
 
-const validateFieldKey: KeyValidation = {
-  before: (requirement, path) =>
-    textAt(requirement, 'key') === '' ? [required(path.child('key'), 'must be specified')] : [],
-  after: () => [],
-};
+const labelRequirement: Check = (requirement, path) => [
+  ...validateOperator(requirement, path),
+  ...qualifiedNameErrors(textAt(requirement, 'key'), path.child('key')),
+  ...stringsOf(requirement['values']).flatMap((value, i) => labelValueErrors(value, path.child('values').index(i))),
+];
 
-const validateLabelKeyAndValues: KeyValidation = {
-  before: () => [],
-  after: (requirement, path) => {
-    const key = textAt(requirement, 'key');
-    const errors = qualifiedNameErrors(key, path.child('key'));
-    stringsOf(requirement['values']).forEach((value, index) => {
-      errors.push(...labelValueErrors(value, path.child('values').index(index)));
-    });
-    return errors;
-  },
-};
-
-function validateSelector(selector: JsonObject, path: FieldPath, keys: KeyValidation): FieldError[] {
+function validateSelector(selector: JsonObject, path: FieldPath, check: Check): FieldError[] {
   const errors: FieldError[] = [];
   const raw = textAt(selector, 'rawSelector');
-  const requirements = objectsOf(selector['requirements']);
-  if (raw !== '' && requirements.length > 0) {
+  const count = objectsOf(selector['requirements']).length;
+  if (raw !== '' && count > 0) {
     errors.push(invalid(path.child('rawSelector'), raw, 'may not specified at the same time as requirements'));
   }
-  if (raw === '' && requirements.length === 0) {
+  if (raw === '' && count === 0) {
     const text = `when ${path.toString()} is specified, requirements or rawSelector is required`;
     errors.push(required(path.child('requirements'), text));
   }
-  requirements.forEach((requirement, index) => {
-    const at = path.child('requirements').index(index);
-    errors.push(...keys.before(requirement, at), ...validateOperator(requirement, at), ...keys.after(requirement, at));
-  });
-  return errors;
+  return [...errors, ...itemErrors(selector, 'requirements', path, check)];
 }
 
 /** Unknown operators are accepted, for compatibility with newer clients. */
@@ -136,7 +115,7 @@ function validateOperator(requirement: JsonObject, path: FieldPath): FieldError[
   }
 }
 
-function validateMetadata(meta: ObjectMeta, { allowsNamespace }: { readonly allowsNamespace: boolean }): FieldError[] {
+function validateMetadata(meta: ObjectMeta, allowsNamespace: boolean): FieldError[] {
   const shown: JsonObject = {};
   let empty = true;
   for (const field of OBJECT_META_FIELDS) {
