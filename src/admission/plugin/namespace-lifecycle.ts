@@ -3,6 +3,7 @@ import { hasDeletionTimestamp, type KubeObject } from '../../apimachinery/meta/m
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
 import { refusal } from '../refusal.js';
 import type { NamespaceSource } from '../sources.js';
+import { isCore } from './core-resources.js';
 import { then } from '../../util/maybe-promise.js';
 
 /** Namespaces that cannot be deleted. */
@@ -17,7 +18,7 @@ export function namespaceLifecycle(namespaces: NamespaceSource): AdmissionPlugin
     readsObjects: () => false,
     admit(attributes) {
       const { operation, resource, namespace, name } = attributes;
-      const isNamespace = resource.group === '' && resource.resource === 'namespaces';
+      const isNamespace = isCore(resource, 'namespaces');
       if (operation === 'DELETE' && isNamespace && attributes.subresource === '' && IMMORTAL_NAMESPACES.has(name)) {
         throw newForbidden(resource, name, 'this namespace may not be deleted');
       }

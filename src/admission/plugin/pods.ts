@@ -2,16 +2,17 @@ import { ApiError, newForbidden } from '../../apimachinery/meta/errors.js';
 import { isObject, type JsonObject, objectAt, textAt } from '../../apimachinery/json/json.js';
 import { type GroupResource, type KubeObject, quote } from '../../apimachinery/meta/meta.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../interfaces.js';
+import { isAboutCore, isCore } from './core-resources.js';
 import { getOwn } from '../../util/get-own.js';
 
 const changes = (operation: string): boolean => operation === 'CREATE' || operation === 'UPDATE';
 
-const isPods = ({ group, resource }: GroupResource): boolean => group === '' && resource === 'pods';
+const isPods = (resource: GroupResource): boolean => isCore(resource, 'pods');
 
 /** Returns the spec of the pod that a request writes, or undefined if it writes anything else. */
-function podSpec({ resource, subresource, object }: AdmissionAttributes): JsonObject | undefined {
-  if (resource.group !== '' || resource.resource !== 'pods' || subresource !== '' || object === undefined)
-    return undefined;
+function podSpec(attributes: AdmissionAttributes): JsonObject | undefined {
+  const { object } = attributes;
+  if (object === undefined || !isAboutCore(attributes, 'pods')) return undefined;
   return objectAt(object, 'spec') ?? (object['spec'] = {});
 }
 

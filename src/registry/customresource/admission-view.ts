@@ -14,7 +14,7 @@ import {
 import { MetadataError, readMetadata, type WrongTypePolicy } from '../../schema/metadata.js';
 import { retryOnPendingConversion } from '../generic/loopback/conversion-retry.js';
 import type { AdmissionView } from '../rest/served.js';
-import { type CompiledVersion, readScale } from './compiled.js';
+import { type FormOf, readScale } from './compiled.js';
 import type { Conversion } from './conversion/conversion.js';
 import type { Definition, DefinitionVersion } from './definition.js';
 import { SCALE_GVK } from './scale/scale.js';
@@ -26,7 +26,7 @@ import { SCALE_GVK } from './scale/scale.js';
 export function customAdmissionView(
   definition: Definition,
   conversion: Conversion,
-  formOf: (groupVersion: string) => CompiledVersion | undefined,
+  formOf: FormOf,
   exchanged: AdmissionView['exchanged'],
 ): AdmissionView {
   const cached = new Map<string, readonly VersionedResource[]>();

@@ -66,6 +66,9 @@ export interface CompiledVersion {
   readonly preserveUnknownFields: boolean;
 }
 
+/** Returns the compiled version for a `group/version`, or undefined if the type has no such version. */
+export type FormOf = (groupVersion: string) => CompiledVersion | undefined;
+
 const ANYTHING: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
 function compileVersion(definition: Definition, version: DefinitionVersion, made?: PrebuiltNodes): CompiledVersion {

@@ -7,6 +7,7 @@ import { type Clock, sleep } from '../../../util/clock.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../interfaces.js';
 import type { ObjectReader } from '../../object-reader.js';
 import { refusal } from '../../refusal.js';
+import { isAboutCore, isCore } from '../core-resources.js';
 import { unmountableSecret } from './mountable-secrets.js';
 import { mountToken } from './token-volume.js';
 import type { MaybePromise } from '../../../util/maybe-promise.js';
@@ -36,7 +37,7 @@ export function serviceAccountAdmission(dependencies: ServiceAccountDependencies
   return {
     name: 'ServiceAccount',
     handles: (operation) => operation === 'CREATE',
-    readsObjects: ({ group, resource }) => group === '' && resource === 'pods',
+    readsObjects: (resource) => isCore(resource, 'pods'),
     admit(attributes) {
       const pod = newPod(attributes);
       if (pod === undefined) return;
@@ -73,9 +74,8 @@ export function serviceAccountAdmission(dependencies: ServiceAccountDependencies
   };
 }
 
-function newPod({ resource, subresource, object }: AdmissionAttributes): KubeObject | undefined {
-  return resource.group === '' && resource.resource === 'pods' && subresource === '' ? object : undefined;
-}
+const newPod = (attributes: AdmissionAttributes): KubeObject | undefined =>
+  isAboutCore(attributes, 'pods') ? attributes.object : undefined;
 
 const isMirror = (pod: KubeObject): boolean => pod.metadata.annotations?.[MIRROR_POD] !== undefined;
 

@@ -124,7 +124,7 @@ export class WebhookConversion implements Conversion {
     }
   }
 
-  /** Sends one review. `at` is called with each step as it begins, named by the failure it would be. */
+  /** Sends one review. `onStep` is called with each step as it begins, named by the failure it would be. */
   private async review(
     batch: Batch,
     groupVersion: string,
