@@ -1,7 +1,8 @@
 import { type FieldError, type FieldPath, invalid } from '../meta/field-error.js';
 import { isConfigMapKey, isDns1123Label, isDns1123Subdomain, isLabelValue, isQualifiedName } from './names.js';
 
-const toFieldErrors =
+/** Returns a check that reports each text of another one. */
+export const toFieldErrors =
   (check: (value: string) => readonly string[]) =>
   (value: string, path: FieldPath | string): FieldError[] =>
     check(value).map((text) => invalid(path, value, text));

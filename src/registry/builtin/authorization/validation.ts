@@ -10,7 +10,7 @@ import { objectAt, stringAt, stringifyJson, type JsonObject, textAt } from '../.
 import { objectsOf, stringsOf } from '../../../apimachinery/json/values.js';
 import { escapeHtml, type KubeObject, type ObjectMeta } from '../../../apimachinery/meta/meta.js';
 import { labelValueErrors, qualifiedNameErrors } from '../../../apimachinery/validation/name-errors.js';
-import { itemErrors } from '../shared/checks.js';
+import { eachErrors, itemErrors } from '../shared/checks.js';
 import { OBJECT_META_FIELDS } from '../../../schema/metadata.js';
 
 type Check = (requirement: JsonObject, path: FieldPath) => FieldError[];
@@ -81,7 +81,7 @@ const fieldRequirement: Check = (requirement, path) => [
 const labelRequirement: Check = (requirement, path) => [
   ...validateOperator(requirement, path),
   ...qualifiedNameErrors(textAt(requirement, 'key'), path.child('key')),
-  ...stringsOf(requirement['values']).flatMap((value, i) => labelValueErrors(value, path.child('values').index(i))),
+  ...eachErrors(stringsOf(requirement['values']), path.child('values'), labelValueErrors),
 ];
 
 function validateSelector(selector: JsonObject, path: FieldPath, check: Check): FieldError[] {

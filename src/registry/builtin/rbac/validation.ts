@@ -3,9 +3,9 @@ import { deepEqual, objectAt, stringAt, type JsonObject, textAt } from '../../..
 import { objectsOf } from '../../../apimachinery/json/values.js';
 import { validateLabelSelector } from '../../../apimachinery/selectors/label-selector-object.js';
 import type { KubeObject, Scope } from '../../../apimachinery/meta/meta.js';
-import { subdomainErrors } from '../../../apimachinery/validation/name-errors.js';
+import { subdomainErrors, toFieldErrors } from '../../../apimachinery/validation/name-errors.js';
 import { nameIsPathSegment } from '../../../apimachinery/validation/names.js';
-import { choiceIfSet, requiredOr } from '../shared/checks.js';
+import { choiceIfSet, eachErrors, requiredOr } from '../shared/checks.js';
 import { validateCoreMeta } from '../shared/meta.js';
 import {
   RBAC_GROUP,
@@ -18,6 +18,7 @@ import {
 
 /** Validates the name of a role or binding: any path segment. A generateName is validated as a whole name. */
 const validateRbacName = (name: string): string[] => nameIsPathSegment(name);
+const roleNameErrors = toFieldErrors(validateRbacName);
 
 export function validateRole(role: KubeObject): FieldError[] {
   return [...validateCoreMeta(role.metadata, 'Namespaced', validateRbacName), ...validateRules(role, 'Namespaced')];
@@ -32,18 +33,17 @@ export function validateClusterRole(role: KubeObject): FieldError[] {
   if (selectors.length === 0) {
     errors.push(required(path, 'at least one clusterRoleSelector required if aggregationRule is non-nil'));
   }
-  selectors.forEach((selector, index) => {
-    const found = validateLabelSelector(selector, path.index(index));
-    errors.push(...found);
-    if (found.length > 0) errors.push(invalid(path.index(index), null, 'invalid label selector.'));
+  const found = eachErrors(selectors, path, (selector, at) => {
+    const faults = validateLabelSelector(selector, at);
+    return faults.length === 0 ? [] : [...faults, invalid(at, null, 'invalid label selector.')];
   });
-  return errors;
+  return [...errors, ...found];
 }
 
-function validateRules(role: KubeObject, scope: Scope): FieldError[] {
-  const path = FieldPath.of('rules');
-  return objectsOf(role['rules']).flatMap((rule, index) => validateRule(readRule(rule), scope, path.index(index)));
-}
+const validateRules = (role: KubeObject, scope: Scope): FieldError[] =>
+  eachErrors(objectsOf(role['rules']), FieldPath.of('rules'), (rule, path) =>
+    validateRule(readRule(rule), scope, path),
+  );
 
 function validateRule(rule: PolicyRule, scope: Scope, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
@@ -73,12 +73,8 @@ export function validateBinding(binding: KubeObject, scope: Scope): FieldError[]
     ...validateCoreMeta(binding.metadata, scope, validateRbacName),
     ...choiceIfSet(ref.apiGroup, path.child('apiGroup'), [RBAC_GROUP]),
     ...choiceIfSet(ref.kind, path.child('kind'), scope === 'Namespaced' ? ['Role', 'ClusterRole'] : ['ClusterRole']),
-    ...requiredOr(ref.name, path.child('name'), (name, at) =>
-      validateRbacName(name).map((text) => invalid(at, name, text)),
-    ),
-    ...readSubjects(binding).flatMap((subject, i) =>
-      validateSubject(subject, scope, FieldPath.of('subjects').index(i)),
-    ),
+    ...requiredOr(ref.name, path.child('name'), roleNameErrors),
+    ...eachErrors(readSubjects(binding), FieldPath.of('subjects'), (one, at) => validateSubject(one, scope, at)),
   ];
 }
 

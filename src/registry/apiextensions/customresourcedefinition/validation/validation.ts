@@ -12,7 +12,7 @@ import {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from '../../../../apimachinery/validation/object-meta.js';
-import { choice } from '../../../builtin/shared/checks.js';
+import { choice, eachErrors } from '../../../builtin/shared/checks.js';
 import { validateApproval } from './approval.js';
 import { validateConversion } from './conversion.js';
 import { printVersions } from '../go-print.js';
@@ -199,9 +199,7 @@ function validateVersion(
     ...validateValidation(version.validation, statusEnabled, requirements, path.child('schema'), version.name),
   );
   errors.push(...validateSubresources(version.subresources, path.child('subresources')));
-  version.additionalPrinterColumns.forEach((column, i) => {
-    errors.push(...validateColumn(column, path.child('additionalPrinterColumns').index(i)));
-  });
+  errors.push(...eachErrors(version.additionalPrinterColumns, path.child('additionalPrinterColumns'), validateColumn));
   if (version.selectableFields.length === 0) return errors;
   const fieldsPath = path.child('selectableFields');
   const schema = version.validation?.schema;
@@ -224,9 +222,7 @@ function validateVersions(spec: InternalSpec): FieldError[] {
   if (versions.filter(({ storage }) => storage).length !== 1) {
     errors.push(invalid(path, printVersions(spec), 'must have exactly one version marked as storage version'));
   }
-  const faults = spec.version === '' ? [] : isDns1035Label(spec.version);
-  if (faults.length > 0) errors.push(invalid(SPEC.child('version'), spec.version, faults.join(',')));
-  return errors;
+  return spec.version === '' ? errors : [...errors, ...labelErrors(spec.version, SPEC.child('version'))];
 }
 
 /** Validates what all versions have in common. */
@@ -241,9 +237,7 @@ function validateCommon(spec: InternalSpec, requirements: SchemaRequirements): F
     spec.version,
   );
   errors.push(...validateSubresources(spec.subresources, SPEC.child('subresources')));
-  spec.additionalPrinterColumns.forEach((column, i) => {
-    errors.push(...validateColumn(column, SPEC.child('additionalPrinterColumns').index(i)));
-  });
+  errors.push(...eachErrors(spec.additionalPrinterColumns, SPEC.child('additionalPrinterColumns'), validateColumn));
   if (spec.selectableFields.length === 0) return errors;
   const path = SPEC.child('selectableFields');
   if (spec.validation === undefined) {
@@ -260,30 +254,26 @@ function validateRequiredNames(names: InternalNames): FieldError[] {
 
 /** Validates the names that a definition asks for or has been given. */
 function validateNames(names: InternalNames, path: FieldPath): FieldError[] {
-  const errors: FieldError[] = [];
-  const check = (value: string, at: FieldPath): void => {
-    const faults = value === '' ? [] : isDns1035Label(value);
-    if (faults.length > 0) errors.push(invalid(at, value, faults.join(',')));
-  };
-  const checkKind = (value: string, at: FieldPath): void => {
-    const faults = value === '' ? [] : isDns1035Label(value.toLowerCase());
-    const text = `may have mixed case, but should otherwise match: ${faults.join(',')}`;
-    if (faults.length > 0) errors.push(invalid(at, value, text));
-  };
-  check(names.plural, path.child('plural'));
-  check(names.singular, path.child('singular'));
-  checkKind(names.kind, path.child('kind'));
-  checkKind(names.listKind, path.child('listKind'));
-  const checkAll = (values: readonly string[], at: FieldPath): void => {
-    values.forEach((value, i) => {
-      const faults = isDns1035Label(value);
-      if (faults.length > 0) errors.push(invalid(at.index(i), value, faults.join(',')));
-    });
-  };
-  checkAll(names.shortNames, path.child('shortNames'));
-  if (names.kind !== '' && names.kind === names.listKind) {
-    errors.push(invalid(path.child('listKind'), names.listKind, 'kind and listKind may not be the same'));
-  }
-  checkAll(names.categories, path.child('categories'));
-  return errors;
+  const { plural, singular, kind, listKind, shortNames, categories } = names;
+  const isSame = kind !== '' && kind === listKind;
+  return [
+    ...(plural === '' ? [] : labelErrors(plural, path.child('plural'))),
+    ...(singular === '' ? [] : labelErrors(singular, path.child('singular'))),
+    ...(kind === '' ? [] : kindErrors(kind, path.child('kind'))),
+    ...(listKind === '' ? [] : kindErrors(listKind, path.child('listKind'))),
+    ...eachErrors(shortNames, path.child('shortNames'), labelErrors),
+    ...(isSame ? [invalid(path.child('listKind'), listKind, 'kind and listKind may not be the same')] : []),
+    ...eachErrors(categories, path.child('categories'), labelErrors),
+  ];
+}
+
+function labelErrors(name: string, path: FieldPath): FieldError[] {
+  const faults = isDns1035Label(name);
+  return faults.length === 0 ? [] : [invalid(path, name, faults.join(','))];
+}
+
+function kindErrors(kind: string, path: FieldPath): FieldError[] {
+  const faults = isDns1035Label(kind.toLowerCase());
+  const text = `may have mixed case, but should otherwise match: ${faults.join(',')}`;
+  return faults.length === 0 ? [] : [invalid(path, kind, text)];
 }

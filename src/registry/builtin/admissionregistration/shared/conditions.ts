@@ -1,5 +1,4 @@
 import {
-  duplicate,
   type FieldError,
   type FieldPath,
   invalid,
@@ -10,7 +9,7 @@ import { type JsonObject, type JsonValue, textAt } from '../../../../apimachiner
 import { objectsOf } from '../../../../apimachinery/json/values.js';
 import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { regexError } from '../../../../apimachinery/validation/names.js';
-import { choiceIfSet } from '../../shared/checks.js';
+import { choiceIfSet, eachErrors, noDuplicates } from '../../shared/checks.js';
 
 const STATUSES = ['False', 'True', 'Unknown'];
 const MAX_REASON = 1024;
@@ -21,13 +20,11 @@ const REASON_TEXT =
 
 /** Validates conditions of meta/v1. */
 export function validateConditions(conditions: JsonValue | undefined, path: FieldPath): FieldError[] {
-  const seen = new Set<string>();
-  return objectsOf(conditions).flatMap((condition, i) => {
-    const type = textAt(condition, 'type');
-    const errors = seen.has(type) ? [duplicate(path.index(i).child('type'), type)] : [];
-    seen.add(type);
-    return [...errors, ...validateCondition(condition, path.index(i))];
-  });
+  const again = noDuplicates();
+  return eachErrors(objectsOf(conditions), path, (condition, at) => [
+    ...again(textAt(condition, 'type'), at.child('type')),
+    ...validateCondition(condition, at),
+  ]);
 }
 
 function validateCondition(condition: JsonObject, path: FieldPath): FieldError[] {

@@ -1,4 +1,4 @@
-import { duplicate, type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
+import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
 import { deepEqual, type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { validateLabelSelector } from '../../../../apimachinery/selectors/label-selector-object.js';
@@ -11,7 +11,7 @@ import {
   validateUrlOrService,
   validateVersionNames,
 } from '../../../apiextensions/customresourcedefinition/validation/webhook.js';
-import { choiceIfSet, itemErrors } from '../../shared/checks.js';
+import { choiceIfSet, eachErrors, itemErrors, noDuplicates } from '../../shared/checks.js';
 import { conditionExpressions, validateMatchConditions } from './match-conditions.js';
 import { validateRuleWithOperations } from './rules.js';
 
@@ -32,20 +32,20 @@ export function validateConfiguration(object: KubeObject, old: KubeObject | unde
   const known = new Set(before.flatMap((webhook) => conditionExpressions(webhook['matchConditions'])));
   const webhooks = objectsOf(object['webhooks']);
   const checkConditions = old === undefined || !sameConditions(webhooks, before);
-  const names = new Set<string>();
-  webhooks.forEach((webhook, i) => {
-    const path = FieldPath.of('webhooks').index(i);
-    errors.push(...validateWebhook(webhook, path));
-    if (checkConditions) {
-      const at = path.child('matchConditions');
-      errors.push(...validateMatchConditions(webhook['matchConditions'], at, { params: false, known }));
-    }
-    errors.push(...validateReviewVersions(stringsOf(webhook['admissionReviewVersions']), path));
+  const again = noDuplicates();
+  const faults = eachErrors(webhooks, FieldPath.of('webhooks'), (webhook, path) => {
     const name = textAt(webhook, 'name');
-    if (name !== '' && names.has(name)) errors.push(duplicate(path.child('name'), name));
-    names.add(name);
+    const conditions = path.child('matchConditions');
+    return [
+      ...validateWebhook(webhook, path),
+      ...(checkConditions
+        ? validateMatchConditions(webhook['matchConditions'], conditions, { params: false, known })
+        : []),
+      ...validateReviewVersions(stringsOf(webhook['admissionReviewVersions']), path),
+      ...(name === '' ? [] : again(name, path.child('name'))),
+    ];
   });
-  return errors;
+  return [...errors, ...faults];
 }
 
 /**

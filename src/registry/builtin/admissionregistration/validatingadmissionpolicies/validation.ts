@@ -1,12 +1,5 @@
 import { types } from '@annex/cel';
-import {
-  duplicate,
-  type FieldError,
-  FieldPath,
-  invalid,
-  Printed,
-  required,
-} from '../../../../apimachinery/meta/field-error.js';
+import { type FieldError, FieldPath, invalid, Printed, required } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../../apimachinery/json/values.js';
 import { goJson, type KubeObject } from '../../../../apimachinery/meta/meta.js';
@@ -15,7 +8,7 @@ import { qualifiedNameErrors } from '../../../../apimachinery/validation/name-er
 import { validateObjectMeta } from '../../../../apimachinery/validation/object-meta.js';
 import { JsonPathError, parseJsonPath } from '../../../../schema/columns/json-path-parser.js';
 import { trimSpace } from '../../../../util/text/trim-space.js';
-import { choiceIfSet, itemErrors } from '../../shared/checks.js';
+import { choiceIfSet, eachErrors, itemErrors, noDuplicates } from '../../shared/checks.js';
 import { validateConditions } from '../shared/conditions.js';
 import { expressionErrors, PolicyCompiler } from '../shared/expressions.js';
 import { validateCommonSpec, validateVariables } from '../shared/policy-spec.js';
@@ -81,14 +74,12 @@ function validateRules(name: string, spec: JsonObject, path: FieldPath, validati
     const why = `must not have more than ${String(MAX_AUDIT_ANNOTATIONS)} auditAnnotations`;
     errors.push(invalid(at, new Printed(goJson(annotations.map(internalAnnotation))), why));
   }
-  const keys = new Set<string>();
-  annotations.forEach((annotation, i) => {
-    errors.push(...validateAnnotation(name, annotation, at.index(i), validating));
-    const key = textAt(annotation, 'key');
-    if (keys.has(key)) errors.push(duplicate(at.index(i).child('key'), key));
-    keys.add(key);
-  });
-  return errors;
+  const again = noDuplicates();
+  const faults = eachErrors(annotations, at, (annotation, path) => [
+    ...validateAnnotation(name, annotation, path, validating),
+    ...again(textAt(annotation, 'key'), path.child('key')),
+  ]);
+  return [...errors, ...faults];
 }
 
 /** Returns an annotation as kube-apiserver prints its internal type. */

@@ -1,9 +1,9 @@
-import { duplicate, type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
+import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
 import { objectAt } from '../../../../apimachinery/json/json.js';
 import { stringsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
 import type { ResourceType } from '../../../rest/interfaces.js';
-import { choiceIfSet } from '../../shared/checks.js';
+import { choiceIfSet, eachErrors, noDuplicates } from '../../shared/checks.js';
 import { defaultBinding, validateCommonBinding } from '../shared/binding.js';
 import type { ParamAccess } from '../shared/param-access.js';
 import { bindingStrategy } from '../shared/strategy.js';
@@ -13,19 +13,14 @@ import { admissionType, VALIDATING_VERSIONS } from '../shared/type.js';
 const ACTIONS = ['Audit', 'Deny', 'Warn'];
 
 function validateActions(actions: readonly string[], path: FieldPath): FieldError[] {
-  const errors: FieldError[] = [];
-  const seen = new Set<string>();
-  actions.forEach((action, i) => {
-    errors.push(...choiceIfSet(action, path.index(i), ACTIONS));
-    if (seen.has(action)) errors.push(duplicate(path.index(i), action));
-    seen.add(action);
-  });
-  if (seen.has('Deny') && seen.has('Warn')) {
+  const again = noDuplicates();
+  const errors = eachErrors(actions, path, (action, at) => [...choiceIfSet(action, at, ACTIONS), ...again(action, at)]);
+  if (actions.includes('Deny') && actions.includes('Warn')) {
     const why =
       'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)';
     errors.push(invalid(path, [...actions], why));
   }
-  if (seen.size === 0) errors.push(required(path, 'at least one validation action is required'));
+  if (actions.length === 0) errors.push(required(path, 'at least one validation action is required'));
   return errors;
 }
 

@@ -18,10 +18,14 @@ import {
 import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { goJson, type KubeObject, quote } from '../../../../apimachinery/meta/meta.js';
 import { cidrErrors, cidrWarnings } from '../../../../apimachinery/validation/addresses.js';
-import { labelValueErrors, qualifiedNameErrors } from '../../../../apimachinery/validation/name-errors.js';
+import {
+  labelValueErrors,
+  qualifiedNameErrors,
+  toFieldErrors,
+} from '../../../../apimachinery/validation/name-errors.js';
 import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import type { Strategy } from '../../../rest/interfaces.js';
-import { choice } from '../../shared/checks.js';
+import { choice, eachErrors } from '../../shared/checks.js';
 import { emptyListIsNull, keepField } from '../../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
 import { TAINT_EFFECTS } from '../../shared/node-selector.js';
@@ -75,10 +79,9 @@ function syncPodCidrs(spec: JsonObject): void {
 function podCidrErrors(object: KubeObject): FieldError[] {
   const cidrs = podCidrs(object);
   const path = SPEC.child('podCIDRs');
-  const problems = cidrs.map(cidrErrors);
-  const errors = problems.flatMap((texts, i) => texts.map((text) => invalid(path.index(i), cidrs[i], text)));
+  const errors = eachErrors(cidrs, path, toFieldErrors(cidrErrors));
   if (cidrs.length < 2) return errors;
-  const bad = problems.findIndex((texts) => texts.length > 0);
+  const bad = cidrs.findIndex((cidr) => cidrErrors(cidr).length > 0);
   if (bad >= 0) {
     const why = `invalid CIDR[${String(bad)}]: <nil> (invalid CIDR address: ${cidrs[bad] ?? ''})`;
     errors.push(internalError(path, `invalid PodCIDRs. failed to check with dual stack with error:${why}`));

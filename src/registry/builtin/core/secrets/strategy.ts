@@ -2,7 +2,8 @@ import { type FieldError, FieldPath, invalid, required, tooLong } from '../../..
 import { goKind, JsonError, parseJson } from '../../../../apimachinery/json/decode.js';
 import { isObject, objectAt, type JsonObject, textAt } from '../../../../apimachinery/json/json.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
-import { isConfigMapKey, nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
+import { configMapKeyErrors } from '../../../../apimachinery/validation/name-errors.js';
+import { nameIsDnsSubdomain } from '../../../../apimachinery/validation/names.js';
 import { validateImmutableField } from '../../../../apimachinery/validation/object-meta.js';
 import type { Strategy } from '../../../rest/interfaces.js';
 import { decodedLength, entriesOf, immutableErrors, MAX_DATA_SIZE } from '../configmaps/strategy.js';
@@ -62,7 +63,7 @@ function validate(object: KubeObject): FieldError[] {
   const data = new Map(entriesOf(object, 'data'));
   let size = 0;
   for (const [key, value] of data) {
-    errors.push(...isConfigMapKey(key).map((text) => invalid(DATA.key(key), key, text)));
+    errors.push(...configMapKeyErrors(key, DATA.key(key)));
     size += decodedLength(value);
   }
   if (size > MAX_DATA_SIZE) errors.push(tooLong(DATA, MAX_DATA_SIZE));

@@ -1,8 +1,8 @@
-import { type FieldError, FieldPath, invalid, duplicate, required } from '../../../../apimachinery/meta/field-error.js';
+import { type FieldError, FieldPath, invalid, required } from '../../../../apimachinery/meta/field-error.js';
 import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json/json.js';
 import { stringsOf } from '../../../../apimachinery/json/values.js';
 import type { KubeObject } from '../../../../apimachinery/meta/meta.js';
-import { choiceIfSet, ipErrors } from '../../shared/checks.js';
+import { choiceIfSet, eachErrors, ipErrors, noDuplicates } from '../../shared/checks.js';
 
 const SPEC = FieldPath.of('spec');
 const CLUSTER_IPS = SPEC.child('clusterIPs');
@@ -24,12 +24,13 @@ export function addressErrors(spec: JsonObject, before: JsonObject | undefined):
   const ips = stringsOf(spec['clusterIPs']);
   const families = stringsOf(spec['ipFamilies']);
   const errors = pairErrors(textAt(spec, 'clusterIP'), ips);
-  const seen = new Set<string>();
-  families.forEach((family, i) => {
-    errors.push(...choiceIfSet(family, FAMILIES.index(i), KNOWN_FAMILIES));
-    if (seen.has(family)) errors.push(duplicate(FAMILIES.index(i), family));
-    seen.add(family);
-  });
+  const again = noDuplicates();
+  errors.push(
+    ...eachErrors(families, FAMILIES, (family, path) => [
+      ...choiceIfSet(family, path, KNOWN_FAMILIES),
+      ...again(family, path),
+    ]),
+  );
   errors.push(...choiceIfSet(spec['ipFamilyPolicy'], POLICY, POLICIES));
   const wrong = singleErrors(ips, stringsOf(before?.['clusterIPs']));
   errors.push(...wrong);
@@ -142,9 +143,11 @@ export function fillFamilies(object: KubeObject, before: JsonObject | undefined)
   if (policy === 'RequireDualStack') {
     errors.push(invalid(POLICY, policy, 'this cluster is not configured for dual-stack services'));
   }
-  families.forEach((family, i) => {
-    if (family !== CONFIGURED) errors.push(invalid(FAMILIES.index(i), family, 'not configured on this cluster'));
-  });
+  errors.push(
+    ...eachErrors(families, FAMILIES, (family, path) =>
+      family === CONFIGURED ? [] : [invalid(path, family, 'not configured on this cluster')],
+    ),
+  );
   if (errors.length === 0 && families.length === 0) spec['ipFamilies'] = [CONFIGURED];
   return errors;
 }

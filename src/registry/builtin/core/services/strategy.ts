@@ -11,7 +11,7 @@ import { type JsonObject, objectAt, textAt } from '../../../../apimachinery/json
 import { objectsOf, stringsOf } from '../../../../apimachinery/json/values.js';
 import { newInvalid } from '../../../../apimachinery/meta/errors.js';
 import { goJson, type KubeObject } from '../../../../apimachinery/meta/meta.js';
-import { labelErrors, subdomainErrors } from '../../../../apimachinery/validation/name-errors.js';
+import { labelErrors, subdomainErrors, toFieldErrors } from '../../../../apimachinery/validation/name-errors.js';
 import { isDns1123Subdomain, nameIsDnsLabel } from '../../../../apimachinery/validation/names.js';
 import { validateLabels } from '../../../../apimachinery/validation/object-meta.js';
 import type { Strategy } from '../../../rest/interfaces.js';
@@ -19,6 +19,7 @@ import {
   appProtocolErrors,
   choice,
   choiceIfSet,
+  eachErrors,
   ipErrors,
   portErrors as portNumberOrNameErrors,
   portNumberErrors,
@@ -84,8 +85,7 @@ function portsErrors(spec: JsonObject, headless: boolean): FieldError[] {
   if (ports.length === 0 && !headless && spec['type'] !== 'ExternalName') errors.push(required(path));
   errors.push(...typeErrors(spec, headless));
   const names = new Set<string>();
-  ports.forEach((port, i) => errors.push(...portErrors(port, ports.length > 1, path.index(i), names)));
-  return errors;
+  return [...errors, ...eachErrors(ports, path, (port, at) => portErrors(port, ports.length > 1, at, names))];
 }
 
 function samePorts(spec: JsonObject): FieldError[] {
@@ -116,14 +116,14 @@ function validate(object: KubeObject, old?: KubeObject): FieldError[] {
     errors.push(...validateLabels(selector as Record<string, string>, SPEC.child('selector')));
   errors.push(...choice(textAt(spec, 'sessionAffinity'), SPEC.child('sessionAffinity'), AFFINITIES));
   errors.push(...affinityErrors(spec));
-  errors.push(...addressErrors(spec, old === undefined ? undefined : objectAt(old, 'spec')));
-  const before = old === undefined ? undefined : objectAt(old, 'spec');
+  const before = objectAt(old, 'spec');
   const known = stringsOf(before?.['externalIPs']);
-  stringsOf(spec['externalIPs']).forEach((ip, i) => {
-    if (!known.includes(ip)) errors.push(...ipErrors(ip, SPEC.child('externalIPs').index(i)));
-  });
   return [
     ...errors,
+    ...addressErrors(spec, before),
+    ...eachErrors(stringsOf(spec['externalIPs']), SPEC.child('externalIPs'), (ip, path) =>
+      known.includes(ip) ? [] : ipErrors(ip, path),
+    ),
     ...choice(textAt(spec, 'type'), SPEC.child('type'), TYPES),
     ...nodePortErrors(spec),
     ...samePorts(spec),
@@ -131,6 +131,8 @@ function validate(object: KubeObject, old?: KubeObject): FieldError[] {
     ...trafficErrors(spec),
   ];
 }
+
+const rangeErrors = toFieldErrors(cidrErrors);
 
 /** Reports errors under the name of the Go field, as kube-apiserver does. */
 function sourceRangeErrors(spec: JsonObject, before: JsonObject | undefined): FieldError[] {
@@ -140,10 +142,7 @@ function sourceRangeErrors(spec: JsonObject, before: JsonObject | undefined): Fi
   const errors: FieldError[] = [];
   if (spec['type'] !== 'LoadBalancer') errors.push(forbidden(path, "may only be used when `type` is 'LoadBalancer'"));
   const known = stringsOf(before?.['loadBalancerSourceRanges']).map((text) => text.trim());
-  ranges.forEach((text, i) => {
-    if (!known.includes(text)) errors.push(...cidrErrors(text).map((why) => invalid(path.index(i), text, why)));
-  });
-  return errors;
+  return [...errors, ...eachErrors(ranges, path, (text, at) => (known.includes(text) ? [] : rangeErrors(text, at)))];
 }
 
 const ingressOf = (object: KubeObject): JsonObject[] =>
@@ -155,7 +154,7 @@ function statusErrors(object: KubeObject, old: KubeObject): FieldError[] {
   if (ingress.length > 0 && objectAt(object, 'spec')?.['type'] !== 'LoadBalancer')
     return [forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")];
   const known = ingressOf(old).map((entry) => textAt(entry, 'ip'));
-  return ingress.flatMap((entry, i) => ingressErrors(entry, path.index(i), known));
+  return eachErrors(ingress, path, (entry, at) => ingressErrors(entry, at, known));
 }
 
 const IP_MODES = ['Proxy', 'VIP'];

@@ -5,13 +5,13 @@ import {
   configMapKeyErrors,
   labelErrors,
   subdomainErrors,
+  toFieldErrors,
 } from '../../../../../apimachinery/validation/name-errors.js';
 import { isRelaxedEnvVarName, nameIsDnsSubdomain } from '../../../../../apimachinery/validation/names.js';
 import { backstepErrors, requiredOr } from '../../../shared/checks.js';
 import { fieldRefErrors, resourceRefErrors, VARIABLE_FIELDS } from './field-refs.js';
 
-const variableName = (name: string, path: FieldPath): FieldError[] =>
-  isRelaxedEnvVarName(name).map((text) => invalid(path, name, text));
+const variableName = toFieldErrors(isRelaxedEnvVarName);
 
 /** Validates a reference to a key of a ConfigMap or Secret. */
 const keyRefErrors = (ref: JsonObject, path: FieldPath): FieldError[] => [
@@ -61,8 +61,7 @@ export const envErrors = (variable: JsonObject, path: FieldPath): FieldError[] =
   ...valueFromErrors(variable, path.child('valueFrom')),
 ];
 
-const namePrefix = (name: string, path: FieldPath): FieldError[] =>
-  nameIsDnsSubdomain(name, 'prefix').map((text) => invalid(path, name, text));
+const namePrefix = toFieldErrors((name) => nameIsDnsSubdomain(name, 'prefix'));
 
 /** Validates the ConfigMaps and Secrets whose keys become environment variables. */
 export function envFromErrors(sources: readonly JsonObject[], path: FieldPath): FieldError[] {

@@ -11,7 +11,7 @@ import {
 import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
 import { stringsOf } from '../../../../../apimachinery/json/values.js';
 import { internalJson } from '../../../../../apimachinery/scheme/internal-diff.js';
-import { choice, choiceIfSet, descendingPathErrors, idErrors, itemErrors } from '../../../shared/checks.js';
+import { choice, choiceIfSet, descendingPathErrors, eachErrors, idErrors, itemErrors } from '../../../shared/checks.js';
 import { windowsOptionErrors } from './windows.js';
 
 const PROFILES = ['Localhost', 'RuntimeDefault', 'Unconfined'];
@@ -145,9 +145,7 @@ export function podSecurityErrors(spec: JsonObject, path: FieldPath): FieldError
   const context = objectAt(spec, 'securityContext') ?? {};
   const errors = ['fsGroup', 'runAsUser', 'runAsGroup'].flatMap((field) => idErrors(context[field], path.child(field)));
   const groups = context['supplementalGroups'];
-  if (Array.isArray(groups)) {
-    groups.forEach((id, i) => errors.push(...idErrors(id, path.child('supplementalGroups').index(i))));
-  }
+  if (Array.isArray(groups)) errors.push(...eachErrors(groups, path.child('supplementalGroups'), idErrors));
   if (spec['shareProcessNamespace'] === true && spec['hostPID'] === true) {
     const why = 'ShareProcessNamespace and HostPID cannot both be enabled';
     errors.push(invalid(path.child('shareProcessNamespace'), true, why));
