@@ -21,6 +21,8 @@ const MAX_PORT = 65535;
 export const integerOf = (value: JsonValue | undefined): number | bigint | undefined =>
   typeof value === 'number' || typeof value === 'bigint' ? value : undefined;
 
+export type TextCheck = (value: string, path: FieldPath) => FieldError[];
+
 /** Validates each value of a list. `path` is that of the list. */
 export const eachErrors = <T>(
   values: readonly T[],
@@ -37,7 +39,7 @@ export const itemErrors = (
 ): FieldError[] => eachErrors(objectsOf(parent?.[key]), path.child(key), check);
 
 /** Returns a check that refuses values that it was given before. */
-export function noDuplicates(): (value: string, path: FieldPath) => FieldError[] {
+export function noDuplicates(): TextCheck {
   const seen = new Set<string>();
   return (value, path) => {
     if (seen.has(value)) return [duplicate(path, value)];
@@ -47,11 +49,8 @@ export function noDuplicates(): (value: string, path: FieldPath) => FieldError[]
 }
 
 /** Requires a value that passes a check. */
-export const requiredOr = (
-  value: string,
-  path: FieldPath,
-  check: (value: string, path: FieldPath) => FieldError[],
-): FieldError[] => (value === '' ? [required(path)] : check(value, path));
+export const requiredOr = (value: string, path: FieldPath, check: TextCheck): FieldError[] =>
+  value === '' ? [required(path)] : check(value, path);
 
 /** Requires a value from a list. An empty value is missing. */
 export function choice(value: string, path: FieldPath, values: readonly string[], detail = ''): FieldError[] {
@@ -87,7 +86,7 @@ export function idErrors(value: JsonValue | undefined, path: FieldPath): FieldEr
 
 export const portNumberErrors = (port: number, path: FieldPath): FieldError[] => rangeErrors(port, path, 1, MAX_PORT);
 
-const portNameErrors = toFieldErrors(isPortName);
+export const portNameErrors = toFieldErrors(isPortName);
 
 /** Validates the number or the name of a port. */
 export function portErrors(port: JsonValue | undefined, path: FieldPath): FieldError[] {

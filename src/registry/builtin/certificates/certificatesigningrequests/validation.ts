@@ -6,7 +6,6 @@ import {
   FieldPath,
   forbidden,
   invalid,
-  notSupported,
   required,
 } from '../../../../apimachinery/meta/field-error.js';
 import { deepEqual, type JsonObject, objectAt, stringAt, textAt } from '../../../../apimachinery/json/json.js';
@@ -18,7 +17,7 @@ import {
   parseCertificateRequest,
 } from '../../../../pki/certificate-request.js';
 import { nextPemBlock } from '../../../../pki/pem.js';
-import { choice } from '../../shared/checks.js';
+import { choice, choiceIfSet, eachErrors, noDuplicates } from '../../shared/checks.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
 import { validateSignerName } from '../signer-name.js';
 import {
@@ -113,14 +112,10 @@ function usageErrors(object: KubeObject, tolerance: Tolerance): FieldError[] {
   const path = SPEC.child('usages');
   const usages = usagesOf(object);
   if (usages.length === 0) return [required(path)];
-  const errors: FieldError[] = [];
-  usages.forEach((usage, i) => {
-    if (!tolerance.unknownUsages && !USAGES.includes(usage)) errors.push(notSupported(path.index(i), usage, USAGES));
-  });
-  usages.forEach((usage, i) => {
-    if (!tolerance.duplicateUsages && usages.indexOf(usage) < i) errors.push(duplicate(path.index(i), usage));
-  });
-  return errors;
+  return [
+    ...(tolerance.unknownUsages ? [] : eachErrors(usages, path, (usage, at) => choiceIfSet(usage, at, USAGES))),
+    ...(tolerance.duplicateUsages ? [] : eachErrors(usages, path, noDuplicates())),
+  ];
 }
 
 /** Returns what is wrong with an issued certificate (base64 of PEM), or undefined if it is valid. */

@@ -46,12 +46,15 @@ const VOLUMES: readonly (readonly [field: string, text: string, shown?: string])
   ['rbd', 'deprecated in v1.28, non-functional in v1.31+'],
 ];
 
+function labelWarnings(key: string, path: FieldPath): string[] {
+  const old = LABELS[key];
+  return old === undefined ? [] : [`${path.toString()}: ${key} is ${old}`];
+}
+
 function termWarnings(term: JsonObject, path: FieldPath, what: 'keys alone' | 'with values'): string[] {
   return objectsOf(term['matchExpressions']).flatMap((expression, i) => {
     const at = path.child('matchExpressions').index(i);
-    const key = textAt(expression, 'key');
-    const old = LABELS[key];
-    const texts = old === undefined ? [] : [`${at.child('key').toString()}: ${key} is ${old}`];
+    const texts = labelWarnings(textAt(expression, 'key'), at.child('key'));
     if (what === 'keys alone') return texts;
     stringsOf(expression['values']).forEach((value, j) => {
       const where = at.child('values').index(j).toString();
@@ -78,9 +81,7 @@ function placeWarnings(spec: JsonObject): string[] {
   });
   objectsOf(spec['topologySpreadConstraints']).forEach((constraint, i) => {
     const at = SPEC.child('topologySpreadConstraints').index(i);
-    const key = textAt(constraint, 'topologyKey');
-    const old = LABELS[key];
-    if (old !== undefined) texts.push(`${at.child('topologyKey').toString()}: ${key} is ${old}`);
+    texts.push(...labelWarnings(textAt(constraint, 'topologyKey'), at.child('topologyKey')));
     texts.push(...noSelector(constraint, at));
   });
   return texts;

@@ -1,5 +1,4 @@
 import {
-  duplicate,
   FieldError,
   FieldPath,
   forbidden,
@@ -21,9 +20,11 @@ import {
   choiceIfSet,
   eachErrors,
   ipErrors,
+  noDuplicates,
   portErrors as portNumberOrNameErrors,
   portNumberErrors,
   PROTOCOLS,
+  type TextCheck,
 } from '../../shared/checks.js';
 import { keepField, numberOf } from '../../shared/fields.js';
 import { validateCoreMeta, validateCoreMetaUpdate } from '../../shared/meta.js';
@@ -37,17 +38,12 @@ const SPEC = FieldPath.of('spec');
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const AFFINITIES = ['ClientIP', 'None'];
 
-function portErrors(port: JsonObject, needsName: boolean, path: FieldPath, names: Set<string>): FieldError[] {
-  const errors: FieldError[] = [];
+function portErrors(port: JsonObject, needsName: boolean, path: FieldPath, again: TextCheck): FieldError[] {
   const name = textAt(port, 'name');
-  if (needsName && name === '') errors.push(required(path.child('name')));
-  else if (name !== '') {
-    errors.push(...labelErrors(name, path.child('name')));
-    if (names.has(name)) errors.push(duplicate(path.child('name'), name));
-    names.add(name);
-  }
+  const at = path.child('name');
   return [
-    ...errors,
+    ...(needsName && name === '' ? [required(at)] : []),
+    ...(name === '' ? [] : [...labelErrors(name, at), ...again(name, at)]),
     ...portNumberErrors(numberOf(port['port']), path.child('port')),
     ...choice(textAt(port, 'protocol'), path.child('protocol'), PROTOCOLS),
     ...portNumberOrNameErrors(port['targetPort'], path.child('targetPort')),
@@ -84,8 +80,8 @@ function portsErrors(spec: JsonObject, headless: boolean): FieldError[] {
   const path = SPEC.child('ports');
   if (ports.length === 0 && !headless && spec['type'] !== 'ExternalName') errors.push(required(path));
   errors.push(...typeErrors(spec, headless));
-  const names = new Set<string>();
-  return [...errors, ...eachErrors(ports, path, (port, at) => portErrors(port, ports.length > 1, at, names))];
+  const again = noDuplicates();
+  return [...errors, ...eachErrors(ports, path, (port, at) => portErrors(port, ports.length > 1, at, again))];
 }
 
 function samePorts(spec: JsonObject): FieldError[] {

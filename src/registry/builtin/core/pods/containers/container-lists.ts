@@ -11,7 +11,7 @@ import { isObject, type JsonObject, textAt } from '../../../../../apimachinery/j
 import { objectsOf } from '../../../../../apimachinery/json/values.js';
 import { emptyMembersOf } from '../../../../../apimachinery/scheme/empty-members.js';
 import { containerErrors, hostPortErrors, paddedImageErrors, type PodParts, restartErrors } from './containers.js';
-import { itemErrors } from '../../../shared/checks.js';
+import { itemErrors, noDuplicates } from '../../../shared/checks.js';
 import { CONTAINER_LISTS } from '../fields.js';
 import { lifecycleErrors, probesErrors } from './handlers.js';
 
@@ -27,19 +27,14 @@ const namesOf = (containers: readonly JsonObject[]): string[] => containers.map(
 export function regularErrors(spec: JsonObject, path: FieldPath, parts: PodParts): FieldError[] {
   const containers = objectsOf(spec['containers']);
   if (containers.length === 0) return [required(path.child('containers'))];
-  const names = new Set<string>();
-  const errors = itemErrors(spec, 'containers', path, (container, at) => {
-    const name = textAt(container, 'name');
-    const found = containerErrors(container, at, parts);
-    if (names.has(name)) found.push(duplicate(at.child('name'), name));
-    names.add(name);
-    return [
-      ...found,
-      ...lifecycleErrors(container, at, parts.grace),
-      ...probesErrors(container, at, parts.grace),
-      ...restartErrors(container, at),
-    ];
-  });
+  const again = noDuplicates();
+  const errors = itemErrors(spec, 'containers', path, (container, at) => [
+    ...containerErrors(container, at, parts),
+    ...again(textAt(container, 'name'), at.child('name')),
+    ...lifecycleErrors(container, at, parts.grace),
+    ...probesErrors(container, at, parts.grace),
+    ...restartErrors(container, at),
+  ]);
   return [...errors, ...hostPortErrors(containers, path.child('containers'))];
 }
 

@@ -11,16 +11,19 @@ import {
 import { type JsonObject, objectAt, textAt } from '../../../../../apimachinery/json/json.js';
 import { objectsOf } from '../../../../../apimachinery/json/values.js';
 import { labelErrors } from '../../../../../apimachinery/validation/name-errors.js';
-import { isPortName } from '../../../../../apimachinery/validation/names.js';
 import {
   backstepErrors,
   choice,
   choiceIfSet,
   descendingPathErrors,
+  eachErrors,
   itemErrors,
+  noDuplicates,
+  portNameErrors,
   portNumberErrors,
   PROTOCOLS,
   requiredOr,
+  type TextCheck,
 } from '../../../shared/checks.js';
 import { numberOf } from '../../../shared/fields.js';
 import { resourceErrors } from '../../../shared/resources.js';
@@ -42,15 +45,10 @@ export interface PodParts {
 
 const TERMINATION_POLICIES = ['File', 'FallbackToLogsOnError'];
 
-function portErrors(port: JsonObject, path: FieldPath, names: Set<string>): FieldError[] {
-  const errors: FieldError[] = [];
+function portErrors(port: JsonObject, path: FieldPath, again: TextCheck): FieldError[] {
   const name = textAt(port, 'name');
-  if (name !== '') {
-    const texts = isPortName(name);
-    errors.push(...texts.map((text) => invalid(path.child('name'), name, text)));
-    if (texts.length === 0 && names.has(name)) errors.push(duplicate(path.child('name'), name));
-    if (texts.length === 0) names.add(name);
-  }
+  const errors = name === '' ? [] : portNameErrors(name, path.child('name'));
+  if (name !== '' && errors.length === 0) errors.push(...again(name, path.child('name')));
   const number = numberOf(port['containerPort']);
   const at = path.child('containerPort');
   errors.push(...(number === 0 ? [required(at)] : portNumberErrors(number, at)));
@@ -150,13 +148,11 @@ function deviceErrors(container: JsonObject, path: FieldPath, { volumes }: PodPa
 
 /** Validates the resize policies of a container. In most errors kube-apiserver reports the list, not the item. */
 function resizeErrors(policies: readonly JsonObject[], path: FieldPath, restartPolicy: string): FieldError[] {
-  const seen = new Set<string>();
-  return policies.flatMap((policy, i) => {
+  const again = noDuplicates();
+  return eachErrors(policies, path, (policy, at) => {
     const resource = textAt(policy, 'resourceName');
     const restart = textAt(policy, 'restartPolicy');
-    const errors = seen.has(resource) ? [duplicate(path.index(i), resource)] : [];
-    seen.add(resource);
-    errors.push(...choice(resource, path, ['cpu', 'memory']));
+    const errors = [...again(resource, at), ...choice(resource, path, ['cpu', 'memory'])];
     errors.push(...choice(restart, path, ['NotRequired', 'RestartContainer']));
     if (restartPolicy === 'Never' && restart !== 'NotRequired') {
       errors.push(invalid(path, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'"));
@@ -168,12 +164,12 @@ function resizeErrors(policies: readonly JsonObject[], path: FieldPath, restartP
 /** Validates a container of any list. */
 export function containerErrors(container: JsonObject, path: FieldPath, parts: PodParts): FieldError[] {
   const policy = textAt(container, 'terminationMessagePolicy');
-  const portNames = new Set<string>();
+  const again = noDuplicates();
   return [
     ...requiredOr(textAt(container, 'name'), path.child('name'), labelErrors),
     ...(textAt(container, 'image') === '' ? [required(path.child('image'))] : []),
     ...choice(policy, path.child('terminationMessagePolicy'), TERMINATION_POLICIES),
-    ...itemErrors(container, 'ports', path, (port, at) => portErrors(port, at, portNames)),
+    ...itemErrors(container, 'ports', path, (port, at) => portErrors(port, at, again)),
     ...itemErrors(container, 'env', path, envErrors),
     ...envFromErrors(objectsOf(container['envFrom']), path.child('envFrom')),
     ...mountErrors(container, path, parts),

@@ -21,7 +21,15 @@ import {
   subdomainErrorsIfSet,
 } from '../../../../../apimachinery/validation/name-errors.js';
 import { validateLabels } from '../../../../../apimachinery/validation/object-meta.js';
-import { choice, integerOf, ipErrors, itemErrors, MAX_INT32, rangeErrors } from '../../../shared/checks.js';
+import {
+  choice,
+  integerOf,
+  ipErrors,
+  itemErrors,
+  MAX_INT32,
+  noDuplicates,
+  rangeErrors,
+} from '../../../shared/checks.js';
 import { numberOf } from '../../../shared/fields.js';
 import { resourceErrors } from '../../../shared/resources.js';
 import { allContainers, ephemeralErrors, initErrors, regularErrors } from '../containers/container-lists.js';
@@ -91,13 +99,10 @@ function hostNetworkErrors(spec: JsonObject): FieldError[] {
 }
 
 function gateErrors(spec: JsonObject): FieldError[] {
-  const seen = new Set<string>();
+  const again = noDuplicates();
   return itemErrors(spec, 'schedulingGates', SPEC, (gate, path) => {
     const name = textAt(gate, 'name');
-    const errors = qualifiedNameErrors(name, path);
-    if (seen.has(name)) errors.push(duplicate(path, name));
-    seen.add(name);
-    return errors;
+    return [...qualifiedNameErrors(name, path), ...again(name, path)];
   });
 }
 

@@ -16,7 +16,15 @@ import {
   qualifiedNameErrors,
   subdomainErrors,
 } from '../../../../../apimachinery/validation/name-errors.js';
-import { choiceIfSet, idErrors, ipErrors, itemErrors, requiredOr } from '../../../shared/checks.js';
+import {
+  choiceIfSet,
+  eachErrors,
+  idErrors,
+  ipErrors,
+  itemErrors,
+  noDuplicates,
+  requiredOr,
+} from '../../../shared/checks.js';
 import { numberOf } from '../../../shared/fields.js';
 import { STATUS_LISTS } from '../fields.js';
 
@@ -129,16 +137,16 @@ const MAX_MESSAGE = 256;
 /** Validates the statuses of the pod's resource claims. */
 function claimStatusErrors(status: JsonObject, spec: JsonObject): FieldError[] {
   const known = new Set(objectsOf(spec['resourceClaims']).map((claim) => textAt(claim, 'name')));
-  const seen = new Set<string>();
+  const again = noDuplicates();
   return itemErrors(status, 'resourceClaimStatuses', STATUS, (one, at) => {
     const name = textAt(one, 'name');
     const why = 'must match the name of an entry in `spec.resourceClaims`';
-    const errors = known.has(name) ? [] : [invalid(at.child('name'), name, why)];
-    if (seen.has(name)) errors.push(duplicate(at.child('name'), name));
-    seen.add(name);
     const claim = one['resourceClaimName'];
-    if (typeof claim !== 'string') return errors;
-    return [...errors, ...subdomainErrors(claim, at.child('resourceClaimName'))];
+    return [
+      ...(known.has(name) ? [] : [invalid(at.child('name'), name, why)]),
+      ...again(name, at.child('name')),
+      ...(typeof claim === 'string' ? subdomainErrors(claim, at.child('resourceClaimName')) : []),
+    ];
   });
 }
 
@@ -197,9 +205,7 @@ function userErrors(status: JsonObject, spec: JsonObject): FieldError[] {
       return [
         ...idErrors(user['uid'], at.child('uid')),
         ...idErrors(user['gid'], at.child('gid')),
-        ...(Array.isArray(groups) ? groups : []).flatMap((id, j) =>
-          idErrors(id, at.child('supplementalGroups').index(j)),
-        ),
+        ...eachErrors(Array.isArray(groups) ? groups : [], at.child('supplementalGroups'), idErrors),
       ];
     }),
   );
@@ -215,7 +221,7 @@ function isAsked(name: string, container: JsonObject): boolean {
 }
 
 function healthErrors(device: JsonObject, path: FieldPath): FieldError[] {
-  const ids = new Set<string>();
+  const again = noDuplicates();
   return itemErrors(device, 'resources', path, (resource, at) => {
     const errors = choiceIfSet(textAt(resource, 'health'), at.child('health'), HEALTH);
     const message = resource['message'];
@@ -223,10 +229,7 @@ function healthErrors(device: JsonObject, path: FieldPath): FieldError[] {
     else if (typeof message === 'string' && Buffer.byteLength(message) > MAX_MESSAGE) {
       errors.push(tooLong(at.child('message'), MAX_MESSAGE));
     }
-    const id = textAt(resource, 'resourceID');
-    if (ids.has(id)) errors.push(duplicate(at.child('resourceID'), id));
-    ids.add(id);
-    return errors;
+    return [...errors, ...again(textAt(resource, 'resourceID'), at.child('resourceID'))];
   });
 }
 
