@@ -189,7 +189,7 @@ export interface ResourceType {
 }
 
 /** The type of the same name in another group. The results of conversions share parts with their arguments. */
-export interface Twin {
+interface Twin {
   readonly group: string;
   readonly version: string;
   toTwin(object: KubeObject): KubeObject;

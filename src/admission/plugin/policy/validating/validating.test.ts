@@ -3,7 +3,14 @@ import type { ApiError } from '../../../../apimachinery/meta/errors.js';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../../interfaces.js';
 import { validatingPolicyMetrics } from '../metrics.js';
 import { FakeClock } from '../../../../../test/fakes/util/clock.js';
-import { binding, clock, createOf, FakeSource, FakeSources, policy } from '../../../../../test/fakes/admission/policies.js';
+import {
+  binding,
+  clock,
+  createOf,
+  FakeSource,
+  FakeSources,
+  policy,
+} from '../../../../../test/fakes/admission/policies.js';
 import { validatingAdmissionPolicy } from './validating.js';
 
 const sources = new FakeSources();
